@@ -1,0 +1,20 @@
+# Two commands: `make demo` runs the main job, `make test` passes the tests. Both set everything up.
+# make turns every exit code into 2; for the lab's own codes call .venv/bin/urteil.
+.PHONY: demo test setup lock clean
+
+demo: setup
+	.venv/bin/urteil run demo
+
+test: setup
+	.venv/bin/tox run --quiet
+
+setup:
+	@.ci/setup
+	@.venv/bin/urteil doctor --install --quiet
+
+lock: setup
+	.venv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+	    --extra dev --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf .venv .tox dist

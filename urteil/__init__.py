@@ -1,0 +1,1 @@
+"""Urteil: a chaos lab for Kafka-protocol clusters."""

@@ -1,0 +1,36 @@
+"""`urteil doctor`: the parts, found or missing, and how to get them."""
+
+from __future__ import annotations
+
+import click
+
+EXIT_MISSING = 255
+
+
+@click.command()
+@click.option("--install", is_flag=True, help="Get the required parts that are missing first.")
+@click.option("--quiet", is_flag=True, help="Print nothing when every required part is there.")
+def doctor(install: bool, quiet: bool) -> int:
+    """Print a table of the parts: found, version, missing and how to get it.
+
+    Exit 0 when every part that a run of our own broker needs is there, otherwise 255.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from urteil.harness import parts
+
+    if install:
+        try:
+            parts.install_all()
+        except parts.MissingPart as error:
+            raise click.ClickException(str(error)) from None
+    table = Table("part", "found", "version", "where, or how to get it")
+    inventory = parts.inventory()
+    for part in inventory:
+        found = "yes" if part.found else "missing" if part.required else "no (optional)"
+        table.add_row(part.name, found, part.version, part.where if part.found else part.how)
+    missing = any(part.required and not part.found for part in inventory)
+    if missing or not quiet:
+        Console(soft_wrap=False).print(table)
+    return EXIT_MISSING if missing else 0

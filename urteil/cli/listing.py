@@ -1,0 +1,70 @@
+"""`urteil list KIND`: what can be named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import click
+
+Row = dict[str, str]
+
+
+def _scenarios() -> list[Row]:
+    from urteil.harness.scenarios import SCENARIOS
+
+    return [{"name": s.name, "about": s.about} for s in SCENARIOS.values()]
+
+
+def _faults() -> list[Row]:
+    from urteil.chaos.faults import FAULTS
+
+    return [{"name": name, "about": fault.about} for name, fault in FAULTS.items()]
+
+
+def _guarantees() -> list[Row]:
+    from urteil.harness.verify.guarantees import GUARANTEES
+
+    return [
+        {"name": g.name, "about": " ".join(g.promise.split()), "source": g.source}
+        for g in GUARANTEES.values()
+    ]
+
+
+def _mutants() -> list[Row]:
+    from urteil.suites.mutants import MUTANTS
+
+    return [
+        {"name": m.name, "about": m.about, "scenario": m.scenario, "guarantee": m.guarantee}
+        for m in MUTANTS.values()
+    ]
+
+
+def _targets() -> list[Row]:
+    from urteil.harness.targets import TARGETS
+
+    return [{"name": name, "about": about} for name, about in TARGETS.items()]
+
+
+KINDS: dict[str, Callable[[], list[Row]]] = {
+    "scenarios": _scenarios,
+    "faults": _faults,
+    "guarantees": _guarantees,
+    "mutants": _mutants,
+    "targets": _targets,
+}
+
+
+@click.command("list")
+@click.argument("kind", type=click.Choice(sorted(KINDS)))
+@click.option("--json", "as_json", is_flag=True, help="An array of objects with name and about.")
+def list_command(kind: str, as_json: bool) -> None:
+    """List scenarios, faults, guarantees, mutants or targets, a line each."""
+    rows = KINDS[kind]()
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    width = max((len(row["name"]) for row in rows), default=0)
+    for row in rows:
+        extra = f"  [{row['scenario']} -> {row['guarantee']}]" if "scenario" in row else ""
+        click.echo(f"{row['name']:<{width}}  {row['about']}{extra}")

@@ -1,0 +1,60 @@
+"""The console script `urteil`: one group, one module a command, and the exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+import click
+
+from urteil.cli.cluster import cluster
+from urteil.cli.doctor import doctor
+from urteil.cli.listing import list_command
+from urteil.cli.run import report, run, verify
+
+EXIT_WRONG_USAGE = 254
+EXIT_LAB_FAILURE = 255
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="urteil")
+def urteil() -> None:
+    """A chaos lab for clusters that speak the Kafka protocol.
+
+    Exit codes: 0 PASS, 1 FAIL, 2 UNKNOWN, 254 wrong usage, 255 the lab's own failure.
+    """
+
+
+for command in (doctor, list_command, run, verify, report, cluster):
+    urteil.add_command(command)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with Jepsen's codes; click's own never leak through."""
+    sys.exit(exit_code(arguments))
+
+
+def exit_code(arguments: list[str] | None = None) -> int:
+    """The exit code of one call of the command line."""
+    try:
+        code = urteil.main(args=arguments, prog_name="urteil", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.UsageError as error:
+        error.show()
+        return EXIT_WRONG_USAGE
+    except click.ClickException as error:
+        error.show()
+        return EXIT_LAB_FAILURE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("urteil: interrupted; everything of the run was ended", err=True)
+        return EXIT_LAB_FAILURE
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_LAB_FAILURE
+    except Exception as error:
+        if os.environ.get("URTEIL_DEBUG"):
+            traceback.print_exc()
+        click.echo(f"urteil: the lab failed: {type(error).__name__}: {error}", err=True)
+        click.echo("urteil: URTEIL_DEBUG=1 shows where", err=True)
+        return EXIT_LAB_FAILURE

@@ -1,0 +1,18 @@
+"""Names that a person types: unknown ones get the nearest known ones."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+import click
+
+
+def known(kind: str, name: str, names: Iterable[str]) -> str:
+    """`name` if it is one of `names`; otherwise a usage error (exit 254) with the nearest ones."""
+    names = sorted(names)
+    if name in names:
+        return name
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+    mend = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
+    raise click.UsageError(f"no {kind} named {name!r}; {mend} (`urteil list {kind}s` shows all)")

@@ -1,0 +1,175 @@
+"""`urteil run`, `verify` and `report`: a run, or one of its steps again."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from urteil.cli.names import known
+
+if TYPE_CHECKING:
+    from urteil.harness.scenario import Scenario
+    from urteil.harness.verify.result import Result
+
+EXIT_CODES = {"PASS": 0, "FAIL": 1, "UNKNOWN": 2}
+ENGINES = click.Choice(["spark", "duckdb"])
+_engine = click.option("--engine", type=ENGINES, default="spark", show_default=True)
+_master = click.option("--master", metavar="URL", help="Spark master [default: local[*]]")
+
+
+@click.command()
+@click.argument("scenario")
+@click.option("--seed", type=click.IntRange(0), help="[default: drawn anew and printed]")
+@click.option("--target", default=None, help="urteil, kafka or kafka:VERSION  [default: urteil]")
+@click.option("--runtime", type=click.Choice(["process", "docker"]), default="process")
+@click.option("--brokers", type=click.IntRange(1, 9))
+@click.option("--zookeepers", type=click.IntRange(1, 5))
+@click.option("--duration-s", type=click.FloatRange(0, 86_400), help="Seconds of load.")
+@click.option("--rate", type=click.FloatRange(0), help="Records/s over all producers.")
+@click.option("--mutant", help="A seeded bug of our broker (`urteil list mutants`).")
+@_engine
+@_master
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
+@click.option("--json", "as_json", is_flag=True, help="Print result.json, and nothing else.")
+def run(
+    scenario: str, engine: str, master: str | None, out: Path, as_json: bool, **asked: Any
+) -> int:
+    """Play SCENARIO (`urteil list scenarios`), judge it and write its report."""
+    from urteil.harness.runner import run_scenario
+
+    if asked["runtime"] == "docker":
+        raise click.UsageError("--runtime docker is not built yet; use --runtime process")
+    whole = _scenario(scenario, asked)
+    run_dir, result = run_scenario(
+        whole,
+        out=out,
+        engine=engine,
+        master=master,
+        command=_command(whole, asked, engine, master),
+        log=_say,
+    )
+    _draw(run_dir)
+    return _tell(run_dir, result, as_json)
+
+
+@click.command()
+@click.argument("run_dir", metavar="RUN")
+@_engine
+@_master
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
+@click.option("--json", "as_json", is_flag=True, help="Print result.json, and nothing else.")
+def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bool) -> int:
+    """Judge the evidence of RUN (a folder, or `latest`) again."""
+    from urteil.harness.runner import judge_again
+
+    folder = find_run(run_dir, out)
+    return _tell(folder, judge_again(folder, engine=engine, master=master), as_json)
+
+
+@click.command()
+@click.argument("run_dir", metavar="RUN")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
+def report(run_dir: str, out: Path) -> None:
+    """Draw the report of RUN (a folder, or `latest`) again."""
+    from urteil.reports import write_reports
+
+    for page in write_reports(find_run(run_dir, out, needs="result.json")):
+        click.echo(page)
+
+
+def find_run(name: str, out: Path, *, needs: str = "scenario.json") -> Path:
+    """The folder of a run: a path, a name under `out`, or `latest`.
+
+    Raises a usage error (exit 254) that names what is missing and the runs there are.
+    """
+    for folder in (Path(name), out / name):
+        if (folder / needs).is_file():
+            return folder.resolve()
+        if (folder / "scenario.json").is_file():
+            raise click.UsageError(f"{folder} has no {needs}; `urteil verify {name}` makes it")
+    runs = sorted(p.name for p in out.glob("*") if (p / "scenario.json").is_file())
+    there = f"runs in {out}: {', '.join(runs[-5:])}" if runs else f"{out} holds no run"
+    raise click.UsageError(f"no run {name!r}: {there}")
+
+
+def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
+    """The named scenario with what the command line changes in it."""
+    import msgspec
+
+    from urteil.harness.scenario import lasting
+    from urteil.harness.scenarios import SCENARIOS
+    from urteil.harness.targets import parse_target
+    from urteil.suites.mutants import MUTANTS
+
+    base = SCENARIOS[known("scenario", name, SCENARIOS)]
+    replace = msgspec.structs.replace
+    target = asked["target"] or base.target
+    try:
+        parse_target(target)
+    except ValueError as error:
+        raise click.UsageError(f"--target {target}: {error}") from None
+    if asked["mutant"] is not None:
+        known("mutant", asked["mutant"], MUTANTS)
+        if target != "urteil":
+            raise click.UsageError(f"--mutant changes our own broker, not --target {target}")
+    nodes = {k: asked[k] for k in ("brokers", "zookeepers") if asked[k] is not None}
+    rate = {} if asked["rate"] is None else {"rate_records_per_s": asked["rate"]}
+    if asked["duration_s"] is not None:
+        base = lasting(base, asked["duration_s"])
+    return replace(
+        base,
+        cluster=replace(base.cluster, **nodes),
+        workload=replace(base.workload, **rate),
+        seed=secrets.randbelow(1_000_000) if asked["seed"] is None else asked["seed"],
+        target=target,
+        mutant=asked["mutant"],
+    )
+
+
+def _command(scenario: Scenario, asked: dict[str, Any], engine: str, master: str | None) -> str:
+    """The command that plays this very run again."""
+    words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
+    words += ["--target", scenario.target] if scenario.target != "urteil" else []
+    for key in ("brokers", "zookeepers", "duration_s", "rate", "mutant"):
+        if asked[key] is not None:
+            words += [f"--{key.replace('_', '-')}", f"{asked[key]}"]
+    words += ["--engine", engine] if engine != "spark" else []
+    words += ["--master", master] if master else []
+    return shlex.join(words)
+
+
+def _draw(run_dir: Path) -> None:
+    """Write the report; the verdict stands on disk already, and a failed page sinks nothing."""
+    from urteil.harness.verify.result import add_seconds
+    from urteil.reports import write_reports
+
+    began = time.monotonic()
+    try:
+        write_reports(run_dir)
+    except Exception as error:
+        _say(
+            f"the report could not be drawn ({type(error).__name__}: {error}); "
+            f"`urteil report {run_dir}` tries again"
+        )
+        return
+    add_seconds(run_dir, report=time.monotonic() - began)
+
+
+def _tell(run_dir: Path, result: Result, as_json: bool) -> int:
+    if as_json:
+        sys.stdout.write((run_dir / "result.json").read_text())
+    else:
+        from urteil.cli.verdict import print_verdict
+
+        print_verdict(run_dir, result)
+    return EXIT_CODES[result.verdict]
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

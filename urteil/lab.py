@@ -1,0 +1,313 @@
+"""What the pytest fixtures hand out: a cluster, a nemesis and a history that share one run folder.
+
+A test drives these by hand where `urteil run` follows a scenario; evidence, verdict and report are
+the same.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from urteil.chaos.by_hand import ByHand
+from urteil.harness.cluster import Cluster
+from urteil.harness.cluster.state import ClusterState
+from urteil.harness.history.collect import collect
+from urteil.harness.runner.folder import new_run_dir
+from urteil.harness.runner.topics import create_topics
+from urteil.harness.scenario import (
+    ClusterSpec,
+    Phase,
+    RunFacts,
+    Scenario,
+    TopicFact,
+    TopicSpec,
+    WorkloadSpec,
+    save,
+)
+from urteil.harness.standing import StandingCluster, attach
+from urteil.harness.targets import parse_target
+from urteil.harness.verify import judge
+from urteil.harness.verify.result import Result
+from urteil.harness.workload import Workload
+from urteil.harness.workload.client import boot_id
+from urteil.harness.workload.rotation import leadership_rounds
+from urteil.reports import write_reports
+
+FIRST_ACKS_DEADLINE_S = 30.0
+FINAL_READ_DEADLINE_S = 60.0
+ZOOKEEPER_DEADLINE_S = 15.0
+POLL_S = 0.05
+
+
+class PluginError(Exception):
+    """A fixture was asked for what it cannot do; the message says what to do instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The command line options of one pytest session."""
+
+    standing: str | None = None
+    target: str = "urteil"
+    brokers: int = 3
+    zookeepers: int = 1
+    seed: int = 1
+    out: str = "runs"
+    engine: str = "spark"
+
+
+class ClusterHandle:
+    """A running cluster: the test's own, or one that stands.
+
+    `bootstrap` is what clients take; `own` is the lab's cluster, None for one that stands.
+    """
+
+    def __init__(self, bootstrap: list[str], state: ClusterState, own: Cluster | None) -> None:
+        self.bootstrap_servers = bootstrap
+        self.bootstrap = ",".join(bootstrap)
+        self.own = own
+        self._state = state
+
+    def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = 3,
+        replication_factor: int = 3,
+        config: Mapping[str, str] | None = None,
+    ) -> TopicFact:
+        """Create a topic and wait until every partition is led. kafka-python's errors pass."""
+        asked = TopicSpec(
+            name=name,
+            partitions=partitions,
+            replication_factor=replication_factor,
+            config=dict(config or {}),
+        )
+        create_topics(self.bootstrap_servers, Scenario(name="topic", workload=_only(asked)))
+        return self.topic(name, config)
+
+    def topic(self, name: str, config: Mapping[str, str] | None = None) -> TopicFact:
+        """What ZooKeeper says of a topic; PluginError when there is none."""
+        partitions = self._state.partitions(name)
+        if not partitions:
+            raise PluginError(f"no topic {name!r}: urteil_cluster.create_topic makes one")
+        return TopicFact(
+            name=name,
+            topic_id=self._state.topic_id(name) or "",
+            partitions=len(partitions),
+            replication_factor=len(partitions[0].replicas),
+            config=dict(config or {}),
+        )
+
+
+def _only(topic: TopicSpec) -> WorkloadSpec:
+    return WorkloadSpec(topics=(topic,))
+
+
+class Lab:
+    """One test's run folder, and what was started in it. `close` ends everything."""
+
+    def __init__(self, test: str, options: Options) -> None:
+        self.options = options
+        name = re.sub(r"[^A-Za-z0-9_.]+", "-", test).strip("-")
+        spec = ClusterSpec(brokers=options.brokers, zookeepers=options.zookeepers)
+        target = f"standing:{options.standing}" if options.standing else options.target
+        self.scenario = Scenario(name=name, cluster=spec, seed=options.seed, target=target)
+        self.run_dir = new_run_dir(Path(options.out), self.scenario)
+        self.facts = RunFacts(
+            run=secrets.token_hex(4),
+            seed=options.seed,
+            scenario=name,
+            target=target,
+            runtime="process",
+            boot_id=boot_id(),
+            command=f"pytest -k {name} --urteil-seed {options.seed}",
+        )
+        self._own: Cluster | None = None
+        self._state: ClusterState | None = None
+        self._handle: ClusterHandle | None = None
+        self._nemesis: ByHand | None = None
+        self._history: History | None = None
+
+    def cluster(self) -> ClusterHandle:
+        if self._handle is None:
+            self._handle = self._attach(attach(self.options.standing)) if self.options.standing \
+                else self._start()  # fmt: skip
+        return self._handle
+
+    def _start(self) -> ClusterHandle:
+        target = parse_target(self.options.target)
+        self._own = Cluster(self.scenario.cluster, target, self.run_dir)
+        self._own.start()
+        self.facts.versions = self._own.versions()
+        self.facts.brokers = sorted(self._own.data_dirs())
+        return ClusterHandle(self._own.bootstrap, self._own.state, self._own)
+
+    def _attach(self, standing: StandingCluster) -> ClusterHandle:
+        self._state = ClusterState(standing.zookeeper)
+        self._state.start(deadline_s=ZOOKEEPER_DEADLINE_S)
+        return ClusterHandle(standing.bootstrap, self._state, None)
+
+    def nemesis(self) -> ByHand:
+        """Faults on the test's own cluster; PluginError for one that stands."""
+        own = self.cluster().own
+        if own is None:
+            raise PluginError(
+                "a standing cluster belongs to its keeper: faults need a cluster of the test's "
+                "own; leave --urteil-cluster out, or do not use urteil_nemesis in this test"
+            )
+        if self._nemesis is None:
+            record = self.run_dir / "faults.jsonl"
+            self._nemesis = ByHand(own.controls(), record, seed=self.options.seed)
+        return self._nemesis
+
+    def history(self) -> History:
+        if self._history is None:
+            self._history = History(self)
+        return self._history
+
+    def end_cluster(self) -> None:
+        """Stop the test's own cluster cleanly: its logs on disk are evidence."""
+        if self._own is not None:
+            self._own.stop()
+
+    def fault_times(self) -> list[tuple[int, int]]:
+        """(begin, healed) of every fault so far, CLOCK_MONOTONIC in ns."""
+        injections = [] if self._nemesis is None else self._nemesis.injections
+        return [(one.begin_ns, one.healed_ns or time.monotonic_ns()) for one in injections]
+
+    def close(self) -> None:
+        if self._history is not None:
+            self._history.close()
+        if self._own is not None:
+            self._own.close()
+        if self._state is not None:
+            self._state.close()
+
+
+class History:
+    """The lab's own clients beside a test, and the verdict on their records."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._workload: Workload | None = None
+        self._topic: TopicFact | None = None
+
+    @contextmanager
+    def load(
+        self,
+        topic: str,
+        *,
+        rate: float = 200.0,
+        producers: int = 2,
+        consumers: int = 1,
+        acks: int = -1,
+        idempotent: bool = True,
+    ) -> Iterator[Workload]:
+        """Send `rate` records/s to `topic` for the length of a `with` block, then read all back.
+
+        The block begins after the first acknowledgement. Once a test. PluginError when nothing is
+        acknowledged within 30 s, or the topic does not exist.
+        """
+        if self._workload is not None:
+            raise PluginError("urteil_history.load is for once a test: one history, one verdict")
+        cluster = self._lab.cluster()
+        self._topic = fact = cluster.topic(topic)
+        asked = TopicSpec(
+            name=fact.name,
+            partitions=fact.partitions,
+            replication_factor=fact.replication_factor,
+        )
+        load = WorkloadSpec(
+            topics=(asked,), producers=producers, consumers=consumers, rate_records_per_s=rate,
+            acks=acks, idempotent=idempotent,
+        )  # fmt: skip
+        self._save_scenario(load)
+        lab = self._lab
+        workload = self._workload = Workload(
+            lab.scenario, lab.run_dir, cluster.bootstrap_servers, [fact], lab.facts.run
+        )
+        began_ns = time.monotonic_ns()
+        workload.start()
+        self._await_first_acks(workload)
+        yield workload
+        self._phases(began_ns)
+        workload.stop_producers()
+        self._read_finally(cluster, workload, fact)
+
+    def judge(self) -> Result:
+        """Judge the load; ends the test's own cluster, whose logs are evidence, and writes the
+        report. PluginError when nothing was loaded."""
+        if self._workload is None or self._topic is None:
+            raise PluginError("nothing to judge: use `with urteil_history.load(topic):` first")
+        lab = self._lab
+        self._workload.stop()
+        lab.facts.problems += self._workload.problems()
+        lab.end_cluster()
+        save(lab.run_dir / "run.json", lab.facts)
+        lab.facts.problems += collect(lab.run_dir).problems
+        save(lab.run_dir / "run.json", lab.facts)
+        result = judge(lab.run_dir, engine=lab.options.engine)
+        write_reports(lab.run_dir)
+        return result
+
+    def close(self) -> None:
+        if self._workload is not None:
+            self._workload.stop()
+
+    def _save_scenario(self, load: WorkloadSpec) -> None:
+        lab = self._lab
+        whole = lab.scenario
+        lab.scenario = Scenario(
+            name=whole.name,
+            about="a test that drives the lab by hand",
+            cluster=whole.cluster,
+            workload=load,
+            guarantees=("lost_write",),
+            seed=whole.seed,
+            target=whole.target,
+        )
+        save(lab.run_dir / "scenario.json", lab.scenario)
+        assert self._topic is not None
+        lab.facts.topics = [self._topic]
+
+    def _await_first_acks(self, workload: Workload) -> None:
+        deadline = time.monotonic() + FIRST_ACKS_DEADLINE_S
+        while workload.acked() == 0:
+            if time.monotonic() > deadline:
+                raise PluginError(f"nothing was acknowledged within {FIRST_ACKS_DEADLINE_S:g} s")
+            time.sleep(POLL_S)
+
+    def _read_finally(self, cluster: ClusterHandle, workload: Workload, fact: TopicFact) -> None:
+        began_ns = time.monotonic_ns()
+        rounds = None
+        if cluster.own is not None:
+            rounds = leadership_rounds(
+                cluster.own.controls(),
+                cluster.bootstrap_servers,
+                [fact.name],
+                deadline_s=FINAL_READ_DEADLINE_S,
+            )
+        reads = workload.final_reads(FINAL_READ_DEADLINE_S, rounds)
+        workload.stop_consumers()
+        self._lab.facts.problems += reads.problems
+        self._phase("final", began_ns, time.monotonic_ns())
+
+    def _phases(self, began_ns: int) -> None:
+        ended_ns = time.monotonic_ns()
+        times = self._lab.fault_times()
+        first_ns = min((begin for begin, _ in times), default=ended_ns)
+        last_ns = max((healed for _, healed in times), default=ended_ns)
+        self._phase("before", began_ns, first_ns)
+        if times:
+            self._phase("during", first_ns, last_ns)
+            self._phase("after", last_ns, ended_ns)
+
+    def _phase(self, name: str, begin_ns: int, end_ns: int) -> None:
+        self._lab.facts.phases.append(Phase(name=name, begin_ns=begin_ns, end_ns=end_ns))

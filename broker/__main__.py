@@ -1,0 +1,86 @@
+"""`python -m urteil.broker server.properties [--override key=value ...]`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import signal
+import sys
+from pathlib import Path
+
+from urteil.broker.server.broker import Broker
+from urteil.broker.server.clock import Clock
+from urteil.broker.server.config import BrokerConfig, load_config
+from urteil.broker.server.config_values import ConfigError
+from urteil.broker.server.properties import parse_properties
+
+log = logging.getLogger("main")
+
+USAGE = "usage: python -m urteil.broker server.properties [--override key=value ...]"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a broker until SIGTERM or SIGINT; 0 after a clean shutdown, 1 when it cannot run."""
+    logging.basicConfig(
+        stream=sys.stdout,
+        level=logging.INFO,
+        format="%(asctime)s.%(msecs)03d %(levelname)s %(name)s %(message)s",
+        datefmt="%Y-%m-%dT%H:%M:%S",
+    )
+    try:
+        config = read_config(sys.argv[1:] if argv is None else argv)
+    except (ConfigError, OSError, UnicodeDecodeError) as error:
+        log.critical("%s", error)
+        return 1
+    return _run(config)
+
+
+def read_config(argv: list[str]) -> BrokerConfig:
+    """The property file with its overrides. Raises ConfigError, OSError."""
+    if not argv or argv[0].startswith("-"):
+        raise ConfigError(USAGE)
+    properties = parse_properties(Path(argv[0]).read_text(encoding="utf-8"))
+    rest = argv[1:]
+    while rest:
+        if rest[0] != "--override" or len(rest) < 2 or "=" not in rest[1]:
+            raise ConfigError(USAGE)
+        key, _, value = rest[1].partition("=")
+        properties[key.strip()] = value.strip()
+        rest = rest[2:]
+    return load_config(properties)
+
+
+def _run(config: BrokerConfig) -> int:
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serve(config))
+
+
+async def serve(config: BrokerConfig) -> int:
+    """Start, wait for a signal, stop."""
+    broker = Broker(config, Clock(), random.Random())
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    starting = loop.create_task(broker.start())
+    waiting = loop.create_task(stopping.wait())
+    await asyncio.wait({starting, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        starting.cancel()
+        return 0
+    if (error := starting.exception()) is not None:
+        if not isinstance(error, (OSError, TimeoutError)):
+            log.critical("cannot start", exc_info=error)
+        else:
+            log.critical("cannot start: %s", error)
+        return 1
+    await waiting
+    await broker.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""One module an API family; every handler registers itself in `registry`."""

@@ -1,0 +1,15 @@
+"""AlterPartition, for leaders that ask the controller to write their ISR (KIP-497)."""
+
+from __future__ import annotations
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.server.broker import Broker
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.messages import AlterPartitionRequest, AlterPartitionResponse
+
+
+@handler(ApiKey.ALTER_PARTITION, 0, 3)
+async def alter_partition(
+    broker: Broker, context: RequestContext, request: AlterPartitionRequest
+) -> AlterPartitionResponse:
+    return await broker.controller.alter_partition(request, context.version)

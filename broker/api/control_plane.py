@@ -1,0 +1,54 @@
+"""What the controller sends to every broker: LeaderAndIsr, StopReplica, UpdateMetadata."""
+
+from __future__ import annotations
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.replication.control import states_of
+from urteil.broker.server.broker import Broker
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+
+
+@handler(ApiKey.LEADER_AND_ISR, 0, 7)
+async def leader_and_isr(
+    broker: Broker, context: RequestContext, request: LeaderAndIsrRequest
+) -> LeaderAndIsrResponse:
+    """Take the roles, once the settings of topics that are new here were read."""
+    await broker.topic_settings.know({topic for topic, _, _ in states_of(request)})
+    return broker.control.leader_and_isr(request)
+
+
+@handler(ApiKey.STOP_REPLICA, 0, 4)
+async def stop_replica(
+    broker: Broker, context: RequestContext, request: StopReplicaRequest
+) -> StopReplicaResponse:
+    """Give up replicas. A topic that is gone may come again with other settings."""
+    response = broker.control.stop_replica(request)
+    hosted = {topic for topic, _ in broker.replicas.partitions}
+    for stopped in response.partition_errors:
+        if stopped.topic_name not in hosted:
+            broker.topic_settings.forget(stopped.topic_name)
+    return response
+
+
+@handler(ApiKey.UPDATE_METADATA, 0, 8)
+async def update_metadata(
+    broker: Broker, context: RequestContext, request: UpdateMetadataRequest
+) -> UpdateMetadataResponse:
+    """Take in the controller's view of the cluster."""
+    error = broker.control.fence(request.controller_epoch, request.broker_epoch)
+    if error is not ErrorCode.NONE:
+        return UpdateMetadataResponse(error_code=error)
+    before = set(broker.metadata.brokers)
+    broker.metadata.update(request)
+    for gone in before - set(broker.metadata.brokers):
+        broker.channels.forget(gone)
+    return UpdateMetadataResponse()

@@ -1,0 +1,15 @@
+"""ControlledShutdown, for brokers that ask the controller to take their leaders away."""
+
+from __future__ import annotations
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.server.broker import Broker
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.messages import ControlledShutdownRequest, ControlledShutdownResponse
+
+
+@handler(ApiKey.CONTROLLED_SHUTDOWN, 0, 3)
+async def controlled_shutdown(
+    broker: Broker, context: RequestContext, request: ControlledShutdownRequest
+) -> ControlledShutdownResponse:
+    return await broker.controller.controlled_shutdown(request)

@@ -1,0 +1,74 @@
+"""FindCoordinator: where a group's coordinator is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.groups.coordinator import OFFSETS_TOPIC
+from urteil.broker.server.channels import Endpoint
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+GROUP, TRANSACTION, SHARE_GROUP = 0, 1, 2
+MANY_FROM = 4
+SHARE_GROUPS_FROM = 6
+NOWHERE = Endpoint(-1, "", -1)
+
+
+@handler(ApiKey.FIND_COORDINATOR, 0, 6)
+async def find_coordinator(
+    broker: Broker, context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    """Before version 4 one key, from then on many."""
+    if context.version >= MANY_FROM:
+        keys = request.coordinator_keys
+        found = [await _find(broker, context, request.key_type, key) for key in keys]
+        return FindCoordinatorResponse(coordinators=found)
+    only = await _find(broker, context, request.key_type, request.key)
+    return FindCoordinatorResponse(
+        error_code=only.error_code,
+        error_message=ErrorCode(only.error_code).name,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
+    )
+
+
+async def _find(
+    broker: Broker, context: RequestContext, key_type: int, key: str
+) -> FindCoordinatorResponse.Coordinator:
+    if key_type == TRANSACTION:
+        return _answer(key, ErrorCode.UNSUPPORTED_VERSION)  # there are no transactions yet
+    if key_type == SHARE_GROUP and context.version >= SHARE_GROUPS_FROM:
+        return _answer(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)  # as where they are switched off
+    if key_type == SHARE_GROUP:
+        return _answer(key, ErrorCode.INVALID_REQUEST)
+    if key_type != GROUP:
+        return _answer(key, ErrorCode.INVALID_REQUEST, message=f"Unknown key type {key_type}")
+    if OFFSETS_TOPIC not in broker.metadata.topics:
+        await broker.controller.auto_create([OFFSETS_TOPIC])
+        return _answer(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    state = broker.metadata.partition(OFFSETS_TOPIC, broker.groups.partition_for(key))
+    leader = -1 if state is None else state.leader
+    endpoint = broker.metadata.endpoint(leader, context.listener)
+    if endpoint is None:
+        return _answer(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return _answer(key, ErrorCode.NONE, endpoint=endpoint)
+
+
+def _answer(
+    key: str, error: ErrorCode, *, endpoint: Endpoint = NOWHERE, message: str = ""
+) -> FindCoordinatorResponse.Coordinator:
+    return FindCoordinatorResponse.Coordinator(
+        key=key,
+        node_id=endpoint.id,
+        host=endpoint.host,
+        port=endpoint.port,
+        error_code=error,
+        error_message=message,
+    )

@@ -1,0 +1,161 @@
+"""OffsetCommit and OffsetFetch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.groups.records import OffsetCommitValue
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+Position = tuple[int, int, str | None, ErrorCode]
+"""Offset, leader epoch, metadata, error."""
+
+NOTHING: Position = (-1, -1, "", ErrorCode.NONE)
+
+
+@handler(ApiKey.OFFSET_COMMIT, 0, 9)
+async def offset_commit(
+    broker: Broker, context: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse:
+    """Partitions that cannot be committed are answered so, the others stored together."""
+    errors: dict[tuple[str, int], ErrorCode] = {}
+    positions: dict[tuple[str, int], OffsetCommitValue] = {}
+    for topic in request.topics:
+        for partition in topic.partitions:
+            place = (topic.name, partition.partition_index)
+            if broker.metadata.partition(*place) is None:
+                errors[place] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif len(partition.committed_metadata or "") > broker.config.offset_metadata_max_bytes:
+                errors[place] = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                positions[place] = OffsetCommitValue(
+                    offset=partition.committed_offset,
+                    leader_epoch=partition.committed_leader_epoch,
+                    metadata=partition.committed_metadata or "",
+                    commit_timestamp=broker.clock.now_ms(),
+                )
+    error = await broker.groups.commit(
+        request.group_id,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id_or_member_epoch,
+        positions,
+    )
+    errors |= dict.fromkeys(positions, error)
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponse.OffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetCommitResponse.OffsetCommitResponsePartition(
+                        partition_index=partition.partition_index,
+                        error_code=errors[topic.name, partition.partition_index],
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+@handler(ApiKey.OFFSET_FETCH, 0, 9)
+async def offset_fetch(
+    broker: Broker, context: RequestContext, request: OffsetFetchRequest
+) -> OffsetFetchResponse:
+    """One group, from version 8 several."""
+    if context.version >= 8:
+        return OffsetFetchResponse(groups=[_group(broker, one) for one in request.groups])
+    wanted = None
+    if request.topics is not None:
+        wanted = [(topic.name, topic.partition_indexes) for topic in request.topics]
+    found, error = _positions(broker, request.group_id, wanted)
+    if error is not ErrorCode.NONE and context.version < 2:
+        # no field for a common error: every partition carries it
+        found = {
+            name: {one: (-1, -1, "", error) for one in partitions}
+            for name, partitions in wanted or ()
+        }
+    return OffsetFetchResponse(
+        error_code=error,
+        topics=[
+            OffsetFetchResponse.OffsetFetchResponseTopic(
+                name=name,
+                partitions=[
+                    OffsetFetchResponse.OffsetFetchResponsePartition(
+                        partition_index=index,
+                        committed_offset=offset,
+                        committed_leader_epoch=epoch,
+                        metadata=metadata,
+                        error_code=one_error,
+                    )
+                    for index, (offset, epoch, metadata, one_error) in partitions.items()
+                ],
+            )
+            for name, partitions in found.items()
+        ],
+    )
+
+
+def _group(
+    broker: Broker, group: OffsetFetchRequest.OffsetFetchRequestGroup
+) -> OffsetFetchResponse.OffsetFetchResponseGroup:
+    wanted = None
+    if group.topics is not None:
+        wanted = [(topic.name, topic.partition_indexes) for topic in group.topics]
+    found, error = _positions(broker, group.group_id, wanted)
+    return OffsetFetchResponse.OffsetFetchResponseGroup(
+        group_id=group.group_id,
+        error_code=error,
+        topics=[
+            OffsetFetchResponse.OffsetFetchResponseTopics(
+                name=name,
+                partitions=[
+                    OffsetFetchResponse.OffsetFetchResponsePartitions(
+                        partition_index=index,
+                        committed_offset=offset,
+                        committed_leader_epoch=epoch,
+                        metadata=metadata,
+                        error_code=one_error,
+                    )
+                    for index, (offset, epoch, metadata, one_error) in partitions.items()
+                ],
+            )
+            for name, partitions in found.items()
+        ],
+    )
+
+
+def _positions(
+    broker: Broker, group_id: str, wanted: Sequence[tuple[str, Sequence[int]]] | None
+) -> tuple[dict[str, dict[int, Position]], ErrorCode]:
+    """Committed positions by topic and partition; `wanted` None means all there are."""
+    shard, error = broker.groups.find(group_id)
+    if shard is None:
+        return {}, error
+    known = shard.offsets.get(group_id, {})
+    if wanted is None:
+        places = sorted(known)
+    else:
+        places = [(name, index) for name, partitions in wanted for index in partitions]
+    found: dict[str, dict[int, Position]] = {}
+    for name, index in places:
+        committed = known.get((name, index))
+        position = NOTHING
+        if committed is not None:
+            value = committed.value
+            position = (value.offset, value.leader_epoch, value.metadata, ErrorCode.NONE)
+        found.setdefault(name, {})[index] = position
+    return found, ErrorCode.NONE

@@ -1,0 +1,130 @@
+"""JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.groups.coordinator import new_member_id
+from urteil.broker.groups.group import JoinRequest
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+NEEDS_KNOWN_ID_FROM = 4
+CAN_SKIP_ASSIGNMENT_FROM = 9
+
+
+@handler(ApiKey.JOIN_GROUP, 0, 9)
+async def join_group(
+    broker: Broker, context: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse:
+    """Answered when the group's rebalance completes."""
+    client_id = context.header.client_id or ""
+    instance_id = request.group_instance_id
+    rebalance_timeout_ms = request.rebalance_timeout_ms
+    if context.version == 0:
+        rebalance_timeout_ms = request.session_timeout_ms
+    result = await broker.groups.join(
+        request.group_id,
+        JoinRequest(
+            member_id=request.member_id,
+            instance_id=instance_id,
+            client_id=client_id,
+            client_host=f"/{context.peer_host}",
+            session_timeout_ms=request.session_timeout_ms,
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            protocol_type=request.protocol_type,
+            protocols=tuple((p.name, bytes(p.metadata)) for p in request.protocols),
+            needs_known_id=context.version >= NEEDS_KNOWN_ID_FROM,
+            new_member_id=new_member_id(client_id if instance_id is None else instance_id),
+            can_skip_assignment=context.version >= CAN_SKIP_ASSIGNMENT_FROM,
+        ),
+    )
+    protocol = result.protocol
+    if protocol is None and context.version < 7:
+        protocol = ""
+    return JoinGroupResponse(
+        error_code=result.error,
+        generation_id=result.generation,
+        protocol_type=result.protocol_type,
+        protocol_name=protocol,
+        leader=result.leader,
+        skip_assignment=result.skip_assignment,
+        member_id=result.member_id,
+        members=[
+            JoinGroupResponse.JoinGroupResponseMember(
+                member_id=member_id, group_instance_id=instance_id, metadata=metadata
+            )
+            for member_id, instance_id, metadata in result.members
+        ],
+    )
+
+
+@handler(ApiKey.SYNC_GROUP, 0, 5)
+async def sync_group(
+    broker: Broker, context: RequestContext, request: SyncGroupRequest
+) -> SyncGroupResponse:
+    """Answered when the leader's assignment was stored."""
+    if context.version >= 5 and (request.protocol_type is None or request.protocol_name is None):
+        return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    result = await broker.groups.sync(
+        request.group_id,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id,
+        request.protocol_type,
+        request.protocol_name,
+        {one.member_id: bytes(one.assignment) for one in request.assignments},
+    )
+    return SyncGroupResponse(
+        error_code=result.error,
+        protocol_type=result.protocol_type,
+        protocol_name=result.protocol,
+        assignment=result.assignment,
+    )
+
+
+@handler(ApiKey.HEARTBEAT, 0, 4)
+async def heartbeat(
+    broker: Broker, context: RequestContext, request: HeartbeatRequest
+) -> HeartbeatResponse:
+    error = broker.groups.heartbeat(
+        request.group_id, request.member_id, request.group_instance_id, request.generation_id
+    )
+    return HeartbeatResponse(error_code=error)
+
+
+@handler(ApiKey.LEAVE_GROUP, 0, 5)
+async def leave_group(
+    broker: Broker, context: RequestContext, request: LeaveGroupRequest
+) -> LeaveGroupResponse:
+    """Before version 3 the error of the one member is that of the answer."""
+    if context.version < 3:
+        error, errors = broker.groups.leave(request.group_id, [(request.member_id, None)])
+        return LeaveGroupResponse(error_code=errors[0] if errors else error)
+    members = [(one.member_id, one.group_instance_id) for one in request.members]
+    error, errors = broker.groups.leave(request.group_id, members)
+    return LeaveGroupResponse(
+        error_code=error,
+        members=[
+            LeaveGroupResponse.MemberResponse(
+                member_id=one.member_id,
+                group_instance_id=one.group_instance_id,
+                error_code=one_error,
+            )
+            for one, one_error in zip(request.members, errors, strict=False)
+        ],
+    )

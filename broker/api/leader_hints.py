@@ -1,0 +1,80 @@
+"""Who leads instead: the hints that Produce 10 and Fetch 16 add to a refusal (KIP-951)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from urteil.broker.api.registry import RequestContext
+from urteil.broker.server.broker import Broker
+from urteil.broker.server.channels import Endpoint
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import FetchResponse, ProduceResponse
+
+_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+class _Hints:
+    def __init__(self, broker: Broker, context: RequestContext, since_version: int) -> None:
+        self._broker = broker
+        self._context = context
+        self._told = context.version >= since_version
+        self._leaders: set[int] = set()
+
+    def find(self, topic: str, partition: int, error: ErrorCode) -> tuple[int, int]:
+        """Leader and epoch as known here, newest source first; (-1, -1) for nothing to tell."""
+        if not self._told or error not in _MOVED:
+            return -1, -1
+        hosted = self._broker.replicas.partition(topic, partition)
+        known = self._broker.metadata.partition(topic, partition)
+        leader, epoch = (hosted.leader_id, hosted.leader_epoch) if hosted else (-1, -1)
+        if known is not None and known.leader_epoch >= epoch:
+            leader, epoch = known.leader, known.leader_epoch
+        if leader >= 0:
+            self._leaders.add(leader)
+        return leader, epoch
+
+    def endpoints(self) -> list[tuple[Endpoint, str | None]]:
+        found = []
+        for leader in sorted(self._leaders):
+            endpoint = self._broker.metadata.endpoint(leader, self._context.listener)
+            if endpoint is not None:
+                found.append((endpoint, self._broker.metadata.brokers[leader].rack))
+        return found
+
+
+class ProduceHints(_Hints):
+    """Hints in the shape of ProduceResponse."""
+
+    def __init__(self, broker: Broker, context: RequestContext) -> None:
+        super().__init__(broker, context, since_version=10)
+
+    def leader(
+        self, topic: str, partition: int, error: ErrorCode
+    ) -> ProduceResponse.LeaderIdAndEpoch:
+        leader, epoch = self.find(topic, partition, error)
+        return ProduceResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+
+    def nodes(self) -> Sequence[ProduceResponse.NodeEndpoint]:
+        return [
+            ProduceResponse.NodeEndpoint(node_id=one.id, host=one.host, port=one.port, rack=rack)
+            for one, rack in self.endpoints()
+        ]
+
+
+class FetchHints(_Hints):
+    """Hints in the shape of FetchResponse."""
+
+    def __init__(self, broker: Broker, context: RequestContext) -> None:
+        super().__init__(broker, context, since_version=16)
+
+    def leader(
+        self, topic: str, partition: int, error: ErrorCode
+    ) -> FetchResponse.LeaderIdAndEpoch:
+        leader, epoch = self.find(topic, partition, error)
+        return FetchResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+
+    def nodes(self) -> Sequence[FetchResponse.NodeEndpoint]:
+        return [
+            FetchResponse.NodeEndpoint(node_id=one.id, host=one.host, port=one.port, rack=rack)
+            for one, rack in self.endpoints()
+        ]

@@ -1,0 +1,124 @@
+"""ListOffsets and OffsetForLeaderEpoch."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.replication.offsets import (
+    EARLIEST_LOCAL,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+    epoch_end,
+    find_offset,
+    offsets_before,
+)
+from urteil.broker.server.broker import Broker
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+
+CONSUMER = -1
+DEBUGGING_CONSUMER = -2
+
+Answer = ListOffsetsResponse.ListOffsetsPartitionResponse
+Asked = ListOffsetsRequest.ListOffsetsPartition
+
+
+@handler(ApiKey.LIST_OFFSETS, 0, 9)
+async def list_offsets(
+    broker: Broker, context: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse:
+    """One offset a partition (version 0: several). A partition asked twice is INVALID_REQUEST."""
+    times = Counter(
+        (topic.name, one.partition_index) for topic in request.topics for one in topic.partitions
+    )
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsResponse.ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    _refused(one, ErrorCode.INVALID_REQUEST)
+                    if times[topic.name, one.partition_index] > 1
+                    else _answer(broker, context.version, request, topic.name, one)
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+SPOKEN_FROM = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+
+
+def _answer(
+    broker: Broker, version: int, request: ListOffsetsRequest, topic: str, asked: Asked
+) -> Answer:
+    if version < SPOKEN_FROM.get(asked.timestamp, 0):
+        return _refused(asked, ErrorCode.UNSUPPORTED_VERSION)
+    partition, error = broker.replicas.hosted(topic, asked.partition_index)
+    if partition is None:
+        return _refused(asked, error)
+    is_client = request.replica_id == CONSUMER
+    found = find_offset(
+        partition,
+        asked.timestamp,
+        current_leader_epoch=asked.current_leader_epoch,
+        isolation=request.isolation_level if is_client else None,
+        only_leader=request.replica_id != DEBUGGING_CONSUMER,
+    )
+    if found.error is ErrorCode.OFFSET_NOT_AVAILABLE and version < 5:
+        return _refused(asked, ErrorCode.LEADER_NOT_AVAILABLE)
+    if found.error is not ErrorCode.NONE:
+        return _refused(asked, found.error)
+    if version == 0:
+        offsets = offsets_before(
+            partition, asked.timestamp, asked.max_num_offsets, broker.clock.now_ms()
+        )
+        return Answer(partition_index=asked.partition_index, old_style_offsets=offsets)
+    return Answer(
+        partition_index=asked.partition_index,
+        timestamp=found.timestamp_ms,
+        offset=found.offset,
+        leader_epoch=found.leader_epoch,
+    )
+
+
+def _refused(asked: Asked, error: ErrorCode) -> Answer:
+    return Answer(partition_index=asked.partition_index, error_code=error)
+
+
+@handler(ApiKey.OFFSET_FOR_LEADER_EPOCH, 0, 4)
+async def offset_for_leader_epoch(
+    broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    """Where leader epochs ended, as this leader knows (KIP-101, KIP-279)."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[_epoch_end(broker, topic.topic, one) for one in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _epoch_end(
+    broker: Broker, topic: str, asked: OffsetForLeaderEpochRequest.OffsetForLeaderPartition
+) -> OffsetForLeaderEpochResponse.EpochEndOffset:
+    partition, error = broker.replicas.hosted(topic, asked.partition)
+    epoch = end_offset = -1
+    if partition is not None:
+        error, epoch, end_offset = epoch_end(
+            partition, asked.leader_epoch, asked.current_leader_epoch
+        )
+    return OffsetForLeaderEpochResponse.EpochEndOffset(
+        error_code=error, partition=asked.partition, leader_epoch=epoch, end_offset=end_offset
+    )

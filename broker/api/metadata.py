@@ -1,0 +1,192 @@
+"""Metadata and DescribeCluster: the cluster as the controller last spread it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from uuid import UUID
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.api.topic_names import is_internal, is_valid
+from urteil.broker.server.broker import Broker
+from urteil.broker.server.metadata_cache import MetadataCache, PartitionState
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from urteil.broker.wire.primitives import ZERO_UUID
+
+Topic = MetadataResponse.MetadataResponseTopic
+BROKER_ENDPOINTS = 1
+CONTROLLER_ENDPOINTS = 2
+IDS_FROM = 12
+
+# Bits of all operations that exist; without an authorizer everybody may do them all (KIP-430).
+ALL_OF_A_TOPIC = 3576
+ALL_OF_THE_CLUSTER = 8096
+FIRST_WORD_S = 5.0
+
+
+@handler(ApiKey.METADATA, 0, 12)
+async def metadata(
+    broker: Broker, context: RequestContext, request: MetadataRequest
+) -> MetadataResponse:
+    """Brokers of the listener asked by, and topics; unknown names may be created."""
+    if context.version < IDS_FROM and any(map(_is_by_id, request.topics or ())):
+        return _refused(request, ErrorCode.INVALID_REQUEST)
+    if any(one.name is None and one.topic_id == ZERO_UUID for one in request.topics or ()):
+        return _refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+    if request.topics is None or (context.version == 0 and not request.topics):
+        topics = [_known(broker, context, name) for name in sorted(broker.metadata.topics)]
+    else:
+        topics = await _asked(broker, context, request)
+    if request.include_topic_authorized_operations:
+        topics = [replace(topic, topic_authorized_operations=ALL_OF_A_TOPIC) for topic in topics]
+    controller_id = broker.metadata.controller_id
+    answer = MetadataResponse(
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(
+                node_id=one.id,
+                host=one.host,
+                port=one.port,
+                rack=broker.metadata.brokers[one.id].rack,
+            )
+            for one in broker.metadata.live_endpoints(context.listener)
+        ],
+        cluster_id=broker.cluster_id,
+        controller_id=-1 if controller_id is None else controller_id,
+        topics=topics,
+    )
+    if request.include_cluster_authorized_operations:
+        return replace(answer, cluster_authorized_operations=ALL_OF_THE_CLUSTER)
+    return answer
+
+
+def _is_by_id(asked: MetadataRequest.MetadataRequestTopic) -> bool:
+    return asked.name is None or asked.topic_id != ZERO_UUID
+
+
+def _refused(request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
+    """Ids in a version that must not use them yet, or neither id nor name: nothing is answered."""
+    return MetadataResponse(
+        topics=[
+            Topic(error_code=error, name=asked.name or "", topic_id=asked.topic_id)
+            for asked in request.topics or ()
+        ]
+    )
+
+
+async def _asked(broker: Broker, context: RequestContext, request: MetadataRequest) -> list[Topic]:
+    """Each topic once. Where any is asked for by id, names do not count."""
+    asked = request.topics or ()
+    ids = dict.fromkeys(one.topic_id for one in asked if one.topic_id != ZERO_UUID)
+    if ids:
+        return [_by_id(broker, context, one) for one in ids]
+    names = dict.fromkeys(one.name for one in asked if one.name is not None)
+    topics = [_known(broker, context, name) for name in names if name in broker.metadata.topics]
+    missing = [name for name in names if name not in broker.metadata.topics]
+    errors = await _create(broker, missing, allowed=request.allow_auto_topic_creation)
+    topics += [
+        Topic(error_code=error, name=name, is_internal=is_internal(name))
+        for name, error in errors.items()
+    ]
+    return topics
+
+
+async def _create(broker: Broker, missing: list[str], *, allowed: bool) -> dict[str, ErrorCode]:
+    errors = {
+        name: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if is_valid(name)
+        else ErrorCode.INVALID_TOPIC_EXCEPTION
+        for name in missing
+    }
+    wanted = [name for name in missing if is_valid(name)]
+    if wanted and allowed and broker.config.auto_create_topics_enable:
+        errors.update(await broker.controller.auto_create(wanted))
+    return errors
+
+
+def _by_id(broker: Broker, context: RequestContext, topic_id: UUID) -> Topic:
+    name = broker.metadata.topic_names.get(topic_id)
+    if name is None or name not in broker.metadata.topics:
+        return Topic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+    return _known(broker, context, name)
+
+
+def _known(broker: Broker, context: RequestContext, name: str) -> Topic:
+    cache = broker.metadata
+    return Topic(
+        name=name,
+        topic_id=cache.topic_ids.get(name, ZERO_UUID),
+        is_internal=is_internal(name),
+        partitions=[
+            _partition(cache, context, index, state)
+            for index, state in sorted(cache.topics[name].items())
+        ],
+    )
+
+
+def _partition(
+    cache: MetadataCache, context: RequestContext, index: int, state: PartitionState
+) -> MetadataResponse.MetadataResponsePartition:
+    """Version 0 lists reachable replicas only, and says so when that leaves some out."""
+    replicas, isr = state.replicas, state.isr
+    if context.version == 0:
+        replicas = _reachable(cache, context.listener, replicas)
+        isr = _reachable(cache, context.listener, isr)
+    error, leader = ErrorCode.NONE, state.leader
+    if cache.endpoint(state.leader, context.listener) is None:
+        alive = state.leader in cache.brokers and context.version >= 6
+        error = ErrorCode.LISTENER_NOT_FOUND if alive else ErrorCode.LEADER_NOT_AVAILABLE
+        leader = -1
+    elif len(replicas) < len(state.replicas) or len(isr) < len(state.isr):
+        error = ErrorCode.REPLICA_NOT_AVAILABLE
+    return MetadataResponse.MetadataResponsePartition(
+        error_code=error,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=isr,
+        offline_replicas=state.offline_replicas,
+    )
+
+
+def _reachable(cache: MetadataCache, listener: str, ids: Iterable[int]) -> tuple[int, ...]:
+    return tuple(one for one in ids if cache.endpoint(one, listener) is not None)
+
+
+@handler(ApiKey.DESCRIBE_CLUSTER, 0, 1)
+async def describe_cluster(
+    broker: Broker, context: RequestContext, request: DescribeClusterRequest
+) -> DescribeClusterResponse:
+    """Cluster id, controller, brokers. There are no controller endpoints with ZooKeeper."""
+    if request.endpoint_type != BROKER_ENDPOINTS:
+        is_controller = request.endpoint_type == CONTROLLER_ENDPOINTS
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE
+            if is_controller
+            else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message=f"endpoint type {request.endpoint_type} asked of a broker",
+        )
+    controller_id = broker.metadata.controller_id
+    answer = DescribeClusterResponse(
+        cluster_id=broker.cluster_id,
+        controller_id=-1 if controller_id is None else controller_id,
+        brokers=[
+            DescribeClusterResponse.DescribeClusterBroker(
+                broker_id=one.id,
+                host=one.host,
+                port=one.port,
+                rack=broker.metadata.brokers[one.id].rack,
+            )
+            for one in broker.metadata.live_endpoints(context.listener)
+        ],
+    )
+    if request.include_cluster_authorized_operations:
+        return replace(answer, cluster_authorized_operations=ALL_OF_THE_CLUSTER)
+    return answer

@@ -1,0 +1,158 @@
+"""Produce: records of clients to the leaders of partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from urteil.broker.api.leader_hints import ProduceHints
+from urteil.broker.api.registry import CloseConnection, RequestContext, handler
+from urteil.broker.api.topic_names import is_internal
+from urteil.broker.log.results import AppendResult
+from urteil.broker.replication.manager import TopicPartition
+from urteil.broker.replication.partition import refusal
+from urteil.broker.server.broker import Broker
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.batches import (
+    LOG_OVERHEAD_BYTES,
+    Compression,
+    CorruptBatch,
+    UnsupportedCompression,
+    convert_legacy,
+    needs_conversion,
+    parse_header,
+)
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import ProduceRequest, ProduceResponse
+
+ADMIN_CLIENT = "__admin_client"
+SMALLEST_MESSAGE_BYTES = 14
+NEWEST_MAGIC = 2
+MAGIC_POSITION = 16
+
+PLACELESS = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+)
+"""Errors that do not tell where the log starts (`ReplicaManager.appendToLocalLog`)."""
+
+Answers = dict[TopicPartition, AppendResult]
+
+
+@handler(ApiKey.PRODUCE, 0, 11)
+async def produce(
+    broker: Broker, context: RequestContext, request: ProduceRequest
+) -> ProduceResponse | None:
+    """Append and answer by acks; with acks=0 an error can only close the connection."""
+    entries: dict[TopicPartition, memoryview] = {}
+    refused: Answers = {}
+    for key, records in _partitions(request):
+        known = key[0] in broker.metadata.topics
+        if known and is_internal(key[0]) and context.header.client_id != ADMIN_CLIENT:
+            refused[key] = refusal(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        else:
+            checked = _check(records, context.version, request.transactional_id)
+            if isinstance(checked, AppendResult):
+                refused[key] = checked
+            else:
+                entries[key] = checked
+    answers = await broker.replicas.append(request.timeout_ms, request.acks, entries)
+    if refused:
+        answers.update(refused)
+    if request.acks == 0:
+        if any(answer.error is not ErrorCode.NONE for answer in answers.values()):
+            raise CloseConnection
+        return None
+    return _response(broker, context, request, answers)
+
+
+def _partitions(request: ProduceRequest) -> Iterator[tuple[TopicPartition, memoryview]]:
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            yield (topic.name, data.index), data.records or memoryview(b"")  # type: ignore[misc]
+
+
+def _check(
+    records: memoryview, version: int, transactional_id: str | None
+) -> memoryview | AppendResult:
+    """What the versions of the request demand of the records; old formats become batches."""
+    try:
+        if version < 3:
+            if needs_conversion(records):
+                return memoryview(convert_legacy(records))
+            return records
+        if not _holds_a_batch(records):
+            return refusal(ErrorCode.INVALID_RECORD, "a partition without a whole record batch")
+        if needs_conversion(records):
+            return refusal(
+                ErrorCode.INVALID_RECORD,
+                f"Produce {version} takes record batches with magic version 2 only",
+            )
+        header = parse_header(records)
+    except CorruptBatch as error:
+        return refusal(ErrorCode.CORRUPT_MESSAGE, str(error))
+    except UnsupportedCompression as error:
+        return refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error))
+    if header.size < len(records):
+        return refusal(
+            ErrorCode.INVALID_RECORD,
+            f"Produce {version} takes exactly one record batch per partition",
+        )
+    if version < 7 and header.compression == Compression.ZSTD:
+        return refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"no zstd in Produce {version}")
+    if header.is_transactional and transactional_id is None:
+        return refusal(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transaction without its id"
+        )
+    if transactional_id is not None:
+        return refusal(ErrorCode.INVALID_TXN_STATE, "no transaction is open for this producer")
+    return records
+
+
+def _holds_a_batch(records: memoryview) -> bool:
+    """Whether the first batch is whole; a size or magic that cannot be is another matter."""
+    if len(records) <= MAGIC_POSITION:
+        return False
+    length = int.from_bytes(records[8:LOG_OVERHEAD_BYTES], "big", signed=True)
+    plausible = length >= SMALLEST_MESSAGE_BYTES and records[MAGIC_POSITION] <= NEWEST_MAGIC
+    return not plausible or LOG_OVERHEAD_BYTES + length <= len(records)
+
+
+def _response(
+    broker: Broker, context: RequestContext, request: ProduceRequest, answers: Answers
+) -> ProduceResponse:
+    hints = ProduceHints(broker, context)
+    responses = [
+        ProduceResponse.TopicProduceResponse(
+            name=topic.name,
+            partition_responses=[
+                _partition_response(topic.name, data.index, answers[topic.name, data.index], hints)
+                for data in topic.partition_data
+            ],
+        )
+        for topic in request.topic_data
+    ]
+    return ProduceResponse(responses=responses, node_endpoints=hints.nodes())
+
+
+def _partition_response(
+    topic: str, index: int, answer: AppendResult, hints: ProduceHints
+) -> ProduceResponse.PartitionProduceResponse:
+    if answer.error is ErrorCode.NONE:
+        return ProduceResponse.PartitionProduceResponse(
+            index=index,
+            base_offset=answer.base_offset,
+            log_append_time_ms=answer.log_append_time_ms,
+            log_start_offset=answer.log_start_offset,
+        )
+    return ProduceResponse.PartitionProduceResponse(
+        index=index,
+        error_code=answer.error,
+        base_offset=-1,
+        log_start_offset=-1 if answer.error in PLACELESS else answer.log_start_offset,
+        error_message=answer.message,
+        current_leader=hints.leader(topic, index, answer.error),
+    )

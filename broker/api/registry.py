@@ -1,0 +1,81 @@
+"""Which APIs this broker serves, at which versions, and by which function."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.framing import RequestHeader
+from urteil.broker.wire.messages import REQUESTS
+from urteil.broker.wire.schema import Message
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+
+class CloseConnection(Exception):
+    """Raised by a handler whose only honest answer is a closed connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """Who asks: the request's header, the peer's address and the listener it came in by."""
+
+    header: RequestHeader
+    peer_host: str
+    listener: str
+
+    @property
+    def version(self) -> int:
+        return self.header.api_version
+
+
+Handler = Callable[["Broker", RequestContext, Any], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One served API: its key, the versions advertised, its request class and its handler."""
+
+    key: ApiKey
+    min_version: int
+    max_version: int
+    request: type[Message]
+    handle: Handler
+
+
+SERVED: dict[int, Served] = {}
+
+
+def handler(key: ApiKey, min_version: int, max_version: int) -> Callable[[Handler], Handler]:
+    """Register `async def handle(broker, context, request) -> response | None` for an API.
+
+    None means no answer (acks=0). ApiVersions advertises what is registered here.
+    """
+
+    def register(function: Handler) -> Handler:
+        if key in SERVED:
+            raise ValueError(f"{key.name} has two handlers")
+        SERVED[key] = Served(key, min_version, max_version, request_class(key), function)
+        return function
+
+    return register
+
+
+def request_class(key: int) -> type[Message]:
+    """The message class of an API's request. Raises LookupError for an unknown key."""
+    found = REQUESTS.get(key)
+    if found is None:
+        raise LookupError(f"no request message has the API key {key}")
+    return found
+
+
+def load_handlers() -> None:
+    """Import every module of `broker.api`, so that each registers its handlers."""
+    package = importlib.import_module("urteil.broker.api")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"urteil.broker.api.{module.name}")

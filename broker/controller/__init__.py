@@ -1,0 +1,1 @@
+"""The controller: election, partition and replica states, assignment, topic administration."""

@@ -1,0 +1,96 @@
+"""Which brokers hold a new topic's replicas: Apache Kafka's `AdminUtils`, draw for draw."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+
+class AssignmentError(ValueError):
+    """No assignment is possible; the message is Apache Kafka's."""
+
+
+class InvalidPartitions(AssignmentError):
+    pass
+
+
+class InvalidReplicationFactor(AssignmentError):
+    pass
+
+
+class MixedRacks(AssignmentError):
+    pass
+
+
+def assign_replicas(
+    racks: Mapping[int, str | None], partitions: int, replication_factor: int, rng: random.Random
+) -> dict[int, tuple[int, ...]]:
+    """Replicas of every partition, the first of each its preferred leader.
+
+    `racks` maps the alive brokers to their racks. Leaders go round the brokers from a random one,
+    followers from a random shift that grows every round; with racks, every rack gets a replica
+    before one gets a second. Raises AssignmentError.
+    """
+    if partitions <= 0:
+        raise InvalidPartitions("Number of partitions must be larger than 0.")
+    if replication_factor <= 0:
+        raise InvalidReplicationFactor("Replication factor must be larger than 0.")
+    if replication_factor > len(racks):
+        raise InvalidReplicationFactor(
+            f"Replication factor: {replication_factor} larger than available brokers: {len(racks)}."
+        )
+    known = {broker: rack for broker, rack in racks.items() if rack is not None}
+    if known and len(known) < len(racks):
+        raise MixedRacks("Not all brokers have rack information for replica rack aware assignment.")
+    brokers = rack_alternated(known) if known else sorted(racks)
+    start, shift = rng.randrange(len(brokers)), rng.randrange(len(brokers))
+    assignment = {}
+    for partition in range(partitions):
+        if partition > 0 and partition % len(brokers) == 0:
+            shift += 1
+        first = (partition + start) % len(brokers)
+        place = _rack_aware if known else _rack_unaware
+        assignment[partition] = place(brokers, known, first, shift, replication_factor)
+    return assignment
+
+
+def rack_alternated(racks: Mapping[int, str]) -> list[int]:
+    """Brokers in an order that goes round the racks, each rack's brokers by id."""
+    by_rack: dict[str, list[int]] = defaultdict(list)
+    for broker in sorted(racks):
+        by_rack[racks[broker]].append(broker)
+    longest = max(len(brokers) for brokers in by_rack.values())
+    return [
+        by_rack[rack][place]
+        for place in range(longest)
+        for rack in sorted(by_rack)
+        if place < len(by_rack[rack])
+    ]
+
+
+def _rack_unaware(
+    brokers: Sequence[int], _racks: Mapping[int, str], first: int, shift: int, count: int
+) -> tuple[int, ...]:
+    others = (brokers[_index(first, shift, j, len(brokers))] for j in range(count - 1))
+    return (brokers[first], *others)
+
+
+def _rack_aware(
+    brokers: Sequence[int], racks: Mapping[int, str], first: int, shift: int, count: int
+) -> tuple[int, ...]:
+    rack_count = len(set(racks.values()))
+    replicas, used_racks = [brokers[first]], {racks[brokers[first]]}
+    step = 0
+    while len(replicas) < count:
+        broker = brokers[_index(first, shift * rack_count, step, len(brokers))]
+        step += 1
+        rack_is_due = racks[broker] not in used_racks or len(used_racks) == rack_count
+        if rack_is_due and broker not in replicas:
+            replicas.append(broker)
+            used_racks.add(racks[broker])
+    return tuple(replicas)
+
+
+def _index(first: int, shift: int, step: int, count: int) -> int:
+    return (first + 1 + (shift + step) % (count - 1)) % count

@@ -1,0 +1,90 @@
+"""What a controller knows in one term of office: brokers, topics, partition states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from urteil.broker.controller.states import (
+    PartitionStatus,
+    TopicPartition,
+    next_partition_status,
+)
+from urteil.broker.zookeeper.znodes import BrokerInfo, PartitionState, TopicAssignment
+
+NO_LEADER = -1
+
+
+@dataclass(slots=True)
+class Context:
+    """Plain state without I/O. `epoch_version` is the version of `/controller_epoch`."""
+
+    controller_id: int
+    epoch: int
+    epoch_version: int
+    brokers: dict[int, BrokerInfo] = field(default_factory=dict)
+    shutting_down: set[int] = field(default_factory=set)
+    topics: dict[str, TopicAssignment] = field(default_factory=dict)
+    states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
+    statuses: dict[TopicPartition, PartitionStatus] = field(default_factory=dict)
+    deleting: set[str] = field(default_factory=set)
+    names: dict[UUID, str] = field(default_factory=dict)
+
+    @property
+    def present(self) -> frozenset[int]:
+        """Registered brokers."""
+        return frozenset(self.brokers)
+
+    @property
+    def live(self) -> frozenset[int]:
+        """Registered brokers that are not shutting down: those that may lead and join an ISR."""
+        return frozenset(self.brokers) - self.shutting_down
+
+    def add_topic(self, topic: str, assignment: TopicAssignment) -> list[TopicPartition]:
+        """Take in a topic, or its new partitions; returns the partitions that are new."""
+        self.topics[topic] = assignment
+        if assignment.topic_id is not None:
+            self.names[assignment.topic_id] = topic
+        added = [
+            (topic, partition)
+            for partition in assignment.partitions
+            if (topic, partition) not in self.statuses
+        ]
+        for tp in added:
+            self.statuses[tp] = PartitionStatus.NON_EXISTENT
+            self.move(tp, PartitionStatus.NEW)
+        return added
+
+    def remove_topic(self, topic: str) -> None:
+        assignment = self.topics.pop(topic)
+        self.deleting.discard(topic)
+        if assignment.topic_id is not None:
+            self.names.pop(assignment.topic_id, None)
+        for partition in assignment.partitions:
+            self.states.pop((topic, partition), None)
+            del self.statuses[topic, partition]
+
+    def record(self, tp: TopicPartition, state: PartitionState) -> None:
+        """Take in a state that stands in ZooKeeper."""
+        self.states[tp] = state
+        online = state.leader in self.brokers
+        self.move(tp, PartitionStatus.ONLINE if online else PartitionStatus.OFFLINE)
+
+    def move(self, tp: TopicPartition, target: PartitionStatus) -> None:
+        self.statuses[tp] = next_partition_status(self.statuses[tp], target)
+
+    def replicas(self, tp: TopicPartition) -> tuple[int, ...]:
+        return self.topics[tp[0]].partitions[tp[1]]
+
+    def partitions_of(self, topic: str) -> list[TopicPartition]:
+        return [(topic, partition) for partition in self.topics[topic].partitions]
+
+    def partitions(self) -> list[TopicPartition]:
+        """Every partition of every topic that is not being deleted."""
+        return [tp for tp in self.statuses if tp[0] not in self.deleting]
+
+    def partitions_on(self, brokers: Iterable[int]) -> list[TopicPartition]:
+        """Partitions (not being deleted) with a replica on one of the brokers."""
+        wanted = frozenset(brokers)
+        return [tp for tp in self.partitions() if wanted.intersection(self.replicas(tp))]

@@ -1,0 +1,319 @@
+"""The controller's shell: stands for election, and feeds one term of office with events."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from urteil.broker.controller import topic_requests
+from urteil.broker.controller.context import Context
+from urteil.broker.controller.election import Election, Won
+from urteil.broker.controller.senders import Sends
+from urteil.broker.controller.store import ControllerFenced
+from urteil.broker.controller.tenure import Tenure, TenureOptions
+from urteil.broker.controller.topic_admin import TopicAdmin
+from urteil.broker.server.clock import Clock
+from urteil.broker.server.config import BrokerConfig
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from urteil.broker.zookeeper.configs import TopicConfigs
+from urteil.broker.zookeeper.producer_ids import ProducerIds
+from urteil.broker.zookeeper.registration import Registration
+from urteil.broker.zookeeper.session import LOST, Session, SessionClosed, State
+
+log = logging.getLogger("controller")
+
+T = TypeVar("T")
+Event = Callable[[], Awaitable[Any]]
+FIRST_REBALANCE_S = 5.0
+BACKOFF_AFTER_BUG_S = 1.0
+
+
+class Controller:
+    """Runs on every broker; `is_active` on the elected one.
+
+    The broker makes, in this order: `Session.connect`, `create_persistent_paths`, `cluster_id`,
+    its listeners, `Registration.register`, `Controller.start`. From then on the controller
+    registers again after session expiry (`registration.epoch` is the broker epoch at any time).
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        zk: Session,
+        registration: Registration,
+        channels: Sends,
+        clock: Clock,
+        rng: random.Random,
+    ) -> None:
+        self.configs = TopicConfigs(zk)
+        self.producer_ids = ProducerIds(zk, config.broker_id)
+        self.admin = TopicAdmin(
+            zk,
+            rng,
+            default_partitions=config.num_partitions,
+            default_replication_factor=config.default_replication_factor,
+        )
+        self._config = config
+        self._zk = zk
+        self._registration = registration
+        self._channels = channels
+        self._election = Election(zk, config.broker_id, clock.now_ms, self._on_controller)
+        self._tenure: Tenure | None = None
+        self._won: Won | None = None
+        self._events: deque[Event] = deque()
+        self._queued: set[object] = set()
+        self._more = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._asked: dict[asyncio.Future[Any], Any] = {}  # with the answer of no controller
+        self._silence: asyncio.TimerHandle | None = None
+
+    @property
+    def is_active(self) -> bool:
+        return self._tenure is not None
+
+    @property
+    def epoch(self) -> int:
+        """The controller epoch this broker was elected with last; 0 before."""
+        return self._won.epoch if self._won else 0
+
+    @property
+    def tenure(self) -> Tenure | None:
+        """The term of office once it knows the cluster."""
+        return self._tenure if self._tenure is not None and self._tenure.ready else None
+
+    async def start(self) -> None:
+        """Watch `/controller` and stand for election."""
+        self._zk.on_state(self._on_state)
+        self.configs.on_change(self._on_topic_config)
+        await self.configs.start()
+        self._put("elect", self._elect)
+        self._tasks.append(asyncio.create_task(self._run(), name="controller"))
+        if self._config.auto_leader_rebalance_enable:
+            self._tasks.append(asyncio.create_task(self._rebalance(), name="rebalance"))
+
+    async def stop(self) -> None:
+        """Resign and stop all tasks; before `Session.close`, which frees `/controller`."""
+        self._end_tenure("shutdown")
+        if self._silence is not None:
+            self._silence.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.configs.stop()
+
+    # What handlers ask for.
+
+    async def auto_create(self, names: Sequence[str]) -> dict[str, ErrorCode]:
+        """Create topics for Metadata and coordinators, from any broker, without waiting.
+
+        LEADER_NOT_AVAILABLE: made now or by another just before (ask again);
+        INVALID_TOPIC_EXCEPTION, INVALID_REPLICATION_FACTOR otherwise.
+        """
+        return await topic_requests.auto_create(self.admin, self._config, names)
+
+    async def alter_partition(
+        self, request: AlterPartitionRequest, version: int
+    ) -> AlterPartitionResponse:
+        return await self._ask(
+            lambda tenure: tenure.alter_partition(request, version),
+            AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER),
+        )
+
+    async def controlled_shutdown(
+        self, request: ControlledShutdownRequest
+    ) -> ControlledShutdownResponse:
+        return await self._ask(
+            lambda tenure: tenure.controlled_shutdown(request),
+            ControlledShutdownResponse(error_code=ErrorCode.NOT_CONTROLLER),
+        )
+
+    async def create_topics(
+        self, request: CreateTopicsRequest, version: int
+    ) -> CreateTopicsResponse:
+        """Validate and write; then wait for leaders, at most `timeout_ms`."""
+        return await topic_requests.create_topics(self, self._config, request)
+
+    async def delete_topics(
+        self, request: DeleteTopicsRequest, version: int
+    ) -> DeleteTopicsResponse:
+        """Note the wish; then wait until the topics are gone, at most `timeout_ms`."""
+        return await topic_requests.delete_topics(self, self._config, request, version)
+
+    async def _ask(self, act: Callable[[Tenure], Awaitable[T]], not_controller: T) -> T:
+        """Have the tenure do something in its turn; `not_controller` once there is none."""
+        tenure = self._tenure
+        if tenure is None:
+            return not_controller
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        async def event() -> None:
+            if self._tenure is not tenure or future.done():
+                return
+            answer = await act(tenure)
+            if not future.done():
+                future.set_result(answer)
+
+        self._asked[future] = not_controller
+        self._put(event, event)
+        try:
+            return await future
+        finally:
+            self._asked.pop(future, None)
+
+    # The queue.
+
+    def _put(self, key: object, event: Event) -> None:
+        """Queue an event; one that is queued already and reads everything anew counts for both."""
+        if key not in self._queued:
+            self._queued.add(key)
+            self._events.append(lambda: self._take(key, event))
+            self._more.set()
+
+    async def _take(self, key: object, event: Event) -> None:
+        self._queued.discard(key)
+        await event()
+
+    def _put_for_tenure(self, method: Callable[[Tenure], Any]) -> None:
+        async def event() -> None:
+            if self._tenure is not None:
+                await method(self._tenure)
+
+        self._put(method, event)
+
+    async def _run(self) -> None:
+        while True:
+            await self._more.wait()
+            while self._events:
+                await self._handle(self._events.popleft())
+            self._more.clear()
+
+    async def _handle(self, event: Event) -> None:
+        try:
+            await event()
+        except ControllerFenced as why:
+            self._end_tenure(str(why))
+            self._put("elect", self._elect)
+        except LOST as why:
+            self._end_tenure(repr(why))
+            self._put("elect", self._elect)
+        except SessionClosed:
+            self._end_tenure("the session is closed")
+        except Exception:
+            # what is in memory may be wrong now: begin anew from ZooKeeper
+            log.exception("an event failed; resigning")
+            self._end_tenure("an event failed")
+            self._put("resign", self._resign)
+
+    # Elections.
+
+    def _on_controller(self, _path: str) -> None:
+        self._put("verify", self._verify)
+
+    def _on_state(self, state: State) -> None:
+        if self._silence is not None:
+            self._silence.cancel()
+            self._silence = None
+        if state is State.EXPIRED:
+            self._end_tenure("the session expired")
+            self._put("new session", self._new_session)
+        elif state is State.CONNECTED:
+            self._put("verify", self._verify)
+        elif self._tenure is not None:
+            # a connection is given up after two thirds of the session timeout without an answer
+            wait_s = self._config.zookeeper_session_timeout_ms / 3000
+            self._silence = asyncio.get_running_loop().call_later(
+                wait_s, self._end_tenure, "ZooKeeper cannot be reached"
+            )
+
+    async def _new_session(self) -> None:
+        """Register again (waits for the new session), then stand again."""
+        await self._registration.register()
+        await self._elect()
+
+    async def _verify(self) -> None:
+        """Resign unless still elected; stand for election unless active."""
+        if self._tenure is not None and self._won is not None:
+            if await self._election.still_won(self._won):
+                return
+            self._end_tenure("another controller was elected")
+        await self._elect()
+
+    async def _elect(self) -> None:
+        if self._tenure is not None:
+            return
+        won = await self._election.stand()
+        if won is None:
+            return
+        log.info("elected controller with epoch %d", won.epoch)
+        self._won = won
+        self._tenure = self._new_tenure(won)
+        await self._tenure.begin()
+
+    async def _resign(self) -> None:
+        await asyncio.sleep(BACKOFF_AFTER_BUG_S)
+        await self._election.resign()
+        await self._elect()
+
+    def _new_tenure(self, won: Won) -> Tenure:
+        config = self._config
+        return Tenure(
+            Context(config.broker_id, won.epoch, won.epoch_version),
+            self._zk,
+            self.configs,
+            self._channels,
+            TenureOptions(
+                listener=config.inter_broker_listener,
+                request_timeout_ms=config.controller_socket_timeout_ms,
+                unclean_by_default=config.unclean_leader_election_enable,
+                deletion_enabled=config.delete_topic_enable,
+            ),
+            self._put_for_tenure,
+            lambda: self._put("verify", self._verify),
+        )
+
+    def _end_tenure(self, why: str) -> None:
+        """At once, in the middle of an event too: whoever waits is sent to the next controller.
+
+        While ZooKeeper is silent another may have been elected, so this is not put off until the
+        session is known to have expired. The same epoch is taken up again if it has not.
+        """
+        if self._tenure is None:
+            return
+        log.info("no longer controller (epoch %d): %s", self.epoch, why)
+        self._tenure.close()
+        self._tenure = None
+        for future, answer in self._asked.items():
+            if not future.done():
+                future.set_result(answer)
+
+    # What else starts an event.
+
+    def _on_topic_config(self, topic: str, overrides: dict[str, str]) -> None:
+        if overrides.get("unclean.leader.election.enable", "").lower() == "true":
+            self._put_for_tenure(lambda tenure: tenure.unclean_allowed(topic))
+
+    async def _rebalance(self) -> None:
+        """Periodic by nature: nothing tells that leaders are out of balance."""
+        await asyncio.sleep(FIRST_REBALANCE_S)
+        percent = self._config.leader_imbalance_per_broker_percentage
+        while True:
+            self._put("rebalance", lambda: self._rebalance_now(percent))
+            await asyncio.sleep(self._config.leader_imbalance_check_interval_seconds)
+
+    async def _rebalance_now(self, percent: int) -> None:
+        if self._tenure is not None:
+            await self._tenure.rebalance_leaders(percent)

@@ -1,0 +1,165 @@
+"""Brings partitions to the best state the registered brokers allow, through ZooKeeper.
+
+Source: `PartitionStateMachine` and `ReplicaStateMachine`, here one: what is to be done follows
+from the state and the brokers, not from the event, so that every event may look at everything.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from urteil.broker.controller import elections
+from urteil.broker.controller.context import Context
+from urteil.broker.controller.requests import RequestBatch
+from urteil.broker.controller.states import TopicPartition
+from urteil.broker.controller.store import Store
+from urteil.broker.zookeeper.configs import TopicConfigs
+from urteil.broker.zookeeper.znodes import PartitionState
+
+log = logging.getLogger("controller")
+
+Decide = Callable[[TopicPartition], PartitionState | None]
+
+
+class PartitionMachine:
+    """Decides by `elections`, writes by the store, takes what stands into the context."""
+
+    def __init__(
+        self, context: Context, store: Store, configs: TopicConfigs, *, unclean_by_default: bool
+    ) -> None:
+        self._context = context
+        self._store = store
+        self._configs = configs
+        self._unclean_by_default = unclean_by_default
+
+    async def settle(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
+        """First states for new partitions, elections and smaller ISRs for the others."""
+        tps = list(tps)
+        new = [tp for tp in tps if tp not in self._context.states]
+        await self._create(new, batch)
+        old = [tp for tp in tps if tp in self._context.states]
+        while old:
+            unclean = await self._unclean_topics(old)
+            old = await self._change(old, lambda tp, u=unclean: self._after_failure(tp, u), batch)  # type: ignore[misc]
+
+    async def move_away(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
+        """Take leaders and ISR members away from brokers that are shutting down."""
+        pending = list(tps)
+        while pending:
+            pending = await self._change(pending, self._for_shutdown, batch)
+
+    async def rebalance(self, imbalance_percent: int, batch: RequestBatch) -> None:
+        """Give leaders back to preferred replicas of which too many are led by others."""
+        context = self._context
+        by_preferred: dict[int, list[TopicPartition]] = {}
+        for tp in context.partitions():
+            if tp in context.states:
+                by_preferred.setdefault(context.replicas(tp)[0], []).append(tp)
+        for broker, tps in by_preferred.items():
+            away = [tp for tp in tps if context.states[tp].leader != broker]
+            if len(away) * 100 > imbalance_percent * len(tps):
+                await self._change(away, self._to_preferred, batch)
+
+    async def take_in(self, tp: TopicPartition, batch: RequestBatch) -> bool:
+        """Read a state that was not the known one; whether it is news."""
+        standing = await self._store.read_state(tp)
+        if standing is None or standing == self._context.states[tp]:
+            log.warning("%s-%d: its state cannot be written: %s", *tp, standing)
+            return False
+        log.warning("%s-%d: took in what another wrote: %s", *tp, standing)
+        self._context.record(tp, standing)
+        batch.changed(tp)
+        return True
+
+    def allows_unclean(self, overrides: Mapping[str, str]) -> bool:
+        """By a topic's own settings, else by the broker's."""
+        value = overrides.get("unclean.leader.election.enable")
+        return self._unclean_by_default if value is None else value.strip().lower() == "true"
+
+    async def write(
+        self, wanted: Mapping[TopicPartition, PartitionState]
+    ) -> dict[TopicPartition, PartitionState | None]:
+        """Write states and take in those that were written (None: it was another than known)."""
+        results = await self._store.update_states(wanted)
+        for tp, written in results.items():
+            if written is not None:
+                _log_change(tp, self._context.states[tp], written)
+                self._context.record(tp, written)
+        return results
+
+    async def _create(self, tps: list[TopicPartition], batch: RequestBatch) -> None:
+        context = self._context
+        wanted = {}
+        for tp in tps:
+            state = elections.first_state(context.replicas(tp), context.live, context.epoch)
+            if state is None:
+                log.warning("%s-%d: no replica is alive", *tp)
+            else:
+                wanted[tp] = state
+        for tp, standing in (await self._store.create_states(wanted)).items():
+            if standing is not None:
+                context.record(tp, standing)
+                batch.changed(tp, is_new=standing == wanted[tp])
+
+    async def _change(
+        self, tps: Iterable[TopicPartition], decide: Decide, batch: RequestBatch
+    ) -> list[TopicPartition]:
+        """One round of decisions; returns the partitions to be looked at again."""
+        decided = {tp: decide(tp) for tp in tps}
+        wanted = {tp: state for tp, state in decided.items() if state is not None}
+        again = []
+        for tp, written in (await self.write(wanted)).items():
+            if written is not None:
+                batch.changed(tp)
+            elif await self.take_in(tp, batch):
+                again.append(tp)
+        return again
+
+    def _after_failure(self, tp: TopicPartition, unclean: set[str]) -> PartitionState | None:
+        return elections.after_failure(
+            self._context.states[tp],
+            self._context.replicas(tp),
+            present=self._context.present,
+            live=self._context.live,
+            unclean=tp[0] in unclean,
+            controller_epoch=self._context.epoch,
+        )
+
+    def _for_shutdown(self, tp: TopicPartition) -> PartitionState | None:
+        context = self._context
+        return elections.for_shutdown(
+            context.states[tp], context.replicas(tp), context.live, context.epoch
+        )
+
+    def _to_preferred(self, tp: TopicPartition) -> PartitionState | None:
+        context = self._context
+        return elections.to_preferred(
+            context.states[tp], context.replicas(tp), context.live, context.epoch
+        )
+
+    async def _unclean_topics(self, tps: Iterable[TopicPartition]) -> set[str]:
+        """Topics that need and allow an unclean election; configs are read for those alone."""
+        context = self._context
+        needing = dict.fromkeys(
+            tp[0]
+            for tp in tps
+            if elections.needs_unclean(
+                context.states[tp], context.replicas(tp), context.present, context.live
+            )
+        )
+        overrides = await self._configs.overrides_of(list(needing))
+        return {topic for topic in needing if self.allows_unclean(overrides[topic])}
+
+
+def _log_change(tp: TopicPartition, old: PartitionState, new: PartitionState) -> None:
+    log.info(
+        "%s-%d: leader %d -> %d epoch %d isr %s -> %s%s",
+        *tp,
+        old.leader,
+        new.leader,
+        new.leader_epoch,
+        list(old.isr),
+        list(new.isr),
+        " UNCLEAN" if new.recovery_state and not old.recovery_state else "",
+    )

@@ -1,0 +1,395 @@
+"""One term of office: from the election to the resignation, every event in order.
+
+Every public method runs to its end before the next begins (the controller's queue sees to it).
+Decisions are made by plain functions on the context; what they say is written to ZooKeeper, then
+taken into the context, then sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from urteil.broker.controller import alter_partition
+from urteil.broker.controller.context import Context
+from urteil.broker.controller.deletion import Deletions
+from urteil.broker.controller.partition_machine import PartitionMachine
+from urteil.broker.controller.requests import Request, RequestBatch, partitions_in
+from urteil.broker.controller.senders import Senders, Sends
+from urteil.broker.controller.states import PartitionStatus, TopicPartition
+from urteil.broker.controller.store import Store
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    StopReplicaRequest,
+)
+from urteil.broker.zookeeper import znodes
+from urteil.broker.zookeeper.configs import TopicConfigs
+from urteil.broker.zookeeper.registration import read_brokers
+from urteil.broker.zookeeper.session import Session
+from urteil.broker.zookeeper.znodes import BrokerInfo
+
+log = logging.getLogger("controller")
+
+Later = Callable[[Callable[["Tenure"], Any]], None]
+"""Puts a method of the tenure into the controller's queue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenureOptions:
+    """What of the broker's configuration a controller obeys."""
+
+    listener: str
+    request_timeout_ms: float
+    unclean_by_default: bool
+    deletion_enabled: bool
+
+
+class Tenure:
+    """Owns the context; `close` ends it at once, also from within a method."""
+
+    def __init__(
+        self,
+        context: Context,
+        zk: Session,
+        configs: TopicConfigs,
+        channels: Sends,
+        options: TenureOptions,
+        later: Later,
+        suspect: Callable[[], None],
+    ) -> None:
+        """`suspect` is called when a broker says that it knows a newer controller."""
+        self.context = context
+        self._zk = zk
+        self._options = options
+        self._later = later
+        self._suspect = suspect
+        self._store = Store(zk, context.epoch, context.epoch_version)
+        self._machine = PartitionMachine(
+            context, self._store, configs, unclean_by_default=options.unclean_by_default
+        )
+        self._deletions = Deletions()
+        self.senders = Senders(
+            channels, options.listener, options.request_timeout_ms, self._answered
+        )
+        self._dirty: set[str] = set()  # topics whose nodes changed since they were read
+        self._progress = asyncio.Event()
+        self.ready = self.closed = False
+
+    def close(self) -> None:
+        self.closed = self._store.closed = True
+        self.senders.close()
+        self._progress.set()
+
+    # Watches. Each puts the method that reads again, and watches again, into the queue.
+
+    def _on_brokers(self, _path: str) -> None:
+        self._later(Tenure.brokers_changed)
+
+    def _on_topics(self, _path: str) -> None:
+        self._later(Tenure.topics_changed)
+
+    def _on_topic(self, path: str) -> None:
+        self._dirty.add(path.removeprefix(f"{znodes.TOPICS}/"))
+        self._later(Tenure.topics_changed)
+
+    def _on_deletions(self, _path: str) -> None:
+        self._later(Tenure.deletions_changed)
+
+    async def begin(self) -> None:
+        """Load everything from ZooKeeper, then settle what happened without a controller."""
+        context = self.context
+        for info in await read_brokers(self._zk, self._on_brokers):
+            context.brokers[info.id] = info
+            self.senders.add(info)
+        await self._load_topics()
+        wanted = await self._wanted_deletions()
+        self._send(self._batch_for_all())
+        batch = self._batch()
+        await self._machine.settle(context.partitions(), batch)
+        for tp in context.partitions():
+            batch.changed(tp)
+        self._send(batch)
+        await self._delete(wanted)
+        self.ready = True
+        log.info(
+            "controller of epoch %d: %d brokers, %d topics, %d partitions",
+            context.epoch,
+            len(context.brokers),
+            len(context.topics),
+            len(context.statuses),
+        )
+
+    # Topics.
+
+    async def topics_changed(self) -> None:
+        """New topics and partitions get their first leaders."""
+        added = await self._load_topics()
+        if added:
+            log.info("new partitions: %s", ", ".join(f"{topic}-{p}" for topic, p in added))
+        batch = self._batch()
+        await self._machine.settle(added, batch)
+        self._send(batch)
+
+    async def _load_topics(self) -> list[TopicPartition]:
+        """Take in topics that are new, or have new partitions; returns those partitions."""
+        context = self.context
+        names = await self._zk.children(znodes.TOPICS, self._on_topics)
+        to_read = [one for one in names if one not in context.topics or one in self._dirty]
+        self._dirty.clear()
+        for topic in set(context.topics) - set(names) - context.deleting:
+            log.warning("topic %s vanished from ZooKeeper", topic)
+            context.remove_topic(topic)
+        added = []
+        for topic, (found, version) in (
+            await self._store.read_topics(to_read, self._on_topic)
+        ).items():
+            assignment = found
+            if assignment.topic_id is None:  # made by tools older than topic ids
+                assignment = replace(found, topic_id=uuid.uuid4())
+                if not await self._store.write_topic(topic, assignment, version):
+                    continue  # changed or gone meanwhile: the watch tells
+            known = context.topics.get(topic)
+            if known is not None and known.topic_id != assignment.topic_id:
+                log.warning("topic %s was made anew behind our back", topic)
+                context.remove_topic(topic)
+            added += context.add_topic(topic, assignment)
+        for tp, state in (await self._store.read_states(added)).items():
+            context.record(tp, state)
+        return added
+
+    async def unclean_allowed(self, topic: str) -> None:
+        """A topic's configuration changed: it may have a leader now, at a price."""
+        if topic not in self.context.topics or topic in self.context.deleting:
+            return
+        batch = self._batch()
+        await self._machine.settle(self.context.partitions_of(topic), batch)
+        self._send(batch)
+
+    # Brokers.
+
+    async def brokers_changed(self) -> None:
+        """Compare the registered brokers with the known ones; a new czxid is a new broker."""
+        now = {info.id: info for info in await read_brokers(self._zk, self._on_brokers)}
+        known = dict(self.context.brokers)
+        gone = {one for one in known if one not in now or now[one].epoch != known[one].epoch}
+        come = [info for one, info in now.items() if one in gone or info != known.get(one)]
+        if gone:
+            await self._brokers_left(gone)
+        if come:
+            await self._brokers_came(come)
+
+    async def _brokers_left(self, gone: set[int]) -> None:
+        log.info("brokers left: %s", sorted(gone))
+        for broker in gone:
+            self.senders.remove(broker)
+            del self.context.brokers[broker]
+            self.context.shutting_down.discard(broker)
+            self._deletions.broker_left(broker)
+        batch = self._batch_for_all()
+        await self._machine.settle(self.context.partitions_on(gone), batch)
+        self._send(batch)
+
+    async def _brokers_came(self, come: list[BrokerInfo]) -> None:
+        context = self.context
+        log.info("brokers came: %s", [f"{info.id} (epoch {info.epoch})" for info in come])
+        for info in come:
+            context.brokers[info.id] = info
+            self.senders.add(info)
+        ids = [info.id for info in come]
+        batch = self._batch_for_all()
+        batch.update_metadata(context.statuses, ids)
+        await self._machine.settle(context.partitions(), batch)
+        for tp in context.partitions_on(ids):
+            batch.leader_and_isr(tp, [one for one in ids if one in context.replicas(tp)])
+        self._send(batch)
+        await self._resume_deletions()
+
+    # What brokers ask for.
+
+    async def alter_partition(
+        self, request: AlterPartitionRequest, version: int
+    ) -> AlterPartitionResponse:
+        """Write the ISRs that a leader proposes, and tell everybody."""
+        context = self.context
+        error = alter_partition.request_error(context, request)
+        if error:
+            return AlterPartitionResponse(error_code=error)
+        verdicts = alter_partition.judge(context, request, version)
+        answers = dict(verdicts.answers)
+        batch = self._batch()
+        for tp, written in (await self._machine.write(verdicts.writes)).items():
+            if written is None:
+                answers[tp] = ErrorCode.INVALID_UPDATE_VERSION
+                await self._machine.take_in(tp, batch)
+            else:
+                answers[tp] = written
+                batch.update_metadata([tp])
+        self._send(batch)
+        return alter_partition.build_response(context, request, version, answers)
+
+    async def controlled_shutdown(
+        self, request: ControlledShutdownRequest
+    ) -> ControlledShutdownResponse:
+        """Move leaders away from a broker and stop its followers; answers what it still leads."""
+        context, broker = self.context, request.broker_id
+        info = context.brokers.get(broker)
+        if info is None:
+            return ControlledShutdownResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE)
+        if request.broker_epoch not in (-1, info.epoch):
+            return ControlledShutdownResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+        context.shutting_down.add(broker)
+        tps = [
+            tp
+            for tp in context.partitions_on([broker])
+            if tp in context.states and len(context.replicas(tp)) > 1
+        ]
+        batch = self._batch_for_all()
+        await self._machine.move_away(tps, batch)
+        remaining = [tp for tp in tps if context.states[tp].leader == broker]
+        for tp in tps:
+            if tp not in remaining:
+                batch.stop_replica(broker, tp, delete=False)
+        self._send(batch)
+        log.info("broker %d shuts down and still leads %d partitions", broker, len(remaining))
+        return ControlledShutdownResponse(
+            remaining_partitions=[
+                ControlledShutdownResponse.RemainingPartition(topic_name=topic, partition_index=p)
+                for topic, p in remaining
+            ]
+        )
+
+    async def rebalance_leaders(self, imbalance_percent: int) -> None:
+        batch = self._batch()
+        await self._machine.rebalance(imbalance_percent, batch)
+        self._send(batch)
+
+    # Deletion of topics.
+
+    async def deletions_changed(self) -> None:
+        await self._delete(await self._wanted_deletions())
+
+    async def _wanted_deletions(self) -> list[str]:
+        """Topics to be deleted that are not yet on their way; marks them so."""
+        context = self.context
+        names = await self._zk.children(znodes.DELETE_TOPICS, self._on_deletions)
+        if set(names) - set(context.topics):
+            await self.topics_changed()  # a topic made just now may not be known yet
+        for name in names:
+            if name not in context.topics or not self._options.deletion_enabled:
+                await self._store.forget_deletion(name)
+        if not self._options.deletion_enabled:
+            return []
+        wanted = [one for one in names if one in context.topics and one not in context.deleting]
+        context.deleting.update(wanted)
+        return wanted
+
+    async def _delete(self, topics: list[str]) -> None:
+        context = self.context
+        batch = self._batch()
+        for topic in topics:
+            log.info("deleting topic %s", topic)
+            tps = context.partitions_of(topic)
+            batch.update_metadata(tps)
+            self._deletions.add(topic, {tp: context.replicas(tp) for tp in tps})
+            for tp in tps:
+                context.move(tp, PartitionStatus.OFFLINE)
+        self._send(batch)
+        await self._resume_deletions()
+
+    async def _resume_deletions(self) -> None:
+        """Remove what is done, ask brokers that can be asked."""
+        for topic in self._deletions.complete():
+            await self._store.delete_topic(topic)
+            self._deletions.remove(topic)
+            self.context.remove_topic(topic)
+            log.info("deleted topic %s", topic)
+        batch = self._batch()
+        for broker, tp in self._deletions.start(self.context.present):
+            batch.stop_replica(broker, tp, delete=True)
+        self._send(batch)
+
+    # Requests and their answers.
+
+    def _batch(self) -> RequestBatch:
+        return RequestBatch(self.context, self._options.listener)
+
+    def _batch_for_all(self) -> RequestBatch:
+        """A batch that tells everybody at least which brokers are alive."""
+        batch = self._batch()
+        batch.update_metadata([])
+        return batch
+
+    def _send(self, batch: RequestBatch) -> None:
+        for broker, requests in batch.build().items():
+            for request in requests:
+                self.senders.send(broker, request)
+        self._progress.set()
+
+    def _answered(self, broker: int, request: Request, response: Any) -> None:
+        error = ErrorCode(response.error_code)
+        if error:
+            name = type(request).__name__
+            log.warning("%s: broker %d answered %s", name, broker, error.name)
+        if error is ErrorCode.STALE_CONTROLLER_EPOCH:
+            self._suspect()
+        if isinstance(request, StopReplicaRequest):
+            self._stopped(broker, request, response)
+        else:
+            _log_partition_errors(request, broker, response)
+        self._progress.set()
+
+    def _stopped(self, broker: int, request: StopReplicaRequest, response: Any) -> None:
+        errors = {
+            (one.topic_name, one.partition_index): ErrorCode(one.error_code)
+            for one in response.partition_errors
+        }
+        for tp, delete in partitions_in(request).items():
+            error = errors.get(tp, ErrorCode.NONE) or ErrorCode(response.error_code)
+            if error:
+                log.warning("StopReplica %s-%d: broker %d answered %s", *tp, broker, error.name)
+            if delete:
+                self._deletions.answered(broker, tp, deleted=not error)
+        if self._deletions.complete():
+            self._later(Tenure._resume_deletions)
+
+    # For those who wait until a topic is made or deleted.
+
+    async def progress(self) -> None:
+        """Wait for the next change of anything; the caller then checks its condition again."""
+        self._progress.clear()
+        await self._progress.wait()
+
+    def led(self, topic: str) -> bool:
+        """Whether every partition of the topic got a leader."""
+        assignment = self.context.topics.get(topic)
+        return assignment is not None and all(
+            (topic, partition) in self.context.states for partition in assignment.partitions
+        )
+
+    def gone(self, topic: str) -> bool:
+        """Whether a topic is deleted, or only waits for brokers that are away."""
+        if topic not in self.context.topics:
+            return True
+        return topic in self.context.deleting and self._deletions.halted(topic)
+
+
+def _log_partition_errors(request: Request, broker: int, response: Any) -> None:
+    """LeaderAndIsr answers by partition; the broker hears of them again at their next change."""
+    topics: Iterable[Any] = getattr(response, "topics", ())
+    failed = [
+        f"{topic.topic_id} {one.partition_index}: {ErrorCode(one.error_code).name}"
+        for topic in topics
+        for one in topic.partition_errors
+        if one.error_code
+    ]
+    if failed:
+        name = type(request).__name__
+        log.warning("%s: broker %d answered %s", name, broker, ", ".join(failed))

@@ -1,0 +1,240 @@
+"""Making and unmaking topics in ZooKeeper: validation as `ZkAdminManager`, plain writes.
+
+Any broker may do this (auto-creation does); the controller sees the nodes and does the rest.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from urteil.broker.controller.assignment import (
+    AssignmentError,
+    InvalidPartitions,
+    InvalidReplicationFactor,
+    assign_replicas,
+)
+from urteil.broker.controller.topic_configs import InvalidTopicConfig, validate_topic_configs
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.primitives import ZERO_UUID
+from urteil.broker.zookeeper import znodes
+from urteil.broker.zookeeper.operations import Op
+from urteil.broker.zookeeper.registration import read_brokers
+from urteil.broker.zookeeper.session import (
+    LOST,
+    Create,
+    MultiFailed,
+    NodeExistsError,
+    NoNodeError,
+    Session,
+    Set,
+)
+from urteil.broker.zookeeper.znodes import TopicAssignment
+
+log = logging.getLogger("topics")
+
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+MAX_NAME = 249
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic asked for. Counts of -1 are the broker's defaults; `assignment` excludes counts."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    assignment: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    configs: Sequence[tuple[str, str | None]] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of it; the counts, id and configs of a topic that was made (or could be)."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    topic_id: UUID = ZERO_UUID
+    partitions: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+class Refused(Exception):
+    """A request that Apache Kafka refuses, with its error and its words."""
+
+    def __init__(self, error: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.error = error
+        self.message = message
+
+
+class TopicAdmin:
+    """Validates and writes; answers errors as values."""
+
+    def __init__(
+        self,
+        zk: Session,
+        rng: random.Random,
+        *,
+        default_partitions: int,
+        default_replication_factor: int,
+    ) -> None:
+        self._zk = zk
+        self._rng = rng
+        self._default_partitions = default_partitions
+        self._default_replication_factor = default_replication_factor
+
+    async def create(self, topic: NewTopic, *, validate_only: bool = False) -> Outcome:
+        """Write a topic's configuration and assignment in one multi."""
+        try:
+            partitions, configs = await self._validate(topic)
+            topic_id = ZERO_UUID if validate_only else self._make_id()
+            if not validate_only:
+                assignment = TopicAssignment(partitions=partitions, topic_id=topic_id)
+                await self._write(topic.name, assignment, configs)
+        except Refused as refused:
+            return Outcome(error=refused.error, message=refused.message)
+        return Outcome(
+            topic_id=topic_id,
+            partitions=len(partitions),
+            replication_factor=len(partitions[0]),
+            configs=configs,
+        )
+
+    async def wish_deletion(self, topic: str) -> None:
+        """Ask the controller to delete a topic that exists."""
+        while True:
+            try:
+                await self._zk.create(znodes.delete_topic_path(topic))
+            except NodeExistsError:
+                return
+            except LOST:
+                continue
+            return
+
+    async def _validate(self, topic: NewTopic) -> tuple[dict[int, tuple[int, ...]], dict[str, str]]:
+        check_name(topic.name)
+        await self._check_free(topic.name)
+        counts_given = topic.partitions != -1 or topic.replication_factor != -1
+        if topic.assignment and counts_given:
+            raise Refused(
+                ErrorCode.INVALID_REQUEST,
+                "Both numPartitions or replicationFactor and replicasAssignments were set. "
+                "Both cannot be used at the same time.",
+            )
+        if topic.assignment:
+            partitions = dict(sorted(topic.assignment.items()))
+            check_assignment(partitions)
+        else:
+            partitions = await self._assign(topic)
+        try:
+            return partitions, validate_topic_configs(topic.configs)
+        except InvalidTopicConfig as wrong:
+            raise Refused(ErrorCode.INVALID_CONFIG, str(wrong)) from None
+
+    async def _check_free(self, name: str) -> None:
+        if await self._zk.exists(znodes.topic_path(name)) is not None:
+            raise _exists(name)
+        if "." in name or "_" in name:
+            others = await self._zk.children(znodes.TOPICS)
+            alike = [one for one in others if one.replace(".", "_") == name.replace(".", "_")]
+            if alike:
+                raise Refused(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION,
+                    f"Topic '{name}' collides with existing topics: {', '.join(alike)}",
+                )
+
+    async def _assign(self, topic: NewTopic) -> dict[int, tuple[int, ...]]:
+        racks = {info.id: info.rack for info in await read_brokers(self._zk)}
+        count = topic.partitions if topic.partitions != -1 else self._default_partitions
+        factor = topic.replication_factor
+        factor = factor if factor != -1 else self._default_replication_factor
+        try:
+            return assign_replicas(racks, count, factor, self._rng)
+        except InvalidPartitions as wrong:
+            raise Refused(ErrorCode.INVALID_PARTITIONS, str(wrong)) from None
+        except InvalidReplicationFactor as wrong:
+            raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, str(wrong)) from None
+        except AssignmentError as wrong:
+            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(wrong)) from None
+
+    async def _write(
+        self, name: str, assignment: TopicAssignment, configs: Mapping[str, str]
+    ) -> None:
+        """A lost write is known again by its topic id."""
+        made = Create(znodes.topic_path(name), znodes.encode_topic(assignment))
+        path, data = znodes.topic_config_path(name), znodes.encode_config(configs)
+        while True:
+            there = await self._zk.exists(path) is not None
+            config: Op = Set(path, data) if there else Create(path, data)
+            try:
+                await self._zk.multi([made, config])
+                return
+            except LOST:
+                if await self._stands(name, assignment):
+                    return
+            except MultiFailed as failure:
+                if failure.index == 0:
+                    if await self._stands(name, assignment):
+                        return
+                    raise _exists(name) from None
+
+    async def _stands(self, name: str, assignment: TopicAssignment) -> bool:
+        try:
+            data, _ = await self._zk.get(znodes.topic_path(name))
+        except NoNodeError:
+            return False
+        return znodes.decode_topic(data).topic_id == assignment.topic_id
+
+    def _make_id(self) -> UUID:
+        """Random; not one whose text begins with a dash, which command lines take for an option
+        (`Uuid.randomUuid`)."""
+        while True:
+            made = UUID(int=self._rng.getrandbits(128), version=4)
+            if not znodes.encode_uuid(made).startswith("-"):
+                return made
+
+
+def _exists(name: str) -> Refused:
+    return Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+
+
+def check_name(name: str) -> None:
+    """Raises Refused with `Topic.validate`'s words."""
+    why = None
+    if not name:
+        why = "Topic name is invalid: the empty string is not allowed"
+    elif name in (".", ".."):
+        why = f"Topic name is invalid: '{name}' is not allowed"
+    elif len(name) > MAX_NAME:
+        why = (
+            f"Topic name is invalid: the length of '{name}' is longer than the max allowed "
+            f"length {MAX_NAME}"
+        )
+    elif not _LEGAL_NAME.fullmatch(name):
+        why = (
+            f"Topic name is invalid: '{name}' contains one or more characters other than "
+            "ASCII alphanumerics, '.', '_' and '-'"
+        )
+    if why is not None:
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
+
+
+def check_assignment(partitions: Mapping[int, tuple[int, ...]]) -> None:
+    """Raises Refused unless partitions count from 0 and have equally many different replicas."""
+    why = None
+    if len({len(replicas) for replicas in partitions.values()}) != 1:
+        why = "All partitions should have the same number of replicas"
+    elif any(len(set(replicas)) != len(replicas) for replicas in partitions.values()):
+        why = "Duplicate replica assignment found"
+    elif any(not replicas for replicas in partitions.values()):
+        why = "A partition needs at least one replica"
+    elif sorted(partitions) != list(range(len(partitions))):
+        why = "partitions should be a consecutive 0-based integer sequence"
+    if why is not None:
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)

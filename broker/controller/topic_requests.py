@@ -1,0 +1,211 @@
+"""CreateTopics, DeleteTopics and auto-creation: from requests to the topic admin, and back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from urteil.broker.controller.tenure import Tenure
+from urteil.broker.controller.topic_admin import NewTopic, Outcome, TopicAdmin
+from urteil.broker.server.config import BrokerConfig
+from urteil.broker.server.config_view import topic_settings
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from urteil.broker.wire.primitives import ZERO_UUID
+
+OFFSETS_TOPIC = "__consumer_offsets"
+AUTO_CREATE_TIMEOUT_S = 3.0
+IDS_FROM = 6  # DeleteTopics by id
+DISABLED_FROM = 3  # DeleteTopics knows TOPIC_DELETION_DISABLED
+
+Result = CreateTopicsResponse.CreatableTopicResult
+Deleted = DeleteTopicsResponse.DeletableTopicResult
+
+
+class Office(Protocol):
+    """What is needed of the controller."""
+
+    @property
+    def admin(self) -> TopicAdmin: ...
+
+    @property
+    def tenure(self) -> Tenure | None: ...
+
+
+async def auto_create(
+    admin: TopicAdmin, config: BrokerConfig, names: Sequence[str]
+) -> dict[str, ErrorCode]:
+    """See `Controller.auto_create`."""
+    errors = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
+    try:
+        async with asyncio.timeout(AUTO_CREATE_TIMEOUT_S):
+            for name in errors:
+                outcome = await admin.create(_automatic(name, config))
+                if outcome.error not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                    errors[name] = outcome.error
+    except TimeoutError:  # ZooKeeper is away; a client must not wait for it on a Metadata
+        return errors
+    return errors
+
+
+def _automatic(name: str, config: BrokerConfig) -> NewTopic:
+    if name != OFFSETS_TOPIC:
+        return NewTopic(name=name)
+    return NewTopic(
+        name=name,
+        partitions=config.offsets_topic_num_partitions,
+        replication_factor=config.offsets_topic_replication_factor,
+        configs=(
+            ("compression.type", "producer"),
+            ("cleanup.policy", "compact"),
+            ("segment.bytes", str(config.offsets_topic_segment_bytes)),
+        ),
+    )
+
+
+async def create_topics(
+    office: Office, config: BrokerConfig, request: CreateTopicsRequest
+) -> CreateTopicsResponse:
+    """Errors of one topic do not keep the others from being made."""
+    asked = Counter(topic.name for topic in request.topics)
+    results: dict[str, Result] = {}
+    for topic in request.topics:
+        if office.tenure is None:
+            results[topic.name] = _error(topic.name, ErrorCode.NOT_CONTROLLER, "")
+        elif asked[topic.name] > 1:
+            results[topic.name] = _error(
+                topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name."
+            )
+        else:
+            outcome = await office.admin.create(_asked(topic), validate_only=request.validate_only)
+            results[topic.name] = _result(topic.name, outcome, config)
+    made = [name for name, result in results.items() if result.error_code == ErrorCode.NONE]
+    if made and not request.validate_only:
+        for name in await _missing(office, made, request.timeout_ms, Tenure.led):
+            results[name] = _error(name, ErrorCode.REQUEST_TIMED_OUT)
+    return CreateTopicsResponse(topics=[results[topic.name] for topic in request.topics])
+
+
+def _asked(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
+    return NewTopic(
+        name=topic.name,
+        partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignment={one.partition_index: tuple(one.broker_ids) for one in topic.assignments},
+        configs=[(one.name, one.value) for one in topic.configs],
+    )
+
+
+def _error(name: str, error: ErrorCode, message: str | None = None) -> Result:
+    return Result(name=name, error_code=error, error_message=message, configs=())
+
+
+def _result(name: str, outcome: Outcome, config: BrokerConfig) -> Result:
+    if outcome.error is not ErrorCode.NONE:
+        return _error(name, outcome.error, outcome.message)
+    return Result(
+        name=name,
+        topic_id=outcome.topic_id,
+        error_message=None,
+        num_partitions=outcome.partitions,
+        replication_factor=outcome.replication_factor,
+        configs=_configs(outcome.configs, config.properties),
+    )
+
+
+def _configs(
+    overrides: Mapping[str, str], properties: Mapping[str, str]
+) -> list[CreateTopicsResponse.CreatableTopicConfigs]:
+    """The effective settings, each with where it comes from."""
+    return [
+        CreateTopicsResponse.CreatableTopicConfigs(
+            name=one.name,
+            value=one.value,
+            read_only=one.read_only,
+            config_source=one.source,
+            is_sensitive=one.sensitive,
+        )
+        for one in topic_settings(properties, overrides)
+    ]
+
+
+async def delete_topics(
+    office: Office, config: BrokerConfig, request: DeleteTopicsRequest, version: int
+) -> DeleteTopicsResponse:
+    """By name or, from version 6 on, by id."""
+    asked = (
+        list(request.topics)
+        if version >= IDS_FROM
+        else [DeleteTopicsRequest.DeleteTopicState(name=name) for name in request.topic_names]
+    )
+    results = [await _wish(office, config, one, version) for one in asked]
+    wished = [one.name for one in results if one.error_code == ErrorCode.NONE and one.name]
+    late = await _missing(office, wished, request.timeout_ms, Tenure.gone) if wished else []
+    return DeleteTopicsResponse(
+        responses=[
+            Deleted(name=one.name, topic_id=one.topic_id, error_code=ErrorCode.REQUEST_TIMED_OUT)
+            if one.name in late and one.error_code == ErrorCode.NONE
+            else one
+            for one in results
+        ]
+    )
+
+
+async def _wish(
+    office: Office,
+    config: BrokerConfig,
+    asked: DeleteTopicsRequest.DeleteTopicState,
+    version: int,
+) -> Deleted:
+    tenure = office.tenure
+    name, topic_id = asked.name, asked.topic_id
+    if tenure is None:
+        error = ErrorCode.NOT_CONTROLLER
+    elif not config.delete_topic_enable:
+        error = (
+            ErrorCode.TOPIC_DELETION_DISABLED
+            if version >= DISABLED_FROM
+            else ErrorCode.INVALID_REQUEST
+        )
+    elif name is not None and topic_id != ZERO_UUID:
+        error = ErrorCode.INVALID_REQUEST
+    else:
+        by_id = name is None
+        name = tenure.context.names.get(topic_id) if name is None else name
+        known = tenure.context.topics.get(name) if name is not None else None
+        if name is not None and known is not None:
+            await office.admin.wish_deletion(name)
+            return Deleted(name=name, topic_id=topic_id)
+        error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return Deleted(name=name, topic_id=topic_id, error_code=error)
+
+
+async def _missing(
+    office: Office, names: Sequence[str], timeout_ms: int, done: Callable[[Tenure, str], bool]
+) -> list[str]:
+    """Wait until the controller is done with all topics and its own broker heard of it.
+
+    Answers those that are not done after `timeout_ms`, or when the term of office ended.
+    """
+    tenure = office.tenure
+    if tenure is None:
+        return list(names)
+
+    def left() -> list[str]:
+        return [name for name in names if not done(tenure, name)]
+
+    try:
+        async with asyncio.timeout(max(0, timeout_ms) / 1000):
+            while left() and not tenure.closed:
+                await tenure.progress()
+            await tenure.senders.answered_so_far(tenure.context.controller_id)
+    except TimeoutError:
+        return left()
+    return left()

@@ -1,0 +1,357 @@
+"""The group coordinator: which groups are ours, and the way from a request to the log and back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Coroutine, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+from urteil.broker.groups import records
+from urteil.broker.groups.group import Group, GroupState, JoinRequest
+from urteil.broker.groups.loading import load_shard
+from urteil.broker.groups.member import JoinResult, SyncResult
+from urteil.broker.groups.shard import Shard
+from urteil.broker.groups.snapshot import snapshot
+from urteil.broker.replication.manager import ReplicaManager
+from urteil.broker.server.clock import Clock
+from urteil.broker.server.config import BrokerConfig
+from urteil.broker.server.metadata_cache import MetadataCache
+from urteil.broker.wire.batches import build_batch
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.schema import Message
+
+log = logging.getLogger("groups")
+
+OFFSETS_TOPIC = "__consumer_offsets"
+T = TypeVar("T")
+
+APPEND_ERRORS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+}
+"""What a client is told when the offsets topic did not take its record."""
+
+
+def java_hash(text: str) -> int:
+    """Java's `String.hashCode`: over UTF-16 units, in 32 bits with a sign."""
+    data = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for high, low in zip(data[::2], data[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def partition_for(group_id: str, partitions: int) -> int:
+    """The partition whose leader coordinates the group; abs(MIN_VALUE) is 0, as in Kafka."""
+    value = java_hash(group_id)
+    return (0 if value == -(1 << 31) else abs(value)) % partitions
+
+
+class GroupCoordinator:
+    """Coordinates the groups of every partition of the offsets topic that this broker leads."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        replicas: ReplicaManager,
+        metadata: MetadataCache,
+        clock: Clock,
+    ) -> None:
+        self._config = config
+        self._replicas = replicas
+        self._metadata = metadata
+        self._clock = clock
+        self._shards: dict[int, Shard] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        replicas.on_leadership(self.leadership_changed)
+
+    def stop(self) -> None:
+        """Resign from every group and end all timers and tasks."""
+        for partition in list(self._shards):
+            self._resign(partition)
+        for task in self._tasks:
+            task.cancel()
+
+    # -- which groups are ours ------------------------------------------------------------------
+
+    def partition_for(self, group_id: str) -> int:
+        known = len(self._metadata.topics.get(OFFSETS_TOPIC, ()))
+        return partition_for(group_id, known or self._config.offsets_topic_num_partitions)
+
+    def leadership_changed(
+        self, topic: str, partition: int, is_leader: bool, leader_epoch: int
+    ) -> None:
+        """Load a partition's groups when this broker begins to lead it, drop them when it ends."""
+        if topic != OFFSETS_TOPIC:
+            return
+        known = self._shards.get(partition)
+        if is_leader and known is not None and known.leader_epoch == leader_epoch:
+            return
+        self._resign(partition)
+        if is_leader:
+            shard = self._shards[partition] = Shard(partition, leader_epoch)
+            self._spawn(self._load(shard))
+
+    async def _load(self, shard: Shard) -> None:
+        hosted = self._replicas.partition(OFFSETS_TOPIC, shard.partition)
+        if hosted is None:
+            return
+        await load_shard(shard, hosted.log, lambda: self._shards.get(shard.partition) is shard)
+        if self._shards.get(shard.partition) is shard:
+            shard.finish_loading(self._new_group, self._clock.monotonic_ms())
+            for group in shard.groups.values():
+                self._schedule(group)
+
+    def _resign(self, partition: int) -> None:
+        shard = self._shards.pop(partition, None)
+        if shard is not None:
+            for group in shard.groups.values():
+                self._cancel_timer(group.group_id)
+                group.resign(ErrorCode.NOT_COORDINATOR)
+
+    def find(self, group_id: str) -> tuple[Shard | None, ErrorCode]:
+        """The shard of a group, or why there is none here."""
+        shard = self._shards.get(self.partition_for(group_id))
+        if shard is None:
+            return None, ErrorCode.NOT_COORDINATOR
+        if not shard.is_loaded:
+            return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return shard, ErrorCode.NONE
+
+    def _member_group(self, group_id: str) -> tuple[Group | None, ErrorCode]:
+        """The group a member speaks of, UNKNOWN_MEMBER_ID when there is no such group."""
+        shard, error = self.find(group_id)
+        if shard is None:
+            return None, error
+        group = shard.groups.get(group_id)
+        return group, ErrorCode.NONE if group else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def _new_group(self, group_id: str) -> Group:
+        return Group(
+            group_id,
+            initial_delay_ms=self._config.group_initial_rebalance_delay_ms,
+            max_size=self._config.group_max_size,
+        )
+
+    # -- requests -------------------------------------------------------------------------------
+
+    async def join(self, group_id: str, request: JoinRequest) -> JoinResult:
+        """Answer JoinGroup, when the rebalance completes."""
+        low = self._config.group_min_session_timeout_ms
+        high = self._config.group_max_session_timeout_ms
+        shard, error = self.find(group_id)
+        if not group_id:
+            error = ErrorCode.INVALID_GROUP_ID
+        elif error is ErrorCode.NONE and not low <= request.session_timeout_ms <= high:
+            error = ErrorCode.INVALID_SESSION_TIMEOUT
+        elif shard and request.member_id and group_id not in shard.groups:
+            error = ErrorCode.UNKNOWN_MEMBER_ID
+        if shard is None or error is not ErrorCode.NONE:
+            return JoinResult(error=error, member_id=request.member_id)
+        group = shard.groups.get(group_id) or self._new_group(group_id)
+        shard.groups[group_id] = group
+        future: asyncio.Future[JoinResult] = asyncio.get_running_loop().create_future()
+        group.join(request, self._clock.monotonic_ms(), partial(_resolve, future))
+        self._after(shard, group)
+        return await future
+
+    async def sync(
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        protocol_type: str | None,
+        protocol: str | None,
+        assignments: Mapping[str, bytes],
+    ) -> SyncResult:
+        """Answer SyncGroup, when the leader's assignment was stored."""
+        shard, error = self.find(group_id)
+        group = shard.groups.get(group_id) if shard else None
+        if not group_id:
+            return SyncResult(error=ErrorCode.INVALID_GROUP_ID)
+        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            error = ErrorCode.REBALANCE_IN_PROGRESS  # the member shall rejoin, as in Kafka
+        if shard is None or group is None:
+            known = error if error is not ErrorCode.NONE else ErrorCode.UNKNOWN_MEMBER_ID
+            return SyncResult(error=known)
+        future: asyncio.Future[SyncResult] = asyncio.get_running_loop().create_future()
+        now_ms = self._clock.monotonic_ms()
+        answer = partial(_resolve, future)
+        if group.sync(member_id, instance_id, generation, protocol_type, protocol, now_ms, answer):
+            self._spawn(self._store_assignment(shard, group, generation, dict(assignments)))
+        self._schedule(group)
+        return await future
+
+    async def _store_assignment(
+        self, shard: Shard, group: Group, generation: int, assignments: dict[str, bytes]
+    ) -> None:
+        error = await self._store_group(shard, group, assignments)
+        now_ms = self._clock.monotonic_ms()
+        if error is ErrorCode.NONE:
+            group.assigned(generation, assignments, now_ms)
+        else:
+            group.assignment_failed(generation, error, now_ms)
+        self._after(shard, group)
+
+    def heartbeat(
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int
+    ) -> ErrorCode:
+        if not group_id:
+            return ErrorCode.INVALID_GROUP_ID
+        group, error = self._member_group(group_id)
+        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return ErrorCode.NONE  # the group is being read: nobody is late
+        if group is not None:
+            error = group.heartbeat(member_id, instance_id, generation, self._clock.monotonic_ms())
+            self._schedule(group)
+        return error
+
+    def leave(
+        self, group_id: str, members: Sequence[tuple[str, str | None]]
+    ) -> tuple[ErrorCode, list[ErrorCode]]:
+        """Let members (id, instance id) go: an error for all, or one for each."""
+        if not group_id:
+            return ErrorCode.INVALID_GROUP_ID, []
+        shard, error = self.find(group_id)
+        if shard is None:
+            return error, []
+        group = shard.groups.get(group_id)
+        if group is None:
+            return ErrorCode.NONE, [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
+        now_ms = self._clock.monotonic_ms()
+        errors = [group.leave(one, instance, now_ms) for one, instance in members]
+        self._after(shard, group)
+        return ErrorCode.NONE, errors
+
+    async def commit(
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        positions: Mapping[tuple[str, int], records.OffsetCommitValue],
+    ) -> ErrorCode:
+        """Store positions, all or none; visible once the offsets topic has committed them."""
+        shard, error = self.find(group_id)
+        if shard is None:
+            return error
+        group = shard.groups.get(group_id)
+        if group is None:
+            if generation >= 0:
+                return ErrorCode.ILLEGAL_GENERATION
+            group = shard.groups[group_id] = self._new_group(group_id)
+        error = group.check_commit(member_id, instance_id, generation, self._clock.monotonic_ms())
+        if error is not ErrorCode.NONE or not positions:
+            return error
+        return await self._append(
+            shard,
+            [
+                (
+                    records.OffsetCommitKey(group=group_id, topic=topic, partition=partition),
+                    value,
+                )
+                for (topic, partition), value in positions.items()
+            ],
+        )
+
+    # -- storing --------------------------------------------------------------------------------
+
+    async def _store_group(
+        self, shard: Shard, group: Group, assignments: Mapping[str, bytes]
+    ) -> ErrorCode:
+        value = snapshot(group, assignments, self._clock.now_ms())
+        key = records.GroupMetadataKey(group=group.group_id)
+        return await self._append(shard, [(key, value)])
+
+    async def _append(self, shard: Shard, entries: Sequence[tuple[Message, Message]]) -> ErrorCode:
+        """Append with acks=all, and replay the offsets once they are committed."""
+        now_ms = self._clock.now_ms()
+        encoded = [(*_encode(key, value), (), now_ms) for key, value in entries]
+        batch = build_batch(encoded)
+        where = (OFFSETS_TOPIC, shard.partition)
+        answers = await self._replicas.append(
+            self._config.offsets_commit_timeout_ms, -1, {where: memoryview(batch)}, internal=True
+        )
+        result = answers[where]
+        if result.error is not ErrorCode.NONE:
+            return APPEND_ERRORS.get(result.error, result.error)
+        if self._shards.get(shard.partition) is not shard:
+            return ErrorCode.NOT_COORDINATOR
+        for number, (key, value, _, _) in enumerate(encoded):
+            shard.replay(key, value, result.base_offset + number)
+        return ErrorCode.NONE
+
+    # -- time -----------------------------------------------------------------------------------
+
+    def _after(self, shard: Shard, group: Group) -> None:
+        """After any change: an emptied generation is stored, the next timer set."""
+        if group.take_emptied():
+            self._spawn(self._store_empty(shard, group))
+        self._schedule(group)
+
+    async def _store_empty(self, shard: Shard, group: Group) -> None:
+        error = await self._store_group(shard, group, {})
+        if error is not ErrorCode.NONE:
+            log.warning("group %s: its emptiness was not stored: %s", group.group_id, error.name)
+
+    def _schedule(self, group: Group) -> None:
+        self._cancel_timer(group.group_id)
+        due_ms = group.next_deadline_ms()
+        if due_ms is not None and group.state is not GroupState.DEAD:
+            loop = asyncio.get_running_loop()
+            self._timers[group.group_id] = loop.call_at(due_ms / 1000.0, self._tick, group)
+
+    def _tick(self, group: Group) -> None:
+        shard = self._shards.get(self.partition_for(group.group_id))
+        group.tick(self._clock.monotonic_ms())
+        if shard is not None:
+            self._after(shard, group)
+
+    def _cancel_timer(self, group_id: str) -> None:
+        timer = self._timers.pop(group_id, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _spawn(self, coroutine: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a task of the coordinator failed", exc_info=task.exception())
+
+
+def new_member_id(prefix: str) -> str:
+    """A member id as Kafka makes them: the client's id or instance, then a UUID."""
+    return f"{prefix}-{uuid.uuid4()}"
+
+
+def _encode(key: Message, value: Message) -> tuple[bytes, bytes]:
+    if isinstance(key, records.OffsetCommitKey):
+        return (
+            records.encode(records.OFFSET_KEY_VERSION, key),
+            records.encode(records.OFFSET_VALUE_VERSION, value),
+        )
+    return (
+        records.encode(records.GROUP_KEY_VERSION, key),
+        records.encode(records.GROUP_VALUE_VERSION, value),
+    )
+
+
+def _resolve(future: asyncio.Future[T], result: T) -> None:
+    if not future.done():  # the client may have hung up
+        future.set_result(result)

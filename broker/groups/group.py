@@ -1,0 +1,495 @@
+"""The state machine of one consumer group (classic protocol, KIP-62, 345, 394).
+
+Synchronous and told the time: requests that must wait leave a callback with their member, and
+`tick` carries out what time brings. Source: GroupCoordinator and GroupMetadata of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from urteil.broker.groups.member import (
+    NEW_MEMBER_JOIN_TIMEOUT_MS,
+    JoinResult,
+    Member,
+    Protocols,
+    SyncResult,
+)
+from urteil.broker.wire.errors import ErrorCode
+
+
+class GroupState(Enum):
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+ALLOWED: Mapping[GroupState, frozenset[GroupState]] = {
+    GroupState.EMPTY: frozenset({GroupState.PREPARING_REBALANCE, GroupState.DEAD}),
+    GroupState.PREPARING_REBALANCE: frozenset(
+        {GroupState.COMPLETING_REBALANCE, GroupState.EMPTY, GroupState.DEAD}
+    ),
+    GroupState.COMPLETING_REBALANCE: frozenset(
+        {GroupState.STABLE, GroupState.PREPARING_REBALANCE, GroupState.DEAD}
+    ),
+    GroupState.STABLE: frozenset({GroupState.PREPARING_REBALANCE, GroupState.DEAD}),
+    GroupState.DEAD: frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinRequest:
+    """What JoinGroup asks; `needs_known_id` from version 4 on (KIP-394)."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: Protocols
+    needs_known_id: bool
+    new_member_id: str
+    can_skip_assignment: bool = False
+
+
+class Group:
+    """Members, generation, protocol and state of one group; offsets are kept beside it."""
+
+    def __init__(self, group_id: str, *, initial_delay_ms: int, max_size: int) -> None:
+        self.group_id = group_id
+        self.state = GroupState.EMPTY
+        self.generation = 0
+        self.protocol_type: str | None = None
+        self.protocol: str | None = None
+        self.leader: str | None = None
+        self.members: dict[str, Member] = {}
+        self.static_members: dict[str, str] = {}
+        self._pending: dict[str, float] = {}
+        self._initial_delay_ms = initial_delay_ms
+        self._max_size = max_size
+        self._rebalance_deadline_ms: float | None = None
+        self._initial_until_ms: float | None = None
+        self._sync_deadline_ms: float | None = None
+        self._is_emptied = False
+
+    def take_emptied(self) -> bool:
+        """Whether the group lost its last member since this was asked: to be stored."""
+        emptied, self._is_emptied = self._is_emptied, False
+        return emptied
+
+    def _become(self, state: GroupState) -> None:
+        if state not in ALLOWED[self.state]:
+            raise RuntimeError(f"group {self.group_id}: {self.state.value} -> {state.value}")
+        self.state = state
+
+    # -- joining --------------------------------------------------------------------------------
+
+    def join(
+        self, request: JoinRequest, now_ms: float, answer: Callable[[JoinResult], None]
+    ) -> None:
+        """Take a member in; `answer` is called now or when the rebalance completes."""
+        if request.instance_id is not None and request.instance_id in self.static_members:
+            error = self._check_static(request.member_id, request.instance_id)
+        else:
+            error = ErrorCode.NONE
+        if error is ErrorCode.NONE:
+            error = self._check_joinable(request)
+        if error is not ErrorCode.NONE:
+            answer(JoinResult(error=error, member_id=request.member_id))
+        elif not request.member_id:
+            self._join_unknown(request, now_ms, answer)
+        elif request.member_id in self.members:
+            self._rejoin(self.members[request.member_id], request, now_ms, answer)
+        elif self._pending.pop(request.member_id, None) is not None:
+            self._add(request.member_id, request, now_ms, answer)
+        else:
+            answer(JoinResult(error=ErrorCode.UNKNOWN_MEMBER_ID, member_id=request.member_id))
+
+    def _check_joinable(self, request: JoinRequest) -> ErrorCode:
+        if self.state is GroupState.DEAD:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        is_member = request.member_id in self.members
+        if not is_member and len(self.members) >= self._max_size:
+            return ErrorCode.GROUP_MAX_SIZE_REACHED
+        names = {name for name, _ in request.protocols}
+        if self.state is GroupState.EMPTY:
+            fits = bool(request.protocol_type and names)
+        else:
+            others = [m for m in self.members.values() if m.member_id != request.member_id]
+            fits = request.protocol_type == self.protocol_type and (
+                bool(names & self._candidates(others)) if others else bool(names)
+            )
+        return ErrorCode.NONE if fits else ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+    def _join_unknown(
+        self, request: JoinRequest, now_ms: float, answer: Callable[[JoinResult], None]
+    ) -> None:
+        if request.instance_id is not None and request.instance_id in self.static_members:
+            self._replace_static(request, now_ms, answer)
+        elif request.instance_id is None and request.needs_known_id:
+            self._pending[request.new_member_id] = now_ms + request.session_timeout_ms
+            answer(JoinResult(error=ErrorCode.MEMBER_ID_REQUIRED, member_id=request.new_member_id))
+        else:
+            self._add(request.new_member_id, request, now_ms, answer)
+
+    def _add(
+        self,
+        member_id: str,
+        request: JoinRequest,
+        now_ms: float,
+        answer: Callable[[JoinResult], None],
+    ) -> None:
+        member = Member(
+            member_id=member_id,
+            instance_id=request.instance_id,
+            client_id=request.client_id,
+            client_host=request.client_host,
+            session_timeout_ms=request.session_timeout_ms,
+            rebalance_timeout_ms=request.rebalance_timeout_ms,
+            protocols=request.protocols,
+            deadline_ms=now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS,
+        )
+        if not self.members:
+            self.protocol_type = request.protocol_type
+        self.members[member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member_id
+        self.leader = self.leader or member_id
+        self._wait(member, answer)
+        if self._initial_until_ms is not None and self.state is GroupState.PREPARING_REBALANCE:
+            # every newcomer to a forming group prolongs the wait, up to the rebalance timeout
+            self._rebalance_deadline_ms = min(
+                self._initial_until_ms, now_ms + self._initial_delay_ms
+            )
+        self._prepare_rebalance(now_ms)
+
+    def _wait(self, member: Member, answer: Callable[[JoinResult], None]) -> None:
+        # a request repeated on a new connection takes the place of the one that was given up
+        member.answer_join(
+            JoinResult(error=ErrorCode.UNKNOWN_MEMBER_ID, member_id=member.member_id)
+        )
+        member.on_join = answer
+
+    def _rejoin(
+        self,
+        member: Member,
+        request: JoinRequest,
+        now_ms: float,
+        answer: Callable[[JoinResult], None],
+    ) -> None:
+        changed = member.protocols != request.protocols
+        is_leader = member.member_id == self.leader
+        if (self.state is GroupState.STABLE and not changed and not is_leader) or (
+            self.state is GroupState.COMPLETING_REBALANCE and not changed
+        ):
+            member.heard(now_ms)
+            answer(self._join_result(member))
+            return
+        member.protocols = request.protocols
+        member.session_timeout_ms = request.session_timeout_ms
+        member.rebalance_timeout_ms = request.rebalance_timeout_ms
+        self._wait(member, answer)
+        self._prepare_rebalance(now_ms)
+
+    def _replace_static(
+        self, request: JoinRequest, now_ms: float, answer: Callable[[JoinResult], None]
+    ) -> None:
+        """A static member came back under a new id: the old one is fenced (KIP-345)."""
+        assert request.instance_id is not None
+        old_id = self.static_members[request.instance_id]
+        member = self.members.pop(old_id)
+        member.answer_join(JoinResult(error=ErrorCode.FENCED_INSTANCE_ID, member_id=old_id))
+        member.answer_sync(SyncResult(error=ErrorCode.FENCED_INSTANCE_ID))
+        member.member_id = request.new_member_id
+        self.members[member.member_id] = member
+        self.static_members[request.instance_id] = member.member_id
+        was_leader = self.leader == old_id
+        if was_leader:
+            self.leader = member.member_id
+        old_protocols = member.protocols
+        member.protocols = request.protocols
+        member.session_timeout_ms = request.session_timeout_ms
+        member.rebalance_timeout_ms = request.rebalance_timeout_ms
+        if self.state is GroupState.STABLE and old_protocols == request.protocols:
+            member.heard(now_ms)
+            result = self._join_result(member)
+            if was_leader and not request.can_skip_assignment:
+                # an older client that saw itself as leader would assign anew
+                result = replace(result, leader=old_id, members=())
+            elif was_leader:
+                result = replace(result, skip_assignment=True)
+            answer(result)
+            return
+        self._wait(member, answer)
+        self._prepare_rebalance(now_ms)
+
+    # -- rebalancing ----------------------------------------------------------------------------
+
+    def _prepare_rebalance(self, now_ms: float) -> None:
+        if self.state is GroupState.PREPARING_REBALANCE:
+            self._maybe_complete_join(now_ms)
+            return
+        if self.state is GroupState.COMPLETING_REBALANCE:
+            self._fail_syncs(ErrorCode.REBALANCE_IN_PROGRESS)
+        timeout_ms = max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
+        if self.state is GroupState.EMPTY and self._initial_delay_ms > 0:
+            self._initial_until_ms = now_ms + timeout_ms
+            self._rebalance_deadline_ms = now_ms + min(self._initial_delay_ms, timeout_ms)
+        else:
+            self._initial_until_ms = None
+            self._rebalance_deadline_ms = now_ms + timeout_ms
+        self._sync_deadline_ms = None
+        self._become(GroupState.PREPARING_REBALANCE)
+        self._maybe_complete_join(now_ms)
+
+    def _maybe_complete_join(self, now_ms: float) -> None:
+        everybody = all(m.on_join is not None for m in self.members.values())
+        if self._initial_until_ms is None and everybody and not self._pending:
+            self._complete_join(now_ms)
+
+    def _complete_join(self, now_ms: float) -> None:
+        """Begin the next generation with those who came; static members may be late."""
+        for member in list(self.members.values()):
+            if member.on_join is None and member.instance_id is None:
+                self._remove(member)
+        self._rebalance_deadline_ms = self._initial_until_ms = None
+        if self.members and not any(m.on_join is not None for m in self.members.values()):
+            timeout_ms = max(m.rebalance_timeout_ms for m in self.members.values())
+            self._rebalance_deadline_ms = now_ms + timeout_ms
+            return
+        self.generation += 1
+        if not self.members:
+            self.protocol = None
+            self.leader = None
+            self._is_emptied = True
+            self._become(GroupState.EMPTY)
+            return
+        self.protocol = self._elect_protocol()
+        if self.leader is None or self.members[self.leader].on_join is None:
+            self.leader = next(m.member_id for m in self.members.values() if m.on_join)
+        self._become(GroupState.COMPLETING_REBALANCE)
+        timeout_ms = max(m.rebalance_timeout_ms for m in self.members.values())
+        self._sync_deadline_ms = now_ms + timeout_ms
+        for member in self.members.values():
+            member.assignment = b""
+            member.is_new = False
+            member.heard(now_ms)
+            member.answer_join(self._join_result(member))
+
+    @staticmethod
+    def _candidates(members: list[Member]) -> set[str]:
+        """The protocols that every one of `members` can do."""
+        return set.intersection(*({name for name, _ in m.protocols} for m in members))
+
+    def _elect_protocol(self) -> str:
+        candidates = self._candidates(list(self.members.values()))
+        votes = Counter(m.vote(candidates) for m in self.members.values())
+        return votes.most_common(1)[0][0]
+
+    def _join_result(self, member: Member) -> JoinResult:
+        is_leader = member.member_id == self.leader
+        return JoinResult(
+            member_id=member.member_id,
+            generation=self.generation,
+            protocol_type=self.protocol_type,
+            protocol=self.protocol,
+            leader=self.leader or "",
+            members=[
+                (m.member_id, m.instance_id, m.metadata(self.protocol))
+                for m in self.members.values()
+            ]
+            if is_leader
+            else (),
+        )
+
+    # -- syncing --------------------------------------------------------------------------------
+
+    def sync(
+        self,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        protocol_type: str | None,
+        protocol: str | None,
+        now_ms: float,
+        answer: Callable[[SyncResult], None],
+    ) -> bool:
+        """Wait for an assignment. True when it is the leader's, to be stored and `assigned`."""
+        error = self.check_member(member_id, instance_id, generation)
+        if error is ErrorCode.NONE and (
+            (protocol_type is not None and protocol_type != self.protocol_type)
+            or (protocol is not None and protocol != self.protocol)
+        ):
+            error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        if error is ErrorCode.NONE and self.state is GroupState.PREPARING_REBALANCE:
+            error = ErrorCode.REBALANCE_IN_PROGRESS
+        if error is not ErrorCode.NONE:
+            answer(SyncResult(error=error))
+            return False
+        member = self.members[member_id]
+        member.heard(now_ms)
+        if self.state is GroupState.STABLE:
+            answer(self._sync_result(member))
+            return False
+        member.answer_sync(SyncResult(error=ErrorCode.UNKNOWN_MEMBER_ID))
+        member.on_sync = answer
+        return member_id == self.leader
+
+    def assigned(self, generation: int, assignments: Mapping[str, bytes], now_ms: float) -> None:
+        """The leader's assignment of `generation` was stored: the group is stable."""
+        if self.state is not GroupState.COMPLETING_REBALANCE or generation != self.generation:
+            return
+        self._sync_deadline_ms = None
+        self._become(GroupState.STABLE)
+        for member in self.members.values():
+            member.assignment = assignments.get(member.member_id, b"")
+            member.heard(now_ms)
+            member.answer_sync(self._sync_result(member))
+
+    def assignment_failed(self, generation: int, error: ErrorCode, now_ms: float) -> None:
+        """The leader's assignment could not be stored: its members hear so and rejoin."""
+        if self.state is GroupState.COMPLETING_REBALANCE and generation == self.generation:
+            self._fail_syncs(error)
+            self._prepare_rebalance(now_ms)
+
+    def _fail_syncs(self, error: ErrorCode) -> None:
+        for member in self.members.values():
+            member.assignment = b""
+            member.answer_sync(SyncResult(error=error))
+
+    def _sync_result(self, member: Member) -> SyncResult:
+        return SyncResult(
+            protocol_type=self.protocol_type, protocol=self.protocol, assignment=member.assignment
+        )
+
+    # -- living and leaving ---------------------------------------------------------------------
+
+    def heartbeat(
+        self, member_id: str, instance_id: str | None, generation: int, now_ms: float
+    ) -> ErrorCode:
+        error = self.check_member(member_id, instance_id, generation)
+        if error is ErrorCode.NONE:
+            self.members[member_id].heard(now_ms)
+            if self.state is GroupState.PREPARING_REBALANCE:
+                return ErrorCode.REBALANCE_IN_PROGRESS
+        return error
+
+    def leave(self, member_id: str, instance_id: str | None, now_ms: float) -> ErrorCode:
+        """One member goes; a static one may be named by its instance alone."""
+        if self._pending.pop(member_id, None) is not None:
+            self._after_removal(now_ms)
+            return ErrorCode.NONE
+        if instance_id is not None:
+            if instance_id not in self.static_members:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            error = self._check_static(member_id, instance_id)
+            if error is not ErrorCode.NONE:
+                return error
+            member_id = self.static_members[instance_id]
+        if member_id not in self.members:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        self._remove(self.members[member_id])
+        self._after_removal(now_ms)
+        return ErrorCode.NONE
+
+    def _remove(self, member: Member) -> None:
+        member.answer_join(
+            JoinResult(error=ErrorCode.UNKNOWN_MEMBER_ID, member_id=member.member_id)
+        )
+        member.answer_sync(SyncResult(error=ErrorCode.UNKNOWN_MEMBER_ID))
+        del self.members[member.member_id]
+        if member.instance_id is not None:
+            self.static_members.pop(member.instance_id, None)
+        if self.leader == member.member_id:
+            self.leader = next(iter(self.members), None)
+
+    def _after_removal(self, now_ms: float) -> None:
+        if self.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+            self._prepare_rebalance(now_ms)
+        elif self.state is GroupState.PREPARING_REBALANCE:
+            self._maybe_complete_join(now_ms)
+
+    def tick(self, now_ms: float) -> None:
+        """Carry out what time brings: sessions and rebalances that ran out."""
+        for member_id in [one for one, until in self._pending.items() if now_ms >= until]:
+            self._pending.pop(member_id)
+            self._after_removal(now_ms)
+        for member in [m for m in self.members.values() if m.is_expired(now_ms)]:
+            if member.member_id in self.members:
+                self._remove(member)
+                self._after_removal(now_ms)
+        if _is_over(self._rebalance_deadline_ms, now_ms) and (
+            self.state is GroupState.PREPARING_REBALANCE
+        ):
+            self._complete_join(now_ms)
+        if _is_over(self._sync_deadline_ms, now_ms):
+            self._expire_syncs(now_ms)
+
+    def _expire_syncs(self, now_ms: float) -> None:
+        """Members that got the generation but never asked for their assignment are gone."""
+        self._sync_deadline_ms = None
+        if self.state is GroupState.COMPLETING_REBALANCE:
+            for member in [m for m in self.members.values() if m.on_sync is None]:
+                self._remove(member)
+            self._prepare_rebalance(now_ms)
+
+    def next_deadline_ms(self) -> float | None:
+        """When `tick` is due next."""
+        sessions = [m.deadline_ms for m in self.members.values() if not m.on_sync and not m.on_join]
+        timers = [self._rebalance_deadline_ms, self._sync_deadline_ms]
+        known = [*sessions, *self._pending.values(), *(t for t in timers if t is not None)]
+        known += [m.deadline_ms for m in self.members.values() if m.on_join and m.is_new]
+        return min(known, default=None)
+
+    def resign(self, error: ErrorCode) -> None:
+        """This broker coordinates the group no more: whoever waits is told."""
+        for member in self.members.values():
+            member.answer_join(JoinResult(error=error, member_id=member.member_id))
+            member.answer_sync(SyncResult(error=error))
+        self._become(GroupState.DEAD)
+
+    # -- checks ---------------------------------------------------------------------------------
+
+    def _check_static(self, member_id: str, instance_id: str) -> ErrorCode:
+        known = self.static_members.get(instance_id)
+        if member_id and known is not None and known != member_id:
+            return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE
+
+    def check_member(self, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
+        """Whether a member of the current generation speaks."""
+        if self.state is GroupState.DEAD:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if instance_id is not None:
+            if instance_id not in self.static_members:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            error = self._check_static(member_id, instance_id)
+            if error is not ErrorCode.NONE:
+                return error
+        if member_id not in self.members:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if generation == self.generation else ErrorCode.ILLEGAL_GENERATION
+
+    def check_commit(
+        self, member_id: str, instance_id: str | None, generation: int, now_ms: float
+    ) -> ErrorCode:
+        """Whether this commit is to be stored; a member that commits lives."""
+        if generation < 0 and self.state is GroupState.EMPTY:
+            return ErrorCode.NONE  # a consumer that assigns itself uses the group for offsets only
+        error = self.check_member(member_id, instance_id, generation)
+        if error is ErrorCode.NONE:
+            if self.state is GroupState.COMPLETING_REBALANCE:
+                return ErrorCode.REBALANCE_IN_PROGRESS
+            self.members[member_id].heard(now_ms)
+        return error
+
+
+def _is_over(deadline_ms: float | None, now_ms: float) -> bool:
+    return deadline_ms is not None and now_ms >= deadline_ms

@@ -1,0 +1,87 @@
+"""Keys and values of `__consumer_offsets`, in Apache Kafka's own format.
+
+Source: OffsetCommitKey, OffsetCommitValue, GroupMetadataKey and GroupMetadataValue of Kafka 3.9's
+group-coordinator. Each is preceded by its version as an int16; versions 0 and 1 of a key mean an
+offset, version 2 a group.
+"""
+
+from __future__ import annotations
+
+import struct as binary
+from collections.abc import Sequence
+
+from urteil.broker.wire.schema import Message, Struct, field, record, struct
+
+OFFSET_KEY_VERSION = 1
+OFFSET_VALUE_VERSION = 3
+GROUP_KEY_VERSION = 2
+GROUP_VALUE_VERSION = 3
+
+
+@record("0-1")
+class OffsetCommitKey(Message):
+    group: str = field("string", "0+")
+    topic: str = field("string", "0+")
+    partition: int = field("int32", "0+")
+
+
+@record("0-3")
+class OffsetCommitValue(Message):
+    offset: int = field("int64", "0+")
+    leader_epoch: int = field("int32", "3+", default=-1)
+    metadata: str = field("string", "0+")
+    commit_timestamp: int = field("int64", "0+")
+    expire_timestamp: int = field("int64", "1", default=-1)
+
+
+@record("2")
+class GroupMetadataKey(Message):
+    group: str = field("string", "2+")
+
+
+@record("0-3")
+class GroupMetadataValue(Message):
+    @struct
+    class MemberMetadata(Struct):
+        member_id: str = field("string", "0+")
+        group_instance_id: str | None = field("string", "3+", nullable="3+", default=None)
+        client_id: str = field("string", "0+")
+        client_host: str = field("string", "0+")
+        rebalance_timeout: int = field("int32", "1+")
+        session_timeout: int = field("int32", "0+")
+        subscription: bytes = field("bytes", "0+")
+        assignment: bytes = field("bytes", "0+")
+
+    protocol_type: str = field("string", "0+")
+    generation: int = field("int32", "0+")
+    protocol: str | None = field("string", "0+", nullable="0+")
+    leader: str | None = field("string", "0+", nullable="0+")
+    current_state_timestamp: int = field("int64", "2+", default=-1)
+    members: Sequence[GroupMetadataValue.MemberMetadata] = field("[]MemberMetadata", "0+")
+
+
+def encode(version: int, message: Message) -> bytes:
+    """The version, then the message."""
+    return binary.pack(">h", version) + b"".join(message.encode(version))
+
+
+def decode_key(data: bytes | memoryview) -> OffsetCommitKey | GroupMetadataKey | None:
+    """The key of a record, or None when its version is a later Kafka's. Raises WireError."""
+    (version,) = binary.unpack_from(">h", data)
+    if version in (0, OFFSET_KEY_VERSION):
+        return OffsetCommitKey.decode(version, data, 2)[0]
+    if version == GROUP_KEY_VERSION:
+        return GroupMetadataKey.decode(version, data, 2)[0]
+    return None
+
+
+def decode_offset(data: bytes | memoryview) -> OffsetCommitValue:
+    """The value under an OffsetCommitKey. Raises WireError."""
+    (version,) = binary.unpack_from(">h", data)
+    return OffsetCommitValue.decode(version, data, 2)[0]
+
+
+def decode_group(data: bytes | memoryview) -> GroupMetadataValue:
+    """The value under a GroupMetadataKey. Raises WireError."""
+    (version,) = binary.unpack_from(">h", data)
+    return GroupMetadataValue.decode(version, data, 2)[0]

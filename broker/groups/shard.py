@@ -1,0 +1,73 @@
+"""What one partition of `__consumer_offsets` holds: groups and their committed offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from urteil.broker.groups.group import Group
+from urteil.broker.groups.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    decode_group,
+    decode_key,
+    decode_offset,
+)
+from urteil.broker.groups.snapshot import restore
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A committed position, and where in the log its record stands."""
+
+    value: OffsetCommitValue
+    log_offset: int
+
+
+class Shard:
+    """Groups and offsets of one partition in one leader epoch; changed only by `replay`."""
+
+    def __init__(self, partition: int, leader_epoch: int) -> None:
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+        self.is_loaded = False
+        self.groups: dict[str, Group] = {}
+        self.offsets: dict[str, dict[tuple[str, int], Committed]] = {}
+        self._stored_groups: dict[str, GroupMetadataValue] = {}
+
+    def replay(self, key: bytes | None, value: bytes | None, log_offset: int) -> None:
+        """Apply one record of the log. Unknown keys are a later version's. Raises WireError."""
+        decoded = None if key is None else decode_key(key)
+        if isinstance(decoded, OffsetCommitKey):
+            self._replay_offset(decoded, value, log_offset)
+        elif isinstance(decoded, GroupMetadataKey):
+            self._replay_group(decoded, value)
+
+    def _replay_offset(self, key: OffsetCommitKey, value: bytes | None, log_offset: int) -> None:
+        positions = self.offsets.setdefault(key.group, {})
+        known = positions.get((key.topic, key.partition))
+        if known is not None and known.log_offset > log_offset:
+            return  # two commits in flight: the later record counts, whichever answers last
+        if value is None:
+            positions.pop((key.topic, key.partition), None)
+        else:
+            positions[key.topic, key.partition] = Committed(decode_offset(value), log_offset)
+
+    def _replay_group(self, key: GroupMetadataKey, value: bytes | None) -> None:
+        if value is None:
+            self._stored_groups.pop(key.group, None)
+        else:
+            self._stored_groups[key.group] = decode_group(value)
+
+    def finish_loading(self, new_group: Callable[[str], Group], now_ms: float) -> None:
+        """All records were replayed: bring the groups to life."""
+        for group_id, value in self._stored_groups.items():
+            self.groups[group_id] = new_group(group_id)
+            restore(self.groups[group_id], value, now_ms)
+        for group_id in self.offsets:
+            if group_id not in self.groups:
+                self.groups[group_id] = new_group(group_id)
+        self._stored_groups.clear()
+        self.is_loaded = True

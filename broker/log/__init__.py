@@ -1,0 +1,1 @@
+"""Storage of partitions: segments, indexes, epochs, producer state, recovery, retention."""

@@ -1,0 +1,129 @@
+"""The small text files of a log directory, in Kafka's formats.
+
+Sources: `CheckpointFile`, `OffsetCheckpointFile`, `LeaderEpochCheckpointFile`,
+`PartitionMetadataFile`, `BrokerMetadataCheckpoint`.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from urteil.broker.log.storage import Storage
+
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+LEADER_EPOCHS = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+META_PROPERTIES = "meta.properties"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+
+ZERO_UUID = uuid.UUID(int=0)
+
+TopicPartition = tuple[str, int]
+
+
+class DamagedFile(ValueError):
+    """A checkpoint that is not in its format; the text names the file and the line."""
+
+
+def _encode(lines: Iterable[str]) -> bytes:
+    rows = list(lines)
+    return "".join(f"{line}\n" for line in ("0", str(len(rows)), *rows)).encode()
+
+
+def _decode(path: Path, data: bytes, columns: int) -> list[list[str]]:
+    """Rows of a checkpoint: version, count, then so many rows."""
+    lines = data.decode("utf-8", "replace").splitlines()
+    if len(lines) < 2 or lines[0] != "0" or not lines[1].isdigit():
+        raise DamagedFile(f"{path}: malformed head {lines[:2]!r}")
+    rows = [line.split() for line in lines[2:] if line]
+    if len(rows) != int(lines[1]):
+        raise DamagedFile(f"{path}: expected {lines[1]} entries, found {len(rows)}")
+    for row in rows:
+        if len(row) != columns or not all(_is_int(cell) for cell in row[-2:]):
+            raise DamagedFile(f"{path}: malformed line {' '.join(row)!r}")
+    return rows
+
+
+def _is_int(text: str) -> bool:
+    return text.removeprefix("-").isdigit()
+
+
+def read_offsets(storage: Storage, path: Path) -> dict[TopicPartition, int]:
+    """Offsets by (topic, partition); empty without a file. Raises DamagedFile."""
+    if not storage.exists(path):
+        return {}
+    rows = _decode(path, storage.read(path), 3)
+    return {(topic, int(partition)): int(offset) for topic, partition, offset in rows}
+
+
+def write_offsets(storage: Storage, path: Path, offsets: Mapping[TopicPartition, int]) -> None:
+    """Replace an offset checkpoint atomically and durably."""
+    lines = (f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items())
+    storage.write_atomic(path, _encode(lines))
+
+
+def read_epochs(storage: Storage, path: Path) -> list[tuple[int, int]]:
+    """(epoch, start offset) rows; empty without a file. Raises DamagedFile."""
+    if not storage.exists(path):
+        return []
+    return [(int(epoch), int(start)) for epoch, start in _decode(path, storage.read(path), 2)]
+
+
+def write_epochs(storage: Storage, path: Path, epochs: Iterable[tuple[int, int]]) -> None:
+    storage.write_atomic(path, _encode(f"{epoch} {start}" for epoch, start in epochs))
+
+
+def encode_uuid(value: uuid.UUID) -> str:
+    """Kafka's text of an id: URL-safe base64 without padding."""
+    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def decode_uuid(text: str) -> uuid.UUID:
+    """Raises ValueError for what is no id."""
+    return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+
+
+def read_topic_id(storage: Storage, directory: Path) -> uuid.UUID:
+    """The topic id in `partition.metadata`, the zero id without one. Raises DamagedFile."""
+    path = directory / PARTITION_METADATA
+    if not storage.exists(path):
+        return ZERO_UUID
+    fields = dict(
+        line.split(": ", 1)
+        for line in storage.read(path).decode("utf-8", "replace").splitlines()
+        if ": " in line
+    )
+    try:
+        return decode_uuid(fields["topic_id"])
+    except (KeyError, ValueError) as error:
+        raise DamagedFile(f"{path}: no topic id") from error
+
+
+def write_topic_id(storage: Storage, directory: Path, topic_id: uuid.UUID) -> None:
+    text = f"version: 0\ntopic_id: {encode_uuid(topic_id)}"
+    storage.write_atomic(directory / PARTITION_METADATA, text.encode())
+
+
+def read_meta(storage: Storage, directory: Path) -> dict[str, str]:
+    """`meta.properties` as text by name; empty without a file."""
+    path = directory / META_PROPERTIES
+    if not storage.exists(path):
+        return {}
+    lines = storage.read(path).decode("utf-8", "replace").splitlines()
+    pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+    return {key.strip(): value.strip() for key, value in pairs}
+
+
+def write_meta(
+    storage: Storage, directory: Path, broker_id: int, cluster_id: str, now_ms: int
+) -> None:
+    date = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(now_ms / 1000))
+    text = f"#\n#{date}\nbroker.id={broker_id}\nversion=0\ncluster.id={cluster_id}\n"
+    storage.write_atomic(directory / META_PROPERTIES, text.encode())

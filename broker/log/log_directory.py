@@ -1,0 +1,96 @@
+"""One log directory of a broker: its lock, its marker of a clean stop, its checkpoints."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from urteil.broker.log import checkpoints
+from urteil.broker.log.checkpoints import TopicPartition
+from urteil.broker.log.storage import DirectoryLock, Storage
+
+_log = logging.getLogger("urteil.broker.log")
+
+DELETE_SUFFIX = "-delete"
+FUTURE_SUFFIX = "-future"
+
+
+class InconsistentMeta(ValueError):
+    """The directory belongs to another broker or cluster."""
+
+
+class LogDirectory:
+    """Holds the lock from construction to `close`. Raises OSError when it is taken."""
+
+    def __init__(self, storage: Storage, path: Path) -> None:
+        self.path = path
+        self._storage = storage
+        storage.make_directory(path)
+        self._lock: DirectoryLock = storage.lock(path / ".lock")
+
+    def take_clean_marker(self) -> bool:
+        """Whether the last stop was clean; the marker is gone after, lest a crash look clean."""
+        marker = self.path / checkpoints.CLEAN_SHUTDOWN
+        was_clean = self._storage.exists(marker)
+        if was_clean:
+            self._storage.remove(marker)
+            self._storage.sync_directory(self.path)
+        return was_clean
+
+    def put_clean_marker(self, broker_epoch: int) -> None:
+        text = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+        self._storage.write_atomic(self.path / checkpoints.CLEAN_SHUTDOWN, text.encode())
+
+    def check_meta(self, broker_id: int, cluster_id: str | None, now_ms: int) -> None:
+        """Compare `meta.properties` with who we are, or write it. Raises InconsistentMeta."""
+        meta = checkpoints.read_meta(self._storage, self.path)
+        known_id, known_cluster = meta.get("broker.id"), meta.get("cluster.id")
+        if known_id is not None and known_id != str(broker_id):
+            raise InconsistentMeta(
+                f"Configured broker.id {broker_id} doesn't match stored broker.id {known_id} in "
+                f"{self.path / checkpoints.META_PROPERTIES}"
+            )
+        if cluster_id is None:
+            return
+        if known_cluster is not None and known_cluster != cluster_id:
+            raise InconsistentMeta(
+                f"The Cluster ID {cluster_id} doesn't match stored clusterId {known_cluster} in "
+                f"{self.path / checkpoints.META_PROPERTIES}"
+            )
+        if known_id is None or known_cluster is None:
+            checkpoints.write_meta(self._storage, self.path, broker_id, cluster_id, now_ms)
+
+    def read_offsets(self, name: str) -> dict[TopicPartition, int]:
+        """An offset checkpoint; a damaged one counts as empty, which is safe for all of them."""
+        try:
+            return checkpoints.read_offsets(self._storage, self.path / name)
+        except checkpoints.DamagedFile as error:
+            _log.error("%s: taken as empty", error)
+            return {}
+
+    def write_offsets(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        checkpoints.write_offsets(self._storage, self.path / name, offsets)
+
+    def ensure(self, name: str) -> None:
+        """Have an offset checkpoint, empty if it was not there."""
+        if not self._storage.exists(self.path / name):
+            self.write_offsets(name, {})
+
+    def partition_folders(self) -> list[tuple[str, int, Path]]:
+        """(topic, partition, folder) of every log."""
+        found = []
+        for name in self._storage.names(self.path):
+            topic, _, number = name.rpartition("-")
+            if topic and number.isdigit() and self._storage.is_directory(self.path / name):
+                found.append((topic, int(number), self.path / name))
+        return found
+
+    def folders_to_delete(self) -> list[Path]:
+        """Folders whose deletion a stop interrupted, and half-moved copies."""
+        names = self._storage.names(self.path)
+        return [self.path / name for name in names if name.endswith((DELETE_SUFFIX, FUTURE_SUFFIX))]
+
+    def close(self) -> None:
+        self._lock.release()

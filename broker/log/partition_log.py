@@ -1,0 +1,369 @@
+"""The log of one partition (Kafka's `UnifiedLog`): synchronous, told the time by its caller."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from urteil.broker.log import recovery, retention, timestamps, validate
+from urteil.broker.log.append import Append
+from urteil.broker.log.config import LogConfig
+from urteil.broker.log.flush import FlushJob
+from urteil.broker.log.read import read
+from urteil.broker.log.recovery import Remembered
+from urteil.broker.log.replay import rebuild_producers
+from urteil.broker.log.results import AppendResult, ReadResult, TimestampOffset
+from urteil.broker.log.segment import INDEX, LOG, MAX_RELATIVE_OFFSET, TIME_INDEX, TXN_INDEX
+from urteil.broker.log.storage import Storage
+from urteil.broker.log.txn_index import AbortedTxn
+from urteil.broker.wire.errors import ErrorCode
+
+__all__ = ["AppendResult", "PartitionLog", "ReadResult", "TimestampOffset"]
+
+_log = logging.getLogger("urteil.broker.log")
+
+
+class PartitionLog:
+    """Appends, reads and cuts one partition's batches.
+
+    Kafka's errors are values in the results. When the storage fails under a write the log is
+    closed to appends for good (`failure` says why): what the file holds is not known then
+    (KAFKA-10778).
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        directory: Path,
+        topic: str,
+        partition: int,
+        topic_id: uuid.UUID,
+        config: LogConfig,
+        now_ms: int,
+        remembered: Remembered | None = None,
+        *,
+        on_cut: Callable[[], None] | None = None,
+    ) -> None:
+        """Open the log in an existing folder, recovering it as `remembered` demands.
+
+        `on_cut` is called when the recovery point went back: a checkpoint on disk beyond it
+        would let the next recovery skip what was written anew. Raises OSError.
+        """
+        self.topic, self.partition, self.topic_id = topic, partition, topic_id
+        self.directory = directory
+        self.config = config
+        self.failure: OSError | None = None
+        self._storage = storage
+        self._on_cut = on_cut
+        loaded = recovery.load(storage, directory, config, remembered or Remembered(), now_ms)
+        self.segments = loaded.segments
+        self.epochs = loaded.epochs
+        self.producers = loaded.producers
+        self._snapshots = loaded.snapshots
+        self.log_start_offset = loaded.log_start_offset
+        self.log_end_offset = loaded.log_end_offset
+        self.high_watermark = loaded.log_start_offset
+        self.recovery_point = loaded.recovery_point
+        self.recovered_cut_bytes = loaded.cut_bytes
+        self.flushed_ms = now_ms
+        self._generation = 0
+        self._deleted: list[tuple[int, Path]] = []
+
+    def __repr__(self) -> str:
+        return f"{self.topic}-{self.partition}[{self.log_start_offset}, {self.log_end_offset})"
+
+    # State
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The high watermark, or the first offset of an undecided transaction before it."""
+        unstable = self.producers.first_unstable_offset
+        if unstable is None or unstable > self.high_watermark:
+            return self.high_watermark
+        return max(unstable, self.log_start_offset)
+
+    @property
+    def latest_epoch(self) -> int:
+        """The newest leader epoch in the log, -1 in a log without any."""
+        return self.epochs.latest
+
+    @property
+    def size(self) -> int:
+        """Bytes of batches on disk."""
+        return self.segments.size
+
+    def update_high_watermark(self, offset: int) -> int:
+        """Set the high watermark, kept between start and end of the log; returns it."""
+        self.high_watermark = min(max(offset, self.log_start_offset), self.log_end_offset)
+        self.producers.on_high_watermark(self.high_watermark)
+        return self.high_watermark
+
+    # Appending
+
+    def append_as_leader(
+        self, data: memoryview, leader_epoch: int, now_ms: int, *, from_client: bool = True
+    ) -> AppendResult:
+        """Check batches, give them offsets and the epoch, write them.
+
+        `data` holds whole batches of magic 2 and is not changed. `from_client` demands what
+        only producers may be asked: base offset 0, counts, sequences that follow, no control
+        records. A batch that its producer sent before is answered as then, and not written.
+        """
+        if self.failure:
+            return self._refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
+        parts = validate.split(data)
+        if isinstance(parts, tuple):
+            return self._refused(*parts)
+        for header, batch in parts:
+            refusal = validate.refuse(header, batch, self.config, now_ms, from_client=from_client)
+            if refusal:
+                return self._refused(*refusal)
+        if len(data) > self.config.segment_bytes:
+            return self._refused(
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+                f"{len(data)} bytes exceed the segment size {self.config.segment_bytes}",
+            )
+        return Append(self, now_ms).as_leader(parts, leader_epoch, from_client=from_client)
+
+    def append_as_follower(self, data: memoryview, now_ms: int) -> AppendResult:
+        """Write batches as the leader has them; a cut last one is passed over.
+
+        OFFSET_OUT_OF_RANGE for a batch that begins before the end of the log.
+        """
+        if self.failure:
+            return self._refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
+        parts = validate.split_fetched(data)
+        if isinstance(parts, tuple):
+            return self._refused(*parts)
+        return Append(self, now_ms).as_follower(parts)
+
+    def _refused(self, error: ErrorCode, message: str) -> AppendResult:
+        return AppendResult(error=error, message=message, log_start_offset=self.log_start_offset)
+
+    def roll(self, now_ms: int, base_offset: int | None = None) -> None:
+        """Begin a new segment at the end of the log, or at the next batch's `base_offset`.
+
+        An empty active segment stays as it is, unless the next batch lies too far from it.
+        """
+        base_offset = max(self.log_end_offset, base_offset or 0)
+        if self.segments.active.size == 0:
+            if base_offset - self.segments.active.base_offset <= MAX_RELATIVE_OFFSET:
+                return
+            self.segments.remove_after(len(self.segments) - 2)
+        else:
+            self.segments.active.seal()
+        if base_offset > self.log_start_offset:
+            self._snapshots.take(base_offset, self.producers.entries.values(), sync=False)
+        self.segments.open(base_offset, now_ms, create=True)
+
+    def take_snapshot(self, *, sync: bool) -> None:
+        """Write the producers' state as of the end of the log."""
+        if self.log_end_offset > self.log_start_offset:
+            self._snapshots.take(self.log_end_offset, self.producers.entries.values(), sync=sync)
+
+    def fail(self, error: OSError) -> None:
+        """Refuse all writes from now on."""
+        if self.failure is None:
+            self.failure = error
+            _log.error("%s: storage failed: %s", self.directory, error)
+
+    # Reading
+
+    def read(self, offset: int, max_bytes: int, *, upto: int, min_one: bool = True) -> ReadResult:
+        """Batches from the one that holds `offset`, none that reaches beyond offset `upto`.
+
+        At most `max_bytes`, where the last batch may be cut; with `min_one` the first one is
+        whole however large it is, without it nothing is read if it does not fit.
+        OFFSET_OUT_OF_RANGE outside of [log_start_offset, log_end_offset].
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE, offset=offset)
+        return read(
+            self.segments,
+            offset,
+            max_bytes,
+            min(upto, self.log_end_offset),
+            self.log_end_offset,
+            min_one=min_one,
+        )
+
+    def offset_for_timestamp(self, timestamp_ms: int) -> TimestampOffset | None:
+        """The first record at or after a time, None without one."""
+        return timestamps.first_at_or_after(self.segments, timestamp_ms, self.log_start_offset)
+
+    def max_timestamp_offset(self) -> TimestampOffset | None:
+        """The first record with the largest timestamp, None in a log without records."""
+        return timestamps.newest(self.segments)
+
+    def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTxn]:
+        """Aborted transactions that a reader of [from_offset, to_offset) has to know of."""
+        found: list[AbortedTxn] = []
+        for index in range(max(self.segments.floor(from_offset), 0), len(self.segments)):
+            for txn in self.segments[index].txn_index.entries:
+                if txn.last_offset >= from_offset and txn.first_offset < to_offset:
+                    found.append(txn)
+                if txn.last_stable_offset >= to_offset:
+                    return found
+        return found
+
+    # Epochs
+
+    def epoch_end_offset(self, requested_epoch: int) -> tuple[int, int]:
+        """KIP-279: the largest epoch not above the requested one and its end; or (-1, -1)."""
+        return self.epochs.end_offset(requested_epoch, self.log_end_offset)
+
+    def assign_epoch_start(self, epoch: int, offset: int) -> None:
+        """A leader's epoch begins, at the end of the log."""
+        self.epochs.assign(epoch, offset)
+
+    # Cutting
+
+    def truncate_to(self, offset: int) -> bool:
+        """Drop `offset` and all after it; a batch that holds it goes as a whole.
+
+        Returns False when the log ended there already.
+        """
+        if offset >= self.log_end_offset:
+            self.epochs.truncate_from_end(self.log_end_offset)
+            return False
+        if offset < self.segments.first_offset:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        index = self.segments.floor(offset)
+        for removed in self.segments.remove_after(index):
+            self._snapshots.remove(removed)
+        self.segments.active.activate()
+        end = self.segments.active.truncate(offset)
+        self._ended_at(min(end, offset))
+        rebuild_producers(
+            self.producers,
+            self._snapshots,
+            self.segments,
+            log_start_offset=self.log_start_offset,
+            end_offset=self.log_end_offset,
+        )
+        self.producers.on_high_watermark(self.high_watermark)
+        return True
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything; the empty log begins at `offset`."""
+        created_ms = self.segments.active.created_ms
+        self.segments.remove_after(-1)
+        self.segments.open(offset, created_ms, create=True)
+        self.epochs.clear()
+        self._snapshots.remove_outside(offset, offset)
+        self.producers.reset(offset)
+        self.log_start_offset = offset
+        self._ended_at(offset)
+        self.high_watermark = offset
+
+    def _ended_at(self, offset: int) -> None:
+        """The log was cut, or begun anew, and ends at `offset`."""
+        self._generation += 1
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.high_watermark = min(self.high_watermark, offset)
+        self.epochs.truncate_from_end(offset)
+        if self.recovery_point > offset:
+            self.recovery_point = offset
+            if self._on_cut:
+                self._on_cut()
+
+    def increment_log_start_offset(self, offset: int) -> ErrorCode:
+        """DeleteRecords: what lies before `offset` is gone for readers, its files follow.
+
+        OFFSET_OUT_OF_RANGE beyond the high watermark; a smaller offset changes nothing.
+        """
+        if offset > self.high_watermark:
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        if offset > self.log_start_offset:
+            self.log_start_offset = offset
+            self.epochs.truncate_from_start(offset)
+            self.producers.on_log_start(offset)
+        return ErrorCode.NONE
+
+    # Retention
+
+    def apply_retention(self, now_ms: int) -> int:
+        """Let go of old segments below the high watermark; returns how many.
+
+        Their files are renamed now and removed by `remove_deleted` after file.delete.delay.ms.
+        """
+        count = retention.deletable(self, now_ms)
+        if count == 0:
+            return 0
+        if count == len(self.segments):
+            self.roll(now_ms)
+        due_ms = now_ms + self.config.file_delete_delay_ms
+        for segment in self.segments.take_first(count):
+            self._deleted.extend((due_ms, path) for path in segment.rename_deleted())
+            self._snapshots.remove(segment.base_offset)
+        start = max(self.log_start_offset, self.segments.first_offset)
+        self.increment_log_start_offset(start)
+        self._snapshots.remove_outside(self.log_start_offset, self.log_end_offset)
+        return count
+
+    def remove_deleted(self, now_ms: int) -> None:
+        """Remove files whose delay is over."""
+        for due_ms, path in self._deleted:
+            if due_ms <= now_ms:
+                self._storage.remove(path)
+        self._deleted = [item for item in self._deleted if item[0] > now_ms]
+
+    def expire_producers(self, now_ms: int) -> None:
+        """Forget producers that were idle for producer.id.expiration.ms."""
+        self.producers.expire(now_ms, self.config.producer_id_expiration_ms)
+
+    # Durability
+
+    def flush(self, upto: int | None = None) -> None:
+        """Make offsets below `upto` (default: all) durable and move the recovery point there."""
+        job = self.flush_job(self.log_end_offset if upto is None else upto)
+        job.run()
+        self.finish_flush(job)
+
+    @property
+    def rolled_unflushed(self) -> bool:
+        """Whether a sealed segment is not durable yet (Kafka flushes them in the background)."""
+        return self.recovery_point < self.segments.active.base_offset
+
+    def flush_job(self, upto: int) -> FlushJob:
+        """What has to be synced for offsets below `upto`; pass it to `finish_flush` after."""
+        upto = min(upto, self.log_end_offset)
+        files: list[Path] = []
+        for index in range(max(self.segments.floor(self.recovery_point), 0), len(self.segments)):
+            segment = self.segments[index]
+            if segment.base_offset >= upto:
+                break
+            segment.flush_indexes()
+            files += [segment.path(suffix) for suffix in (LOG, INDEX, TIME_INDEX, TXN_INDEX)]
+            files.append(self._snapshots.path(segment.base_offset))
+        return FlushJob(self._storage, self.directory, files, upto, self._generation)
+
+    def finish_flush(self, job: FlushJob) -> None:
+        """Move the recovery point, if the log was not cut since."""
+        if job.error is not None:
+            self.fail(job.error)
+        elif job.generation == self._generation:
+            self.recovery_point = max(self.recovery_point, job.upto)
+
+    def close(self, *, clean: bool = True) -> None:
+        """Close all files; `clean` first makes all durable, indexes and producers too."""
+        if clean and self.failure is None:
+            self.take_snapshot(sync=True)
+            self.segments.active.seal()
+            self.flush()
+        for segment in self.segments:
+            segment.close()
+
+    def rename_for_delete(self) -> Path:
+        """Close the log and rename its folder to `topic-partition.<id>-delete`; returns it."""
+        self.close(clean=False)
+        # the name of a folder ends at 255 characters (`LocalLog.logDeleteDirName`)
+        suffix = f"-{self.partition}.{uuid.uuid4().hex}-delete"
+        target = self.directory.with_name(self.topic[: 255 - len(suffix)] + suffix)
+        self._storage.rename(self.directory, target)
+        self.directory = target
+        return target

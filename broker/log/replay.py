@@ -1,0 +1,56 @@
+"""Knowing the producers again from snapshots and the log (`UnifiedLog.rebuildProducerState`)."""
+
+from __future__ import annotations
+
+from urteil.broker.log.producers import Producers, Staged
+from urteil.broker.log.scan import Batch, read_batches
+from urteil.broker.log.segments import Segments
+from urteil.broker.log.snapshots import Snapshots
+from urteil.broker.log.txn_index import AbortedTxn
+
+
+def rebuild_producers(
+    producers: Producers,
+    snapshots: Snapshots,
+    segments: Segments,
+    *,
+    log_start_offset: int,
+    end_offset: int,
+) -> None:
+    """Know the producers as of `end_offset`: the newest usable snapshot and the log behind it.
+
+    Does nothing when the state is as of that offset already. Snapshots beyond the end, or not
+    beyond the log's start, are removed.
+    """
+    snapshots.remove_outside(log_start_offset, end_offset)
+    if producers.end_offset == end_offset:
+        return
+    begin, entries = snapshots.newest(end_offset) or (min(log_start_offset, end_offset), [])
+    producers.reset(begin, entries)
+    for index in range(max(segments.floor(begin), 0), len(segments)):
+        if segments[index].base_offset >= end_offset:
+            break
+        _replay(producers, segments, index, begin, end_offset)
+    producers.end_offset = end_offset
+
+
+def _replay(producers: Producers, segments: Segments, index: int, begin: int, end: int) -> None:
+    segment = segments[index]
+    start = segment.position_of(begin)
+    if start is None:
+        return
+    for batch in read_batches(segment.file, start, segment.size):
+        if batch.header.base_offset >= end:
+            return
+        if batch.header.base_offset >= begin:
+            learn(producers, batch)
+
+
+def learn(producers: Producers, batch: Batch) -> list[AbortedTxn]:
+    """Take one batch of the log into the producers' state; returns the abort it ends, if any."""
+    header = batch.header
+    if header.producer_id < 0:
+        return []
+    staged = Staged(producers, check_sequences=False, trust=True)
+    staged.add(header, header.base_offset, batch.data)
+    return producers.merge(staged)

@@ -1,0 +1,55 @@
+"""Answers of a log; Kafka's errors are values in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from urteil.broker.log.scan import end_of_batches
+from urteil.broker.wire.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class AppendResult:
+    """What became of an append. Offsets are -1 unless `error` is NONE.
+
+    `duplicate`: nothing was written, the offsets are those of the batch's first append.
+    """
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    base_offset: int = -1
+    last_offset: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    duplicate: bool = False
+
+
+@dataclass(slots=True)
+class ReadResult:
+    """Buffers of consecutive batches, `size` bytes together.
+
+    The first batch may begin before the offset asked for, the last one may be cut (as in
+    Kafka: clients drop it), but never one that the bound would have excluded.
+    """
+
+    error: ErrorCode = ErrorCode.NONE
+    records: list[memoryview | bytes] = field(default_factory=list)
+    size: int = 0
+    offset: int = -1
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last whole batch; walks over the heads when asked."""
+        after = self.offset
+        for data in self.records:
+            after = end_of_batches(data, after)
+        return after
+
+
+class TimestampOffset(NamedTuple):
+    """A record found by time: its timestamp in ms, its offset, the epoch it was written in."""
+
+    timestamp_ms: int
+    offset: int
+    leader_epoch: int

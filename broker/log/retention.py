@@ -1,0 +1,64 @@
+"""Which segments retention lets go (`UnifiedLog.deleteOldSegments`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from urteil.broker.log.segment import LogSegment
+
+if TYPE_CHECKING:
+    from urteil.broker.log.partition_log import PartitionLog
+
+
+def deletable(log: PartitionLog, now_ms: int) -> int:
+    """How many of the oldest segments may go: by age, by size, or before the log's start.
+
+    Only what lies below the high watermark goes, and compacted-only topics keep their age and
+    size.
+    """
+    count = _below_start(log)
+    if log.config.deletes:
+        count = max(count, _too_old(log, now_ms), _too_much(log))
+    return count
+
+
+def _count_while(log: PartitionLog, holds: Callable[[LogSegment, int], bool]) -> int:
+    """The length of the prefix of segments for which `holds(segment, end offset)`."""
+    count = 0
+    for index, segment in enumerate(log.segments):
+        end = log.segments.end_of(index, log.log_end_offset)
+        last_and_empty = index == len(log.segments) - 1 and segment.size == 0
+        if end > log.high_watermark or last_and_empty or not holds(segment, end):
+            break
+        count += 1
+    return count
+
+
+def _below_start(log: PartitionLog) -> int:
+    # the active segment stays: the log begins in it
+    count = _count_while(log, lambda _, end: end <= log.log_start_offset)
+    return min(count, len(log.segments) - 1)
+
+
+def _too_old(log: PartitionLog, now_ms: int) -> int:
+    limit = log.config.retention_ms
+    if limit < 0:
+        return 0
+    return _count_while(log, lambda segment, _: now_ms - segment.largest_timestamp_ms() > limit)
+
+
+def _too_much(log: PartitionLog) -> int:
+    limit = log.config.retention_bytes
+    if limit < 0:
+        return 0
+    excess = log.segments.size - limit
+
+    def fits(segment: LogSegment, _: int) -> bool:
+        nonlocal excess
+        if excess < segment.size:
+            return False
+        excess -= segment.size
+        return True
+
+    return _count_while(log, fits)

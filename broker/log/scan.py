@@ -1,0 +1,91 @@
+"""Walking over the batches of a segment file: by their heads alone, or whole."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from urteil.broker.log.storage import Buffer, File
+from urteil.broker.wire.batches import HEADER_BYTES, BatchHeader, parse_header
+from urteil.broker.wire.primitives import CorruptBatch
+
+# base offset, batch length, last offset delta: what finding a position needs
+_HEAD = struct.Struct(">qi11xi")
+_OVERHEAD_BYTES = 12
+_WINDOW_BYTES = 8192
+_CHUNK_BYTES = 1 << 20
+
+Placed = tuple[int, int, int, int]
+"""(position, base offset, last offset, size in bytes) of a batch in its file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A whole batch as it lies in the file; `data` shares a larger buffer."""
+
+    position: int
+    header: BatchHeader
+    data: memoryview
+
+
+def walk(file: File, position: int, end: int) -> Iterator[Placed]:
+    """Batches from a batch's `position` to `end`, by heads alone; stops before what is cut."""
+    window, start = b"", position
+    while position + _HEAD.size <= end:
+        at = position - start
+        if at + _HEAD.size > len(window):
+            window, start, at = file.read_at(_WINDOW_BYTES, position), position, 0
+            if len(window) < _HEAD.size:
+                return
+        base, length, delta = _HEAD.unpack_from(window, at)
+        size = length + _OVERHEAD_BYTES
+        if size < HEADER_BYTES or position + size > end:
+            return
+        yield position, base, base + delta, size
+        position += size
+
+
+def end_of_batches(data: Buffer, default: int) -> int:
+    """The offset after the last whole batch in `data`, `default` if there is none."""
+    position, after = 0, default
+    while position + _HEAD.size <= len(data):
+        base, length, delta = _HEAD.unpack_from(data, position)
+        position += length + _OVERHEAD_BYTES
+        if length <= 0 or position > len(data):
+            break
+        after = base + delta + 1
+    return after
+
+
+def read_batches(file: File, position: int, end: int) -> Iterator[Batch]:
+    """Whole batches of magic 2 from `position` to `end`, without a look at their CRC.
+
+    Stops at the first one that is cut, lies about its length or has another magic. Reads in
+    chunks; memory is bounded by the chunk and the largest batch that fits the file.
+    """
+    chunk, start = memoryview(b""), position
+    while position < end:
+        header = _header(chunk, position - start)
+        if header is None or position - start + header.size > len(chunk):
+            want = max(_CHUNK_BYTES, header.size if header else 0)
+            chunk = memoryview(file.read_at(min(want, end - position), position))
+            start = position
+            header = _header(chunk, 0)
+            if header is not None and len(chunk) < header.size <= end - position:
+                chunk = memoryview(file.read_at(header.size, position))
+        if header is None or position - start + header.size > len(chunk):
+            return
+        at = position - start
+        yield Batch(position, header, chunk[at : at + header.size])
+        position += header.size
+
+
+def _header(chunk: memoryview, at: int) -> BatchHeader | None:
+    if len(chunk) - at < HEADER_BYTES:
+        return None
+    try:
+        header = parse_header(chunk, at)
+    except CorruptBatch:
+        return None
+    return header if header.last_offset_delta >= 0 else None

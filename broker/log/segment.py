@@ -1,0 +1,317 @@
+"""One segment of a log: its file, its indexes, where its batches lie (Kafka's `LogSegment`)."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from pathlib import Path
+
+from urteil.broker.log.config import LogConfig
+from urteil.broker.log.indexes import OffsetIndex, TimeIndex
+from urteil.broker.log.scan import Placed, read_batches, walk
+from urteil.broker.log.storage import Buffer, File, Storage
+from urteil.broker.log.txn_index import TxnIndex
+
+LOG = ".log"
+INDEX = ".index"
+TIME_INDEX = ".timeindex"
+TXN_INDEX = ".txnindex"
+SNAPSHOT = ".snapshot"
+DELETED = ".deleted"
+
+Appended = tuple[int, int, int]
+"""(last offset, largest timestamp in ms, size in bytes) of a batch that is appended."""
+
+MAX_RELATIVE_OFFSET = 2**31 - 1
+_TAIL_BATCHES = 512
+
+
+def file_name(offset: int, suffix: str) -> str:
+    """The offset in 20 digits, as Kafka names all files of a log."""
+    return f"{offset:020d}{suffix}"
+
+
+class LogSegment:
+    """Appends at the end, finds positions by offset and time; whoever owns it picks the bounds.
+
+    Not known until written or recovered: `max_timestamp_ms` and the rolling time of a segment
+    that was opened from disk are read when first asked.
+    """
+
+    __slots__ = (
+        "_bytes_since_index",
+        "_max_timestamp",
+        "_rolling_timestamp_ms",
+        "_storage",
+        "_tail",
+        "base_offset",
+        "created_ms",
+        "directory",
+        "file",
+        "offset_index",
+        "size",
+        "time_index",
+        "txn_index",
+    )
+
+    def __init__(
+        self, storage: Storage, directory: Path, base_offset: int, now_ms: int, *, create: bool
+    ) -> None:
+        self._storage = storage
+        self.directory = directory
+        self.base_offset = base_offset
+        self.created_ms = now_ms
+        self.file: File = storage.open(self.path(LOG), create=create)
+        if create:
+            self.file.truncate(0)
+        self.size = self.file.size()
+        self.offset_index = OffsetIndex(storage, self.path(INDEX), base_offset, create=create)
+        self.time_index = TimeIndex(storage, self.path(TIME_INDEX), base_offset, create=create)
+        self.txn_index = TxnIndex(storage, self.path(TXN_INDEX))
+        self._bytes_since_index = 0
+        self._rolling_timestamp_ms: int | None = None
+        self._max_timestamp: tuple[int, int] | None = (-1, base_offset) if create else None
+        self._tail = _Tail(base_offset) if self.size == 0 else None
+
+    def path(self, suffix: str) -> Path:
+        return self.directory / file_name(self.base_offset, suffix)
+
+    # Writing
+
+    def append(
+        self, buffers: Sequence[Buffer], size: int, placed: Sequence[Appended], interval: int
+    ) -> None:
+        """Write whole batches at the end and note them in the indexes.
+
+        Raises OSError when the storage does; the segment is then as it was before, unless
+        cutting the file failed too.
+        """
+        position = self.size
+        try:
+            self.file.write_at(buffers, size, position)
+        except OSError:
+            self.file.truncate(position)
+            raise
+        if position == 0:
+            self._rolling_timestamp_ms = placed[0][1]
+        for last_offset, max_timestamp_ms, batch_size in placed:
+            self.note(last_offset, max_timestamp_ms, batch_size, position, interval)
+            position += batch_size
+        self.size = position
+
+    def note(
+        self, last_offset: int, max_timestamp_ms: int, size: int, position: int, interval: int
+    ) -> None:
+        """Keep in the indexes that a batch lies at `position`, the end of all before it."""
+        newest = self._max_timestamp
+        if newest is None:
+            newest = self._max_timestamp = self._read_max_timestamp()
+        if max_timestamp_ms > newest[0]:
+            newest = self._max_timestamp = (max_timestamp_ms, last_offset)
+        if self._bytes_since_index > interval:
+            self.offset_index.append(last_offset, position)
+            self.time_index.maybe_append(*newest)
+            self._bytes_since_index = 0
+        self._bytes_since_index += size
+        if self._tail is not None:
+            self._tail.add(last_offset, position)
+
+    def clear_indexes(self) -> None:
+        """Start over with empty indexes, to be filled by `note` in a scan of the whole file."""
+        self.offset_index.clear()
+        self.time_index.clear()
+        self.txn_index.clear()
+        self._bytes_since_index = 0
+        self._max_timestamp = (-1, self.base_offset)
+        self._rolling_timestamp_ms = None
+        self._tail = _Tail(self.base_offset)
+
+    def cut(self, size: int) -> None:
+        """Drop the file's bytes from `size` on, which no index knows."""
+        self.file.truncate(size)
+        self.size = size
+
+    def truncate(self, offset: int) -> int:
+        """Drop the batch that holds `offset` and all after it; returns the new end offset.
+
+        The end is below `offset` when it lies inside a batch: batches are kept whole.
+        """
+        position = self.position_of(offset)
+        if position is None:
+            return self.end_offset()
+        end = min(offset, self._head_at(position)[1])
+        self.offset_index.truncate(end)
+        self.time_index.truncate(end)
+        self.txn_index.truncate(end)
+        self.cut(position)
+        self._max_timestamp = None
+        self._tail = _Tail(end)
+        if position == 0:
+            self._rolling_timestamp_ms = None
+        self._bytes_since_index = 0
+        return end
+
+    # Finding
+
+    def activate(self) -> int:
+        """Become the segment that is appended to; returns its end offset."""
+        if self._tail is None:
+            self._tail = _Tail(self.end_offset())
+        return self._tail.end_offset
+
+    def position_of(self, offset: int) -> int | None:
+        """The position of the first batch that ends at `offset` or later."""
+        if self._tail is not None:
+            found = self._tail.find(offset)
+            if found >= 0:
+                return found
+            if offset >= self._tail.end_offset:
+                return None
+        start = self.offset_index.lookup(offset)
+        for position, _, last, _ in walk(self.file, start, self.size):
+            if last >= offset:
+                return position
+        return None
+
+    def position_at_bound(self, bound: int) -> int:
+        """Where the batches that lie wholly below offset `bound` end."""
+        position = self.position_of(bound)
+        return self.size if position is None else position
+
+    def batch_size_at(self, position: int) -> int:
+        """The size in bytes of the batch at `position`."""
+        return self._head_at(position)[3]
+
+    def _head_at(self, position: int) -> Placed:
+        for placed in walk(self.file, position, self.size):
+            return placed
+        raise OSError(f"{self.file.path}: no whole batch at {position}")
+
+    def end_offset(self) -> int:
+        """The offset after the last batch, the base offset of an empty segment."""
+        if self._tail is not None:
+            return self._tail.end_offset
+        end = self.base_offset
+        for _, _, last, _ in walk(self.file, self.offset_index.last[1], self.size):
+            end = last + 1
+        return end
+
+    # Time
+
+    @property
+    def max_timestamp(self) -> tuple[int, int]:
+        """(largest timestamp in ms, last offset of its batch); (-1, base offset) when empty."""
+        if self._max_timestamp is None:
+            self._max_timestamp = self._read_max_timestamp()
+        return self._max_timestamp
+
+    def _read_max_timestamp(self) -> tuple[int, int]:
+        """The last entry of the time index, or what came after it."""
+        best = self.time_index.last
+        start = self.offset_index.lookup(best[1])
+        for batch in read_batches(self.file, start, self.size):
+            if batch.header.max_timestamp > best[0]:
+                best = (batch.header.max_timestamp, batch.header.last_offset)
+        return best
+
+    def largest_timestamp_ms(self) -> int:
+        """The newest record's time, else (no record has one) the file's."""
+        newest = self.max_timestamp[0]
+        return newest if newest >= 0 else self.file.modified_ms()
+
+    def rolling_timestamp_ms(self) -> int | None:
+        """The largest timestamp of the first batch: the age of a segment counts from it."""
+        if self._rolling_timestamp_ms is None and self.size:
+            for batch in read_batches(self.file, 0, self.size):
+                self._rolling_timestamp_ms = batch.header.max_timestamp
+                break
+        return self._rolling_timestamp_ms
+
+    # Rolling
+
+    def should_roll(
+        self, config: LogConfig, size: int, last_offset: int, max_timestamp_ms: int, now_ms: int
+    ) -> bool:
+        """Whether a batch of `size` bytes that ends at `last_offset` belongs to a new segment."""
+        if self.size > config.segment_bytes - size:
+            return True
+        if last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
+            return True
+        if self.size and self._is_old(config, max_timestamp_ms, now_ms):
+            return True
+        limit = config.segment_index_bytes
+        return self.offset_index.is_full(limit) or self.time_index.is_full(limit)
+
+    def _is_old(self, config: LogConfig, max_timestamp_ms: int, now_ms: int) -> bool:
+        jitter = min(config.segment_jitter_ms, config.segment_ms)
+        # spread by base offset in place of randomness, so that a log replays the same
+        shift = self.base_offset * 2_654_435_761 % jitter if jitter else 0
+        begin = self.rolling_timestamp_ms()
+        if begin is not None and begin >= 0:
+            return max_timestamp_ms - begin > config.segment_ms - shift
+        return now_ms - self.created_ms > config.segment_ms - shift
+
+    # Files
+
+    def seal(self) -> None:
+        """The segment becomes inactive: the last time entry, indexes written and let go."""
+        if self.size:
+            self.time_index.maybe_append(*self.max_timestamp)
+        self.offset_index.seal()
+        self.time_index.seal()
+        self._tail = None
+
+    def flush_indexes(self) -> None:
+        self.offset_index.flush()
+        self.time_index.flush()
+
+    def close(self) -> None:
+        self.seal()
+        self.file.close()
+
+    def rename_deleted(self) -> list[Path]:
+        """Close and rename all files to `.deleted`; returns them, to be removed later."""
+        self.file.close()
+        paths = [self.path(suffix) for suffix in (LOG, INDEX, TIME_INDEX, TXN_INDEX)]
+        renamed = []
+        for path in paths:
+            if self._storage.exists(path):
+                target = path.with_name(path.name + DELETED)
+                self._storage.rename(path, target)
+                renamed.append(target)
+        return renamed
+
+    def remove(self) -> None:
+        """Close and remove all files, the log's own last, so that a crash leaves no orphan."""
+        self.file.close()
+        self.offset_index.remove()
+        self.time_index.remove()
+        self.txn_index.clear()
+        self._storage.remove(self.path(LOG))
+
+
+class _Tail:
+    """Where the newest batches of an active segment lie, so that reads there scan nothing."""
+
+    __slots__ = ("_lasts", "_positions", "_start_offset", "end_offset")
+
+    def __init__(self, start_offset: int) -> None:
+        self._start_offset = start_offset
+        self.end_offset = start_offset
+        self._lasts = array("q")
+        self._positions = array("q")
+
+    def add(self, last_offset: int, position: int) -> None:
+        if len(self._lasts) >= 2 * _TAIL_BATCHES:
+            self._start_offset = self._lasts[_TAIL_BATCHES - 1] + 1
+            del self._lasts[:_TAIL_BATCHES], self._positions[:_TAIL_BATCHES]
+        self._lasts.append(last_offset)
+        self._positions.append(position)
+        self.end_offset = last_offset + 1
+
+    def find(self, offset: int) -> int:
+        """The position of the first batch that ends at `offset` or later; -1: not known here."""
+        if offset < self._start_offset or offset >= self.end_offset:
+            return -1
+        return self._positions[bisect_left(self._lasts, offset)]

@@ -1,0 +1,82 @@
+"""The segments of one log in the order of their base offsets; the last one is active."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+
+from urteil.broker.log.segment import LogSegment
+from urteil.broker.log.storage import Storage
+
+
+class Segments:
+    """Never empty once loaded: `active` is where appends go."""
+
+    __slots__ = ("_bases", "_list", "_storage", "directory")
+
+    def __init__(self, storage: Storage, directory: Path) -> None:
+        self._storage = storage
+        self.directory = directory
+        self._bases: list[int] = []
+        self._list: list[LogSegment] = []
+
+    def __len__(self) -> int:
+        return len(self._list)
+
+    def __iter__(self) -> Iterator[LogSegment]:
+        return iter(self._list)
+
+    def __getitem__(self, index: int) -> LogSegment:
+        return self._list[index]
+
+    @property
+    def active(self) -> LogSegment:
+        return self._list[-1]
+
+    @property
+    def first_offset(self) -> int:
+        return self._bases[0]
+
+    @property
+    def size(self) -> int:
+        """Bytes in all `.log` files."""
+        return sum(segment.size for segment in self._list)
+
+    @property
+    def base_offsets(self) -> list[int]:
+        return list(self._bases)
+
+    def open(self, base_offset: int, now_ms: int, *, create: bool) -> LogSegment:
+        """Open or create the segment that follows all others."""
+        segment = LogSegment(self._storage, self.directory, base_offset, now_ms, create=create)
+        self._bases.append(base_offset)
+        self._list.append(segment)
+        if create:
+            segment.activate()
+        return segment
+
+    def floor(self, offset: int) -> int:
+        """The index of the last segment that begins at or before `offset`, -1 without one."""
+        return bisect_right(self._bases, offset) - 1
+
+    def end_of(self, index: int, log_end_offset: int) -> int:
+        """The offset where the segment at `index` ends and the next one begins."""
+        return self._bases[index + 1] if index + 1 < len(self._bases) else log_end_offset
+
+    def remove_after(self, index: int) -> list[int]:
+        """Remove the segments behind `index`, newest first lest a crash leave a hole.
+
+        Returns their base offsets.
+        """
+        removed = []
+        while len(self._list) > index + 1:
+            removed.append(self._bases.pop())
+            self._list.pop().remove()
+        return removed
+
+    def take_first(self, count: int) -> list[LogSegment]:
+        """Let go of the oldest segments, whose files are now the caller's."""
+        taken = self._list[:count]
+        del self._list[:count], self._bases[:count]
+        return taken

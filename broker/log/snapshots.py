@@ -1,0 +1,127 @@
+"""Snapshots of producer state beside the segments, `<offset>.snapshot`, version 1.
+
+Kafka's `ProducerStateManager.writeSnapshot`: of every producer the last batch alone is kept, so
+after a restart only that one is known as a duplicate, until the log behind it is scanned.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+import crc32c
+
+from urteil.broker.log.producers import Producer, SentBatch
+from urteil.broker.log.segment import SNAPSHOT, file_name
+from urteil.broker.log.storage import Storage
+
+_HEAD = struct.Struct(">hI")
+_COUNT = struct.Struct(">i")
+# producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch,
+# first offset of the open transaction
+_ENTRY = struct.Struct(">qhiqiqiq")
+_VERSION = 1
+
+
+class DamagedSnapshot(ValueError):
+    """A snapshot with a wrong checksum, size or version."""
+
+
+def encode(producers: Iterable[Producer]) -> bytes:
+    rows = [_encode_entry(entry) for entry in producers]
+    body = b"".join((_COUNT.pack(len(rows)), *rows))
+    return _HEAD.pack(_VERSION, crc32c.crc32c(body)) + body
+
+
+def _encode_entry(entry: Producer) -> bytes:
+    last = entry.batches[-1] if entry.batches else SentBatch(-1, -1, 0, -1)
+    first = -1 if entry.txn_first_offset is None else entry.txn_first_offset
+    return _ENTRY.pack(
+        entry.producer_id,
+        entry.epoch,
+        last.last_sequence,
+        last.last_offset,
+        last.offset_delta,
+        entry.last_timestamp_ms,
+        entry.coordinator_epoch,
+        first,
+    )
+
+
+def decode(data: bytes) -> list[Producer]:
+    """The producers of a snapshot. Raises DamagedSnapshot."""
+    if len(data) < _HEAD.size + _COUNT.size:
+        raise DamagedSnapshot(f"{len(data)} bytes are no snapshot")
+    version, crc = _HEAD.unpack_from(data)
+    if version != _VERSION:
+        raise DamagedSnapshot(f"version {version}")
+    if crc != crc32c.crc32c(data[_HEAD.size :]):
+        raise DamagedSnapshot("wrong checksum")
+    (count,) = _COUNT.unpack_from(data, _HEAD.size)
+    start = _HEAD.size + _COUNT.size
+    if count < 0 or start + count * _ENTRY.size != len(data):
+        raise DamagedSnapshot(f"{count} entries in {len(data)} bytes")
+    return [_decode_entry(row) for row in _ENTRY.iter_unpack(data[start:])]
+
+
+def _decode_entry(row: tuple[int, ...]) -> Producer:
+    producer_id, epoch, sequence, offset, delta, timestamp, coordinator, first = row
+    batches = [SentBatch(sequence, offset, delta, timestamp)] if offset >= 0 else []
+    return Producer(
+        producer_id, epoch, batches, timestamp, coordinator, first if first >= 0 else None
+    )
+
+
+class Snapshots:
+    """The snapshot files of one log."""
+
+    __slots__ = ("_directory", "_storage", "offsets")
+
+    def __init__(self, storage: Storage, directory: Path) -> None:
+        self._storage = storage
+        self._directory = directory
+        names = [name for name in storage.names(directory) if name.endswith(SNAPSHOT)]
+        stems = (name.removesuffix(SNAPSHOT) for name in names)
+        self.offsets = sorted(int(stem) for stem in stems if stem.isdigit())
+
+    def path(self, offset: int) -> Path:
+        return self._directory / file_name(offset, SNAPSHOT)
+
+    def relocate(self, directory: Path) -> None:
+        """The log's folder was renamed."""
+        self._directory = directory
+
+    def take(self, offset: int, producers: Iterable[Producer], *, sync: bool) -> None:
+        """Write the state as of `offset`."""
+        if offset in self.offsets:
+            return
+        self._storage.write_atomic(self.path(offset), encode(producers), sync=sync)
+        self.offsets.append(offset)
+        self.offsets.sort()
+
+    def newest(self, not_beyond: int) -> tuple[int, list[Producer]] | None:
+        """The newest snapshot at or before an offset that can be read; damaged ones go."""
+        for offset in [taken for taken in reversed(self.offsets) if taken <= not_beyond]:
+            try:
+                return offset, decode(self._storage.read(self.path(offset)))
+            except DamagedSnapshot:
+                self.remove(offset)
+        return None
+
+    def remove(self, offset: int) -> None:
+        if offset in self.offsets:
+            self.offsets.remove(offset)
+        self._storage.remove(self.path(offset))
+
+    def remove_outside(self, start: int, end: int) -> None:
+        """Remove those not beyond `start` or beyond `end`."""
+        for offset in [taken for taken in self.offsets if not start < taken <= end]:
+            self.remove(offset)
+
+    def remove_strays(self, segment_offsets: Iterable[int]) -> None:
+        """Remove those that belong to no segment, but for the newest."""
+        keep = set(segment_offsets)
+        for offset in self.offsets[:-1]:
+            if offset not in keep:
+                self.remove(offset)

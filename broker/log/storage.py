@@ -1,0 +1,150 @@
+"""The one door to the file system: every file of the log rooms is touched through here.
+
+A simulated or faulty storage is a subclass (or another class of the same shape) that is given
+to `LogManager` instead. Errors are OSError, as the system reports them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+_IOV_MAX = 1000
+
+
+class File:
+    """One open file for positioned reads and writes; positions and sizes are in bytes."""
+
+    __slots__ = ("_fd", "path")
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self.path = path
+        self._fd = fd
+
+    def read_at(self, size: int, position: int) -> bytes:
+        """Up to `size` bytes from `position`; fewer only at the end of the file."""
+        data = os.pread(self._fd, size, position)
+        if len(data) == size or not data:
+            return data
+        parts, got = [data], len(data)
+        while got < size:
+            more = os.pread(self._fd, size - got, position + got)
+            if not more:
+                break
+            parts.append(more)
+            got += len(more)
+        return b"".join(parts)
+
+    def write_at(self, buffers: Sequence[Buffer], size: int, position: int) -> None:
+        """Write all buffers, `size` bytes together, at `position`: one call when it fits."""
+        if len(buffers) > _IOV_MAX:
+            buffers = [b"".join(buffers)]
+        written = os.pwritev(self._fd, buffers, position)
+        if written == size:
+            return
+        rest = memoryview(b"".join(buffers))
+        while written < size:
+            written += os.pwrite(self._fd, rest[written:], position + written)
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._fd, size)
+
+    def sync(self) -> None:
+        """Return once data and size are on the device."""
+        os.fdatasync(self._fd)
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def modified_ms(self) -> int:
+        return os.fstat(self._fd).st_mtime_ns // 1_000_000
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class DirectoryLock:
+    """An exclusive lock on a file, the same kind that Java's FileChannel.tryLock takes."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._fd)
+            raise OSError(f"{path} is locked: another broker uses this folder") from error
+
+    def release(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class Storage:
+    """The real file system."""
+
+    def open(self, path: Path, *, create: bool = False) -> File:
+        """Open for reading and writing. Raises FileNotFoundError unless `create`."""
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        return File(path, os.open(path, flags, 0o644))
+
+    def read(self, path: Path) -> bytes:
+        return path.read_bytes()
+
+    def write_atomic(self, path: Path, data: bytes, *, sync: bool = True) -> None:
+        """Replace the file as a whole: a reader after a crash sees the old or the new one."""
+        part = path.with_name(path.name + ".tmp")
+        fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            os.write(fd, data)
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(part, path)
+        if sync:
+            self.sync_directory(path.parent)
+
+    def exists(self, path: Path) -> bool:
+        return path.exists()
+
+    def names(self, directory: Path) -> list[str]:
+        """The names in a directory, sorted, so that no order of the system leaks in."""
+        return sorted(os.listdir(directory))
+
+    def is_directory(self, path: Path) -> bool:
+        return path.is_dir()
+
+    def make_directory(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+
+    def rename(self, source: Path, target: Path) -> None:
+        os.replace(source, target)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file if it is there."""
+        path.unlink(missing_ok=True)
+
+    def remove_tree(self, path: Path) -> None:
+        if path.exists():
+            shutil.rmtree(path)
+
+    def sync_directory(self, path: Path) -> None:
+        """Make creations, renames and removals in a directory durable."""
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def lock(self, path: Path) -> DirectoryLock:
+        """Take the lock. Raises OSError (BlockingIOError) when another process has it."""
+        return DirectoryLock(path)

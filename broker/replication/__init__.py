@@ -1,0 +1,1 @@
+"""Partitions as leader and follower: fencing, ISR, high watermark, fetchers, replica manager."""

@@ -1,0 +1,242 @@
+"""Followers' fetching: one task a leader, one request for all partitions followed there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from urteil.broker.replication.follower import Following
+from urteil.broker.replication.partition import Partition
+from urteil.broker.replication.session_client import SessionClient
+from urteil.broker.server.channels import Endpoint
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+)
+
+if TYPE_CHECKING:
+    from urteil.broker.server.channels import Channels
+    from urteil.broker.server.clock import Clock
+    from urteil.broker.server.config import BrokerConfig
+
+log = logging.getLogger("fetcher")
+
+FETCH_VERSION = 17
+LIST_OFFSETS_VERSION = 9
+EARLIEST, LATEST = -2, -1
+_SESSION_LOST = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+TopicPartition = tuple[str, int]
+
+
+class Fetchers:
+    """Which partition is followed where. Adding one again moves it (new leader or epoch)."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        clock: Clock,
+        channels: Channels,
+        on_storage_failure: Callable[[OSError], None],
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._channels = channels
+        self._on_storage_failure = on_storage_failure
+        self._fetchers: dict[Endpoint, _Fetcher] = {}
+
+    def add(self, leader: Endpoint, partition: Partition) -> None:
+        """Follow `leader` in the partition's current epoch, from the log's end."""
+        self.remove([(partition.topic, partition.partition)])
+        fetcher = self._fetchers.get(leader)
+        if fetcher is None:
+            fetcher = self._fetchers[leader] = _Fetcher(
+                leader, self._config, self._clock, self._channels, self._on_storage_failure
+            )
+        fetcher.add(Following(partition))
+
+    def follows(self, key: TopicPartition) -> bool:
+        return any(key in fetcher.following for fetcher in self._fetchers.values())
+
+    def remove(self, keys: Iterable[TopicPartition]) -> None:
+        """Stop following these; what is on its way for them is dropped when it comes."""
+        for key in keys:
+            for fetcher in self._fetchers.values():
+                fetcher.following.pop(key, None)
+
+    def close_idle(self) -> None:
+        """End the tasks that follow nothing (their leaders lead nothing of ours any more)."""
+        for leader in [one for one, fetcher in self._fetchers.items() if not fetcher.following]:
+            self._fetchers.pop(leader).task.cancel()
+
+    async def close(self) -> None:
+        tasks = [fetcher.task for fetcher in self._fetchers.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._fetchers.clear()
+
+
+class _Fetcher:
+    def __init__(
+        self,
+        leader: Endpoint,
+        config: BrokerConfig,
+        clock: Clock,
+        channels: Channels,
+        on_storage_failure: Callable[[OSError], None],
+    ) -> None:
+        self.leader = leader
+        self.following: dict[TopicPartition, Following] = {}
+        self._config = config
+        self._clock = clock
+        self._channels = channels
+        self._on_storage_failure = on_storage_failure
+        self._session = SessionClient(config.replica_fetch_max_bytes)
+        self._template = FetchRequest(
+            replica_state=FetchRequest.ReplicaState(replica_id=config.broker_id),
+            max_wait_ms=config.replica_fetch_wait_max_ms,
+            min_bytes=config.replica_fetch_min_bytes,
+            max_bytes=config.replica_fetch_response_max_bytes,
+        )
+        self._news = asyncio.Event()
+        self._complained = False
+        self.task = asyncio.get_running_loop().create_task(self._run())
+
+    def add(self, following: Following) -> None:
+        self.following[following.key] = following
+        self._news.set()
+
+    async def _run(self) -> None:
+        while True:
+            now_ms = self._clock.monotonic_ms()
+            ready = [one for one in self.following.values() if one.retry_at_ms <= now_ms]
+            if not ready:
+                await self._idle(now_ms)
+                continue
+            try:
+                await self._round(ready)
+                self._complained = False
+            except (ConnectionError, TimeoutError) as error:
+                self._complain(error)
+                await asyncio.sleep(self._config.replica_fetch_backoff_ms / 1000)
+            except OSError as error:
+                self._on_storage_failure(error)
+                return
+            except Exception:
+                log.exception("fetching from broker %d failed", self.leader.id)
+                await asyncio.sleep(self._config.replica_fetch_backoff_ms / 1000)
+
+    async def _idle(self, now_ms: float) -> None:
+        """Wait for a partition to be added or one's backoff to end."""
+        self._news.clear()
+        retries = [one.retry_at_ms for one in self.following.values()]
+        timeout_s = (min(retries) - now_ms) / 1000 if retries else None
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._news.wait()
+        except TimeoutError:
+            return
+
+    def _complain(self, error: Exception) -> None:
+        if not self._complained:
+            self._complained = True
+            log.warning("cannot fetch from broker %d: %s", self.leader.id, error)
+
+    async def _round(self, ready: list[Following]) -> None:
+        try:
+            response: FetchResponse = await self._channels.send(
+                self.leader,
+                self._session.request(ready, self._template),
+                FETCH_VERSION,
+                self._config.replica_socket_timeout_ms,
+                purpose="fetcher",
+            )
+        except (ConnectionError, TimeoutError):
+            self._session.failed()
+            raise
+        self._session.answered(response)
+        error = ErrorCode(response.error_code)
+        if error in _SESSION_LOST:
+            return
+        if error is not ErrorCode.NONE:
+            raise ConnectionError(f"fetch refused: {error.name}")
+        if response.responses:
+            await self._take_all(ready, response)
+
+    async def _take_all(self, ready: list[Following], response: FetchResponse) -> None:
+        asked = {one.wire_key: one for one in ready}
+        out_of_range = []
+        for topic in response.responses:
+            for data in topic.partitions:
+                one = asked.get((topic.topic_id, data.partition_index))
+                if one is None or self.following.get(one.key) is not one:
+                    continue
+                if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                    out_of_range.append(one)
+                else:
+                    self._take(one, data)
+        for one in out_of_range:
+            await self._find_range(one)
+
+    def _take(self, one: Following, data: FetchResponse.PartitionData) -> None:
+        error = ErrorCode(data.error_code)
+        if error is ErrorCode.NONE:
+            error = one.take(data, self._clock.now_ms())
+        if error is not ErrorCode.NONE:
+            self._back_off(one, error)
+
+    def _back_off(self, one: Following, error: ErrorCode) -> None:
+        """Leave the partition alone for a while; a newer LeaderAndIsr replaces it anyway."""
+        if one.last_error is not error:
+            log.info("%s: broker %d answered %s", one.partition, self.leader.id, error.name)
+        one.last_error = error
+        one.retry_at_ms = self._clock.monotonic_ms() + self._config.replica_fetch_backoff_ms
+
+    async def _find_range(self, one: Following) -> None:
+        """Our end is outside the leader's log: cut to its end, or start anew at its start."""
+        latest = await self._leader_offset(one, LATEST)
+        if isinstance(latest, ErrorCode):
+            self._back_off(one, latest)
+            return
+        if self.following.get(one.key) is not one:
+            return
+        if latest < one.partition.log.log_end_offset:
+            one.cut(latest)
+            return
+        earliest = await self._leader_offset(one, EARLIEST)
+        if isinstance(earliest, ErrorCode):
+            self._back_off(one, earliest)
+        elif self.following.get(one.key) is one:
+            one.start_no_earlier_than(earliest)
+
+    async def _leader_offset(self, one: Following, which: int) -> int | ErrorCode:
+        partition = one.partition
+        request = ListOffsetsRequest(
+            replica_id=self._config.broker_id,
+            topics=[
+                ListOffsetsRequest.ListOffsetsTopic(
+                    name=partition.topic,
+                    partitions=[
+                        ListOffsetsRequest.ListOffsetsPartition(
+                            partition_index=partition.partition,
+                            current_leader_epoch=one.leader_epoch,
+                            timestamp=which,
+                        )
+                    ],
+                )
+            ],
+        )
+        response = await self._channels.send(
+            self.leader,
+            request,
+            LIST_OFFSETS_VERSION,
+            self._config.replica_socket_timeout_ms,
+            purpose="fetcher",
+        )
+        answer = response.topics[0].partitions[0]
+        error = ErrorCode(answer.error_code)
+        return error if error is not ErrorCode.NONE else int(answer.offset)

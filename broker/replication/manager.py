@@ -1,0 +1,363 @@
+"""All partitions of this broker: their roles by the controller's word, appends and fetches."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from urteil.broker.replication.alter_isr import AskController, IsrProposals
+from urteil.broker.replication.fetchers import Fetchers
+from urteil.broker.replication.partition import Partition, refusal
+from urteil.broker.replication.reading import (
+    IDLE,
+    FetchTerms,
+    PartitionRead,
+    read_partition,
+    upper_bound,
+)
+from urteil.broker.replication.wanted import Wanted
+from urteil.broker.server.purgatory import Delayed
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import FetchRequest
+from urteil.broker.wire.primitives import ZERO_UUID
+
+if TYPE_CHECKING:
+    from urteil.broker.log.manager import LogManager
+    from urteil.broker.log.partition_log import AppendResult
+    from urteil.broker.server.channels import Channels
+    from urteil.broker.server.clock import Clock
+    from urteil.broker.server.config import BrokerConfig
+    from urteil.broker.server.metadata_cache import MetadataCache
+
+log = logging.getLogger("replicas")
+
+TopicPartition = tuple[str, int]
+# (topic, partition, is_leader, leader_epoch); called on the loop after the change is in effect
+LeadershipCallback = Callable[[str, int, bool, int], None]
+
+ACKS_ALL = -1
+VALID_ACKS = (-1, 0, 1)
+
+
+class ReplicaManager:
+    """Leader and follower state of every partition hosted here.
+
+    `topic_overrides(topic)` gives the topic's settings for a log that is made;
+    `on_storage_failure(error)` hears of a log that cannot be written any more (the broker halts:
+    what is in memory may not be on disk).
+    """
+
+    def __init__(
+        self,
+        *,
+        config: BrokerConfig,
+        clock: Clock,
+        logs: LogManager,
+        metadata: MetadataCache,
+        channels: Channels,
+        broker_epoch: Callable[[], int],
+        ask_controller: AskController,
+        topic_overrides: Callable[[str], Mapping[str, str]],
+        on_storage_failure: Callable[[OSError], None],
+    ) -> None:
+        self.broker_id = config.broker_id
+        self.controller_epoch = 0
+        self.partitions: dict[TopicPartition, Partition] = {}
+        self._config = config
+        self._clock = clock
+        self._logs = logs
+        self._metadata = metadata
+        self._topic_overrides = topic_overrides
+        self._on_storage_failure = on_storage_failure
+        self._callbacks: list[LeadershipCallback] = []
+        self._topic_names: dict[UUID, str] = {}
+        self.proposals = IsrProposals(
+            self.broker_id, broker_epoch, ask_controller, clock.monotonic_ms
+        )
+        self.fetchers = Fetchers(config, clock, channels, on_storage_failure)
+
+    # -- what is hosted -------------------------------------------------------------------------
+
+    def on_leadership(self, callback: LeadershipCallback) -> None:
+        """Call back at every change of leadership (and with is_leader=False when deleted)."""
+        self._callbacks.append(callback)
+
+    def tell_leadership(self, partition: Partition) -> None:
+        for callback in self._callbacks:
+            callback(
+                partition.topic, partition.partition, partition.is_leader, partition.leader_epoch
+            )
+
+    def partition(self, topic: str, partition: int) -> Partition | None:
+        """The hosted partition, or None."""
+        return self.partitions.get((topic, partition))
+
+    def hosted(self, topic: str, partition: int) -> tuple[Partition | None, ErrorCode]:
+        """The hosted partition, or why there is none: NOT_LEADER_OR_FOLLOWER when others host
+        it, else UNKNOWN_TOPIC_OR_PARTITION."""
+        found = self.partitions.get((topic, partition))
+        if found is not None:
+            return found, ErrorCode.NONE
+        return None, self._why_not_hosted((topic, partition))
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """The name of a topic hosted here or known from the controller."""
+        return self._topic_names.get(topic_id) or self._metadata.topic_names.get(topic_id)
+
+    def host(self, topic: str, partition: int, topic_id: UUID) -> Partition:
+        """The partition, its log opened or made; its high watermark starts at its checkpoint.
+
+        Raises OSError.
+        """
+        found = self.partitions.get((topic, partition))
+        if found is None:
+            plog = self._logs.get_or_create(
+                topic, partition, topic_id, self._topic_overrides(topic)
+            )
+            checkpoint = self._logs.high_watermark_checkpoint(topic, partition)
+            plog.update_high_watermark(min(checkpoint, plog.log_end_offset))
+            found = self.partitions[topic, partition] = Partition(
+                topic,
+                partition,
+                plog,
+                self.broker_id,
+                self._config.replica_lag_time_max_ms,
+                self.proposals.propose,
+                lambda broker_id: broker_id in self._metadata.brokers,
+            )
+        if topic_id != ZERO_UUID:
+            self._topic_names[topic_id] = topic
+        return found
+
+    def drop(self, topic: str, partition: int, *, delete: bool) -> None:
+        """Stop hosting; with `delete` its files go too. Raises OSError."""
+        self.fetchers.remove([(topic, partition)])
+        found = self.partitions.pop((topic, partition), None)
+        if found is not None:
+            found.retire()
+            self.tell_leadership(found)
+            if all(one.topic != topic for one in self.partitions.values()):
+                self._topic_names.pop(found.topic_id, None)
+        if delete and self._logs.get(topic, partition) is not None:
+            self._logs.delete(topic, partition)
+
+    # -- produce --------------------------------------------------------------------------------
+
+    async def append(
+        self,
+        timeout_ms: int,
+        acks: int,
+        entries: Mapping[TopicPartition, memoryview],
+        *,
+        internal: bool = False,
+    ) -> dict[TopicPartition, AppendResult]:
+        """Append as leader; with acks=-1 return once the high watermark passed, or timed out.
+
+        An error of an append that did happen (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        NOT_LEADER_OR_FOLLOWER after losing leadership) says nothing about the record's fate.
+        """
+        if acks not in VALID_ACKS:
+            return dict.fromkeys(entries, refusal(ErrorCode.INVALID_REQUIRED_ACKS))
+        wall_ms, now_ms = self._clock.now_ms(), self._clock.monotonic_ms()
+        results: dict[TopicPartition, AppendResult] = {}
+        waiting: dict[TopicPartition, Partition] = {}
+        for key, data in entries.items():
+            partition = self.partitions.get(key)
+            if partition is None:
+                results[key] = refusal(self._why_not_hosted(key))
+                continue
+            result = self._append(partition, data, acks, wall_ms, now_ms, from_client=not internal)
+            results[key] = result
+            if acks == ACKS_ALL and result.error is ErrorCode.NONE:
+                waiting[key] = partition
+        if waiting:
+            await _Acknowledgement(results, waiting).wait(timeout_ms)
+        return results
+
+    def _append(
+        self,
+        partition: Partition,
+        data: memoryview,
+        acks: int,
+        wall_ms: int,
+        now_ms: float,
+        *,
+        from_client: bool,
+    ) -> AppendResult:
+        result = partition.append(data, acks, wall_ms, now_ms, from_client=from_client)
+        if result.error is ErrorCode.KAFKA_STORAGE_ERROR and partition.log.failure is not None:
+            self._on_storage_failure(partition.log.failure)
+        return result
+
+    def _why_not_hosted(self, key: TopicPartition) -> ErrorCode:
+        if self._metadata.partition(*key) is not None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    # -- fetch ----------------------------------------------------------------------------------
+
+    def wanted(self, topic: str, request: FetchRequest.FetchPartition) -> Wanted:
+        """A fetch's partition with what it is here, or the error if it is not."""
+        found, error = self.hosted(topic, request.partition)
+        return Wanted(topic, found, request, error)
+
+    async def fetch(self, terms: FetchTerms, wanted: Sequence[Wanted]) -> list[PartitionRead]:
+        """Read all, in order; wait up to `max_wait_ms` for `min_bytes` unless something is wrong.
+
+        The request's `max_bytes` is spent in order; the first records are given whole whatever
+        their size, so that a reader always gets on.
+        """
+        reads = self._read_all(terms, wanted)
+        if terms.max_wait_ms <= 0 or not wanted or _suffices(reads, terms.min_bytes):
+            return reads
+        hosted = [one.partition for one in wanted if one.partition is not None]
+        if terms.is_follower:
+            watched = [partition.on_appended for partition in hosted]
+        else:
+            watched = [partition.on_committed for partition in hosted]
+        look = self._condition(terms, wanted, hosted)
+        await Delayed(look, lambda: True).wait(watched, terms.max_wait_ms)
+        return self._read_all(terms, wanted)
+
+    def _condition(
+        self, terms: FetchTerms, wanted: Sequence[Wanted], hosted: list[Partition]
+    ) -> Callable[[], bool | None]:
+        """What ends the wait: enough bytes, or a change of role."""
+        roles = [(one, one.leader_epoch, one.is_leader) for one in hosted]
+
+        def look() -> bool | None:
+            for partition, epoch, is_leader in roles:
+                changed = partition.leader_epoch != epoch or partition.is_leader != is_leader
+                if changed or partition.is_retired:
+                    return True
+            return self._has_bytes(terms, wanted) or None
+
+        return look
+
+    def _has_bytes(self, terms: FetchTerms, wanted: Sequence[Wanted]) -> bool:
+        if terms.min_bytes <= 1:
+            return any(
+                one.partition is not None
+                and upper_bound(one.partition, terms) > one.request.fetch_offset
+                for one in wanted
+            )
+        return _suffices(self._read_all(terms, wanted), terms.min_bytes)
+
+    def _read_all(self, terms: FetchTerms, wanted: Sequence[Wanted]) -> list[PartitionRead]:
+        now_ms = self._clock.monotonic_ms()
+        left, reads, min_one = terms.max_bytes, [], not terms.hard_limit
+        for one in wanted:
+            partition = one.partition
+            if partition is None:
+                reads.append(PartitionRead(error=one.error))
+                continue
+            if (
+                one.settled_epoch == partition.leader_epoch
+                and partition.is_leader
+                and partition.follower_is_idle(terms.replica_id, one.request.fetch_offset, now_ms)
+            ):
+                reads.append(IDLE)
+                continue
+            read = self._read(partition, one, terms, max(left, 0), now_ms, min_one=min_one)
+            if read.size:
+                min_one = False
+                left -= read.size
+            reads.append(read)
+        return reads
+
+    def _read(
+        self,
+        partition: Partition,
+        wanted: Wanted,
+        terms: FetchTerms,
+        max_bytes: int,
+        now_ms: float,
+        *,
+        min_one: bool,
+    ) -> PartitionRead:
+        try:
+            read = read_partition(
+                partition, wanted.request, terms, max_bytes, now_ms, min_one=min_one
+            )
+        except OSError as failure:
+            log.error("%s: read failed: %s", partition, failure)
+            return PartitionRead(error=ErrorCode.KAFKA_STORAGE_ERROR)
+        if terms.is_follower:
+            settled = read.error is ErrorCode.NONE and not read.diverges
+            wanted.settled_epoch = wanted.request.current_leader_epoch if settled else -1
+        return read
+
+    # -- upkeep ---------------------------------------------------------------------------------
+
+    def shrink_isrs(self) -> None:
+        """Drop laggards from the ISRs led here; to be called every half lag time."""
+        now_ms = self._clock.monotonic_ms()
+        for partition in list(self.partitions.values()):
+            partition.maybe_shrink(now_ms)
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Write every high watermark to the data folders. Raises OSError.
+
+        A log that has no role (yet) keeps the one it had: a crash before the controller's first
+        word must not forget it.
+        """
+        watermarks = {}
+        for plog in self._logs.logs():
+            key = (plog.topic, plog.partition)
+            hosted = self.partitions.get(key)
+            watermarks[key] = (
+                hosted.log.high_watermark
+                if hosted is not None
+                else self._logs.high_watermark_checkpoint(*key)
+            )
+        self._logs.checkpoint_high_watermarks(watermarks)
+
+    def monotonic_ms(self) -> float:
+        return self._clock.monotonic_ms()
+
+    async def close(self) -> None:
+        """Stop following and proposing; logs stay open."""
+        self.proposals.close()
+        await self.fetchers.close()
+
+
+def _suffices(reads: Sequence[PartitionRead], min_bytes: int) -> bool:
+    size = 0
+    for read in reads:
+        if read.error is not ErrorCode.NONE or read.diverges:
+            return True
+        size += read.size
+    return size >= min_bytes
+
+
+class _Acknowledgement:
+    """acks=all: holds the results back until each partition's high watermark passed."""
+
+    def __init__(
+        self, results: dict[TopicPartition, AppendResult], waiting: dict[TopicPartition, Partition]
+    ) -> None:
+        self._results = results
+        self._waiting = waiting
+
+    async def wait(self, timeout_ms: int) -> None:
+        watched = [partition.on_committed for partition in self._waiting.values()]
+        await Delayed(self._look, self._time_out).wait(watched, timeout_ms)
+
+    def _look(self) -> bool | None:
+        for key, partition in list(self._waiting.items()):
+            error = partition.acknowledged(self._results[key].last_offset + 1)
+            if error is not None:
+                self._settle(key, error)
+        return None if self._waiting else True
+
+    def _time_out(self) -> bool:
+        for key in list(self._waiting):
+            self._settle(key, ErrorCode.REQUEST_TIMED_OUT)
+        return True
+
+    def _settle(self, key: TopicPartition, error: ErrorCode) -> None:
+        del self._waiting[key]
+        if error is not ErrorCode.NONE:
+            self._results[key] = refusal(error)

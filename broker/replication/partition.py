@@ -1,0 +1,313 @@
+"""One hosted partition: leader or follower, fenced by epochs, with its ISR and high watermark.
+
+Synchronous and told the time. The rules are those of `kafka.cluster.Partition` of Apache Kafka
+3.9 (KIP-101, 279, 320, 497, KAFKA-15583); a comment says where a rule is not evident.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from uuid import UUID
+
+from urteil.broker.log.partition_log import AppendResult, PartitionLog
+from urteil.broker.replication.follower_state import FollowerState
+from urteil.broker.replication.isr import IsrState
+from urteil.broker.server.purgatory import Watchers
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import LeaderAndIsrRequest
+
+log = logging.getLogger("partition")
+
+NO_LEADER = -1
+State = LeaderAndIsrRequest.LeaderAndIsrPartitionState
+
+
+class Partition:
+    """State of one partition on this broker.
+
+    `propose(partition)` is called when an ISR change wants the controller's consent, for members
+    that are `eligible(broker_id)` (alive, as far as this broker knows);
+    `on_appended` hears of a longer log, `on_committed` of a higher watermark; both hear of every
+    change of role or ISR, so that delayed operations can look again.
+    """
+
+    __slots__ = (
+        "broker_id", "eligible", "epoch_start_offset", "followers", "is_retired", "isr",
+        "leader_epoch", "leader_id", "log", "max_lag_ms", "on_appended", "on_committed",
+        "partition", "partition_epoch", "propose", "replicas", "topic",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        log: PartitionLog,
+        broker_id: int,
+        max_lag_ms: float,
+        propose: Callable[[Partition], None],
+        eligible: Callable[[int], bool],
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.log = log
+        self.broker_id = broker_id
+        self.max_lag_ms = max_lag_ms
+        self.propose = propose
+        self.eligible = eligible
+        self.is_retired = False
+        self.leader_id = NO_LEADER
+        self.leader_epoch = -1
+        self.partition_epoch = -1
+        self.epoch_start_offset = -1
+        self.replicas: tuple[int, ...] = ()
+        self.isr = IsrState(())
+        self.followers: dict[int, FollowerState] = {}
+        self.on_appended = Watchers()
+        self.on_committed = Watchers()
+
+    def __repr__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leader_id == self.broker_id
+
+    @property
+    def topic_id(self) -> UUID:
+        return self.log.topic_id
+
+    # -- roles ----------------------------------------------------------------------------------
+
+    def become_leader(self, state: State, now_ms: float) -> bool:
+        """Lead by this state; True when this broker did not lead before.
+
+        An older partition epoch is ignored: an answered AlterPartition was newer.
+        """
+        if state.partition_epoch < self.partition_epoch:
+            return False
+        was_leader = self.is_leader
+        self._assign(state)
+        if state.leader_epoch > self.leader_epoch:
+            self._begin_epoch(state, now_ms, is_new_leader=not was_leader)
+        self.isr = IsrState(tuple(state.isr))
+        self.leader_epoch = state.leader_epoch
+        self.partition_epoch = state.partition_epoch
+        self.leader_id = self.broker_id
+        self._advance_high_watermark(now_ms)
+        self._wake()
+        return not was_leader
+
+    def _begin_epoch(self, state: State, now_ms: float, *, is_new_leader: bool) -> None:
+        end = self.log.log_end_offset
+        self.epoch_start_offset = end
+        self.log.assign_epoch_start(state.leader_epoch, end)
+        for follower in self.followers.values():
+            follower.reset(
+                now_ms,
+                end,
+                is_new_leader=is_new_leader,
+                is_in_sync=follower.broker_id in state.isr,
+            )
+
+    def become_follower(self, state: State) -> bool:
+        """Follow by this state; True when the leader epoch is new, so fetching must restart."""
+        if state.partition_epoch < self.partition_epoch:
+            return False
+        is_new_epoch = state.leader_epoch > self.leader_epoch
+        self.replicas = tuple(state.replicas)
+        self.followers = {}
+        self.isr = IsrState(())
+        self.leader_epoch = state.leader_epoch
+        self.partition_epoch = state.partition_epoch
+        self.leader_id = state.leader
+        self.epoch_start_offset = -1
+        self._wake()
+        return is_new_epoch
+
+    def _assign(self, state: State) -> None:
+        self.replicas = tuple(state.replicas)
+        self.followers = {
+            one: self.followers.get(one) or FollowerState(one)
+            for one in self.replicas
+            if one != self.broker_id
+        }
+
+    def retire(self) -> None:
+        """This broker does not host the partition any more; whoever waits is told."""
+        self.is_retired = True
+        self.leader_id = NO_LEADER
+        self._wake()
+
+    def _wake(self) -> None:
+        self.on_committed.notify()
+        self.on_appended.notify()
+
+    # -- fencing --------------------------------------------------------------------------------
+
+    def check_epoch(self, current_leader_epoch: int) -> ErrorCode:
+        """The caller's idea of the leader epoch against ours; -1 is no idea."""
+        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
+            return ErrorCode.NONE
+        if current_leader_epoch < self.leader_epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    def check_leader(self, current_leader_epoch: int) -> ErrorCode:
+        """NONE when this broker leads in the epoch the caller means."""
+        error = self.check_epoch(current_leader_epoch)
+        if error is ErrorCode.NONE and not self.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return error
+
+    # -- appending ------------------------------------------------------------------------------
+
+    @property
+    def effective_min_isr(self) -> int:
+        return min(self.log.config.min_insync_replicas, len(self.replicas))
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        return len(self.isr.committed) < self.effective_min_isr
+
+    def append(
+        self, data: memoryview, acks: int, wall_ms: int, now_ms: float, *, from_client: bool = True
+    ) -> AppendResult:
+        """Append as leader. NOT_LEADER_OR_FOLLOWER and NOT_ENOUGH_REPLICAS change nothing."""
+        if not self.is_leader:
+            return refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if acks == -1 and self.is_under_min_isr:
+            return refusal(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{len(self.isr.committed)} in-sync replicas of {self}, "
+                f"needed are {self.effective_min_isr}",
+            )
+        result = self.log.append_as_leader(
+            data, self.leader_epoch, wall_ms, from_client=from_client
+        )
+        if result.error is ErrorCode.NONE and not result.duplicate:
+            if self._advance_high_watermark(now_ms):
+                self.on_committed.notify()
+            self.on_appended.notify()
+        return result
+
+    def acknowledged(self, required_offset: int) -> ErrorCode | None:
+        """Whether acks=all holds for everything below `required_offset`; None: not yet."""
+        if not self.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if self.log.high_watermark < required_offset:
+            return None
+        if self.is_under_min_isr:
+            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return ErrorCode.NONE
+
+    # -- followers ------------------------------------------------------------------------------
+
+    def follower_fetched(
+        self, broker_id: int, fetch_offset: int, start_offset: int, now_ms: float
+    ) -> None:
+        """A follower asked for `fetch_offset` in the current epoch, thus has all below it."""
+        follower = self.followers[broker_id]
+        before = follower.end_offset
+        follower.fetched(fetch_offset, start_offset, now_ms, self.log.log_end_offset)
+        self._maybe_expand(follower)
+        if follower.end_offset != before and self._advance_high_watermark(now_ms):
+            self.on_committed.notify()
+
+    def follower_is_idle(self, broker_id: int, fetch_offset: int, now_ms: float) -> bool:
+        """Note a fetch that changes nothing: a member of the ISR, again at the log's end."""
+        follower = self.followers.get(broker_id)
+        if (
+            follower is None
+            or fetch_offset != self.log.log_end_offset
+            or follower.end_offset != fetch_offset
+            or broker_id not in self.isr.committed
+        ):
+            return False
+        follower.last_fetch_leader_end = fetch_offset
+        follower.last_fetch_ms = follower.last_caught_up_ms = now_ms
+        return True
+
+    def _maybe_expand(self, follower: FollowerState) -> None:
+        if self.isr.in_flight or follower.broker_id in self.isr.committed:
+            return
+        end = follower.end_offset
+        reached = end >= self.log.high_watermark and end >= self.epoch_start_offset >= 0
+        if reached and self.eligible(follower.broker_id):
+            self.isr = self.isr.expand(follower.broker_id)
+            log.info("%s: expanding ISR to %s", self, self.isr.proposed)
+            self.propose(self)
+
+    def maybe_shrink(self, now_ms: float) -> None:
+        """Propose to drop the members of the ISR that were not caught up for too long."""
+        if not self.is_leader or self.isr.in_flight:
+            return
+        end = self.log.log_end_offset
+        gone = {
+            one
+            for one in self.isr.committed
+            if one != self.broker_id and self._lags(one, end, now_ms)
+        }
+        if gone:
+            self.isr = self.isr.shrink(gone)
+            log.info("%s: shrinking ISR to %s", self, self.isr.proposed)
+            self.propose(self)
+
+    def _lags(self, broker_id: int, end: int, now_ms: float) -> bool:
+        follower = self.followers.get(broker_id)
+        return follower is None or not follower.is_caught_up(end, now_ms, self.max_lag_ms)
+
+    # -- the controller's answers ---------------------------------------------------------------
+
+    def isr_altered(
+        self, leader_epoch: int, partition_epoch: int, isr: tuple[int, ...], now_ms: float
+    ) -> None:
+        """The controller wrote this ISR. Answers older than what is known are ignored."""
+        if leader_epoch != self.leader_epoch or partition_epoch < self.partition_epoch:
+            return
+        if not self.is_leader:
+            return
+        self.isr = IsrState(isr)
+        self.partition_epoch = partition_epoch
+        log.info("%s: ISR is %s at partition epoch %d", self, isr, partition_epoch)
+        self._advance_high_watermark(now_ms)
+        self._wake()
+
+    def isr_refused(self, proposed: IsrState, now_ms: float) -> None:
+        """The controller said for certain that it did not apply this proposal."""
+        if self.isr is proposed:
+            self.isr = proposed.rollback()
+            if self._advance_high_watermark(now_ms):
+                self._wake()
+
+    # -- high watermark -------------------------------------------------------------------------
+
+    def _advance_high_watermark(self, now_ms: float) -> bool:
+        """Raise it to what every possible member of the ISR has. Not below min ISR: else records
+        that acks=all may not acknowledge would be committed by a leader alone (KAFKA-15583).
+
+        A follower that is caught up but not yet in the ISR is waited for too, lest the high
+        watermark run away from it for ever.
+        """
+        if not self.is_leader or self.is_under_min_isr:
+            return False
+        end = target = self.log.log_end_offset
+        maximal = self.isr.maximal
+        for follower in self.followers.values():
+            if follower.end_offset < target and (
+                follower.broker_id in maximal or self._is_joining(follower, end, now_ms)
+            ):
+                target = follower.end_offset
+        if target <= self.log.high_watermark:
+            return False
+        self.log.update_high_watermark(target)
+        return True
+
+    def _is_joining(self, follower: FollowerState, end: int, now_ms: float) -> bool:
+        caught_up = follower.is_caught_up(end, now_ms, self.max_lag_ms)
+        return caught_up and self.eligible(follower.broker_id)
+
+
+def refusal(error: ErrorCode, message: str | None = None) -> AppendResult:
+    """An append that did not happen."""
+    return AppendResult(error=error, message=message, base_offset=-1, last_offset=-1)

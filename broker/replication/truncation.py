@@ -1,0 +1,25 @@
+"""Where a follower's log must be cut to agree with its leader (KIP-101, KIP-279)."""
+
+from __future__ import annotations
+
+from urteil.broker.log.partition_log import PartitionLog
+
+
+def truncation_point(log: PartitionLog, leader_epoch: int, leader_end_offset: int) -> int:
+    """The offset to cut at, given the leader's end of the last epoch that both may share.
+
+    When the follower does not know that epoch, it cuts to the end of its own largest smaller one
+    and asks again: one step may not be enough. Only where neither knows an epoch does the high
+    watermark decide.
+    """
+    end = log.log_end_offset
+    if leader_end_offset < 0:
+        return min(log.high_watermark, end)
+    if leader_epoch < 0:
+        return min(leader_end_offset, end)
+    own_epoch, own_end = log.epoch_end_offset(leader_epoch)
+    if own_end < 0:
+        return min(leader_end_offset, end)
+    if own_epoch != leader_epoch:
+        return min(own_end, end)
+    return min(own_end, leader_end_offset, end)

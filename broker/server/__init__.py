@@ -1,0 +1,1 @@
+"""Sockets, delayed operations, configuration, and the broker that wires the rooms together."""

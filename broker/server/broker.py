@@ -1,0 +1,189 @@
+"""The broker: it owns the parts and knows the order in which they start and stop."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import random
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
+
+from urteil.broker.api.registry import load_handlers
+from urteil.broker.controller.controller import Controller
+from urteil.broker.groups.coordinator import GroupCoordinator
+from urteil.broker.log.config import LogConfig
+from urteil.broker.log.manager import LogManager
+from urteil.broker.replication.control import ReplicaControl
+from urteil.broker.replication.manager import ReplicaManager
+from urteil.broker.server.channels import Channels
+from urteil.broker.server.clock import Clock
+from urteil.broker.server.config import BrokerConfig
+from urteil.broker.server.controller_client import ControllerClient
+from urteil.broker.server.dispatch import Dispatcher
+from urteil.broker.server.fetch_sessions import FetchSessions
+from urteil.broker.server.hosts import Resolver
+from urteil.broker.server.metadata_cache import MetadataCache
+from urteil.broker.server.sockets import SocketServer
+from urteil.broker.server.topic_settings import TopicSettings
+from urteil.broker.server.upkeep import Upkeep
+from urteil.broker.zookeeper.registration import Registration, cluster_id, create_persistent_paths
+from urteil.broker.zookeeper.session import Session
+from urteil.broker.zookeeper.znodes import BrokerEndpoint, BrokerInfo
+
+log = logging.getLogger("broker")
+
+
+class Broker:
+    """Everything a handler can reach. The attributes are complete once `start` returned."""
+
+    broker_id: int
+    cluster_id: str
+    logs: LogManager
+    replicas: ReplicaManager
+    control: ReplicaControl
+    groups: GroupCoordinator
+
+    def __init__(self, config: BrokerConfig, clock: Clock, rng: random.Random) -> None:
+        self.config = config
+        self.broker_id = config.broker_id
+        self.clock = clock
+        self._rng = rng
+        self._resolver = Resolver(config.urteil_hosts_file)
+        self.metadata = MetadataCache()
+        self.channels = Channels(f"broker-{config.broker_id}", self._resolver)
+        self.zk = Session(
+            config.zookeeper_connect, config.zookeeper_session_timeout_ms, self._resolver.resolve
+        )
+        self.registration = Registration(self.zk, _info(config), clock.now_ms)
+        self.controller = Controller(config, self.zk, self.registration, self.channels, clock, rng)
+        self.controller_client = ControllerClient(
+            config, self.controller, self.channels, self.metadata
+        )
+        self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, rng)
+        self.topic_settings = TopicSettings(self.controller.configs, self._settings_changed)
+        self._sockets = SocketServer(
+            max_frame_bytes=config.socket_request_max_bytes,
+            max_idle_ms=config.connections_max_idle_ms,
+            backlog=config.socket_listen_backlog_size,
+            answer=Dispatcher(self).answer,
+        )
+        self._upkeep: Upkeep | None = None
+
+    @property
+    def broker_epoch(self) -> int:
+        """czxid of the own /brokers/ids/N; -1 before registration."""
+        return self.registration.epoch
+
+    async def start(self) -> None:
+        """Recover the logs, listen, register, stand for controller.
+
+        Raises OSError (data folder, address) and TimeoutError (ZooKeeper).
+        """
+        load_handlers()
+        timeout_ms = (
+            self.config.zookeeper_connection_timeout_ms or self.config.zookeeper_session_timeout_ms
+        )
+        await self.zk.connect(timeout_ms / 1000)
+        await create_persistent_paths(self.zk)
+        self.cluster_id = await cluster_id(self.zk, self._make_uuid)
+        await self._open_logs()
+        self._make_replicas()
+        await self._sockets.listen(self.config.listeners, self._resolver)
+        await self.registration.register()
+        await self.controller.start()
+        self._upkeep = Upkeep(self.config, self.clock, self.logs, self.replicas, self.halt)
+        self._upkeep.start()
+        gc.freeze()  # what is here now stays: no collection need look at it again
+        log.info("broker %d is up, epoch %d", self.broker_id, self.broker_epoch)
+
+    async def _open_logs(self) -> None:
+        await self.topic_settings.know(await self.zk.children("/config/topics"))
+        self._syncing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sync")
+        self.logs = LogManager(
+            self.config.log_dirs,
+            self.config.properties,
+            self.clock,
+            background=self._syncing.submit,
+        )
+        self.logs.load(self.cluster_id, self.topic_settings.overrides)
+
+    def _make_replicas(self) -> None:
+        self.replicas = ReplicaManager(
+            config=self.config,
+            clock=self.clock,
+            logs=self.logs,
+            metadata=self.metadata,
+            channels=self.channels,
+            broker_epoch=lambda: self.broker_epoch,
+            ask_controller=self.controller_client.alter_partition,
+            topic_overrides=self.topic_settings.overrides,
+            on_storage_failure=self.halt,
+        )
+        self.control = ReplicaControl(
+            self.replicas,
+            self.metadata,
+            lambda: self.broker_epoch,
+            self.config.inter_broker_listener,
+            self.halt,
+        )
+        self.groups = GroupCoordinator(self.config, self.replicas, self.metadata, self.clock)
+
+    def _make_uuid(self) -> UUID:
+        return UUID(int=self._rng.getrandbits(128), version=4)
+
+    def _settings_changed(self, topic: str, overrides: Mapping[str, str]) -> None:
+        try:
+            config = LogConfig.from_properties(self.config.properties, overrides)
+        except ValueError as error:
+            log.error("settings of topic %s are not taken: %s", topic, error)
+            return
+        for partition in self.replicas.partitions.values():
+            if partition.topic == topic:
+                partition.log.config = config
+
+    async def stop(self) -> None:
+        """Controlled shutdown: move leaderships away, then close the logs cleanly."""
+        log.info("broker %d goes down", self.broker_id)
+        if self.config.controlled_shutdown_enable:
+            await self.controller_client.shut_down(lambda: self.broker_epoch)
+        if self._upkeep is not None:
+            await self._upkeep.stop()
+        await self._sockets.close()
+        self.groups.stop()
+        self.topic_settings.close()
+        await self.replicas.close()
+        await self.controller.stop()
+        self.channels.close()
+        self.replicas.checkpoint_high_watermarks()
+        self._syncing.shutdown()
+        self.logs.shutdown(self.broker_epoch)
+        await self.zk.close()
+        log.info("broker %d is down", self.broker_id)
+
+    def halt(self, error: OSError) -> None:
+        """The disk failed: stop at once, without a clean shutdown marker.
+
+        What is in memory may not be on disk; serving on would acknowledge records that are not
+        there (KAFKA-10778). Apache Kafka halts too when its last log directory fails.
+        """
+        log.critical("broker %d halts: %s", self.broker_id, error)
+        logging.shutdown()
+        os._exit(1)
+
+
+def _info(config: BrokerConfig) -> BrokerInfo:
+    return BrokerInfo(
+        id=config.broker_id,
+        rack=config.broker_rack,
+        endpoints=tuple(
+            BrokerEndpoint(
+                listener=one.name,
+                protocol=one.protocol,
+                host=one.advertised_host,
+                port=one.advertised_port,
+            )
+            for one in config.listeners
+        ),
+    )

@@ -1,0 +1,198 @@
+"""Requests from this broker to its peers: one connection a peer and purpose, answers in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, cast
+
+from urteil.broker.server.hosts import Resolver
+from urteil.broker.wire.framing import RequestHeader, decode_response, encode_request
+from urteil.broker.wire.primitives import WireError
+
+log = logging.getLogger("channels")
+
+BACKOFF_MIN_S = 0.05
+BACKOFF_MAX_S = 1.0
+CONNECT_TIMEOUT_S = 10.0
+MAX_RESPONSE_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A broker as another one reaches it."""
+
+    id: int
+    host: str
+    port: int
+
+
+class Channels:
+    """Typed requests to peers. A channel that fails closes; the next request connects again.
+
+    After a failed connect, further requests to the same peer and purpose wait out a backoff that
+    grows to 1 s, so callers may retry at once without a busy loop.
+    """
+
+    def __init__(self, client_id: str, resolver: Resolver) -> None:
+        self._client_id = client_id
+        self._resolver = resolver
+        self._channels: dict[tuple[Endpoint, str], _Channel] = {}
+
+    async def send(
+        self, node: Endpoint, msg: Any, version: int, timeout_ms: float, *, purpose: str = "default"
+    ) -> Any:
+        """Send one request and return its decoded response.
+
+        Raises ConnectionError when the peer cannot be reached or hangs up, TimeoutError after
+        `timeout_ms` (the connection is closed then: its later answers have no owner).
+        """
+        key = (node, purpose)
+        channel = self._channels.get(key)
+        if channel is None:
+            channel = self._channels[key] = _Channel(node, self._client_id, self._resolver)
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                return await channel.call(msg, version)
+        except TimeoutError:
+            channel.close()
+            raise
+
+    def forget(self, node_id: int) -> None:
+        """Close every connection to a broker that left the cluster."""
+        for key in [key for key in self._channels if key[0].id == node_id]:
+            self._channels.pop(key).close()
+
+    def close(self) -> None:
+        for channel in self._channels.values():
+            channel.close()
+        self._channels.clear()
+
+
+class _Channel:
+    def __init__(self, node: Endpoint, client_id: str, resolver: Resolver) -> None:
+        self._node = node
+        self._client_id = client_id
+        self._resolver = resolver
+        self._connecting = asyncio.Lock()
+        self._link: _Link | None = None
+        self._backoff_s = 0.0
+        self._correlation_id = 0
+
+    async def call(self, msg: Any, version: int) -> Any:
+        link = await self._connected()
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        header = RequestHeader(msg.KEY, version, self._correlation_id, self._client_id)
+        frame = await link.exchange(encode_request(header, msg))
+        try:
+            correlation_id, response = decode_response(msg.KEY, version, frame)
+        except WireError as error:
+            link.close()
+            raise ConnectionError(f"broker {self._node.id} breaks the protocol: {error}") from None
+        if correlation_id != header.correlation_id:
+            link.close()
+            raise ConnectionError(f"broker {self._node.id} answered another request")
+        return response
+
+    async def _connected(self) -> _Link:
+        async with self._connecting:
+            if self._link is not None and self._link.open:
+                return self._link
+            if self._backoff_s:
+                await asyncio.sleep(self._backoff_s)
+            try:
+                self._link = await self._connect()
+            except OSError as error:
+                self._backoff_s = min(max(BACKOFF_MIN_S, self._backoff_s * 2), BACKOFF_MAX_S)
+                raise ConnectionError(f"broker {self._node.id}: {error}") from error
+            return self._link
+
+    async def _connect(self) -> _Link:
+        loop = asyncio.get_running_loop()
+        host = self._resolver.resolve(self._node.host)
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            _, link = await loop.create_connection(
+                lambda: _Link(self._answered), host, self._node.port
+            )
+        return link
+
+    def _answered(self) -> None:
+        self._backoff_s = 0.0
+
+    def close(self) -> None:
+        if self._link is not None:
+            self._link.close()
+
+
+class _Link(asyncio.Protocol):
+    """One connection: writes requests, hands each response frame to the oldest waiter."""
+
+    def __init__(self, answered: Any) -> None:
+        self.open = False
+        self._answered = answered
+        self._transport: asyncio.Transport | None = None
+        self._waiting: deque[asyncio.Future[memoryview]] = deque()
+        self._chunks: list[bytes] = []
+        self._have = 0
+        self._need = 4
+        self._in_size = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
+        self.open = True
+
+    async def exchange(self, buffers: list[Any]) -> memoryview:
+        if not self.open or self._transport is None:
+            raise ConnectionError("connection closed")
+        future: asyncio.Future[memoryview] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        self._transport.writelines(buffers)
+        return await future
+
+    def data_received(self, data: bytes) -> None:
+        self._chunks.append(data)
+        self._have += len(data)
+        while self._have >= self._need:
+            if not self._frame(self._take()):
+                return
+
+    def _take(self) -> memoryview:
+        whole = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        view = memoryview(whole)
+        rest = whole[self._need :]
+        self._chunks = [rest] if rest else []
+        self._have = len(rest)
+        return view[: self._need]
+
+    def _frame(self, view: memoryview) -> bool:
+        if self._in_size:
+            self._need = int.from_bytes(view, "big", signed=True)
+            self._in_size = False
+            if not 4 <= self._need <= MAX_RESPONSE_BYTES:
+                self.close()
+                return False
+            return True
+        self._in_size, self._need = True, 4
+        if not self._waiting:
+            self.close()
+            return False
+        self._answered()
+        future = self._waiting.popleft()
+        if not future.done():
+            future.set_result(view)
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.open = False
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_exception(ConnectionError("the peer closed the connection"))
+                future.exception()  # whoever waited may be gone: not worth a warning
+
+    def close(self) -> None:
+        self.open = False
+        if self._transport is not None:
+            self._transport.abort()

@@ -1,0 +1,16 @@
+"""The broker's time: the wall for what is written, the loop for what is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+
+class Clock:
+    """Wall time in ms since 1970 and the running loop's monotonic time in ms."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> float:
+        return asyncio.get_running_loop().time() * 1000.0

@@ -1,0 +1,124 @@
+"""server.properties as the broker uses it: typed, with Kafka 3.9's defaults."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from urteil.broker.server.config_values import ConfigError, known_keys
+from urteil.broker.server.listeners import Listener, parse_listeners
+
+log = logging.getLogger("config")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerConfig:
+    """Typed view; a field is the property with dots for underscores. `properties` is the raw file.
+
+    Topic-level defaults (`log.*`, `min.insync.replicas` ...) are read by `LogConfig` from
+    `properties`.
+    """
+
+    properties: Mapping[str, str]
+    listeners: tuple[Listener, ...]
+    inter_broker_listener: str
+    log_dirs: tuple[str, ...]
+
+    auto_create_topics_enable: bool
+    broker_id: int
+    broker_rack: str | None
+    connections_max_idle_ms: int
+    controlled_shutdown_enable: bool
+    controlled_shutdown_max_retries: int
+    controlled_shutdown_retry_backoff_ms: int
+    controller_socket_timeout_ms: int
+    default_replication_factor: int
+    delete_topic_enable: bool
+    fetch_max_bytes: int
+    group_initial_rebalance_delay_ms: int
+    group_max_session_timeout_ms: int
+    group_max_size: int
+    group_min_session_timeout_ms: int
+    leader_imbalance_check_interval_seconds: int
+    leader_imbalance_per_broker_percentage: int
+    auto_leader_rebalance_enable: bool
+    log_flush_offset_checkpoint_interval_ms: int
+    log_flush_start_offset_checkpoint_interval_ms: int
+    log_retention_check_interval_ms: int
+    max_incremental_fetch_session_cache_slots: int
+    min_insync_replicas: int
+    num_partitions: int
+    num_replica_fetchers: int
+    offset_metadata_max_bytes: int
+    offsets_commit_timeout_ms: int
+    offsets_retention_minutes: int
+    offsets_retention_check_interval_ms: int
+    offsets_topic_num_partitions: int
+    offsets_topic_replication_factor: int
+    offsets_topic_segment_bytes: int
+    replica_fetch_backoff_ms: int
+    replica_fetch_max_bytes: int
+    replica_fetch_min_bytes: int
+    replica_fetch_response_max_bytes: int
+    replica_fetch_wait_max_ms: int
+    replica_high_watermark_checkpoint_interval_ms: int
+    replica_lag_time_max_ms: int
+    replica_socket_timeout_ms: int
+    request_timeout_ms: int
+    socket_listen_backlog_size: int
+    socket_request_max_bytes: int
+    unclean_leader_election_enable: bool
+    urteil_hosts_file: str | None
+    zookeeper_connect: str
+    zookeeper_connection_timeout_ms: int | None
+    zookeeper_session_timeout_ms: int
+
+    @property
+    def inter_broker(self) -> Listener:
+        """The listener by which brokers reach this one."""
+        return next(one for one in self.listeners if one.name == self.inter_broker_listener)
+
+
+_COMPUTED = {"properties", "listeners", "inter_broker_listener", "log_dirs"}
+
+
+def load_config(properties: Mapping[str, str]) -> BrokerConfig:
+    """Check every known property and build the view. Raises ConfigError.
+
+    Unknown properties are warned of and ignored, as Kafka does (they may be a plugin's).
+    """
+    values = _typed(properties)
+    listeners, inter_broker = parse_listeners(values)
+    view: dict[str, Any] = {
+        field.name: values[field.name.replace("_", ".")]
+        for field in fields(BrokerConfig)
+        if field.name not in _COMPUTED
+    }
+    if not view["zookeeper_connect"]:
+        raise ConfigError("Missing required configuration zookeeper.connect")
+    if view["broker_id"] < 0:
+        raise ConfigError("Invalid value -1 for configuration broker.id: generated ids not served")
+    return BrokerConfig(
+        properties=dict(properties),
+        listeners=listeners,
+        inter_broker_listener=inter_broker,
+        log_dirs=_log_dirs(values),
+        **view,
+    )
+
+
+def _typed(properties: Mapping[str, str]) -> dict[str, Any]:
+    keys = known_keys()
+    for name in sorted(set(properties) - set(keys)):
+        log.warning("unknown property ignored: %s", name)
+    return {name: key.parse(properties.get(name, key.default)) for name, key in keys.items()}
+
+
+def _log_dirs(values: Mapping[str, Any]) -> tuple[str, ...]:
+    raw = values["log.dirs"] or values["log.dir"] or "/tmp/kafka-logs"
+    dirs = tuple(part.strip() for part in raw.split(",") if part.strip())
+    if len(set(dirs)) != len(dirs):
+        raise ConfigError(f"Invalid value {raw} for configuration log.dirs: one folder twice")
+    return dirs

@@ -1,0 +1,183 @@
+"""One client connection: frames in, one request at a time, answers out in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+log = logging.getLogger("connection")
+
+# Answers one frame: the buffers of the response, None for no answer. Raises Hangup to close.
+Answer = Callable[["Connection", memoryview], Awaitable["list[Any] | None"]]
+
+MAX_QUEUED_FRAMES = 16
+WRITE_HIGH_BYTES = 1024 * 1024
+
+
+class Hangup(Exception):
+    """The peer broke the protocol (or an answer cannot be given): close the connection."""
+
+
+class Connection(asyncio.Protocol):
+    """Splits the stream into frames and serves them strictly one after another.
+
+    A frame inside one received chunk is a view of that chunk; one that spans chunks is a view of a
+    buffer that grew with the bytes received, never with the length announced. Reading pauses
+    while `MAX_QUEUED_FRAMES` requests wait, and no request starts while the peer does not read its
+    answers. A size below 0 or above `max_frame_bytes` closes the connection.
+    """
+
+    __slots__ = (
+        "_answer", "_frames", "_max_frame_bytes", "_need", "_on_close", "_partial", "_paused",
+        "_server_task", "_transport", "_wakeup", "_writable", "busy", "complained",
+        "last_active_s", "listener", "peer_host",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        listener: str,
+        max_frame_bytes: int,
+        answer: Answer,
+        on_open: Callable[[Connection], None],
+        on_close: Callable[[Connection], None],
+    ) -> None:
+        self.listener = listener
+        self.peer_host = ""
+        self.complained = False
+        self.busy = False  # a request is being answered
+        self.last_active_s = 0.0
+        self._max_frame_bytes = max_frame_bytes
+        self._answer = answer
+        self._on_close = on_close
+        self._transport: asyncio.Transport | None = None
+        self._server_task: asyncio.Task[None] | None = None
+        self._partial: bytearray | None = None
+        self._need = 4
+        self._frames: deque[memoryview] = deque()
+        self._paused = False
+        self._wakeup: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        on_open(self)
+
+    # -- the transport's side -------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
+        peer = transport.get_extra_info("peername")
+        self.peer_host = peer[0] if peer else ""
+        loop = asyncio.get_running_loop()
+        self.last_active_s = loop.time()
+        self._server_task = loop.create_task(self._serve())
+
+    def data_received(self, data: bytes) -> None:
+        if self._partial is None:
+            self._split(data)
+        else:
+            self._partial += data
+            if len(self._partial) >= self._need:
+                whole, self._partial = self._partial, None
+                self._split(whole)
+        if self._frames:
+            self._wake()
+            if len(self._frames) >= MAX_QUEUED_FRAMES and not self._paused:
+                self._paused = True
+                self._open_transport().pause_reading()
+
+    def _split(self, whole: bytes | bytearray) -> None:
+        view, at, end = memoryview(whole), 0, len(whole)
+        self._need = 4
+        while end - at >= 4:
+            size = int.from_bytes(view[at : at + 4], "big", signed=True)
+            if not 0 <= size <= self._max_frame_bytes:
+                self.complain(f"frame size {size} out of range")
+                self.close()
+                return
+            if end - at - 4 < size:
+                self._need = 4 + size
+                break
+            self._frames.append(view[at + 4 : at + 4 + size])
+            at += 4 + size
+        if at < end:
+            self._partial = bytearray(view[at:])
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._frames.clear()
+        self._partial = None
+        if self._server_task is not None:
+            self._server_task.cancel()
+        self._on_close(self)
+
+    def pause_writing(self) -> None:
+        self._writable = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+        self._writable = None
+
+    # -- the broker's side ----------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                frame = await self._next_frame()
+                self.busy = True
+                buffers = await self._answer(self, frame)
+                if buffers is not None:
+                    self._open_transport().writelines(buffers)
+                self.busy = False
+                self.last_active_s = loop.time()
+        except Hangup as reason:
+            if reason.args:
+                self.complain(str(reason))
+            self.close()
+        except ConnectionError:
+            self.close()
+
+    async def _next_frame(self) -> memoryview:
+        if self._writable is not None:
+            await self._writable
+        while not self._frames:
+            self._wakeup = asyncio.get_running_loop().create_future()
+            await self._wakeup
+        frame = self._frames.popleft()
+        if self._paused and len(self._frames) < MAX_QUEUED_FRAMES // 2:
+            self._paused = False
+            self._open_transport().resume_reading()
+        return frame
+
+    def _wake(self) -> None:
+        if self._wakeup is not None and not self._wakeup.done():
+            self._wakeup.set_result(None)
+
+    def _open_transport(self) -> asyncio.Transport:
+        if self._transport is None:
+            raise ConnectionResetError("the peer hung up")
+        return self._transport
+
+    async def finish(self) -> None:
+        """Hang up without sending what is left, and wait until nothing is served any more."""
+        if self._transport is not None:
+            self._transport.abort()
+        if self._server_task is not None:
+            self._server_task.cancel()
+            await asyncio.gather(self._server_task, return_exceptions=True)
+
+    def complain(self, what: str) -> None:
+        """Log what is wrong with this peer, once a connection at most."""
+        if not self.complained:
+            self.complained = True
+            log.warning("closing connection from %s on %s: %s", self.peer_host, self.listener, what)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()

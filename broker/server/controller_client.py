@@ -1,0 +1,106 @@
+"""Requests from this broker to whichever broker is the controller now, itself included."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from urteil.broker.server.channels import Endpoint
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+)
+
+if TYPE_CHECKING:
+    from urteil.broker.controller.controller import Controller
+    from urteil.broker.server.channels import Channels
+    from urteil.broker.server.config import BrokerConfig
+    from urteil.broker.server.metadata_cache import MetadataCache
+
+log = logging.getLogger("shutdown")
+
+ALTER_PARTITION_VERSION = 3
+CONTROLLED_SHUTDOWN_VERSION = 3
+PURPOSE = "to-controller"
+
+
+class ControllerClient:
+    """Finds the controller by the newest UpdateMetadata, or in this very process."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        controller: Controller,
+        channels: Channels,
+        metadata: MetadataCache,
+    ) -> None:
+        self._config = config
+        self._controller = controller
+        self._channels = channels
+        self._metadata = metadata
+
+    def _endpoint(self) -> Endpoint:
+        controller_id = self._metadata.controller_id
+        if controller_id is None:
+            raise ConnectionError("no controller is known")
+        endpoint = self._metadata.endpoint(controller_id, self._config.inter_broker_listener)
+        if endpoint is None:
+            raise ConnectionError(f"controller {controller_id} is not alive")
+        return endpoint
+
+    async def alter_partition(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
+        """Raises ConnectionError or TimeoutError."""
+        if self._controller.is_active:
+            return await self._controller.alter_partition(request, ALTER_PARTITION_VERSION)
+        response: AlterPartitionResponse = await self._channels.send(
+            self._endpoint(),
+            request,
+            ALTER_PARTITION_VERSION,
+            self._config.controller_socket_timeout_ms,
+            purpose=PURPOSE,
+        )
+        return response
+
+    async def shut_down(self, broker_epoch: Callable[[], int]) -> bool:
+        """Ask until no leadership remains here, `controlled.shutdown.max.retries` times at most
+        (Apache Kafka counts the first one too); False when that did not suffice."""
+        for attempt in range(self._config.controlled_shutdown_max_retries):
+            if attempt:
+                await asyncio.sleep(self._config.controlled_shutdown_retry_backoff_ms / 1000)
+            request = ControlledShutdownRequest(
+                broker_id=self._config.broker_id, broker_epoch=broker_epoch()
+            )
+            try:
+                response = await self._controlled_shutdown(request)
+            except (ConnectionError, TimeoutError) as error:
+                log.warning("controlled shutdown: %s", error)
+                continue
+            if response.error_code == ErrorCode.NONE and not response.remaining_partitions:
+                log.info("controlled shutdown succeeded")
+                return True
+            log.info(
+                "controlled shutdown: %s, %d partitions remain",
+                ErrorCode(response.error_code).name,
+                len(response.remaining_partitions),
+            )
+        log.warning("going down without controlled shutdown")
+        return False
+
+    async def _controlled_shutdown(
+        self, request: ControlledShutdownRequest
+    ) -> ControlledShutdownResponse:
+        if self._controller.is_active:
+            return await self._controller.controlled_shutdown(request)
+        response: ControlledShutdownResponse = await self._channels.send(
+            self._endpoint(),
+            request,
+            CONTROLLED_SHUTDOWN_VERSION,
+            self._config.controller_socket_timeout_ms,
+            purpose=PURPOSE,
+        )
+        return response

@@ -1,0 +1,72 @@
+"""From a frame to the handler of its API and back to the buffers of the answer."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from urteil.broker.api.registry import SERVED, CloseConnection, RequestContext
+from urteil.broker.server.connection import Connection, Hangup
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.framing import RequestHeader, decode_request_header, encode_response
+from urteil.broker.wire.messages import ApiVersionsResponse
+from urteil.broker.wire.primitives import WireError
+from urteil.broker.wire.schema import Message
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+log = logging.getLogger("dispatch")
+
+
+class Dispatcher:
+    """Answers frames by the registry, with Apache Kafka's answers to what it does not serve."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def answer(self, connection: Connection, frame: memoryview) -> list[Any] | None:
+        """The response's buffers, None when the API gives no answer. Raises Hangup."""
+        try:
+            header, pos = decode_request_header(frame)
+        except WireError as error:
+            raise Hangup(f"bad request header: {error}") from None
+        served = SERVED.get(header.api_key)
+        if served is None:
+            raise Hangup(f"unknown API {header.api_key}")
+        if not served.min_version <= header.api_version <= served.max_version:
+            return self._unsupported(header)
+        try:
+            body, _ = served.request.decode(header.api_version, frame, pos)
+        except WireError as error:
+            raise Hangup(f"bad {served.key.name} {header.api_version}: {error}") from None
+        context = RequestContext(header, connection.peer_host, connection.listener)
+        try:
+            response = await served.handle(self._broker, context, body)
+            return None if response is None else self._encode(header, response)
+        except CloseConnection:
+            raise Hangup from None
+        except ConnectionError:
+            raise
+        except Exception:
+            log.exception("%s %d failed", served.key.name, header.api_version)
+            raise Hangup(f"{served.key.name} failed") from None
+
+    def _encode(self, header: RequestHeader, response: Message) -> list[Any]:
+        return list(
+            encode_response(header.api_key, header.api_version, header.correlation_id, response)
+        )
+
+    def _unsupported(self, header: RequestHeader) -> list[Any]:
+        if header.api_key != ApiKey.API_VERSIONS:
+            raise Hangup(f"unsupported version {header.api_version} of API {header.api_key}")
+        served = SERVED[ApiKey.API_VERSIONS]
+        own_range = ApiVersionsResponse.ApiVersion(
+            api_key=served.key, min_version=served.min_version, max_version=served.max_version
+        )
+        refusal = ApiVersionsResponse(
+            error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own_range]
+        )
+        buffers: list[Any] = encode_response(header.api_key, 0, header.correlation_id, refusal)
+        return buffers

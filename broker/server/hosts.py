@@ -1,0 +1,47 @@
+"""Names to addresses: by a hosts file of the broker's own when it has one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class Resolver:
+    """Resolves by a hosts file (`urteil.hosts.file`), or leaves names to the system.
+
+    Like a JVM with `jdk.net.hosts.file`, a broker with such a file knows no other names; literal
+    addresses pass through. Raises OSError for a name that is not in the file.
+    """
+
+    def __init__(self, hosts_file: str | None = None) -> None:
+        self._names = None if not hosts_file else parse_hosts(Path(hosts_file).read_text("utf-8"))
+
+    def resolve(self, host: str) -> str:
+        if self._names is None or _is_address(host):
+            return host
+        found = self._names.get(host.lower())
+        if found is None:
+            raise OSError(f"{host}: not in the hosts file")
+        return found
+
+    def resolve_connect_string(self, connect: str) -> str:
+        """ZooKeeper's `host:port,host:port/chroot` with every host resolved."""
+        servers, slash, chroot = connect.partition("/")
+        return ",".join(self._server(part.strip()) for part in servers.split(",")) + slash + chroot
+
+    def _server(self, part: str) -> str:
+        host, colon, port = part.rpartition(":")
+        return f"{self.resolve(host)}:{port}" if colon else self.resolve(part)
+
+
+def parse_hosts(text: str) -> dict[str, str]:
+    """`address name...` lines with # comments; the first line that has a name wins."""
+    names: dict[str, str] = {}
+    for line in text.splitlines():
+        fields = line.split("#", 1)[0].split()
+        for name in fields[1:]:
+            names.setdefault(name.lower(), fields[0])
+    return names
+
+
+def _is_address(host: str) -> bool:
+    return ":" in host or host.replace(".", "").isdigit()

@@ -1,0 +1,72 @@
+"""The listening sockets and the connections that came in by them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+
+from urteil.broker.server.connection import Answer, Connection
+from urteil.broker.server.hosts import Resolver
+from urteil.broker.server.listeners import Listener
+
+log = logging.getLogger("sockets")
+
+
+class SocketServer:
+    """Binds each listener's exact address and closes connections idle for too long."""
+
+    def __init__(
+        self, *, max_frame_bytes: int, max_idle_ms: int, backlog: int, answer: Answer
+    ) -> None:
+        self._max_frame_bytes = max_frame_bytes
+        self._max_idle_s = max_idle_ms / 1000
+        self._backlog = backlog
+        self._answer = answer
+        self._servers: list[asyncio.Server] = []
+        self._sweeper: asyncio.Task[None] | None = None
+        self.connections: set[Connection] = set()
+
+    async def listen(self, listeners: tuple[Listener, ...], resolver: Resolver) -> None:
+        """Accept on every listener. Raises OSError when an address is taken or not ours."""
+        loop = asyncio.get_running_loop()
+        for listener in listeners:
+            host = resolver.resolve(listener.host) if listener.host else None
+            server = await loop.create_server(
+                lambda name=listener.name: self._connection(name),
+                host,
+                listener.port,
+                backlog=self._backlog,
+                reuse_address=True,
+                family=socket.AF_UNSPEC if host else socket.AF_INET,
+            )
+            self._servers.append(server)
+            log.info("listening on %s://%s:%d", listener.name, listener.host, listener.port)
+        if self._max_idle_s > 0:
+            self._sweeper = loop.create_task(self._sweep())
+
+    def _connection(self, listener: str) -> Connection:
+        return Connection(
+            listener,
+            self._max_frame_bytes,
+            self._answer,
+            self.connections.add,
+            self.connections.discard,
+        )
+
+    async def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(min(self._max_idle_s / 2, 60.0))
+            oldest = loop.time() - self._max_idle_s
+            for connection in list(self.connections):
+                if connection.last_active_s < oldest and not connection.busy:
+                    connection.close()
+
+    async def close(self) -> None:
+        """Stop accepting, hang up on everybody, and wait for the requests being served to end."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for server in self._servers:
+            server.close()
+        await asyncio.gather(*(connection.finish() for connection in list(self.connections)))

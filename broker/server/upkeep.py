@@ -1,0 +1,75 @@
+"""What the broker does by the clock: ISR shrinking, checkpoints, retention, flushes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from urteil.broker.log.manager import LogManager
+    from urteil.broker.replication.manager import ReplicaManager
+    from urteil.broker.server.clock import Clock
+    from urteil.broker.server.config import BrokerConfig
+
+log = logging.getLogger("upkeep")
+
+TICK_MS = 1000.0
+
+
+class Upkeep:
+    """One task a duty, so that a slow one does not hold up the others."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        clock: Clock,
+        logs: LogManager,
+        replicas: ReplicaManager,
+        on_storage_failure: Callable[[OSError], None],
+    ) -> None:
+        self._on_storage_failure = on_storage_failure
+        self._logs = logs
+        self._clock = clock
+        self._tasks: list[asyncio.Task[None]] = []
+        self._duties: list[tuple[float, Callable[[], None]]] = [
+            (config.replica_lag_time_max_ms / 2, replicas.shrink_isrs),
+            (
+                config.replica_high_watermark_checkpoint_interval_ms,
+                replicas.checkpoint_high_watermarks,
+            ),
+            (config.log_flush_offset_checkpoint_interval_ms, logs.checkpoint_recovery_points),
+            (
+                config.log_flush_start_offset_checkpoint_interval_ms,
+                logs.checkpoint_log_start_offsets,
+            ),
+            (TICK_MS, self._tick),
+        ]
+
+    def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._tasks = [
+            loop.create_task(self._repeat(period_ms / 1000, duty))
+            for period_ms, duty in self._duties
+        ]
+
+    async def _repeat(self, period_s: float, duty: Callable[[], None]) -> None:
+        while True:
+            await asyncio.sleep(period_s)
+            try:
+                duty()
+            except OSError as error:
+                self._on_storage_failure(error)
+            except Exception:
+                log.exception("upkeep failed; it is tried again")
+
+    def _tick(self) -> None:
+        self._logs.tick(self._clock.now_ms())
+        for failed in self._logs.failed():
+            self._on_storage_failure(failed.failure or OSError("storage failed"))
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

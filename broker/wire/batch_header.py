@@ -1,0 +1,178 @@
+"""Headers and checksums of record batches of magic 2 (source: KIP-98, `DefaultRecordBatch`).
+
+The broker parses this much of what it is sent and serves, and no more.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import crc32c
+
+from urteil.broker.wire.primitives import Buffer, CorruptBatch
+
+LOG_OVERHEAD_BYTES = 12
+"""Base offset and batch length, which the length does not count."""
+HEADER_BYTES = 61
+MAGIC_POSITION = 16
+CRC_POSITION = 17
+ATTRIBUTES_POSITION = 21
+MAX_TIMESTAMP_POSITION = 35
+
+COMPRESSION_MASK = 0x07
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+DELETE_HORIZON = 0x40
+
+NO_TIMESTAMP = -1
+NO_PRODUCER_ID = -1
+NO_SEQUENCE = -1
+MAX_SEQUENCE = (1 << 31) - 1
+
+HEADER_LAYOUT = struct.Struct(">qiibIhiqqqhii")
+CRC_LAYOUT = struct.Struct(">I")
+_LOG_OVERHEAD_AND_EPOCH = struct.Struct(">qii")
+_LENGTH = struct.Struct(">i")
+_TIMESTAMP = struct.Struct(">q")
+
+
+class BatchHeader(NamedTuple):
+    """The first 61 bytes of a batch. Sizes in bytes, timestamps in ms since the epoch."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records_count: int
+
+    @property
+    def size(self) -> int:
+        """The whole batch, with offset and length."""
+        return LOG_OVERHEAD_BYTES + self.batch_length
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the last record; sequences wrap to 0 after 2^31 - 1."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return (self.base_sequence + self.last_offset_delta) & MAX_SEQUENCE
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def compression(self) -> int:
+        """The codec as `Compression` numbers it; a bad peer may send a number beyond them."""
+        return self.attributes & COMPRESSION_MASK
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def has_delete_horizon(self) -> bool:
+        return bool(self.attributes & DELETE_HORIZON)
+
+    @property
+    def timestamp_type(self) -> int:
+        """0: the producer's time; 1: the broker's at append."""
+        return 1 if self.attributes & LOG_APPEND_TIME else 0
+
+    @property
+    def has_producer_id(self) -> bool:
+        return self.producer_id > NO_PRODUCER_ID
+
+
+def parse_header(data: Buffer, pos: int = 0) -> BatchHeader:
+    """Read a magic 2 header at `pos`. CorruptBatch when it is cut or of another magic."""
+    if len(data) - pos < HEADER_BYTES:
+        raise CorruptBatch("truncated batch header")
+    header = BatchHeader(*HEADER_LAYOUT.unpack_from(data, pos))
+    if header.magic != 2:
+        raise CorruptBatch(f"a batch of magic {header.magic} where 2 is expected")
+    if header.batch_length < HEADER_BYTES - LOG_OVERHEAD_BYTES:
+        raise CorruptBatch(f"a batch length of {header.batch_length}, less than its header")
+    return header
+
+
+def magic_of(data: Buffer, pos: int = 0) -> int | None:
+    """The magic of the batch or message at `pos`; None when it ends before its magic."""
+    if len(data) - pos <= MAGIC_POSITION:
+        return None
+    return data[pos + MAGIC_POSITION]
+
+
+def iter_batches(
+    data: Buffer, *, allow_partial_tail: bool = False
+) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """Walk over whole batches of magic 2 that fill `data`; the views share its memory.
+
+    The header is read, nothing is checksummed. CorruptBatch at another magic, a length that lies
+    or a cut batch; a cut one at the end is passed over with `allow_partial_tail` (Fetch answers
+    of other brokers end so). Ask `needs_conversion` first where old producers may write.
+    """
+    view = memoryview(data)
+    pos, end = 0, len(view)
+    while pos < end:
+        if allow_partial_tail and end - pos < _left_needed(view, pos, end):
+            return
+        header = parse_header(view, pos)
+        stop = pos + header.size
+        if stop > end:
+            raise CorruptBatch(f"a batch of {header.size} bytes where {end - pos} are left")
+        yield header, view[pos:stop]
+        pos = stop
+
+
+def _left_needed(view: memoryview, pos: int, end: int) -> int:
+    if end - pos < LOG_OVERHEAD_BYTES:
+        return LOG_OVERHEAD_BYTES
+    (length,) = _LENGTH.unpack_from(view, pos + 8)
+    return LOG_OVERHEAD_BYTES + max(0, int(length))
+
+
+def crc_ok(batch: Buffer) -> bool:
+    """Whether the CRC-32C of a whole batch fits its header."""
+    if len(batch) < HEADER_BYTES:
+        return False
+    (expected,) = CRC_LAYOUT.unpack_from(batch, CRC_POSITION)
+    return bool(crc32c.crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]) == expected)
+
+
+def set_base_offset_and_epoch(
+    batch: bytearray | memoryview, base_offset: int, leader_epoch: int
+) -> None:
+    """Write what the leader assigns into a batch; neither is under the CRC."""
+    _LOG_OVERHEAD_AND_EPOCH.pack_into(
+        batch, 0, base_offset, len(batch) - LOG_OVERHEAD_BYTES, leader_epoch
+    )
+
+
+def set_log_append_time(batch: bytearray | memoryview, now_ms: int) -> None:
+    """Make a batch bear the broker's time, and its CRC right again."""
+    attributes = batch[ATTRIBUTES_POSITION + 1] | LOG_APPEND_TIME
+    batch[ATTRIBUTES_POSITION + 1] = attributes
+    _TIMESTAMP.pack_into(batch, MAX_TIMESTAMP_POSITION, now_ms)
+    CRC_LAYOUT.pack_into(
+        batch, CRC_POSITION, crc32c.crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
+    )

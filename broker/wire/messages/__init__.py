@@ -1,0 +1,161 @@
+"""All messages of the codec under Kafka's names, and by API key in REQUESTS and RESPONSES.
+
+Import the registries from here: they are full only once every message module was loaded.
+"""
+
+from urteil.broker.wire.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from urteil.broker.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from urteil.broker.wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+)
+from urteil.broker.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from urteil.broker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from urteil.broker.wire.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+)
+from urteil.broker.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+)
+from urteil.broker.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from urteil.broker.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from urteil.broker.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from urteil.broker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from urteil.broker.wire.messages.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from urteil.broker.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+)
+from urteil.broker.wire.messages.describe_groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from urteil.broker.wire.messages.describe_log_dirs import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+from urteil.broker.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from urteil.broker.wire.messages.fetch import FetchRequest, FetchResponse
+from urteil.broker.wire.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from urteil.broker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from urteil.broker.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from urteil.broker.wire.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from urteil.broker.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from urteil.broker.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from urteil.broker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from urteil.broker.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from urteil.broker.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from urteil.broker.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from urteil.broker.wire.messages.metadata import MetadataRequest, MetadataResponse
+from urteil.broker.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from urteil.broker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from urteil.broker.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from urteil.broker.wire.messages.produce import ProduceRequest, ProduceResponse
+from urteil.broker.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from urteil.broker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from urteil.broker.wire.messages.update_metadata import (
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+from urteil.broker.wire.schema import REQUESTS, RESPONSES
+
+__all__ = [
+    "REQUESTS",
+    "RESPONSES",
+    "AllocateProducerIdsRequest",
+    "AllocateProducerIdsResponse",
+    "AlterConfigsRequest",
+    "AlterConfigsResponse",
+    "AlterPartitionReassignmentsRequest",
+    "AlterPartitionReassignmentsResponse",
+    "AlterPartitionRequest",
+    "AlterPartitionResponse",
+    "ApiVersionsRequest",
+    "ApiVersionsResponse",
+    "ControlledShutdownRequest",
+    "ControlledShutdownResponse",
+    "CreatePartitionsRequest",
+    "CreatePartitionsResponse",
+    "CreateTopicsRequest",
+    "CreateTopicsResponse",
+    "DeleteGroupsRequest",
+    "DeleteGroupsResponse",
+    "DeleteRecordsRequest",
+    "DeleteRecordsResponse",
+    "DeleteTopicsRequest",
+    "DeleteTopicsResponse",
+    "DescribeClusterRequest",
+    "DescribeClusterResponse",
+    "DescribeConfigsRequest",
+    "DescribeConfigsResponse",
+    "DescribeGroupsRequest",
+    "DescribeGroupsResponse",
+    "DescribeLogDirsRequest",
+    "DescribeLogDirsResponse",
+    "ElectLeadersRequest",
+    "ElectLeadersResponse",
+    "FetchRequest",
+    "FetchResponse",
+    "FindCoordinatorRequest",
+    "FindCoordinatorResponse",
+    "HeartbeatRequest",
+    "HeartbeatResponse",
+    "IncrementalAlterConfigsRequest",
+    "IncrementalAlterConfigsResponse",
+    "InitProducerIdRequest",
+    "InitProducerIdResponse",
+    "JoinGroupRequest",
+    "JoinGroupResponse",
+    "LeaderAndIsrRequest",
+    "LeaderAndIsrResponse",
+    "LeaveGroupRequest",
+    "LeaveGroupResponse",
+    "ListGroupsRequest",
+    "ListGroupsResponse",
+    "ListOffsetsRequest",
+    "ListOffsetsResponse",
+    "ListPartitionReassignmentsRequest",
+    "ListPartitionReassignmentsResponse",
+    "MetadataRequest",
+    "MetadataResponse",
+    "OffsetCommitRequest",
+    "OffsetCommitResponse",
+    "OffsetFetchRequest",
+    "OffsetFetchResponse",
+    "OffsetForLeaderEpochRequest",
+    "OffsetForLeaderEpochResponse",
+    "ProduceRequest",
+    "ProduceResponse",
+    "StopReplicaRequest",
+    "StopReplicaResponse",
+    "SyncGroupRequest",
+    "SyncGroupResponse",
+    "UpdateMetadataRequest",
+    "UpdateMetadataResponse",
+]

@@ -1,0 +1,1 @@
+"""ZooKeeper: the session, the layout of its nodes, and what a broker keeps there."""

@@ -1,0 +1,78 @@
+"""What a session works with: states, node stats, and the operations of a multi."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, NamedTuple
+
+from kazoo.exceptions import RolledBackError, RuntimeInconsistency
+
+
+class State(Enum):
+    """A session is CONNECTED, SUSPENDED (may come back) or EXPIRED (its ephemerals are gone)."""
+
+    CONNECTED = auto()
+    SUSPENDED = auto()
+    EXPIRED = auto()
+
+
+class Stat(NamedTuple):
+    """Of a node: transaction that created it, that changed it last, version, owning session."""
+
+    czxid: int
+    mzxid: int
+    version: int
+    ephemeral_owner: int
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    path: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    path: str
+    data: bytes = b""
+    ephemeral: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    path: str
+    data: bytes
+    version: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    path: str
+    version: int = -1
+
+
+Op = Check | Create | Set | Delete
+
+
+class MultiFailed(Exception):
+    """No operation of a multi was done, because the one at `index` failed with `cause`."""
+
+    def __init__(self, index: int, cause: Exception) -> None:
+        super().__init__(f"operation {index}: {type(cause).__name__} {cause}")
+        self.index = index
+        self.cause = cause
+
+
+def as_stat(stat: Any) -> Stat:
+    return Stat(stat.czxid, stat.mzxid, stat.version, stat.ephemeralOwner)
+
+
+def first_failure(results: Sequence[Any]) -> MultiFailed | None:
+    """The operation to blame: those before it were rolled back, those after it never tried."""
+    for index, result in enumerate(results):
+        blameless = isinstance(result, RolledBackError | RuntimeInconsistency)
+        if isinstance(result, Exception) and not blameless:
+            return MultiFailed(index, result)
+    return None

@@ -1,0 +1,99 @@
+"""A broker's place in ZooKeeper: persistent paths, cluster id, and the own `/brokers/ids` node."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
+
+from urteil.broker.zookeeper import znodes
+from urteil.broker.zookeeper.session import (
+    LOST,
+    BadVersionError,
+    Create,
+    Delete,
+    MultiFailed,
+    NodeExistsError,
+    NoNodeError,
+    Session,
+)
+from urteil.broker.zookeeper.znodes import BrokerInfo
+
+log = logging.getLogger("zookeeper")
+
+
+async def create_persistent_paths(zk: Session) -> None:
+    for path in znodes.PERSISTENT:
+        await zk.ensure(path)
+    await _create_if_missing(zk, znodes.FEATURE, znodes.encode_feature())
+
+
+async def cluster_id(zk: Session, make_uuid: Callable[[], UUID]) -> str:
+    """The cluster's id; the first broker to ask makes it."""
+    await zk.ensure("/cluster")
+    made = znodes.encode_uuid(make_uuid())
+    await _create_if_missing(zk, znodes.CLUSTER_ID, znodes.encode_cluster_id(made))
+    data, _ = await zk.get(znodes.CLUSTER_ID)
+    return znodes.decode_cluster_id(data)
+
+
+async def _create_if_missing(zk: Session, path: str, data: bytes) -> None:
+    while await zk.exists(path) is None:
+        try:
+            await zk.create(path, data)
+        except (NodeExistsError, *LOST):
+            continue
+
+
+class Registration:
+    """The ephemeral node of this broker. Registering again after expiry is the owner's call."""
+
+    def __init__(self, zk: Session, info: BrokerInfo, now_ms: Callable[[], int]) -> None:
+        self._zk = zk
+        self._now_ms = now_ms
+        self.info = info
+
+    @property
+    def epoch(self) -> int:
+        """The broker epoch: czxid of the own node, -1 before the first registration."""
+        return self.info.epoch
+
+    async def register(self) -> int:
+        """Register for the current session and return the new broker epoch.
+
+        A node left by an earlier session of this broker (killed and restarted before that
+        session expired) is replaced in one multi; Apache Kafka exits in that case.
+        """
+        path = znodes.broker_path(self.info.id)
+        while True:
+            stat = await self._zk.exists(path)
+            if stat is not None and stat.ephemeral_owner == self._zk.session_id:
+                self.info = replace(self.info, epoch=stat.czxid)
+                log.info("registered broker %d with epoch %d", self.info.id, stat.czxid)
+                return stat.czxid
+            data = znodes.encode_broker(self.info, self._now_ms())
+            await self._create(path, data, None if stat is None else stat.version)
+
+    async def _create(self, path: str, data: bytes, stale_version: int | None) -> None:
+        """One attempt; whatever came of it is read back."""
+        try:
+            if stale_version is None:
+                await self._zk.create(path, data, ephemeral=True)
+            else:
+                log.info("replacing %s of an earlier session", path)
+                await self._zk.multi([Delete(path, stale_version), Create(path, data, True)])
+        except (NodeExistsError, NoNodeError, BadVersionError, MultiFailed, *LOST) as why:
+            log.info("registering %s again: %s", path, why)
+
+
+async def read_brokers(zk: Session, watch: Callable[[str], None] | None = None) -> list[BrokerInfo]:
+    """All registered brokers by id; `watch` is set on the list of them."""
+    found = []
+    for name in await zk.children(znodes.BROKER_IDS, watch):
+        try:
+            data, stat = await zk.get(f"{znodes.BROKER_IDS}/{name}")
+        except NoNodeError:
+            continue  # gone in between: the watch tells
+        found.append(znodes.decode_broker(int(name), data, stat.czxid))
+    return sorted(found, key=lambda info: info.id)

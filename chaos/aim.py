@@ -1,0 +1,44 @@
+"""Whom a fault is meant for, and with which options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+Option = str | float | bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """Whom a fault is meant for: a selector, read against the cluster's state when it begins.
+
+    `topic` and `partition` say whose `leader` and `follower` are meant; `seed` feeds every random
+    choice, so that the same seed and the same state choose the same nodes. While the `leader` is a
+    dead node, the next is waited for, `election_deadline_s` at most.
+    """
+
+    target: str
+    topic: str = ""
+    partition: int = 0
+    seed: str = ""
+    election_deadline_s: float = 20.0
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    def random(self) -> Random:
+        """A fresh generator: two calls choose alike."""
+        return Random(self.seed)
+
+    def number(self, option: str, default: float) -> float:
+        """A numeric option; ValueError when it is none."""
+        value = self.options.get(option, default)
+        if isinstance(value, bool):
+            raise ValueError(f"{option} must be a number, not {value}")
+        return float(value)
+
+    def flag(self, option: str, default: bool = False) -> bool:
+        """An option that is true or false; text from a command line counts too."""
+        value = self.options.get(option, default)
+        if isinstance(value, str):
+            return value.lower() in ("true", "yes", "1", "on")
+        return bool(value)

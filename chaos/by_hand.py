@@ -1,0 +1,73 @@
+"""Faults injected by hand, one at a time: what a test of somebody's own service asks for."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from urteil.chaos.aim import Aim, Option
+from urteil.chaos.controls import Controls, LabFailure
+from urteil.chaos.faults import FAULTS, Proof
+from urteil.chaos.nemesis import Injection
+
+RECOVERY_DEADLINE_S = 60.0
+
+
+class ByHand:
+    """Injects faults around a block of code and writes them into faults.jsonl.
+
+    `seed` decides every random choice; the n-th fault of two tests with one seed chooses alike.
+    """
+
+    def __init__(self, controls: Controls, record: Path, *, seed: int = 1) -> None:
+        self.controls = controls
+        self.injections: list[Injection] = []
+        self._record = record
+        self._seed = seed
+
+    @contextmanager
+    def fault(
+        self,
+        name: str,
+        target: str = "leader",
+        *,
+        topic: str = "",
+        partition: int = 0,
+        recovery_deadline_s: float = RECOVERY_DEADLINE_S,
+        **options: Option,
+    ) -> Iterator[Proof]:
+        """Inject a fault for the length of a `with` block, then heal it and wait for health.
+
+        `target` is a role (`leader` and `follower` mean those of `topic` and `partition`) or a
+        node's name. ValueError for an unknown name or option; LabFailure when the fault left no
+        proof that it acted; NotHealthy when the cluster is not whole again in time.
+        """
+        if name not in FAULTS:
+            raise ValueError(f"no fault named {name!r}; known: {', '.join(FAULTS)}")
+        seed = f"{self._seed}/{len(self.injections)}/{name}"
+        aim = Aim(target=target, topic=topic, partition=partition, seed=seed, options=options)
+        fault = FAULTS[name](aim)
+        injection = Injection(fault=name, begin_ns=time.monotonic_ns())
+        self.injections.append(injection)
+        try:
+            proof = fault.begin(self.controls)
+            injection.targets = fault.targets or (target,)
+            injection.proof, injection.acted = proof.text, proof.acted
+            self._write()
+            if not proof.acted:
+                raise LabFailure(f"{name} on {target} left no proof that it acted: {proof.text}")
+            yield proof
+        finally:
+            injection.end_ns = time.monotonic_ns()
+            fault.heal(self.controls)
+            injection.healed_ns = time.monotonic_ns()
+            self._write()
+        self.controls.await_healthy(deadline_s=recovery_deadline_s)
+
+    def _write(self) -> None:
+        part = self._record.with_name(self._record.name + ".part")
+        part.write_text("".join(json.dumps(i.row()) + "\n" for i in self.injections))
+        part.replace(self._record)

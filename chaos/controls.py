@@ -1,0 +1,194 @@
+"""What chaos may do to a cluster and ask of it.
+
+Faults and the nemesis are written against these protocols alone, so that they act the same on
+processes, containers and clusters that somebody else keeps. All calls block, may be made from any
+thread, and carry deadlines of their own. Nodes are named `b1`, `b2`, ... (brokers), `zk1`, ...
+(ZooKeeper) and `client` (where the workload's clients sit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+CLIENT = "client"
+
+
+class LabFailure(Exception):
+    """The lab itself failed (a Toxiproxy died, healing failed): the run is UNKNOWN, never PASS."""
+
+
+class NotHealthy(Exception):
+    """The cluster did not come back before its deadline; the message says what was missing."""
+
+
+class NodeState(Enum):
+    RUNNING = "running"
+    PAUSED = "paused"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStatus:
+    """One node's process as the operating system sees it. `exit_code` as in subprocess (-9)."""
+
+    node: str
+    state: NodeState
+    pid: int | None
+    exit_code: int | None = None
+    starts: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionView:
+    """A partition's state as ZooKeeper holds it; nodes by name, `leader` None without one."""
+
+    topic: str
+    partition: int
+    leader: str | None
+    leader_epoch: int
+    isr: tuple[str, ...]
+    replicas: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Link:
+    """A directed link: requests from `src` to `dst`, and the answers to them."""
+
+    src: str
+    dst: str
+
+    def __str__(self) -> str:
+        return f"{self.src}->{self.dst}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """One question sent through a link's proxy. `rtt_ms` is None when no answer came in time."""
+
+    link: Link
+    answered: bool
+    rtt_ms: float | None
+    detail: str
+
+
+class LinkControls(Protocol):
+    """The network between the nodes. A one-way partition cuts `src->dst` and leaves `dst->src`."""
+
+    def links(self) -> Sequence[Link]:
+        """Every directed link there is, in a fixed order."""
+        ...
+
+    def between(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Link]:
+        """Every link from a node of `left` to one of `right` and back (a two-way partition)."""
+        ...
+
+    def of(self, node: str, *, clients: bool = True) -> Sequence[Link]:
+        """Every link from and to `node`; without `clients`, those of the workload are left out."""
+        ...
+
+    def cut(self, links: Sequence[Link]) -> None:
+        """Stall the links: bytes stop both ways, connections stay and go on after healing."""
+        ...
+
+    def close(self, links: Sequence[Link]) -> None:
+        """Break the links: connections are closed and new ones refused until healing."""
+        ...
+
+    def latency(self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0) -> None:
+        """Delay what `src` sends to `dst` over each link by `latency_ms` +- `jitter_ms`."""
+        ...
+
+    def heal(self, links: Sequence[Link]) -> None:
+        """Take every fault off these links."""
+        ...
+
+    def heal_all(self) -> None:
+        """Take every fault off every link and probe every proxy; repeatable.
+
+        A Toxiproxy that hangs is restarted with its proxies. LabFailure when a link stays broken
+        although the node behind it answers.
+        """
+        ...
+
+    def probe(self, link: Link, *, timeout_s: float = 1.0) -> Probe:
+        """Ask `dst` a question through the link: the proof that a cut or a delay acts, or not."""
+        ...
+
+    def check(self) -> None:
+        """LabFailure when a Toxiproxy of the lab died or does not answer."""
+        ...
+
+
+class Controls(Protocol):
+    """A cluster's nodes and its state."""
+
+    @property
+    def brokers(self) -> Sequence[str]:
+        """Names of all brokers, alive or not."""
+        ...
+
+    @property
+    def zookeepers(self) -> Sequence[str]:
+        """Names of all ZooKeeper servers, alive or not."""
+        ...
+
+    @property
+    def net(self) -> LinkControls: ...
+
+    def status(self, node: str) -> NodeStatus: ...
+
+    def kill(self, node: str) -> NodeStatus:
+        """SIGKILL; returns when the process is gone."""
+        ...
+
+    def stop(self, node: str, *, deadline_s: float = 30.0) -> NodeStatus:
+        """SIGTERM and wait; SIGKILL after the deadline (then `exit_code` is -9)."""
+        ...
+
+    def start(self, node: str, *, deadline_s: float = 60.0) -> NodeStatus:
+        """Start a dead node and wait until it serves (a broker: registered in ZooKeeper).
+
+        Waits first for what the target needs gone (Apache Kafka: its own znode). NotHealthy when
+        the deadline passes or the process ends. Nothing happens to a node that runs.
+        """
+        ...
+
+    def pause(self, node: str) -> NodeStatus:
+        """SIGSTOP; returns when every thread of the process is stopped."""
+        ...
+
+    def resume(self, node: str) -> NodeStatus:
+        """SIGCONT."""
+        ...
+
+    def controller(self) -> str | None:
+        """The broker that holds `/controller`."""
+        ...
+
+    def registered(self) -> Sequence[str]:
+        """Brokers present in `/brokers/ids`."""
+        ...
+
+    def topics(self) -> Sequence[str]:
+        """Topics of ZooKeeper, internal ones too."""
+        ...
+
+    def partitions(self, topic: str) -> Sequence[PartitionView]:
+        """All partitions of a topic in order; empty when there is no such topic."""
+        ...
+
+    def partition(self, topic: str, partition: int) -> PartitionView | None: ...
+
+    def await_healthy(self, *, deadline_s: float) -> float:
+        """Wait until every broker is registered, one is controller, and every partition is led
+        with a full ISR; resumes and starts nothing. Seconds waited; NotHealthy on the deadline.
+        """
+        ...
+
+    def check(self) -> None:
+        """LabFailure when a part of the lab that no fault may touch died (Toxiproxy, or a
+        ZooKeeper or broker that died by itself)."""
+        ...

@@ -1,0 +1,43 @@
+"""Cut a broker off from all other brokers, on wish also from ZooKeeper and from the clients."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import CLIENT, Controls, Link
+from urteil.chaos.faults.partition import CutLinks
+
+
+class Isolate(CutLinks):
+    """Cut every link between the chosen nodes and the rest, both ways.
+
+    The chosen nodes still see each other. `brokers=false` with `zookeeper=true` leaves a broker
+    with its peers and takes its session.
+    """
+
+    name = "isolate"
+    about = "cut a node from all brokers, optionally from ZooKeeper and the clients"
+    options: ClassVar[dict[str, str]] = {
+        "brokers": "from the other brokers (default true)",
+        "zookeeper": "from ZooKeeper too (default false)",
+        "clients": "from the clients too (default false)",
+        "close": "break connections rather than stall them",
+    }
+
+    def choose(self, controls: Controls) -> list[Link]:
+        inside = set(selectors.nodes(controls, self.aim))
+        outside: set[str] = set()
+        if self.aim.flag("brokers", True):
+            outside |= set(controls.brokers)
+        if self.aim.flag("zookeeper"):
+            outside |= set(controls.zookeepers)
+        if self.aim.flag("clients"):
+            outside.add(CLIENT)
+        return [link for link in controls.net.links() if _crosses(link, inside, outside - inside)]
+
+
+def _crosses(link: Link, inside: set[str], outside: set[str]) -> bool:
+    return (link.src in inside and link.dst in outside) or (
+        link.src in outside and link.dst in inside
+    )

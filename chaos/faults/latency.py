@@ -1,0 +1,67 @@
+"""Delay with jitter on links: all of them, or those of one node or pair."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import Controls, Link
+from urteil.chaos.faults.base import Fault, Proof, probe_all
+
+
+class Latency(Fault):
+    """Slow links down; proof: round trips measured before and after.
+
+    `all` means every link of the cluster, a node or role all links from and to it.
+    """
+
+    name = "latency"
+    about = "delay with jitter on the links among all nodes, or of one node, or of a pair"
+    selectors = "all, a role, a node, or a pair left->right"
+    options: ClassVar[dict[str, str]] = {
+        "latency_ms": "delay a request (default 200)",
+        "jitter_ms": "plus or minus (default 0)",
+        "clients": "the clients' links too (default false)",
+    }
+    links: tuple[Link, ...] = ()
+
+    def _choose(self, controls: Controls) -> list[Link]:
+        if "->" in self.aim.target:
+            return selectors.links(controls, self.aim)
+        clients = self.aim.flag("clients")
+        mine = {
+            link
+            for node in selectors.nodes(controls, self.aim)
+            for link in controls.net.of(node, clients=clients)
+        }
+        return [link for link in controls.net.links() if link in mine]
+
+    def begin(self, controls: Controls) -> Proof:
+        latency_ms = int(self.aim.number("latency_ms", 200))
+        jitter_ms = int(self.aim.number("jitter_ms", 0))
+        self.links = tuple(self._choose(controls))
+        self.targets = tuple(map(str, self.links))
+        timeout_s = 2 + 4 * (latency_ms + jitter_ms) / 1000
+        before = _fastest(controls, self.links, timeout_s=timeout_s)
+        controls.net.latency(self.links, latency_ms=latency_ms, jitter_ms=jitter_ms)
+        after = _fastest(controls, self.links, timeout_s=timeout_s)
+        slowed = [link for link in after if link in before]
+        acted = [link for link in slowed if after[link] >= max(0.6 * latency_ms - jitter_ms, 1)]
+        return Proof(acted=bool(acted) and len(acted) == len(slowed), text=_text(before, after))
+
+    def heal(self, controls: Controls) -> str:
+        controls.net.heal(self.links)
+        return f"{len(self.links)} links healed"
+
+
+def _fastest(controls: Controls, links: tuple[Link, ...], *, timeout_s: float) -> dict[Link, float]:
+    probes = probe_all(controls, links, timeout_s=timeout_s)
+    return {p.link: p.rtt_ms for p in probes if p.answered and p.rtt_ms is not None}
+
+
+def _text(before: dict[Link, float], after: dict[Link, float]) -> str:
+    both = [link for link in after if link in before]
+    if not both:
+        return "no probe was answered before and after"
+    first, slow = min(before[link] for link in both), min(after[link] for link in both)
+    return f"{len(both)} links: fastest round trip {first:.1f} ms before, {slow:.1f} ms after"

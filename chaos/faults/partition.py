@@ -1,0 +1,70 @@
+"""Cut directed links: `follower->leader`, `b1<->b2`; connections stall and stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import Controls, Link, Probe
+from urteil.chaos.faults.base import Fault, Proof, probe_all
+
+PROBE_S = 0.5
+
+
+def cut_and_prove(controls: Controls, links: Sequence[Link], *, close: bool = False) -> Proof:
+    """Cut `links`; the proof is a probe through each, answered before and silent after.
+
+    Links whose far end did not answer before (it is down) prove nothing and are passed over.
+    """
+    before = {p.link: p for p in probe_all(controls, links, timeout_s=2 * PROBE_S)}
+    (controls.net.close if close else controls.net.cut)(links)
+    after = probe_all(controls, links, timeout_s=PROBE_S)
+    told = [probe for probe in after if before[probe.link].answered]
+    silent = [probe for probe in told if not probe.answered]
+    text = "; ".join(_sentence(before[p.link], p) for p in told) or "no far end answered before"
+    return Proof(acted=bool(silent) and len(silent) == len(told), text=text)
+
+
+def _sentence(before: Probe, after: Probe) -> str:
+    rtt = "" if before.rtt_ms is None else f" in {before.rtt_ms:.1f} ms"
+    now = "answers still" if after.answered else f"silent for {PROBE_S * 1000:.0f} ms"
+    return f"{before.link} answered{rtt}, then {now}"
+
+
+class CutLinks(Fault):
+    """A fault whose whole effect is a set of cut links."""
+
+    links: tuple[Link, ...] = ()
+
+    def choose(self, controls: Controls) -> list[Link]:
+        """The links to cut, by the cluster's present state."""
+        raise NotImplementedError
+
+    def begin(self, controls: Controls) -> Proof:
+        self.links = tuple(self.choose(controls))
+        self.targets = tuple(map(str, self.links))
+        return cut_and_prove(controls, self.links, close=self.aim.flag("close"))
+
+    def heal(self, controls: Controls) -> str:
+        controls.net.heal(self.links)
+        return f"{len(self.links)} links healed"
+
+
+class Partition(CutLinks):
+    """Stall the requests of one side to the other, one way or both."""
+
+    name = "partition"
+    about = "cut directed links, one-way (left->right) or two-way (left<->right)"
+    selectors = "left->right or left<->right, each side a role or a node"
+    options: ClassVar[dict[str, str]] = {
+        "direction": "one-way or two-way, instead of the arrow in the target",
+        "close": "break connections rather than stall them",
+    }
+
+    def choose(self, controls: Controls) -> list[Link]:
+        chosen = selectors.links(controls, self.aim)
+        if self.aim.options.get("direction", "one-way") != "two-way":
+            return chosen
+        back = {Link(link.dst, link.src) for link in chosen}
+        return [link for link in controls.net.links() if link in {*chosen, *back}]

@@ -1,0 +1,269 @@
+"""The living links: a Toxiproxy server beside every node and what is done to its proxies."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from urteil.chaos.controls import CLIENT, LabFailure, Link, Probe
+from urteil.chaos.probes import probe
+from urteil.chaos.topology import Plan, ProxyPlan
+from urteil.chaos.toxiproxy import Toxic, ToxiproxyFailed, ToxiproxyServer, ToxiproxyStuck
+
+T = TypeVar("T")
+STREAMS = ("upstream", "downstream")
+START_DEADLINE_S = 10.0
+HEAL_DEADLINE_S = 15.0
+VERIFY_S = 2.0
+POLL_S = 0.02
+
+
+class Processes(Protocol):
+    """Where the Toxiproxy servers run."""
+
+    def start_toxiproxy(self, node: str, host: str, port: int, config: str) -> None:
+        """Start the server beside `node` with proxies as `config` (Toxiproxy's JSON) lists them."""
+        ...
+
+    def kill_toxiproxy(self, node: str) -> None:
+        """SIGKILL it; returns when it is gone."""
+        ...
+
+    def toxiproxy_alive(self, node: str) -> bool: ...
+
+
+class Links:
+    """Implements `chaos.controls.LinkControls` for a cluster laid out by a `Plan`."""
+
+    def __init__(self, plan: Plan, processes: Processes) -> None:
+        self._plan = plan
+        self._processes = processes
+        self._servers = {node: ToxiproxyServer(*plan.toxiproxy(node)) for node in plan.nodes}
+        self._lock = threading.RLock()
+        self._toxics: dict[Link, list[Toxic]] = {}
+        self._closed: set[Link] = set()
+        self.restarts = 0
+
+    def start(self, *, closed: Sequence[Link] = ()) -> None:
+        """Start all servers, some links closed until they are healed.
+
+        LabFailure unless every other proxy listens before the deadline.
+        """
+        self._closed.update(closed)
+        for node in self._servers:
+            self._launch(node)
+        _each(self._await_proxies, self._servers)
+
+    def links(self) -> Sequence[Link]:
+        return self._plan.links()
+
+    def between(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Link]:
+        pairs = {(a, b) for a in left for b in right} | {(b, a) for a in left for b in right}
+        return [link for link in self.links() if (link.src, link.dst) in pairs]
+
+    def of(self, node: str, *, clients: bool = True) -> Sequence[Link]:
+        return [
+            link
+            for link in self.links()
+            if node in (link.src, link.dst) and (clients or link.src != CLIENT)
+        ]
+
+    def cut(self, links: Sequence[Link]) -> None:
+        stall = [
+            Toxic(name=f"cut_{stream}", type="bandwidth", stream=stream, attributes={"rate": 0})
+            for stream in STREAMS
+        ]
+        self._add(links, stall)
+
+    def latency(self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0) -> None:
+        delays = {"latency": latency_ms, "jitter": jitter_ms}
+        name = "latency_upstream"
+        self._add(links, [Toxic(name=name, type="latency", stream="upstream", attributes=delays)])
+
+    def close(self, links: Sequence[Link]) -> None:
+        with self._lock:
+            self._closed.update(links)
+            self._on_proxies(links, lambda server, name: server.set_enabled(name, False))
+
+    def heal(self, links: Sequence[Link]) -> None:
+        with self._lock:
+            for link in links:
+                self._toxics.pop(link, None)
+                self._closed.discard(link)
+            _each(lambda item: self._heal_source(*item), _grouped(links).items())
+
+    def heal_all(self) -> None:
+        with self._lock:
+            self.heal(self.links())
+            _each(self._verify_source, self._servers)
+
+    def probe(self, link: Link, *, timeout_s: float = 1.0) -> Probe:
+        address, port = self._plan.seen(link.src, link.dst), self._plan.ports(link)[0]
+        broker = link.dst in self._plan.brokers
+        return probe(link, address, port, broker=broker, timeout_s=timeout_s)
+
+    def check(self) -> None:
+        for node in self._servers:
+            if not self._processes.toxiproxy_alive(node):
+                raise LabFailure(f"the Toxiproxy beside {node} died")
+        _each(lambda server: server.version(), self._servers.values())
+
+    def active(self) -> dict[Link, tuple[str, ...]]:
+        """Links under a fault now, with what was done to them."""
+        with self._lock:
+            found = {
+                link: tuple(one.name for one in toxics) for link, toxics in self._toxics.items()
+            }
+            return {**found, **{link: ("closed",) for link in self._closed}}
+
+    def _add(self, links: Sequence[Link], toxics: Sequence[Toxic]) -> None:
+        """Add toxics, in place of older ones of the same name."""
+        names = {one.name for one in toxics}
+        with self._lock:
+            for link in links:
+                kept = [one for one in self._toxics.get(link, []) if one.name not in names]
+                self._toxics[link] = [*kept, *toxics]
+
+            def act(server: ToxiproxyServer, name: str) -> None:
+                for toxic in toxics:
+                    server.remove_toxic(name, toxic.name)
+                    server.add_toxic(name, toxic)
+
+            self._on_proxies(links, act)
+
+    def _on_proxies(
+        self, links: Iterable[Link], act: Callable[[ToxiproxyServer, str], None]
+    ) -> None:
+        """Act on every proxy of the links. A server that hangs is started anew as it shall be."""
+
+        def on_source(item: tuple[str, list[Link]]) -> None:
+            node, its_links = item
+            try:
+                for proxy in (one for link in its_links for one in self._plan.proxies(link)):
+                    act(self._servers[node], proxy.name)
+            except ToxiproxyStuck:
+                self._restart(node)
+
+        _each(on_source, _grouped(links).items())
+
+    def _heal_source(self, node: str, links: Sequence[Link]) -> None:
+        """Heal the proxies of one server by what it reports, restart it when it hangs."""
+        server = self._servers[node]
+        try:
+            states = server.proxies()
+            for proxy in (one for link in links for one in self._plan.proxies(link)):
+                state = states.get(proxy.name)
+                if state is None:
+                    raise LabFailure(f"the proxy {proxy.name} vanished")
+                for toxic in state.toxics:
+                    server.remove_toxic(proxy.name, toxic.name)
+                if not state.enabled:
+                    server.set_enabled(proxy.name, True)
+        except ToxiproxyStuck:
+            self._restart(node)
+
+    def _restart(self, node: str) -> None:
+        """A new server with the same proxies and the faults they shall have; connections break."""
+        self._processes.kill_toxiproxy(node)
+        self.restarts += 1
+        self._launch(node)
+        self._await_proxies(node)
+        server = self._servers[node]
+        for link, toxics in self._toxics.items():
+            for proxy in self._plan.proxies(link) if link.src == node else ():
+                for toxic in toxics:
+                    server.add_toxic(proxy.name, toxic)
+                server.set_enabled(proxy.name, link not in self._closed)
+
+    def _verify_source(self, node: str) -> None:
+        """Every proxy of a healed server is clean and carries an answer if one is to be had."""
+        if not self._processes.toxiproxy_alive(node):
+            raise LabFailure(f"the Toxiproxy beside {node} died")
+        for state in self._servers[node].proxies().values():
+            if state.toxics or not state.enabled:
+                raise LabFailure(f"the proxy {state.name} did not heal")
+        for link in self.links():
+            if link.src == node:
+                self._verify(link)
+
+    def _verify(self, link: Link) -> None:
+        """Wait until the link carries an answer; restart its Toxiproxy once when it hangs."""
+        began = time.monotonic()
+        restarted = False
+        while not (through := self.probe(link, timeout_s=VERIFY_S)).answered:
+            if not self._direct(link).answered:
+                return  # the node itself does not answer: nothing to say about the link
+            waited_s = time.monotonic() - began
+            if waited_s > HEAL_DEADLINE_S:
+                raise LabFailure(f"a healed link stays broken: {through.detail}")
+            if not restarted and waited_s > VERIFY_S:
+                restarted = True
+                self._restart(link.src)
+
+    def _direct(self, link: Link) -> Probe:
+        address, port = self._plan.address(link.dst), self._plan.ports(link)[0]
+        broker = link.dst in self._plan.brokers
+        return probe(link, address, port, broker=broker, timeout_s=VERIFY_S)
+
+    def _proxies_of(self, node: str) -> list[ProxyPlan]:
+        return [
+            proxy for link in self.links() if link.src == node for proxy in self._plan.proxies(link)
+        ]
+
+    def _launch(self, node: str) -> None:
+        """Start the server; proxies with a fault wait disabled until they have their toxics."""
+        config = [
+            {
+                "name": one.name,
+                "listen": one.listen,
+                "upstream": one.upstream,
+                "enabled": self._open_at_start(one.link),
+            }
+            for one in self._proxies_of(node)
+        ]
+        host, port = self._plan.toxiproxy(node)
+        self._processes.start_toxiproxy(node, host, port, json.dumps(config, indent=1))
+
+    def _open_at_start(self, link: Link) -> bool:
+        return link not in self._toxics and link not in self._closed
+
+    def _await_proxies(self, node: str) -> None:
+        """Wait until the server of `node` answers with its proxies, open where they shall be."""
+        wanted = {one.name: self._open_at_start(one.link) for one in self._proxies_of(node)}
+        deadline = time.monotonic() + START_DEADLINE_S
+        while problem := self._differs(node, wanted):
+            if time.monotonic() > deadline or not self._processes.toxiproxy_alive(node):
+                raise LabFailure(f"the Toxiproxy beside {node} does not serve: {problem}")
+            time.sleep(POLL_S)
+
+    def _differs(self, node: str, wanted: dict[str, bool]) -> str:
+        """How the server's proxies are not as `wanted` (name to enabled); empty when they are."""
+        try:
+            states = self._servers[node].proxies()
+        except ToxiproxyFailed as error:
+            return str(error)
+        found = {name: state.enabled for name, state in states.items()}
+        wrong = sorted(name for name, enabled in wanted.items() if found.get(name) != enabled)
+        return f"proxies that are not as they shall be: {wrong}" if wrong else ""
+
+
+def _grouped(links: Iterable[Link]) -> dict[str, list[Link]]:
+    groups: dict[str, list[Link]] = {}
+    for link in links:
+        groups.setdefault(link.src, []).append(link)
+    return groups
+
+
+def _each(act: Callable[[T], object], items: Iterable[T]) -> None:
+    """Act on all items at once; the first failure is raised when all have ended."""
+    listed = list(items)
+    if not listed:
+        return
+    with ThreadPoolExecutor(max_workers=len(listed)) as pool:
+        futures = [pool.submit(act, item) for item in listed]
+    for future in futures:
+        future.result()

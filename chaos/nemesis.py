@@ -1,0 +1,222 @@
+"""The nemesis plays a schedule against a cluster, writes down what it did, and heals everything."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from urteil.chaos.controls import Controls, LabFailure, NodeState, NotHealthy
+from urteil.chaos.faults import FAULTS, Fault, Proof
+from urteil.chaos.schedule import Planned
+from urteil.chaos.selectors import NoTarget
+
+TICK_S = 0.05
+CHECK_EVERY_S = 2.0
+PATIENCE_S = 60.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Injection:
+    """One row of the table `faults`, while it grows. Times are CLOCK_MONOTONIC in ns."""
+
+    fault: str
+    targets: tuple[str, ...] = ()
+    begin_ns: int
+    end_ns: int | None = None
+    healed_ns: int | None = None
+    proof: str = ""
+    acted: bool = False
+
+    def row(self) -> dict[str, object]:
+        """The row as faults.jsonl holds it; lists are JSON texts, as in the evidence."""
+        return {
+            "fault": self.fault,
+            "targets": json.dumps(list(self.targets)),
+            "begin_ns": self.begin_ns,
+            "end_ns": self.end_ns,
+            "healed_ns": self.healed_ns,
+            "proof": self.proof,
+            "acted": self.acted,
+        }
+
+
+@dataclass(slots=True)
+class _Active:
+    fault: Fault
+    injection: Injection
+    heal_at: float
+
+
+@dataclass(slots=True)
+class _Waiting:
+    planned: Planned
+    due_at: float | None
+
+
+@dataclass
+class Nemesis:
+    """Plays one schedule, in the thread that calls it.
+
+    `acked` counts the records acknowledged so far; `record` is the file faults.jsonl, rewritten
+    whole at every change so that it is readable at any moment. `problems` are failures of the lab:
+    any entry makes the run UNKNOWN. A fault that could not act is no problem of the lab: its row
+    says `acted` false.
+    """
+
+    controls: Controls
+    schedule: Sequence[Planned]
+    record: Path
+    acked: Callable[[], int]
+    log: Callable[[str], None] = lambda _line: None
+    injections: list[Injection] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    _active: list[_Active] = field(default_factory=list)
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def stop(self) -> None:
+        """End `play` early, from any thread; what is active is healed by `heal` as ever."""
+        self._stop.set()
+
+    def play(self, *, duration_s: float, quiet_s: float = 0.0) -> None:
+        """Play the schedule for at least `duration_s`, and `quiet_s` after the last healing.
+
+        Returns when both passed and every fault has begun and was healed. A fault anchored to
+        acknowledgements that do not come is given up after PATIENCE_S more and did not act.
+        """
+        began = time.monotonic()
+        waiting = [_Waiting(p, None if p.after_acks else began + p.at_s) for p in self.schedule]
+        checked = last = began
+        while not self._stop.is_set():
+            now = time.monotonic()
+            self._arm(waiting, now, give_up=now > began + duration_s + PATIENCE_S)
+            if self._step(waiting, now):
+                last = time.monotonic()
+                continue
+            if now - checked > CHECK_EVERY_S:
+                self._check()
+                checked = now
+            if not waiting and not self._active and now >= max(began + duration_s, last + quiet_s):
+                return
+            self._stop.wait(TICK_S)
+
+    def heal(self, *, deadline_s: float) -> float | None:
+        """Heal whatever is active, every link and node; wait until the cluster is whole.
+
+        Seconds that the cluster took after healing, or None when it did not come back or the lab
+        could not heal: then `problems` says why. Repeatable, raises nothing of its own.
+        """
+        for active in list(reversed(self._active)):
+            self._end(active)
+        try:
+            self._wake()
+            self.controls.net.heal_all()
+            self.controls.check()
+            return self.controls.await_healthy(deadline_s=deadline_s)
+        except (LabFailure, NotHealthy) as failure:
+            self._problem(f"after healing: {failure}")
+        except Exception as failure:
+            self._problem(f"healing failed: {type(failure).__name__}: {failure}")
+        return None
+
+    def _wake(self) -> None:
+        for node in (*self.controls.zookeepers, *self.controls.brokers):
+            state = self.controls.status(node).state
+            if state is NodeState.PAUSED:
+                self.controls.resume(node)
+            elif state is NodeState.DEAD and self._killed(node):
+                self.controls.start(node)
+
+    def _killed(self, node: str) -> bool:
+        """Whether a fault of ours was aimed at the node: one that died by itself stays dead."""
+        return any(node in injection.targets for injection in self.injections)
+
+    def _arm(self, waiting: list[_Waiting], now: float, *, give_up: bool) -> None:
+        anchored = [w for w in waiting if w.due_at is None]
+        acked = self.acked() if anchored else 0
+        for one in anchored:
+            if acked >= (one.planned.after_acks or 0):
+                one.due_at = now + one.planned.at_s
+            elif give_up:
+                waiting.remove(one)
+                self._never(one.planned, f"only {acked} acknowledgements, it waited for more")
+
+    def _step(self, waiting: list[_Waiting], now: float) -> bool:
+        """Do the one thing that is due longest; False when nothing is."""
+        begin = min(waiting, key=lambda w: w.due_at or math.inf, default=None)
+        heal = min(self._active, key=lambda a: a.heal_at, default=None)
+        begin_at = begin.due_at if begin is not None and begin.due_at is not None else math.inf
+        heal_at = math.inf if heal is None else heal.heal_at
+        if heal is not None and heal_at <= min(begin_at, now):
+            self._end(heal)
+        elif begin is not None and begin_at <= now:
+            waiting.remove(begin)
+            self._begin(begin.planned)
+        else:
+            return False
+        return True
+
+    def _begin(self, planned: Planned) -> None:
+        fault = FAULTS[planned.fault](planned.aim)
+        injection = Injection(fault=planned.fault, begin_ns=time.monotonic_ns())
+        self.injections.append(injection)
+        try:
+            proof = fault.begin(self.controls)
+        except NoTarget as reason:
+            proof = Proof(acted=False, text=f"no target: {reason}")
+        except Exception as failure:
+            proof = Proof(acted=False, text=f"{type(failure).__name__}: {failure}")
+            self._problem(f"{planned.fault} {planned.aim.target}: {proof.text}")
+        injection.targets = fault.targets or (planned.aim.target,)
+        injection.proof, injection.acted = proof.text, proof.acted
+        self._active.append(_Active(fault, injection, time.monotonic() + planned.duration_s))
+        self._write()
+        said = "acts" if proof.acted else "DID NOT ACT"
+        self.log(f"{planned.fault} {', '.join(injection.targets)} {said}: {proof.text}")
+
+    def _end(self, active: _Active) -> None:
+        injection = active.injection
+        self._active.remove(active)
+        injection.end_ns = time.monotonic_ns()
+        try:
+            healed = active.fault.heal(self.controls)
+            injection.healed_ns = time.monotonic_ns()
+            injection.proof += f"; healed: {healed}"
+        except Exception as failure:
+            self._problem(f"healing {injection.fault}: {type(failure).__name__}: {failure}")
+        self._write()
+        self.log(f"{injection.fault} {', '.join(injection.targets)} healed")
+
+    def _never(self, planned: Planned, why: str) -> None:
+        now_ns = time.monotonic_ns()
+        self.injections.append(
+            Injection(
+                fault=planned.fault,
+                targets=(planned.aim.target,),
+                begin_ns=now_ns,
+                end_ns=now_ns,
+                healed_ns=now_ns,
+                proof=f"never began: {why}",
+            )
+        )
+        self._write()
+
+    def _check(self) -> None:
+        try:
+            self.controls.check()
+        except LabFailure as failure:
+            self._problem(str(failure))
+
+    def _problem(self, text: str) -> None:
+        if text not in self.problems:
+            self.problems.append(text)
+            self.log(f"problem: {text}")
+
+    def _write(self) -> None:
+        part = self.record.with_name(self.record.name + ".part")
+        part.write_text("".join(json.dumps(i.row()) + "\n" for i in self.injections))
+        part.replace(self.record)

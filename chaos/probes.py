@@ -1,0 +1,85 @@
+"""Questions that any broker or ZooKeeper answers at once: what proves that a link works or not."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+
+from urteil.chaos.controls import Link, Probe
+
+API_VERSIONS, CORRELATION_ID, CLIENT_ID = 18, 7, b"urteil-probe"
+SERVES = b"Zookeeper version"
+
+
+def ask_broker(address: str, port: int, *, timeout_s: float) -> float:
+    """Milliseconds that ApiVersions (version 0) took; OSError when there was no answer.
+
+    Source: Kafka protocol guide, request header version 1 and response header version 0.
+    """
+    body = struct.pack(">hhih", API_VERSIONS, 0, CORRELATION_ID, len(CLIENT_ID)) + CLIENT_ID
+    begin = time.monotonic()
+    with _connect(address, port, timeout_s) as connection:
+        connection.sendall(struct.pack(">i", len(body)) + body)
+        size, correlation_id = struct.unpack(">ii", _read(connection, 8, begin + timeout_s))
+    if correlation_id != CORRELATION_ID or size < 6:
+        raise ConnectionError("the answer is not one to ApiVersions")
+    return (time.monotonic() - begin) * 1000
+
+
+def ask_zookeeper(address: str, port: int, *, timeout_s: float) -> float:
+    """Milliseconds that `srvr` took; OSError when there was no answer.
+
+    A server without a quorum answers too, that it does not serve: see `zookeeper_serves`.
+    """
+    begin = time.monotonic()
+    _srvr(address, port, timeout_s)
+    return (time.monotonic() - begin) * 1000
+
+
+def zookeeper_serves(address: str, port: int, *, timeout_s: float) -> bool:
+    """Whether a server is there and has a quorum (or stands alone)."""
+    try:
+        return _srvr(address, port, timeout_s) == SERVES
+    except OSError:
+        return False
+
+
+def _srvr(address: str, port: int, timeout_s: float) -> bytes:
+    deadline = time.monotonic() + timeout_s
+    with _connect(address, port, timeout_s) as connection:
+        connection.sendall(b"srvr")
+        return _read(connection, len(SERVES), deadline)
+
+
+def probe(link: Link, address: str, port: int, *, broker: bool, timeout_s: float) -> Probe:
+    """One question to `address`; why there was no answer is in `detail`."""
+    ask = ask_broker if broker else ask_zookeeper
+    try:
+        rtt_ms = ask(address, port, timeout_s=timeout_s)
+    except OSError as error:
+        reason = "timed out" if isinstance(error, TimeoutError) else str(error)
+        detail = f"{link}: no answer within {timeout_s:g} s ({reason})"
+        return Probe(link=link, answered=False, rtt_ms=None, detail=detail)
+    detail = f"{link}: answered in {rtt_ms:.1f} ms"
+    return Probe(link=link, answered=True, rtt_ms=rtt_ms, detail=detail)
+
+
+def _connect(address: str, port: int, timeout_s: float) -> socket.socket:
+    connection = socket.create_connection((address, port), timeout=timeout_s)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def _read(connection: socket.socket, size: int, deadline: float) -> bytes:
+    data = b""
+    while len(data) < size:
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("timed out")
+        connection.settimeout(left_s)
+        chunk = connection.recv(size - len(data))
+        if not chunk:
+            raise ConnectionError("closed without an answer")
+        data += chunk
+    return data

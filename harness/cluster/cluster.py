@@ -1,0 +1,217 @@
+"""A cluster from nothing to ready and back: plan, files, processes, readiness by asking."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+
+from kazoo.client import KazooClient
+
+from urteil.chaos.controls import CLIENT, NodeState, NotHealthy
+from urteil.chaos.links import Links
+from urteil.chaos.probes import zookeeper_serves
+from urteil.chaos.topology import Claim, Plan
+from urteil.harness.cluster.controls import ClusterControls
+from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
+from urteil.harness.cluster.state import ClusterState
+from urteil.harness.cluster.toxiproxies import Toxiproxies
+from urteil.harness.parts import inventory, java, toxiproxy_binary, zookeeper_classpath
+from urteil.harness.runtimes.process import ProcessRuntime
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import BrokerNode, Target
+from urteil.harness.targets.base import common_properties, for_size, render
+
+READY_DEADLINE_S = 90.0
+STOP_DEADLINE_S = 15.0
+POLL_S = 0.05
+LOG_TAIL_LINES = 15
+
+
+class Cluster:
+    """Brokers of one target with their ZooKeepers and Toxiproxies, in one run's folder.
+
+    `with Cluster(spec, target, run_dir) as cluster:` starts it and ends it. Nothing of it survives
+    the process that holds it.
+    """
+
+    def __init__(
+        self, spec: ClusterSpec, target: Target, run_dir: Path, mutant: str | None = None
+    ) -> None:
+        self.spec = spec
+        self.target = target
+        self.run_dir = run_dir.resolve()
+        self.mutant = mutant
+        self.ready_s = 0.0
+        self._claim = Claim()
+        self.plan = Plan(self._claim.network, brokers=spec.brokers, zookeepers=spec.zookeepers)
+        self.runtime = ProcessRuntime(self.run_dir)
+        self.links = Links(self.plan, Toxiproxies(self.runtime, self.run_dir))
+        self.state = ClusterState(self.plan.zookeeper_direct())
+        self.nodes = {name: self._broker_node(name) for name in self.plan.brokers}
+        self._controls = ClusterControls(
+            plan=self.plan,
+            runtime=self.runtime,
+            links=self.links,
+            state=self.state,
+            start_node=self._start_node,
+            waits_for_own_znode=target.waits_for_own_znode,
+        )
+
+    def __enter__(self) -> Cluster:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.stop()
+        else:
+            self.close()
+
+    @property
+    def bootstrap(self) -> list[str]:
+        """The brokers' addresses for clients, through the clients' Toxiproxy."""
+        return self.plan.bootstrap()
+
+    @property
+    def zk(self) -> KazooClient:
+        """A session of the lab at ZooKeeper, past all proxies."""
+        return self.state.client
+
+    def controls(self) -> ClusterControls:
+        """What chaos may do to this cluster."""
+        return self._controls
+
+    def await_healthy(self, *, deadline_s: float) -> float:
+        """As `chaos.controls.Controls.await_healthy`."""
+        return self._controls.await_healthy(deadline_s=deadline_s)
+
+    def node_dir(self, node: str) -> Path:
+        """Where a node's files lie: `nodes/<node>` of the run, data in `data/`."""
+        return self.run_dir / "nodes" / node
+
+    def data_dirs(self) -> dict[int, Path]:
+        """Log directory of every broker by id."""
+        return {node.broker_id: node.data for node in self.nodes.values()}
+
+    def versions(self) -> dict[str, str]:
+        """Versions of the target and of the parts that the cluster runs on."""
+        parts = {part.name: part.version for part in inventory() if part.name != "kafka"}
+        return {self.target.name: self.target.version, **parts}
+
+    def start(self, *, deadline_s: float = READY_DEADLINE_S) -> float:
+        """Start everything at once and wait until every broker is registered and one controls.
+
+        Seconds that it took; NotHealthy with the end of the log of a node that did not come.
+        """
+        self.target.prepare()
+        java(), zookeeper_classpath(), toxiproxy_binary()
+        began = time.monotonic()
+        self._write_files()
+        for node in self.plan.zookeepers:
+            self._start_node(node)
+        # A proxy accepts before the server behind it does, and closes then or leaves the client
+        # waiting: so brokers are refused until ZooKeeper serves.
+        early = [
+            link
+            for link in self.links.links()
+            if link.dst in self.plan.zookeepers and link.src in self.plan.brokers
+        ]
+        self.links.start(closed=early)
+        if len(self.plan.zookeepers) > 1:  # an election wants the machine for itself
+            self._await_zookeepers(began + deadline_s)
+        for node in self.plan.brokers:
+            self._start_node(node)
+        self._await_zookeepers(began + deadline_s)
+        self.links.heal(early)
+        self._await_ready(began + deadline_s)
+        self.ready_s = time.monotonic() - began
+        return self.ready_s
+
+    def stop(self, *, deadline_s: float = STOP_DEADLINE_S) -> None:
+        """SIGTERM to all brokers at once, SIGKILL after the deadline, then the rest."""
+        alive = [node for node in self.plan.brokers if self.runtime.alive(node)]
+        with ThreadPoolExecutor(max_workers=max(1, len(alive))) as pool:
+            list(pool.map(lambda node: self.runtime.stop(node, deadline_s=deadline_s), alive))
+        self.close()
+
+    def close(self) -> None:
+        """End everything now; repeatable."""
+        self.state.close()
+        self.runtime.close()
+        self._claim.close()
+
+    def _broker_node(self, name: str) -> BrokerNode:
+        return BrokerNode(
+            name=name,
+            broker_id=int(name[1:]),
+            directory=self.node_dir(name),
+            address=self.plan.address(name),
+            internal_port=self.plan.network.internal,
+            client_port=self.plan.network.client,
+            client_host=self.plan.seen(CLIENT, name),
+            zookeeper_connect=self.plan.zookeeper_connect(),
+        )
+
+    def _write_files(self) -> None:
+        for name in self.plan.zookeepers:
+            write_zookeeper(self.plan, name, self.node_dir(name))
+        for node in self.nodes.values():
+            node.data.mkdir(parents=True, exist_ok=True)
+            node.hosts_file.write_text(self.plan.hosts_file(node.name))
+            properties = {
+                **common_properties(node),
+                **for_size(len(self.nodes)),
+                **self.target.properties(node),
+                **self.spec.config,
+            }
+            node.properties_file.write_text(render(properties))
+
+    def _start_node(self, name: str) -> None:
+        if name in self.nodes:
+            node = self.nodes[name]
+            argv = self.target.argv(node, self.mutant)
+            self.runtime.start(name, argv, env=self.target.env(node), cwd=node.directory)
+        else:
+            directory = self.node_dir(name)
+            self.runtime.start(name, zookeeper_argv(directory), cwd=directory)
+
+    def _await_zookeepers(self, deadline: float) -> None:
+        for node in self.plan.zookeepers:
+            while not self._zookeeper_serves(node):
+                self._fail_if_ended_or_late(deadline, f"{node} does not serve")
+
+    def _await_ready(self, deadline: float) -> None:
+        self.state.start(deadline_s=max(1.0, deadline - time.monotonic()))
+        while problem := self._controls.missing_members():
+            self._fail_if_ended_or_late(deadline, problem)
+
+    def _zookeeper_serves(self, node: str) -> bool:
+        address, port = self.plan.address(node), self.plan.network.zookeeper
+        return zookeeper_serves(address, port, timeout_s=1.0)
+
+    def _fail_if_ended_or_late(self, deadline: float, problem: str) -> None:
+        for node in (*self.plan.zookeepers, *self.plan.brokers):
+            status = self.runtime.status(node)
+            if status.state is NodeState.DEAD and status.pid is not None:
+                raise NotHealthy(f"{node} ended with {status.exit_code}:\n{self.log_tail(node)}")
+        if time.monotonic() > deadline:
+            tails = "\n".join(self.log_tail(node) for node in self.plan.brokers)
+            raise NotHealthy(f"not ready in time: {problem}\n{tails}")
+        time.sleep(POLL_S)
+
+    def log_tail(self, node: str, lines: int = LOG_TAIL_LINES) -> str:
+        """The last lines of a node's log."""
+        log = self.run_dir / "logs" / f"{node}.log"
+        text = log.read_text(errors="replace") if log.exists() else ""
+        return f"--- {log.name}\n" + "\n".join(text.splitlines()[-lines:])

@@ -1,0 +1,180 @@
+"""What chaos may do to a cluster of processes: implements `chaos.controls.Controls`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from urteil.chaos.controls import (
+    LabFailure,
+    NodeState,
+    NodeStatus,
+    NotHealthy,
+    PartitionView,
+)
+from urteil.chaos.links import Links
+from urteil.chaos.probes import ask_broker, zookeeper_serves
+from urteil.chaos.topology import Plan
+from urteil.harness.cluster.state import ClusterState
+from urteil.harness.runtimes.process import ProcessRuntime
+
+POLL_S = 0.05
+PROBE_S = 1.0
+
+
+class ClusterControls:
+    """Nodes are processes of one runtime, state is ZooKeeper's."""
+
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        runtime: ProcessRuntime,
+        links: Links,
+        state: ClusterState,
+        start_node: Callable[[str], None],
+        waits_for_own_znode: bool,
+    ) -> None:
+        self._plan = plan
+        self._runtime = runtime
+        self._links = links
+        self._state = state
+        self._start_node = start_node
+        self._waits_for_own_znode = waits_for_own_znode
+        self._registered_as: dict[str, int] = {}
+
+    @property
+    def brokers(self) -> Sequence[str]:
+        return self._plan.brokers
+
+    @property
+    def zookeepers(self) -> Sequence[str]:
+        return self._plan.zookeepers
+
+    @property
+    def net(self) -> Links:
+        return self._links
+
+    def status(self, node: str) -> NodeStatus:
+        return self._runtime.status(node)
+
+    def kill(self, node: str) -> NodeStatus:
+        self._remember(node)
+        return self._runtime.kill(node)
+
+    def stop(self, node: str, *, deadline_s: float = 30.0) -> NodeStatus:
+        self._remember(node)
+        return self._runtime.stop(node, deadline_s=deadline_s)
+
+    def start(self, node: str, *, deadline_s: float = 60.0) -> NodeStatus:
+        if self._runtime.alive(node):
+            return self._runtime.status(node)
+        deadline = time.monotonic() + deadline_s
+        if node in self.brokers and self._waits_for_own_znode:
+            self._until(lambda: self._own_znode(node), deadline)
+        self._start_node(node)
+        self._until(lambda: self._not_serving(node), deadline, node)
+        return self._runtime.status(node)
+
+    def pause(self, node: str) -> NodeStatus:
+        return self._runtime.pause(node)
+
+    def resume(self, node: str) -> NodeStatus:
+        return self._runtime.resume(node)
+
+    def controller(self) -> str | None:
+        return self._state.controller()
+
+    def registered(self) -> Sequence[str]:
+        return list(self._state.registered())
+
+    def topics(self) -> Sequence[str]:
+        return self._state.topics()
+
+    def partitions(self, topic: str) -> Sequence[PartitionView]:
+        return self._state.partitions(topic)
+
+    def partition(self, topic: str, partition: int) -> PartitionView | None:
+        found = [one for one in self.partitions(topic) if one.partition == partition]
+        return found[0] if found else None
+
+    def await_healthy(self, *, deadline_s: float) -> float:
+        began = time.monotonic()
+        self._until(self._unhealthy, began + deadline_s)
+        return time.monotonic() - began
+
+    def check(self) -> None:
+        ended = self._runtime.unexpected_ends()
+        if ended:
+            told = ", ".join(f"{one.node} (exit {one.exit_code})" for one in ended)
+            raise LabFailure(f"ended by itself: {told}")
+        self._links.check()
+
+    def missing_members(self) -> str:
+        """Which broker is not registered, or that none controls; empty when all is well."""
+        registered = self._state.registered()
+        absent = [node for node in self.brokers if node not in registered]
+        if absent:
+            return f"not registered: {', '.join(absent)}"
+        controller = self._state.controller()
+        return "" if controller in registered else "no controller"
+
+    def _remember(self, node: str) -> None:
+        """The registration that a node about to end leaves behind: its next one is another."""
+        if node in self.brokers:
+            self._registered_as[node] = self._state.registered().get(node, -1)
+
+    def _own_znode(self, node: str) -> str:
+        there = node in self._state.registered()
+        return f"the znode of {node} is still there" if there else ""
+
+    def _not_serving(self, node: str) -> str:
+        if node in self.zookeepers:
+            return self._silent(node)
+        zxid = self._state.registered().get(node)
+        if zxid is None or zxid == self._registered_as.get(node):
+            return f"{node} did not register"
+        return self._silent(node)
+
+    def _unhealthy(self) -> str:
+        """The first thing that is not well; empty when all is."""
+        for node in (*self.zookeepers, *self.brokers):
+            if self._runtime.status(node).state is not NodeState.RUNNING:
+                return f"{node} is {self._runtime.status(node).state.value}"
+        if problem := self.missing_members():
+            return problem
+        for topic in self._state.topics():
+            for view in self._state.partitions(topic):
+                if view.leader is None:
+                    return f"{topic}-{view.partition} has no leader"
+                if set(view.isr) != set(view.replicas):
+                    return f"{topic}-{view.partition} has only {', '.join(view.isr)} in sync"
+        return next(filter(None, map(self._silent, (*self.zookeepers, *self.brokers))), "")
+
+    def _silent(self, node: str) -> str:
+        """Why a node does not serve a direct question; empty when it does."""
+        address, network = self._plan.address(node), self._plan.network
+        if node in self.zookeepers:
+            serves = zookeeper_serves(address, network.zookeeper, timeout_s=PROBE_S)
+            return "" if serves else f"{node} does not serve"
+        try:
+            ask_broker(address, network.client, timeout_s=PROBE_S)
+        except OSError as error:
+            return f"{node} does not answer: {error}"
+        return ""
+
+    def _until(self, problem: Callable[[], str], deadline: float, node: str = "") -> None:
+        """Wait until `problem` is empty; NotHealthy on the deadline or when `node` ends."""
+        while True:
+            try:
+                found = problem()
+            except LabFailure as error:  # ZooKeeper may be silent for a while
+                found = str(error)
+            if not found:
+                return
+            if node and not self._runtime.alive(node):
+                code = self._runtime.status(node).exit_code
+                raise NotHealthy(f"{node} ended with {code} while it started")
+            if time.monotonic() > deadline:
+                raise NotHealthy(found)
+            time.sleep(POLL_S)

@@ -1,0 +1,73 @@
+"""ZooKeeper servers: their files and how one is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from urteil.chaos.topology import Plan
+from urteil.harness.parts import java, zookeeper_classpath
+
+TICK_MS = 500
+LOGGING = """rootLogger.level=info
+rootLogger.appenderRef.stdout.ref=stdout
+appender.stdout.type=Console
+appender.stdout.name=stdout
+appender.stdout.layout.type=PatternLayout
+appender.stdout.layout.pattern=%d{yyyy-MM-dd HH:mm:ss,SSS} %p %c{1} %m%n
+logger.environment.name=org.apache.zookeeper.Environment
+logger.environment.level=warn
+"""
+JVM = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+
+
+def write_zookeeper(plan: Plan, node: str, directory: Path) -> None:
+    """`zoo.cfg`, `hosts`, `myid` of one server. A whole transaction log is kept: it is evidence.
+
+    `initLimit` is short because a follower that connects a moment before its leader listens is
+    accepted by the proxy and closed then; it looks for another leader, and the first one must
+    give up soon too.
+    """
+    data = directory / "data"
+    data.mkdir(parents=True, exist_ok=True)
+    settings = {
+        "tickTime": TICK_MS,
+        "initLimit": 8,
+        "syncLimit": 6,
+        "minSessionTimeout": 2 * TICK_MS,
+        "maxSessionTimeout": 60_000,
+        "maxClientCnxns": 0,
+        "dataDir": data,
+        "clientPort": plan.network.zookeeper,
+        "clientPortAddress": plan.address(node),
+        "admin.enableServer": "false",
+        "4lw.commands.whitelist": "*",
+        "autopurge.purgeInterval": 0,
+    }
+    if len(plan.zookeepers) > 1:
+        ports = f"{plan.network.peer}:{plan.network.election}"
+        settings |= {f"server.{name[2:]}": f"{name}:{ports}" for name in plan.zookeepers}
+    text = "".join(f"{name}={value}\n" for name, value in settings.items())
+    (directory / "zoo.cfg").write_text(text)
+    (data / "myid").write_text(node[2:] + "\n")
+    (directory / "hosts").write_text(plan.hosts_file(node))
+    (directory / "log4j2.properties").write_text(LOGGING)
+
+
+def zookeeper_argv(directory: Path) -> list[str]:
+    """Starts the server of `directory`.
+
+    Without fsync: the lab kills processes, not the machine, and the page cache survives those.
+    """
+    return [
+        java(),
+        *JVM,
+        f"-Djdk.net.hosts.file={directory / 'hosts'}",
+        f"-Dlog4j2.configurationFile={directory / 'log4j2.properties'}",
+        "-Dzookeeper.forceSync=no",
+        "-Dzookeeper.preAllocSize=1024",
+        "-Dzookeeper.fastleader.maxNotificationInterval=1000",
+        "-cp",
+        zookeeper_classpath(),
+        "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+        str(directory / "zoo.cfg"),
+    ]

@@ -1,0 +1,113 @@
+"""The cluster's state as ZooKeeper holds it, asked past all proxies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.retry import KazooRetry
+
+from urteil.chaos.controls import LabFailure, PartitionView
+
+ANSWER_S = 5.0
+
+
+class ClusterState:
+    """Reads znodes through a session of the lab's own; LabFailure when ZooKeeper is silent."""
+
+    def __init__(self, hosts: str) -> None:
+        retry = KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_delay=0.2)
+        self.client = KazooClient(hosts=hosts, timeout=10.0, connection_retry=retry)
+        self._started = False
+
+    def start(self, *, deadline_s: float) -> None:
+        """Connect; LabFailure on the deadline."""
+        try:
+            self.client.start(timeout=deadline_s)
+            self._started = True
+        except KazooTimeoutError as error:
+            raise LabFailure(f"no ZooKeeper session within {deadline_s:g} s") from error
+
+    def close(self) -> None:
+        self.client.stop()
+        self.client.close()
+
+    def registered(self) -> dict[str, int]:
+        """Brokers in `/brokers/ids`, each with the zxid of its registration."""
+        names = self._children("/brokers/ids")
+        found = self._all([f"/brokers/ids/{name}" for name in names])
+        return {
+            f"b{name}": one[1].czxid
+            for name, one in sorted(zip(names, found, strict=True), key=lambda pair: int(pair[0]))
+            if one is not None
+        }
+
+    def controller(self) -> str | None:
+        found = self._all(["/controller"])[0]
+        return None if found is None else f"b{json.loads(found[0])['brokerid']}"
+
+    def cluster_id(self) -> str:
+        found = self._all(["/cluster/id"])[0]
+        return "" if found is None else str(json.loads(found[0])["id"])
+
+    def topics(self) -> list[str]:
+        return sorted(self._children("/brokers/topics"))
+
+    def topic_id(self, topic: str) -> str | None:
+        """Kafka's base64 form; None without such a topic."""
+        found = self._all([f"/brokers/topics/{topic}"])[0]
+        return None if found is None else json.loads(found[0]).get("topic_id")
+
+    def partitions(self, topic: str) -> list[PartitionView]:
+        """All partitions of a topic in order; empty when there is no such topic."""
+        found = self._all([f"/brokers/topics/{topic}"])[0]
+        if found is None:
+            return []
+        assigned = json.loads(found[0])["partitions"]
+        numbers = sorted(int(number) for number in assigned)
+        paths = [f"/brokers/topics/{topic}/partitions/{number}/state" for number in numbers]
+        return [
+            _view(topic, number, assigned[str(number)], state)
+            for number, state in zip(numbers, self._all(paths), strict=True)
+        ]
+
+    def _children(self, path: str) -> list[str]:
+        try:
+            found = self.client.get_children_async(path).get(timeout=ANSWER_S)
+            return [str(name) for name in found]
+        except NoNodeError:
+            return []
+        except (KazooException, KazooTimeoutError) as error:
+            raise LabFailure(f"ZooKeeper does not answer: {error!r}") from error
+
+    def _all(self, paths: Sequence[str]) -> list[tuple[bytes, Any] | None]:
+        """Value and stat of every path, None where there is no node."""
+        asked = [self.client.get_async(path) for path in paths]
+        answers: list[tuple[bytes, Any] | None] = []
+        for one in asked:
+            try:
+                answers.append(one.get(timeout=ANSWER_S))
+            except NoNodeError:
+                answers.append(None)
+            except (KazooException, KazooTimeoutError) as error:
+                raise LabFailure(f"ZooKeeper does not answer: {error!r}") from error
+        return answers
+
+
+def _view(
+    topic: str, number: int, replicas: list[int], state: tuple[bytes, Any] | None
+) -> PartitionView:
+    nobody = {"leader": -1, "isr": [], "leader_epoch": -1}
+    found: dict[str, Any] = json.loads(state[0]) if state else nobody
+    return PartitionView(
+        topic=topic,
+        partition=number,
+        leader=f"b{found['leader']}" if found["leader"] >= 0 else None,
+        leader_epoch=found["leader_epoch"],
+        isr=tuple(f"b{one}" for one in found["isr"]),
+        replicas=tuple(f"b{one}" for one in replicas),
+    )

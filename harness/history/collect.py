@@ -1,0 +1,192 @@
+"""From what a run left behind to its evidence: journals, disks, ZooKeeper's log, faults."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.history.journal import Begin, JournalReader
+from urteil.harness.history.replica_logs import find_logs, read_log
+from urteil.harness.history.rows import JournalRows, Row
+from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.history.tables import Evidence, clear, fill_empty
+from urteil.harness.history.zookeeper_log import LogFiles, StateRows, changes, log_files, longest
+from urteil.harness.scenario import load_facts
+
+KEPT = frozenset({"samples"})
+_BROKER = re.compile(r"b(\d+)")
+
+
+@dataclass(slots=True)
+class Collected:
+    """`rows` a table; `problems` in sentences for the verdict: evidence that is missing."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    manifest: list[Row] = field(default_factory=list)
+
+    def took(self, counts: dict[str, int]) -> None:
+        for table, rows in counts.items():
+            self.rows[table] = self.rows.get(table, 0) + rows
+
+    def note(
+        self,
+        file: str,
+        kind: str,
+        rows: int,
+        *,
+        first: int | None = None,
+        last: int | None = None,
+        damage: Sequence[str] = (),
+    ) -> None:
+        """One row of the manifest; damage makes it a problem as well."""
+        self.manifest.append(
+            {
+                "file": file,
+                "kind": kind,
+                "rows": rows,
+                "first_sequence": first,
+                "last_sequence": last,
+                "ended_properly": not damage,
+            }
+        )
+        self.problems.extend(f"{file}: {what}" for what in damage)
+
+
+def collect(run_dir: Path) -> Collected:
+    """Write `evidence/` from `journal/`, `faults.jsonl` and the stopped nodes' `nodes/*/data`.
+
+    `run.json` names the run and its topics. May be repeated: parts of an earlier collection are
+    replaced. Call it once all clients, brokers and ZooKeepers have ended. What is missing or
+    damaged is told in the manifest, never by an exception.
+    """
+    facts = load_facts(run_dir)
+    run = facts.run
+    collected = Collected()
+    clear(run_dir, KEPT)
+    topic_ids = {topic.name: topic.topic_id for topic in facts.topics}
+    offset_ns = _journals(run_dir, run, collected)
+    _faults(run_dir, run, collected)
+    _replicas(run_dir, run, topic_ids, collected)
+    _states(run_dir, run, offset_ns, collected)
+    _manifest(run_dir, run, collected)
+    fill_empty(run_dir)
+    return collected
+
+
+def _journals(run_dir: Path, run: str, collected: Collected) -> int:
+    """Wall clock minus CLOCK_MONOTONIC in ns, as the first client found it."""
+    offset_ns = None
+    for path in sorted((run_dir / "journal").glob("*.jsonl")):
+        found_ns = _journal(path, run_dir, run, collected)
+        offset_ns = found_ns if offset_ns is None else offset_ns
+    return time.time_ns() - time.monotonic_ns() if offset_ns is None else offset_ns
+
+
+def _journal(path: Path, run_dir: Path, run: str, collected: Collected) -> int | None:
+    reader, rows = JournalReader(path), JournalRows(run)
+    offset_ns = None
+    with Evidence(run_dir, path.stem, run) as evidence:
+        for entry in reader:
+            if isinstance(entry, Begin):
+                offset_ns = entry.wall_ns - entry.at_ns
+            for table, row in rows.take(entry):
+                evidence.add(table, row)
+        for table, row in rows.rest(reader.state.end_ns):
+            evidence.add(table, row)
+    collected.took(evidence.counts())
+    collected.note(
+        f"journal/{path.name}",
+        "journal",
+        reader.state.entries,
+        first=rows.first_sequence,
+        last=rows.last_sequence,
+        damage=_journal_damage(reader),
+    )
+    return offset_ns
+
+
+def _journal_damage(reader: JournalReader) -> list[str]:
+    state = reader.state
+    if state.ended_properly:
+        return []
+    found = ["the journal has no proper end: its client was killed or the file was cut"]
+    if state.unfinished:
+        found.append("its last entry is unfinished and was left out")
+    if state.damaged:
+        found.append(f"{state.damaged} entries in it are damaged")
+    return found
+
+
+def _faults(run_dir: Path, run: str, collected: Collected) -> None:
+    path = run_dir / "faults.jsonl"
+    if not path.exists():
+        return
+    damage: list[str] = []
+    with Evidence(run_dir, "faults", run) as evidence:
+        for line in path.read_bytes().splitlines():
+            try:
+                evidence.add("faults", _fault(msgspec.json.decode(line, type=dict)))
+            except msgspec.MsgspecError:
+                damage.append("an entry is damaged")
+    collected.took(evidence.counts())
+    collected.note("faults.jsonl", "journal", evidence.counts().get("faults", 0), damage=damage)
+
+
+def _fault(row: Row) -> Row:
+    """Lists as JSON strings; columns that the table does not have are left out."""
+    known = {name: row.get(name) for name in SCHEMAS["faults"].names}
+    if known["targets"] is not None and not isinstance(known["targets"], str):
+        known["targets"] = msgspec.json.encode(known["targets"]).decode()
+    return known
+
+
+def _replicas(run_dir: Path, run: str, topic_ids: dict[str, str], collected: Collected) -> None:
+    for broker, data in _broker_data(run_dir):
+        with Evidence(run_dir, f"b{broker}", run) as evidence:
+            for log in find_logs(broker, data, topic_ids):
+                for row in read_log(log, run):
+                    evidence.add("replicas", row)
+                evidence.add("logs", log.row)
+                name = str(log.folder.relative_to(run_dir))
+                collected.note(name, "replica_log", log.records, damage=log.damage)
+        collected.took(evidence.counts())
+
+
+def _broker_data(run_dir: Path) -> Iterator[tuple[int, Path]]:
+    for folder in sorted((run_dir / "nodes").glob("b*")):
+        match = _BROKER.fullmatch(folder.name)
+        if match and (folder / "data").is_dir():
+            yield int(match[1]), folder / "data"
+
+
+def _states(run_dir: Path, run: str, offset_ns: int, collected: Collected) -> None:
+    data_dirs = sorted((run_dir / "nodes").glob("zk*/data"))
+    data = longest(data_dirs)
+    if data is None:
+        if data_dirs:
+            collected.problems.append("no ZooKeeper left a transaction log")
+        return
+    files, states = LogFiles(), StateRows(offset_ns)
+    with Evidence(run_dir, data.parent.name, run) as evidence:
+        for change in changes(data, files):
+            for row in states.rows(change):
+                evidence.add("states", row)
+    collected.took(evidence.counts())
+    name = str(log_files(data)[0].parent.relative_to(run_dir))
+    collected.note(name, "zookeeper_log", files.transactions, first=files.first_zxid,
+                   last=files.last_zxid, damage=files.damage)  # fmt: skip
+
+
+def _manifest(run_dir: Path, run: str, collected: Collected) -> None:
+    for table, rows in sorted(collected.rows.items()):
+        collected.note(f"evidence/{table}", "table", rows)
+    with Evidence(run_dir, "manifest", run) as evidence:
+        for row in collected.manifest:
+            evidence.add("manifest", row)
+    collected.took(evidence.counts())

@@ -1,0 +1,298 @@
+"""The journal of one client: what it called and what came of it, one JSON array a line.
+
+Invocations are written before the call and completions after it, each by one `write` to a file
+opened for appending: what was written survives the SIGKILL of the client. Only the last entry can
+be unfinished, and a journal without its `End` says that it was cut.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+
+class Begin(msgspec.Struct, tag="begin", array_like=True, frozen=True, kw_only=True):
+    """First entry: who writes, and both clocks at one moment (`wall_ns` read with `at_ns`)."""
+
+    run: str
+    client: str
+    session: int
+    kind: str
+    at_ns: int
+    wall_ns: int
+    boot_id: str
+    pid: int
+    library: str
+    version: str
+    topic_ids: dict[str, str]
+    acks: int | None = None
+    idempotent: bool | None = None
+    group: str | None = None
+    isolation: str | None = None
+
+
+class Send(msgspec.Struct, tag="send", array_like=True, frozen=True):
+    """A record is about to be given to the producer; `partition` is the intended one."""
+
+    op: int
+    invoke_ns: int
+    topic: str
+    partition: int
+    key: str | None
+    timestamp_ms: int
+
+
+class _Completion(msgspec.Struct, array_like=True, frozen=True):
+    op: int
+    complete_ns: int
+    error: str | None
+    attempts: int
+    ambiguous: bool
+    partition: int | None
+    offset: int | None
+    node: int | None
+    producer_id: int | None
+    producer_epoch: int | None
+    sequence: int | None
+    timestamp_ms: int | None
+
+
+class Ok(_Completion, tag="ok", array_like=True, frozen=True):
+    """The send was acknowledged (acks=0: given to the network)."""
+
+
+class Fail(_Completion, tag="fail", array_like=True, frozen=True):
+    """The send certainly did not happen."""
+
+
+class Info(_Completion, tag="info", array_like=True, frozen=True):
+    """Nobody knows whether the send happened."""
+
+
+class Got(msgspec.Struct, array_like=True, frozen=True):
+    """One record of a poll."""
+
+    offset: int
+    key: str | None
+    value_id: str | None
+    intact: bool
+    leader_epoch: int | None
+    timestamp_ms: int
+
+
+class Slice(msgspec.Struct, array_like=True, frozen=True):
+    """What one poll did to one partition."""
+
+    topic: str
+    partition: int
+    pass_: int
+    before: int | None
+    after: int | None
+    event: str | None
+    records: list[Got]
+
+
+class Poll(msgspec.Struct, tag="poll", array_like=True, frozen=True):
+    """One poll that brought records, moved a position, or failed."""
+
+    poll: int
+    invoke_ns: int
+    complete_ns: int
+    outcome: str
+    error: str | None
+    generation: int | None
+    slices: list[Slice]
+
+
+class PassBegin(msgspec.Struct, tag="pass", array_like=True, frozen=True):
+    """A sweep over a partition begins; `to_offset` (exclusive) where it has to arrive."""
+
+    pass_: int
+    topic: str
+    partition: int
+    begin_ns: int
+    from_offset: int
+    to_offset: int | None
+    isolation: str
+    final: bool
+
+
+class PassEnd(msgspec.Struct, tag="passed", array_like=True, frozen=True):
+    """`to_offset` is where a sweep without a given end stopped; `leader` led all the while."""
+
+    pass_: int
+    topic: str
+    partition: int
+    end_ns: int
+    to_offset: int
+    complete: bool
+    leader: int | None
+
+
+class CommitEntry(msgspec.Struct, array_like=True, frozen=True):
+    topic: str
+    partition: int
+    offset: int
+    processed_to: int
+
+
+class Commit(msgspec.Struct, tag="commit", array_like=True, frozen=True):
+    """Positions are about to be committed."""
+
+    number: int
+    invoke_ns: int
+    generation: int | None
+    member_id: str | None
+    offsets: list[CommitEntry]
+
+
+class Committed(msgspec.Struct, tag="committed", array_like=True, frozen=True):
+    number: int
+    complete_ns: int
+    outcome: str
+    error: str | None
+
+
+class CommitRead(msgspec.Struct, tag="fetched", array_like=True, frozen=True):
+    """One OffsetFetch; `offset` None where the group had committed nothing."""
+
+    invoke_ns: int
+    complete_ns: int
+    outcome: str
+    error: str | None
+    generation: int | None
+    member_id: str | None
+    topic: str
+    partition: int
+    offset: int | None
+
+
+class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):
+    """Partitions given or taken: `event` is `assigned`, `revoked` or `lost`."""
+
+    at_ns: int
+    event: str
+    generation: int | None
+    member_id: str | None
+    partitions: list[tuple[str, int]]
+
+
+class OffsetAnswer(msgspec.Struct, tag="answer", array_like=True, frozen=True):
+    """One answer to ListOffsets (`query`: `earliest` or `latest`)."""
+
+    invoke_ns: int
+    complete_ns: int
+    query: str
+    topic: str
+    partition: int
+    offset: int | None
+    node: int | None
+    error: str | None
+
+
+class End(msgspec.Struct, tag="end", array_like=True, frozen=True):
+    """Last entry of a client that ended by itself; `entries` counts all others."""
+
+    entries: int
+    end_ns: int
+
+
+Entry = (
+    Begin | Send | Ok | Fail | Info | Poll | PassBegin | PassEnd | Commit | Committed
+    | CommitRead | Assigned | OffsetAnswer | End
+)  # fmt: skip
+
+
+class JournalWriter:
+    """Appends entries; safe to use from any thread. Every entry is on its way to disk at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._encoder = msgspec.json.Encoder()
+        self._lock = threading.Lock()
+        self._entries = 0
+        self._closed = False
+
+    def write(self, entry: msgspec.Struct) -> None:
+        """Append one entry. OSError when the disk does not take it whole."""
+        line = self._encoder.encode(entry) + b"\n"
+        with self._lock:
+            if self._closed:
+                return
+            self._put(line)
+            self._entries += 1
+
+    def end(self, end_ns: int) -> None:
+        """Write the `End` entry and close; later entries are dropped, they were not in time."""
+        with self._lock:
+            if not self._closed:
+                self._put(self._encoder.encode(End(self._entries, end_ns)) + b"\n")
+                self._close()
+
+    def _put(self, line: bytes) -> None:
+        if os.write(self._file, line) != len(line):
+            raise OSError("the disk took only a part of a journal entry")
+
+    def _close(self) -> None:
+        self._closed = True
+        os.close(self._file)
+
+    def __enter__(self) -> JournalWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """A journal left by an exception has no `End`: it is evidence of a broken client."""
+        with self._lock:
+            if not self._closed:
+                self._close()
+
+
+@dataclass(slots=True)
+class JournalState:
+    """How a journal was found. `damaged` counts lines in the middle that were no entries."""
+
+    entries: int = 0
+    damaged: int = 0
+    unfinished: bool = False
+    ended_properly: bool = False
+    end_ns: int | None = None
+
+
+class JournalReader:
+    """Reads a journal entry by entry; `state` is complete after the iteration."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.state = JournalState()
+
+    def __iter__(self) -> Iterator[Entry]:
+        decoder: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
+        state = self.state
+        with self.path.open("rb", buffering=1 << 20) as lines:
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    state.unfinished = True
+                    return
+                try:
+                    entry = decoder.decode(line)
+                except msgspec.MsgspecError:
+                    state.damaged += 1
+                    continue
+                if isinstance(entry, End):
+                    state.end_ns = entry.end_ns
+                    state.ended_properly = entry.entries == state.entries and not state.damaged
+                    continue
+                state.ended_properly = False
+                state.entries += 1
+                yield entry

@@ -1,0 +1,36 @@
+"""What the lab runs on and does not bring itself, kept once a machine under the user's cache."""
+
+from __future__ import annotations
+
+from urteil.harness.parts.java import java, java_part
+from urteil.harness.parts.kafka import kafka_classpath, kafka_part, kafka_tool
+from urteil.harness.parts.part import MissingPart, Part, cache_dir
+from urteil.harness.parts.toxiproxy import toxiproxy_binary, toxiproxy_part
+from urteil.harness.parts.zookeeper import zookeeper_classpath, zookeeper_part
+
+__all__ = [
+    "MissingPart",
+    "Part",
+    "cache_dir",
+    "install_all",
+    "inventory",
+    "java",
+    "kafka_classpath",
+    "kafka_tool",
+    "toxiproxy_binary",
+    "zookeeper_classpath",
+]
+
+
+def inventory() -> list[Part]:
+    """Every part as `urteil doctor` shows it; installs nothing."""
+    return [java_part(), zookeeper_part(), toxiproxy_part(), kafka_part()]
+
+
+def install_all(*, kafka: bool = False) -> None:
+    """Install what is missing; MissingPart names what could not be."""
+    java()
+    zookeeper_classpath()
+    toxiproxy_binary()
+    if kafka:
+        kafka_classpath()

@@ -1,0 +1,96 @@
+"""Apache Kafka from Maven Central: the reference target and its tools."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import urteil
+from urteil.harness.parts.java import java
+from urteil.harness.parts.part import (
+    MissingPart,
+    Part,
+    apt_install,
+    cache_dir,
+    can_apt,
+    installed,
+    run,
+)
+
+VERSION = "3.9.1"
+HOW = (
+    "it comes from Maven Central by compose/kafka/pom.xml: install Maven, for example with "
+    "`apt-get install maven` or `brew install maven`; only `--target kafka` needs it"
+)
+TOOL_LOGGING = """log4j.rootLogger=WARN, stderr
+log4j.appender.stderr=org.apache.log4j.ConsoleAppender
+log4j.appender.stderr.target=System.err
+log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
+log4j.appender.stderr.layout.ConversionPattern=%d{ISO8601} %p %c{1} %m%n
+"""
+
+
+def kafka_classpath(version: str = VERSION) -> str:
+    """Class path of Apache Kafka's broker and tools; fetched if it is not there yet."""
+    folder = installed(_target(version), lambda temporary: _fetch(version, temporary))
+    return str(folder / "*")
+
+
+def kafka_tool(main_class: str, args: Sequence[str], version: str = VERSION) -> list[str]:
+    """argv of one of Kafka's tools, as `kafka_tool("kafka.tools.DumpLogSegments", [...])`."""
+    classpath = kafka_classpath(version)
+    logging = _target(version) / "tool-log4j.properties"
+    options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+    return [
+        java(),
+        *options,
+        f"-Dlog4j.configuration=file:{logging}",
+        "-cp",
+        classpath,
+        main_class,
+        *args,
+    ]
+
+
+def kafka_part(version: str = VERSION) -> Part:
+    found = _target(version).exists()
+    where = str(_target(version)) if found else ""
+    shown = version if found else ""
+    return Part(name="kafka", found=found, version=shown, where=where, how=HOW, required=False)
+
+
+def _target(version: str) -> Path:
+    return cache_dir() / f"kafka-{version}"
+
+
+def _fetch(version: str, folder: Path) -> None:
+    argv = [
+        _maven(),
+        "-q",
+        "-B",
+        "-f",
+        str(_pom()),
+        f"-Dkafka.version={version}",
+        "dependency:copy-dependencies",
+        f"-DoutputDirectory={folder}",
+    ]
+    run("kafka", argv, how=HOW, timeout_s=900)
+    if not (folder / f"kafka_2.13-{version}.jar").exists():
+        raise MissingPart("kafka", f"{HOW}; Maven fetched no kafka_2.13-{version}.jar")
+    (folder / "tool-log4j.properties").write_text(TOOL_LOGGING)
+
+
+def _maven() -> str:
+    found = shutil.which("mvn")
+    if found is None and can_apt():
+        java()
+        apt_install("maven", "maven", how=HOW)
+        found = shutil.which("mvn")
+    if found is None:
+        raise MissingPart("maven", HOW)
+    return found
+
+
+def _pom() -> Path:
+    return Path(urteil.__file__).parent / "compose" / "kafka" / "pom.xml"

@@ -1,0 +1,63 @@
+"""ZooKeeper: the jars that come inside the pyspark wheel, and only those that a server needs."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from functools import cache
+from pathlib import Path
+
+from urteil.harness.parts.part import MissingPart, Part
+
+HOW = "install the Python package pyspark (its jars contain ZooKeeper)"
+JARS = (
+    r"zookeeper-\d[\w.]*",
+    r"zookeeper-jute-\d[\w.]*",
+    r"slf4j-api-\d[\w.]*",
+    r"log4j-slf4j2-impl-\d[\w.]*",
+    r"log4j-api-\d[\w.]*",
+    r"log4j-core-\d[\w.]*",
+    r"netty-buffer-\d[\w.]*",
+    r"netty-codec-\d[\w.]*",
+    r"netty-common-\d[\w.]*",
+    r"netty-handler-\d[\w.]*",
+    r"netty-resolver-\d[\w.]*",
+    r"netty-transport-\d[\w.]*",
+    r"netty-transport-classes-epoll-\d[\w.]*",
+    r"netty-transport-native-unix-common-\d[\w.]*",
+    r"metrics-core-\d[\w.]*",
+    r"snappy-java-\d[\w.]*",
+    r"commons-io-\d[\w.]*",
+    r"commons-cli-\d[\w.]*",
+)
+
+
+@cache
+def zookeeper_classpath() -> str:
+    """Class path that starts `org.apache.zookeeper.server.quorum.QuorumPeerMain`."""
+    folder = _folder()
+    names = sorted(path.name for path in folder.glob("*.jar")) if folder else []
+    jars = []
+    for pattern in JARS:
+        matches = [name for name in names if re.fullmatch(pattern + r"\.jar", name)]
+        if not matches:
+            raise MissingPart("zookeeper", f"{HOW}; no jar matches {pattern}")
+        jars += [str(folder / name) for name in matches if folder]
+    return ":".join(jars)
+
+
+def zookeeper_part() -> Part:
+    try:
+        jar = Path(zookeeper_classpath().split(":")[0])
+    except MissingPart as error:
+        return Part(name="zookeeper", found=False, version="", where="", how=error.how)
+    version = jar.stem.removeprefix("zookeeper-")
+    return Part(name="zookeeper", found=True, version=version, where=str(jar.parent), how=HOW)
+
+
+def _folder() -> Path | None:
+    """pyspark's jars, found without importing pyspark (which takes long)."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).parent / "jars"

@@ -1,0 +1,123 @@
+"""Kills what a lab started when the lab ends in any way, SIGKILL included.
+
+Every process that a lab starts inherits `URTEIL_LAB=<token>` in its environment. The reaper is a
+small process outside the lab's process group that reads from a pipe whose other end only the lab
+holds. When the pipe closes, it kills every process with the token. Nothing has to be registered,
+so there is no moment at which a new process is unknown to it.
+
+Run as a script by `start_reaper`; it imports nothing of ours, so that it starts at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+
+VARIABLE = "URTEIL_LAB"
+QUIET_SWEEPS = 4
+SWEEP_S = 0.1
+DEADLINE_S = 5.0
+
+_lock = threading.Lock()
+_reaper: subprocess.Popen[bytes] | None = None
+_owner_pid = 0
+
+
+def start_reaper() -> str:
+    """The token of this lab process; starts its reaper the first time.
+
+    The token is put into this process's environment too, so that whatever the lab starts from
+    now on (clients, Spark) is covered.
+    """
+    global _reaper, _owner_pid
+    with _lock:
+        if _reaper is None or _owner_pid != os.getpid():
+            token = uuid.uuid4().hex
+            env = {name: value for name, value in os.environ.items() if name != VARIABLE}
+            _reaper = subprocess.Popen(
+                [sys.executable, "-I", __file__, token],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                env=env,
+            )
+            _owner_pid = os.getpid()
+            os.environ[VARIABLE] = token
+        return os.environ[VARIABLE]
+
+
+def _let_go_in_child() -> None:
+    """A forked child must not keep the pipe open after the lab's death."""
+    if _reaper is not None and _reaper.stdin is not None:
+        os.close(_reaper.stdin.fileno())
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
+
+
+def holders(token: str) -> list[int]:
+    """Processes of this user that carry the token, this one left out."""
+    wanted = f"{VARIABLE}={token}".encode()
+    return [pid for pid in _pids() if pid != os.getpid() and wanted in _environment(pid)]
+
+
+def _pids() -> list[int]:
+    if Path("/proc/self").exists():
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    import psutil
+
+    return list(psutil.pids())
+
+
+def _environment(pid: int) -> list[bytes]:
+    """A process's environment; empty when it is gone, a zombie or somebody else's."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except FileNotFoundError:
+        return [] if Path("/proc/self").exists() else _environment_elsewhere(pid)
+    except OSError:
+        return []
+
+
+def _environment_elsewhere(pid: int) -> list[bytes]:
+    import psutil
+
+    try:
+        environment = psutil.Process(pid).environ()
+    except psutil.Error:
+        return []
+    return [f"{name}={value}".encode() for name, value in environment.items()]
+
+
+def reap(token: str) -> None:
+    """Kill holders until none was seen for a while: one may just have forked another."""
+    deadline = time.monotonic() + DEADLINE_S
+    quiet = 0
+    while quiet < QUIET_SWEEPS and time.monotonic() < deadline:
+        found = holders(token)
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        quiet = 0 if found else quiet + 1
+        time.sleep(SWEEP_S)
+
+
+def main() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    while os.read(0, 4096):
+        continue
+    reap(sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""The folder of a run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from urteil.harness.scenario import Scenario, save
+
+
+def new_run_dir(out: Path, scenario: Scenario) -> Path:
+    """Make `out/<time>-<scenario>-<seed>/` with its scenario.json; `out/latest` links to it.
+
+    Two runs of one second get different folders.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{scenario.name}-{scenario.seed}"
+    for attempt in range(1000):
+        run_dir = (out / (stem if not attempt else f"{stem}-{attempt}")).resolve()
+        with contextlib.suppress(FileExistsError):
+            run_dir.mkdir()
+            break
+    save(run_dir / "scenario.json", scenario)
+    _point_latest(run_dir)
+    return run_dir
+
+
+def _point_latest(run_dir: Path) -> None:
+    link = run_dir.parent / f".latest-{os.getpid()}"
+    link.unlink(missing_ok=True)
+    link.symlink_to(run_dir.name)
+    link.replace(run_dir.parent / "latest")

@@ -1,0 +1,174 @@
+"""One run from nothing to evidence: cluster, load, faults, healing, final reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from urteil.chaos.nemesis import Nemesis
+from urteil.chaos.schedule import plan
+from urteil.harness.cluster import Cluster
+from urteil.harness.runner.stopwatch import Stopwatch
+from urteil.harness.runner.topics import create_topics, fitted
+from urteil.harness.scenario import Phase, RunFacts, Scenario, TopicFact, save
+from urteil.harness.targets import parse_target
+from urteil.harness.workload import Workload
+from urteil.harness.workload.rotation import leadership_rounds
+
+Log = Callable[[str], None]
+
+FIRST_ACKS_DEADLINE_S = 30.0
+QUIET_S = 3.0
+POLL_S = 0.05
+
+
+@dataclass(slots=True)
+class Play:
+    """One play of a scenario. `facts` grows as it goes and is true at any moment.
+
+    `under_load` is called once the load runs: what needs the machine for itself to start, as a
+    cluster with short sessions does, must be up by then. Failures of the lab become
+    `facts.problems`; only an interrupt leaves `run` as an exception.
+    """
+
+    scenario: Scenario
+    run_dir: Path
+    facts: RunFacts
+    log: Log
+    _whole: bool = field(init=False, default=False)
+    under_load: Callable[[], None]
+    _stage: Stopwatch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._stage = Stopwatch(self.facts.seconds)
+
+    def run(self) -> None:
+        """Play it. The cluster and the clients are gone afterwards, whatever happened."""
+        try:
+            self._with_cluster()
+        except Exception as failure:
+            self._problem(f"{type(failure).__name__}: {failure}")
+
+    def _with_cluster(self) -> None:
+        scenario = self.scenario
+        target = parse_target(scenario.target)
+        cluster = Cluster(scenario.cluster, target, self.run_dir, mutant=scenario.mutant)
+        began_ns = time.monotonic_ns()
+        try:
+            with self._stage("setup"):
+                ready_s = cluster.start()
+                self.log(f"{len(cluster.bootstrap)} brokers ready after {ready_s:.1f} s")
+                self.facts.versions |= cluster.versions()
+                self.facts.brokers = sorted(cluster.data_dirs())
+                create_topics(cluster.bootstrap, scenario)
+                self.facts.topics = self._topics(cluster)
+            save(self.run_dir / "run.json", self.facts)
+            self._phase("setup", began_ns, time.monotonic_ns())
+            self._with_clients(cluster)
+            with self._stage("stop"):
+                cluster.stop()
+        finally:
+            cluster.close()
+            self._look_for_mark()
+
+    def _with_clients(self, cluster: Cluster) -> None:
+        workload = Workload(
+            self.scenario, self.run_dir, cluster.bootstrap, self.facts.topics, self.facts.run
+        )
+        try:
+            with self._stage("load"):
+                self._load(cluster, workload)
+            with self._stage("final_reads"):
+                self._read_finally(cluster, workload)
+        finally:
+            workload.stop()
+            self.facts.problems += workload.problems()
+
+    def _load(self, cluster: Cluster, workload: Workload) -> None:
+        scenario = self.scenario
+        workload.start()
+        self._await_first_acks(workload)
+        self.under_load()
+        nemesis = Nemesis(
+            cluster.controls(),
+            plan(scenario.faults, seed=scenario.seed, topic=scenario.workload.topics[0].name),
+            record=self.run_dir / "faults.jsonl",
+            acked=workload.acked,
+            log=self.log,
+        )
+        began_ns = time.monotonic_ns()
+        recovered_s = None
+        try:
+            nemesis.play(duration_s=scenario.duration_s, quiet_s=QUIET_S)
+            recovered_s = nemesis.heal(deadline_s=scenario.recovery_deadline_s)
+        finally:
+            self.facts.problems += nemesis.problems
+            self._phases(nemesis, began_ns, time.monotonic_ns())
+        self._whole = recovered_s is not None
+        if recovered_s is not None:
+            self.log(f"healthy {recovered_s:.1f} s after the load's end")
+        workload.stop_producers()
+        progress = workload.progress()
+        self.log(f"{progress.acked} of {progress.invoked} records acknowledged")
+
+    def _read_finally(self, cluster: Cluster, workload: Workload) -> None:
+        """Leadership goes round only in a cluster that is whole; another is read as it stands."""
+        began_ns = time.monotonic_ns()
+        deadline_s = self.scenario.final_read_deadline_s
+        names = [topic.name for topic in self.facts.topics]
+        rounds = None
+        if self._whole:
+            rounds = leadership_rounds(
+                cluster.controls(), cluster.bootstrap, names, deadline_s=deadline_s
+            )
+        reads = workload.final_reads(deadline_s, rounds)
+        workload.stop_consumers()
+        self.facts.problems += reads.problems
+        self._phase("final", began_ns, time.monotonic_ns())
+
+    def _await_first_acks(self, workload: Workload) -> None:
+        """The load counts from its first acknowledgements on; without any it counts all the same:
+        too little traffic is the verdict's business."""
+        if not self.scenario.workload.rate_records_per_s or not self.scenario.workload.producers:
+            return
+        deadline = time.monotonic() + FIRST_ACKS_DEADLINE_S
+        while workload.acked() == 0 and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+
+    def _topics(self, cluster: Cluster) -> list[TopicFact]:
+        facts = []
+        for asked in self.scenario.workload.topics:
+            topic = fitted(asked, self.scenario.cluster.brokers)
+            facts.append(
+                TopicFact(
+                    name=topic.name,
+                    topic_id=cluster.state.topic_id(topic.name) or "",
+                    partitions=topic.partitions,
+                    replication_factor=topic.replication_factor,
+                    config=topic.config,
+                )
+            )
+        return facts
+
+    def _phases(self, nemesis: Nemesis, began_ns: int, ended_ns: int) -> None:
+        """before, during, after: around the first begin and the last healing of a fault."""
+        begins = [one.begin_ns for one in nemesis.injections]
+        heals = [one.healed_ns or ended_ns for one in nemesis.injections]
+        first_ns, last_ns = min(begins, default=ended_ns), max(heals, default=ended_ns)
+        self._phase("before", began_ns, first_ns)
+        if begins:
+            self._phase("during", first_ns, last_ns)
+            self._phase("after", last_ns, ended_ns)
+
+    def _phase(self, name: str, begin_ns: int, end_ns: int) -> None:
+        self.facts.phases.append(Phase(name=name, begin_ns=begin_ns, end_ns=end_ns))
+
+    def _look_for_mark(self) -> None:
+        if self.scenario.mutant is not None:
+            self.facts.mutant_ran = any(self.run_dir.glob("nodes/*/mutant.mark"))
+
+    def _problem(self, text: str) -> None:
+        self.facts.problems.append(text)
+        self.log(f"problem: {text}")

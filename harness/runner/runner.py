@@ -1,0 +1,178 @@
+"""From a scenario to a verdict on disk, whatever happens on the way."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from urteil.harness.history.collect import collect
+from urteil.harness.runner.folder import new_run_dir
+from urteil.harness.runner.play import Play
+from urteil.harness.runner.stopwatch import Stopwatch
+from urteil.harness.scenario import RunFacts, Scenario, load_facts, save
+from urteil.harness.verify import judge
+from urteil.harness.verify.result import Result, Verdict
+from urteil.harness.verify.spark import Warming, warm
+from urteil.harness.workload.client import boot_id
+
+Log = Callable[[str], None]
+UNENDED = "the run did not come to its end"
+
+
+def silent(_line: str) -> None:
+    """A log that nobody reads."""
+
+
+def run_scenario(
+    scenario: Scenario,
+    *,
+    out: Path = Path("runs"),
+    engine: str = "spark",
+    master: str | None = None,
+    command: str | None = None,
+    log: Log = silent,
+) -> tuple[Path, Result]:
+    """Play `scenario`, collect its evidence and judge it.
+
+    Returns the run's folder and its result, which is on disk as result.json. Failures of the lab
+    make it UNKNOWN with the reason. KeyboardInterrupt (also by SIGTERM, in the main thread) ends
+    cluster and clients and is raised on; `judge_again` can judge what was recorded.
+    """
+    run_dir = new_run_dir(out, scenario)
+    log(f"run {run_dir}")
+    facts = RunFacts(
+        run=secrets.token_hex(4),
+        seed=scenario.seed,
+        scenario=scenario.name,
+        target=scenario.target,
+        runtime=scenario.runtime,
+        boot_id=boot_id(),
+        command=command or _command(scenario),
+        problems=[UNENDED],
+        mutant=scenario.mutant,
+    )
+    warming: list[Warming] = []
+
+    def start_spark() -> None:
+        if engine == "spark":
+            warming.append(warm(master))
+
+    try:
+        with _terminated_as_interrupt():
+            _play(scenario, run_dir, facts, start_spark, log)
+            return run_dir, _judge(run_dir, facts, engine, master, warming, log)
+    finally:
+        for one in warming:
+            one.stop()
+
+
+def judge_again(run_dir: Path, *, engine: str = "spark", master: str | None = None) -> Result:
+    """Judge a recorded run again; its evidence is collected first where that was not done."""
+    facts = load_facts(run_dir)
+    return _judge(run_dir, facts, engine, master, (), silent)
+
+
+def _play(
+    scenario: Scenario,
+    run_dir: Path,
+    facts: RunFacts,
+    under_load: Callable[[], None],
+    log: Log,
+) -> None:
+    """run.json is there from the start, and says that the run did not end until it did."""
+    save(run_dir / "run.json", facts)
+    try:
+        Play(scenario, run_dir, facts, log, under_load).run()
+        facts.problems.remove(UNENDED)
+    except KeyboardInterrupt:
+        facts.problems.append("interrupted")
+        raise
+    finally:
+        save(run_dir / "run.json", facts)
+
+
+def _judge(
+    run_dir: Path,
+    facts: RunFacts,
+    engine: str,
+    master: str | None,
+    warming: Sequence[Warming],
+    log: Log,
+) -> Result:
+    """Evidence where it is missing, then the verdict; a check that raises makes it UNKNOWN."""
+    try:
+        _collect(run_dir, facts, log)
+        session = warming[0].session() if warming else None
+        log("judging")
+        result = judge(run_dir, engine=engine, master=master, session=session)
+    except Exception as failure:
+        result = _unknown(run_dir, facts, engine, f"{type(failure).__name__}: {failure}")
+    if result.verdict is Verdict.PASS:
+        for data in run_dir.glob("nodes/b*/data"):
+            shutil.rmtree(data, ignore_errors=True)
+    return result
+
+
+def _collect(run_dir: Path, facts: RunFacts, log: Log) -> None:
+    """Evidence from journals, disks and ZooKeeper, unless it is there already."""
+    if any((run_dir / "evidence" / "manifest").glob("*.parquet")):
+        return
+    log("collecting the evidence")
+    with Stopwatch(facts.seconds)("collect"):
+        collected = collect(run_dir)
+    facts.problems += collected.problems
+    save(run_dir / "run.json", facts)
+
+
+def _unknown(run_dir: Path, facts: RunFacts, engine: str, failure: str) -> Result:
+    """The result of a run that could not be judged, written where a judged one would be."""
+    result = Result(
+        verdict=Verdict.UNKNOWN,
+        reasons=[*facts.problems, f"the run could not be judged: {failure}"],
+        seed=facts.seed,
+        scenario=facts.scenario,
+        target=facts.target,
+        runtime=facts.runtime,
+        mutant=facts.mutant,
+        command=facts.command,
+        run=facts.run,
+        engine=engine,
+        versions=facts.versions,
+        seconds=facts.seconds,
+        counts={},
+        guarantees=[],
+        faults=[],
+    )
+    save(run_dir / "result.json", result)
+    return result
+
+
+def _command(scenario: Scenario) -> str:
+    words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
+    words += ["--target", scenario.target] if scenario.target != "urteil" else []
+    words += ["--mutant", scenario.mutant] if scenario.mutant else []
+    return shlex.join(words)
+
+
+@contextmanager
+def _terminated_as_interrupt() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does; outside the main thread signals stay as they are."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,69 @@
+"""The topics of a run, created through the clients' listener as any application would."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from kafka.admin import KafkaAdminClient
+from kafka.errors import InvalidReplicationFactorError, KafkaError, TopicAlreadyExistsError
+
+from urteil.harness.scenario import Scenario, TopicSpec
+
+REQUEST_TIMEOUT_MS = 10_000
+DEADLINE_S = 30.0
+RETRY_S = 0.2
+
+
+def fitted(topic: TopicSpec, brokers: int) -> TopicSpec:
+    """`topic` with no more replicas, nor in-sync ones asked for, than there are brokers."""
+    config = dict(topic.config)
+    if "min.insync.replicas" in config:
+        config["min.insync.replicas"] = str(min(int(config["min.insync.replicas"]), brokers))
+    return TopicSpec(
+        name=topic.name,
+        partitions=topic.partitions,
+        replication_factor=min(topic.replication_factor, brokers),
+        config=config,
+    )
+
+
+def create_topics(bootstrap: Sequence[str], scenario: Scenario) -> None:
+    """Create the scenario's topics; returns when every partition has a leader in the metadata.
+
+    A broker that registered a moment ago may still refuse connections, or be unknown to the one
+    that is asked: errors that pass are retried until DEADLINE_S, then raised.
+    """
+    asked = [fitted(topic, scenario.cluster.brokers) for topic in scenario.workload.topics]
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        try:
+            return _create(bootstrap, asked)
+        except TopicAlreadyExistsError:
+            return
+        except KafkaError as error:
+            passes = error.retriable or isinstance(error, InvalidReplicationFactorError)
+            if not passes or time.monotonic() > deadline:
+                raise
+            time.sleep(RETRY_S)
+
+
+def _create(bootstrap: Sequence[str], topics: Sequence[TopicSpec]) -> None:
+    admin = KafkaAdminClient(
+        bootstrap_servers=list(bootstrap), request_timeout_ms=REQUEST_TIMEOUT_MS
+    )
+    try:
+        admin.create_topics(
+            {
+                topic.name: {
+                    "num_partitions": topic.partitions,
+                    "replication_factor": topic.replication_factor,
+                    "configs": topic.config,
+                }
+                for topic in topics
+            },
+            timeout_ms=REQUEST_TIMEOUT_MS,
+            wait_for_metadata=True,
+        )
+    finally:
+        admin.close()

@@ -1,0 +1,178 @@
+"""Nodes as processes of this machine, each in a process group of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from urteil.chaos.controls import LabFailure, NodeState, NodeStatus
+from urteil.harness.reaper import VARIABLE, start_reaper
+
+POLL_S = 0.01
+KILL_DEADLINE_S = 10.0
+
+
+@dataclass(slots=True)
+class _Node:
+    argv: list[str]
+    env: dict[str, str]
+    cwd: Path | None
+    process: subprocess.Popen[bytes]
+    starts: int = 1
+    paused: bool = False
+    ended_by_us: bool = False
+
+
+class ProcessRuntime:
+    """Starts, kills, pauses and watches processes by node name; safe to use from any thread.
+
+    Output goes to `logs/<node>.log` of the run, appended over restarts. Everything ends with
+    `close`, or by the reaper when this process dies.
+    """
+
+    def __init__(self, run_dir: Path) -> None:
+        self._logs = run_dir / "logs"
+        self._logs.mkdir(parents=True, exist_ok=True)
+        self._nodes: dict[str, _Node] = {}
+        self._lock = threading.RLock()
+        self._token = start_reaper()
+
+    def start(
+        self,
+        node: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> NodeStatus:
+        """Start a node that does not run, with the lab's environment and `env` on top."""
+        with self._lock:
+            old = self._nodes.get(node)
+            if old is not None and old.process.poll() is None:
+                raise LabFailure(f"{node} runs already")
+            known = _Node(list(argv), dict(env or {}), cwd, self._spawn(node, argv, env, cwd))
+            known.starts = old.starts + 1 if old else 1
+            self._nodes[node] = known
+            return self.status(node)
+
+    def _spawn(
+        self, node: str, argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None
+    ) -> subprocess.Popen[bytes]:
+        with (self._logs / f"{node}.log").open("ab") as log:
+            return subprocess.Popen(
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, VARIABLE: self._token, **(env or {})},
+                cwd=cwd,
+                start_new_session=True,
+            )
+
+    def status(self, node: str) -> NodeStatus:
+        """A node that was never started is dead without a pid."""
+        with self._lock:
+            known = self._nodes.get(node)
+            if known is None:
+                return NodeStatus(node=node, state=NodeState.DEAD, pid=None)
+            code = known.process.poll()
+            state = NodeState.DEAD
+            if code is None:
+                state = NodeState.PAUSED if known.paused else NodeState.RUNNING
+            return NodeStatus(
+                node=node, state=state, pid=known.process.pid, exit_code=code, starts=known.starts
+            )
+
+    def alive(self, node: str) -> bool:
+        return self.status(node).state is not NodeState.DEAD
+
+    def kill(self, node: str) -> NodeStatus:
+        """SIGKILL the node's process group; returns when its process is gone."""
+        with self._lock:
+            known = self._known(node)
+            known.ended_by_us = known.ended_by_us or known.process.poll() is None
+        _signal_group(known.process, signal.SIGKILL)
+        known.process.wait(KILL_DEADLINE_S)
+        return self.status(node)
+
+    def stop(self, node: str, *, deadline_s: float) -> NodeStatus:
+        """SIGTERM, wait, and SIGKILL after the deadline. A paused node goes on first."""
+        with self._lock:
+            known = self._known(node)
+            known.ended_by_us = known.ended_by_us or known.process.poll() is None
+        if known.paused:
+            self.resume(node)
+        _signal_group(known.process, signal.SIGTERM)
+        try:
+            known.process.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            return self.kill(node)
+        return self.status(node)
+
+    def pause(self, node: str) -> NodeStatus:
+        """SIGSTOP; returns when the process is stopped."""
+        known = self._known(node)
+        _signal_group(known.process, signal.SIGSTOP)
+        known.paused = True
+        self._await_process(node, known, lambda state: state == psutil.STATUS_STOPPED)
+        return self.status(node)
+
+    def resume(self, node: str) -> NodeStatus:
+        known = self._known(node)
+        _signal_group(known.process, signal.SIGCONT)
+        known.paused = False
+        self._await_process(node, known, lambda state: state != psutil.STATUS_STOPPED)
+        return self.status(node)
+
+    def unexpected_ends(self) -> list[NodeStatus]:
+        """Nodes that ended although nobody here ended them."""
+        with self._lock:
+            return [
+                self.status(node)
+                for node, known in self._nodes.items()
+                if known.process.poll() is not None and not known.ended_by_us
+            ]
+
+    def close(self) -> None:
+        """SIGKILL whatever still runs."""
+        with self._lock:
+            for known in self._nodes.values():
+                known.ended_by_us = True
+                _signal_group(known.process, signal.SIGKILL)
+            for known in self._nodes.values():
+                known.process.wait(KILL_DEADLINE_S)
+
+    def _known(self, node: str) -> _Node:
+        known = self._nodes.get(node)
+        if known is None:
+            raise LabFailure(f"{node} was never started")
+        return known
+
+    def _await_process(self, node: str, known: _Node, reached: Callable[[str], bool]) -> None:
+        deadline = time.monotonic() + KILL_DEADLINE_S
+        while known.process.poll() is None:
+            try:
+                if reached(psutil.Process(known.process.pid).status()):
+                    return
+            except psutil.NoSuchProcess:
+                return
+            if time.monotonic() > deadline:
+                raise LabFailure(f"{node} does not react to a stop or continue signal")
+            time.sleep(POLL_S)
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    """Signal the group of a process that is not reaped yet (so its id cannot be another's)."""
+    if process.poll() is None:
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            return

@@ -1,0 +1,171 @@
+"""What is asked of a run, and the facts of how it went: `scenario.json` and `run.json`.
+
+A scenario is workload x faults x cluster x guarantees and one seed. It says everything that a
+second run needs; what really happened (versions, phases, problems of the lab) is `RunFacts`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+
+class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """How many nodes of each kind, and broker properties beyond the lab's own defaults."""
+
+    brokers: int = 3
+    zookeepers: int = 1
+    config: dict[str, str] = {}
+
+
+class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic that the run creates before its load starts."""
+
+    name: str = "urteil"
+    partitions: int = 3
+    replication_factor: int = 3
+    config: dict[str, str] = {}
+
+
+class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """The clients of a run. `kind` names the workload: `append` or `group`.
+
+    `rate_records_per_s` is the sum over all producers. `acks` is 0, 1 or -1 (all).
+    """
+
+    kind: str = "append"
+    topics: tuple[TopicSpec, ...] = (TopicSpec(),)
+    producers: int = 2
+    consumers: int = 1
+    rate_records_per_s: float = 300.0
+    acks: int = -1
+    idempotent: bool = True
+    in_flight: int = 5
+    value_bytes: int = 100
+    keys: int = 50
+    delivery_timeout_ms: int = 20_000
+    request_timeout_ms: int = 3_000
+    isolation: str = "read_uncommitted"
+    group: str = "urteil-group"
+    options: dict[str, str] = {}
+
+
+class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One fault of a schedule.
+
+    It begins `at_s` seconds after the load began, or when `after_acks` records were acknowledged,
+    whichever is given, and is healed `duration_s` seconds later. `target` is a selector by role
+    (`leader`, `controller`, `minority` ...), a pair of them (`follower->leader`) or a node (`b1`).
+    `options` are the fault's own (latency_ms, jitter_ms, direction ...).
+    """
+
+    fault: str
+    target: str = "random"
+    at_s: float | None = None
+    after_acks: int | None = None
+    duration_s: float = 5.0
+    options: dict[str, str | float | bool] = {}
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """One judged run.
+
+    `guarantees` are the scenario's own: each must be judged, or the run is UNKNOWN; every other
+    known guarantee is checked all the same. `permits` names what the settings void beyond what
+    each record's own acks and idempotence say (`unclean_election`). `must_find` names permitted
+    anomalies that the scenario exists to show (`lost_write`): its repeats must find them.
+    `survives` says that the settings promise progress through the faults (`no_progress`).
+    """
+
+    name: str
+    about: str = ""
+    cluster: ClusterSpec = ClusterSpec()
+    workload: WorkloadSpec = WorkloadSpec()
+    faults: tuple[FaultSpec, ...] = ()
+    duration_s: float = 25.0
+    guarantees: tuple[str, ...] = ()
+    permits: tuple[str, ...] = ()
+    must_find: tuple[str, ...] = ()
+    survives: bool = False
+    minimum_acks: int = 50
+    recovery_deadline_s: float = 30.0
+    final_read_deadline_s: float = 60.0
+    seed: int = 1
+    target: str = "urteil"
+    runtime: str = "process"
+    mutant: str | None = None
+
+
+class Phase(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of the run by CLOCK_MONOTONIC: setup, before, during, after, final."""
+
+    name: str
+    begin_ns: int
+    end_ns: int
+
+
+class TopicFact(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic of the run as the cluster created it; `topic_id` is Kafka's base64 form."""
+
+    name: str
+    topic_id: str
+    partitions: int
+    replication_factor: int
+    config: dict[str, str] = {}
+
+
+class RunFacts(msgspec.Struct, kw_only=True):
+    """What happened, beside the evidence. Any entry in `problems` makes the run UNKNOWN."""
+
+    run: str
+    seed: int
+    scenario: str
+    target: str
+    runtime: str
+    boot_id: str
+    command: str
+    versions: dict[str, str] = {}
+    seconds: dict[str, float] = {}
+    phases: list[Phase] = []
+    topics: list[TopicFact] = []
+    brokers: list[int] = []
+    problems: list[str] = []
+    mutant: str | None = None
+    mutant_ran: bool | None = None
+
+
+def lasting(scenario: Scenario, duration_s: float) -> Scenario:
+    """`scenario` with `duration_s` of load: a longer one repeats the schedule, a shorter one has
+    all moments and lengths of its faults shrunk with it. Faults after acknowledgements stay."""
+    whole = scenario.duration_s
+    times = max(1, int(duration_s // whole))
+    scale = min(1.0, duration_s / whole)
+    faults = [
+        fault
+        if fault.at_s is None
+        else msgspec.structs.replace(
+            fault, at_s=turn * whole + fault.at_s * scale, duration_s=fault.duration_s * scale
+        )
+        for turn in range(times)
+        for fault in scenario.faults
+        if turn == 0 or fault.at_s is not None
+    ]
+    return msgspec.structs.replace(scenario, faults=tuple(faults), duration_s=duration_s)
+
+
+def load_scenario(run_dir: Path) -> Scenario:
+    """The scenario that the run in `run_dir` was asked to play."""
+    return msgspec.json.decode((run_dir / "scenario.json").read_bytes(), type=Scenario)
+
+
+def load_facts(run_dir: Path) -> RunFacts:
+    """The facts of the run in `run_dir`."""
+    return msgspec.json.decode((run_dir / "run.json").read_bytes(), type=RunFacts)
+
+
+def save(path: Path, value: msgspec.Struct) -> None:
+    """Write `value` as JSON, whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    part.replace(path)

@@ -1,0 +1,27 @@
+"""What most scenarios share: topics, guarantees, a line a fault."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import ClusterSpec, FaultSpec, TopicSpec
+
+DURABLE = TopicSpec(config={"min.insync.replicas": "2"})
+LAX = TopicSpec(config={"min.insync.replicas": "1"})
+DELIVERY = ("lost_write", "phantom", "inconsistent_offset")
+REPLICATION = (*DELIVERY, "replica_divergence")
+
+
+def cluster(**config: str) -> ClusterSpec:
+    """Three brokers and one ZooKeeper; underscores in names become dots.
+
+    The lab's own defaults (session and replica lag of 3 s) hold for what is not named here.
+    """
+    return ClusterSpec(config={k.replace("_", "."): v for k, v in config.items()})
+
+
+def fault(
+    name: str, target: str, at_s: float, duration_s: float, **options: str | float | bool
+) -> FaultSpec:
+    """One fault, in a line."""
+    return FaultSpec(
+        fault=name, target=target, at_s=at_s, duration_s=duration_s, options=dict(options)
+    )

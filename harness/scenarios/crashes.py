@@ -1,0 +1,80 @@
+"""Processes that die, stop or restart."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import Scenario, WorkloadSpec
+from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
+
+LOAD = WorkloadSpec(topics=(DURABLE,))
+PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
+
+LEADER_CRASH = Scenario(
+    name="leader-crash",
+    about="SIGKILL of a partition's leader, back after 14 s: another leads, nothing is lost",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("crash", "leader", 5, 14),),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back", "no_progress"),
+    survives=True,
+)
+
+FOLLOWER_CRASH = Scenario(
+    name="follower-crash",
+    about="SIGKILL of a follower, back after 14 s: the ISR shrinks and grows again",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("crash", "follower", 5, 14),),
+    guarantees=(*REPLICATION, "duplicate", "no_progress"),
+    survives=True,
+)
+
+CONTROLLER_CRASH = Scenario(
+    name="controller-crash",
+    about="SIGKILL of the controller, and of a leader under the new one",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("crash", "controller", 5, 9), fault("crash", "leader", 21, 7)),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back"),
+    duration_s=32.0,
+)
+
+PAUSE_LEADER = Scenario(
+    name="pause-leader",
+    about="SIGSTOP of a leader beyond its session: it wakes up deposed and must know it",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("pause", "leader", 5, 10),),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back"),
+)
+
+ROLLING_RESTART = Scenario(
+    name="rolling-restart",
+    about="controlled restart of every broker, one after another",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("rolling_restart", "all", 4, 0),),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back"),
+)
+
+RESTART_STORM = Scenario(
+    name="restart-storm",
+    about="SIGKILL of all brokers at once, then once more with batches in flight",
+    cluster=cluster(),
+    workload=PATIENT,
+    faults=(
+        fault("crash", "all", 5, 1),
+        fault("latency", "followers->leader", 15, 3, latency_ms=300),
+        fault("crash", "all", 17, 1.5),
+    ),
+    guarantees=(*REPLICATION, "duplicate"),
+    recovery_deadline_s=60.0,
+)
+
+FAMILY = (
+    LEADER_CRASH,
+    FOLLOWER_CRASH,
+    CONTROLLER_CRASH,
+    PAUSE_LEADER,
+    ROLLING_RESTART,
+    RESTART_STORM,
+)

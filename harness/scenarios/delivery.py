@@ -1,0 +1,77 @@
+"""Settings of clients, and what they permit."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import Scenario, WorkloadSpec
+from urteil.harness.scenarios.common import DELIVERY, DURABLE, LAX, REPLICATION, cluster, fault
+
+CRASH = fault("crash", "leader", 5, 10)
+
+AT_MOST_ONCE = Scenario(
+    name="at-most-once",
+    about="acks=0 and consumers that commit before they process, through a leader crash",
+    cluster=cluster(),
+    workload=WorkloadSpec(
+        kind="group",
+        topics=(LAX,),
+        consumers=2,
+        acks=0,
+        idempotent=False,
+        options={"commit": "before"},
+    ),
+    faults=(CRASH,),
+    guarantees=("phantom", "replica_divergence"),
+)
+
+AT_LEAST_ONCE = Scenario(
+    name="at-least-once",
+    about="acks=all without idempotence, consumers that commit after they processed",
+    cluster=cluster(),
+    workload=WorkloadSpec(
+        kind="group",
+        topics=(DURABLE,),
+        consumers=2,
+        idempotent=False,
+        options={"commit": "after"},
+    ),
+    faults=(CRASH,),
+    guarantees=("lost_write", "phantom", "replica_divergence"),
+)
+
+GROUP = Scenario(
+    name="group",
+    about="a consumer group through the crash of a leader and of a coordinator",
+    cluster=cluster(),
+    workload=WorkloadSpec(kind="group", topics=(DURABLE,), consumers=3),
+    faults=(
+        fault("crash", "leader", 5, 8),
+        fault("crash", "leader", 21, 6, topic="__consumer_offsets"),
+    ),
+    guarantees=(*REPLICATION, "duplicate"),
+    duration_s=32.0,
+)
+
+ACKS_ONE = Scenario(
+    name="acks-one",
+    about="acks=1 and a leader that dies while its followers lag: the tail is lost, as permitted",
+    cluster=cluster(replica_lag_time_max_ms="15000"),
+    workload=WorkloadSpec(topics=(LAX,), acks=1, idempotent=False),
+    faults=(
+        fault("partition", "followers->leader", 6, 9),
+        fault("crash", "leader", 7.5, 9),
+    ),
+    guarantees=DELIVERY,
+    must_find=("lost_write",),
+)
+
+CORRUPT_CLIENT = Scenario(
+    name="corrupt-client",
+    about="a client that sends batches with a wrong CRC: the broker must refuse them",
+    cluster=cluster(),
+    workload=WorkloadSpec(topics=(DURABLE,), options={"corrupt_batches": "20"}),
+    faults=(fault("crash", "follower", 6, 4),),
+    guarantees=(*REPLICATION, "corrupt"),
+    duration_s=18.0,
+)
+
+FAMILY = (AT_MOST_ONCE, AT_LEAST_ONCE, GROUP, ACKS_ONE, CORRUPT_CLIENT)

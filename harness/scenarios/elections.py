@@ -1,0 +1,97 @@
+"""Who may lead, what it takes over, and what the others cut off."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import Scenario, WorkloadSpec
+from urteil.harness.scenarios.common import DURABLE, LAX, REPLICATION, cluster, fault
+
+LOAD = WorkloadSpec(topics=(DURABLE,))
+# Producers that do not wait in step with each other: while one is answered, another's records are
+# already on their way, so the leader's watermark is ahead of what its followers were told.
+MANY_LOAD = WorkloadSpec(topics=(DURABLE,), producers=5)
+LAX_LOAD = WorkloadSpec(topics=(LAX,))
+IMPATIENT = WorkloadSpec(
+    topics=(DURABLE,), idempotent=False, delivery_timeout_ms=2_000, request_timeout_ms=1_000
+)
+"""Gives up within the fault, so that refusals are answers and not just delays."""
+
+LONE_LEADER = (
+    fault("partition", "followers->leader", 4, 9),
+    fault("crash", "leader", 12, 9),
+)
+"""The followers leave the ISR; then the leader, its last member, dies and they are reachable."""
+
+UNCLEAN_ON = Scenario(
+    name="unclean-on",
+    about="unclean election allowed: a follower outside the ISR takes over and cuts the tail",
+    cluster=cluster(unclean_leader_election_enable="true", min_insync_replicas="1"),
+    workload=LAX_LOAD,
+    faults=LONE_LEADER,
+    guarantees=("phantom", "replica_divergence"),
+    permits=("unclean_election",),
+    must_find=("lost_write",),
+    duration_s=27.0,
+)
+
+UNCLEAN_OFF = Scenario(
+    name="unclean-off",
+    about="unclean election forbidden: the partition waits for its last leader, nothing is lost",
+    cluster=cluster(min_insync_replicas="1"),
+    workload=LAX_LOAD,
+    faults=LONE_LEADER,
+    guarantees=("lost_write", "phantom", "replica_divergence", "unclean_leader"),
+    duration_s=27.0,
+)
+
+MIN_ISR = Scenario(
+    name="min-isr",
+    about="both followers die, the ISR falls below min ISR: acks=all must be refused",
+    cluster=cluster(),
+    workload=IMPATIENT,
+    faults=(fault("crash", "followers", 4, 10),),
+    guarantees=(*REPLICATION, "ack_below_min_isr"),
+    duration_s=20.0,
+)
+
+CUT_CRASH = Scenario(
+    name="cut-crash",
+    about="a leader cut off from its followers dies with an unreplicated tail, and comes back",
+    cluster=cluster(replica_lag_time_max_ms="15000"),
+    workload=LOAD,
+    faults=(
+        fault("partition", "followers->leader", 5, 9.5),
+        fault("crash", "leader", 6.5, 8.5),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    duration_s=22.0,
+)
+
+SLOW_CRASH = Scenario(
+    name="slow-crash",
+    about="a leader with slow followers dies: what they have and nobody acknowledged is sent again",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(
+        fault("latency", "followers->leader", 5, 4, latency_ms=300),
+        fault("crash", "leader", 8, 8),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    duration_s=22.0,
+)
+
+EPOCH_TRUNCATION = Scenario(
+    name="epoch-truncation",
+    about="two leaders leave in a row, the last replica was never told what both had committed",
+    cluster=cluster(replica_lag_time_max_ms="15000"),
+    workload=MANY_LOAD,
+    faults=(
+        fault("latency", "followers->leader", 5, 9, latency_ms=500),
+        fault("partition", "straggler->successor", 7, 9),
+        fault("shutdown", "leader", 8, 9),
+        fault("crash", "leader", 8.5, 9),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    duration_s=26.0,
+)
+
+FAMILY = (UNCLEAN_ON, UNCLEAN_OFF, MIN_ISR, CUT_CRASH, SLOW_CRASH, EPOCH_TRUNCATION)

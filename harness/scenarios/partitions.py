@@ -1,0 +1,49 @@
+"""Links that are cut or slow."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import Scenario, WorkloadSpec
+from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
+
+LOAD = WorkloadSpec(topics=(DURABLE,))
+ELECTIONS = ("unclean_leader", "epoch_went_back")
+
+ISOLATE_LEADER = Scenario(
+    name="isolate-leader",
+    about="a leader cut off from all other brokers, not from ZooKeeper nor its clients",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("isolate", "leader", 5, 9),),
+    guarantees=(*REPLICATION, "duplicate"),
+)
+
+ISOLATE_ZOOKEEPER = Scenario(
+    name="isolate-zookeeper",
+    about="a leader cut off from ZooKeeper alone: its session ends while it can reach everybody",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("isolate", "leader", 5, 10, brokers=False, zookeeper=True),),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
+)
+
+ISOLATE_BROKER = Scenario(
+    name="isolate-broker",
+    about="a broker cut off from everything, clients too: the majority goes on",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("isolate", "leader", 5, 15, zookeeper=True, clients=True),),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS, "no_progress"),
+    survives=True,
+)
+
+SLOW_LINKS = Scenario(
+    name="slow-links",
+    about="200 ms and jitter on every link, ZooKeeper's and the clients' too",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("latency", "all", 4, 12, latency_ms=200, jitter_ms=50, clients=True),),
+    guarantees=(*REPLICATION, "duplicate"),
+    duration_s=22.0,
+)
+
+FAMILY = (ISOLATE_LEADER, ISOLATE_ZOOKEEPER, ISOLATE_BROKER, SLOW_LINKS)

@@ -1,0 +1,58 @@
+"""Holds a standing cluster until SIGTERM: `python -m urteil.harness.standing_keeper ...`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+
+from urteil.chaos.controls import LabFailure, NotHealthy
+from urteil.harness.cluster import Cluster
+from urteil.harness.parts import MissingPart
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.standing import StandingCluster, write_state
+from urteil.harness.targets import parse_target
+
+
+def keep(name: str, directory: Path, brokers: int, zookeepers: int, target: str) -> None:
+    """Start the cluster, write down where it is, and hold it until a signal."""
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: ended.set())
+    spec = ClusterSpec(brokers=brokers, zookeepers=zookeepers)
+    with Cluster(spec, parse_target(target), directory) as cluster:
+        nodes = (*cluster.plan.zookeepers, *cluster.plan.brokers)
+        pids = {node: cluster.runtime.status(node).pid or 0 for node in nodes}
+        write_state(
+            StandingCluster(
+                name=name,
+                target=target,
+                brokers=brokers,
+                zookeepers=zookeepers,
+                directory=str(directory),
+                keeper=os.getpid(),
+                keeper_began=psutil.Process().create_time(),
+                bootstrap=cluster.bootstrap,
+                zookeeper=cluster.plan.zookeeper_direct(),
+                pids=pids,
+            )
+        )
+        ended.wait()
+
+
+def main() -> int:
+    name, directory, brokers, zookeepers, target = sys.argv[1:]
+    try:
+        keep(name, Path(directory), int(brokers), int(zookeepers), target)
+    except (LabFailure, NotHealthy, MissingPart) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,24 @@
+"""What is judged: our broker, Apache Kafka, one day anything that speaks the protocol."""
+
+from __future__ import annotations
+
+from urteil.harness.targets.base import BrokerNode, Target
+from urteil.harness.targets.kafka import KafkaTarget
+from urteil.harness.targets.urteil import UrteilTarget
+
+__all__ = ["TARGETS", "BrokerNode", "KafkaTarget", "Target", "UrteilTarget", "parse_target"]
+
+TARGETS = {
+    "urteil": "the broker of this project",
+    "kafka": "Apache Kafka with ZooKeeper from Maven Central; kafka:VERSION for another than 3.9.1",
+}
+
+
+def parse_target(name: str) -> Target:
+    """`urteil`, `kafka` or `kafka:VERSION`; ValueError names the known ones otherwise."""
+    kind, _, version = name.partition(":")
+    if kind == "kafka":
+        return KafkaTarget(version=version) if version else KafkaTarget()
+    if name == "urteil":
+        return UrteilTarget()
+    raise ValueError(f"unknown target {name!r}: {', '.join(TARGETS)}")

@@ -1,0 +1,124 @@
+"""What the lab must know of a broker's kind to start it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerNode:
+    """One broker's place: where it listens, what it resolves names by, where its files lie.
+
+    `directory` holds `server.properties`, `hosts` and `data/`. `client_host` is the address that
+    clients are told, at which their Toxiproxy listens at the same port.
+    """
+
+    name: str
+    broker_id: int
+    directory: Path
+    address: str
+    internal_port: int
+    client_port: int
+    client_host: str
+    zookeeper_connect: str
+
+    @property
+    def properties_file(self) -> Path:
+        return self.directory / "server.properties"
+
+    @property
+    def hosts_file(self) -> Path:
+        return self.directory / "hosts"
+
+    @property
+    def data(self) -> Path:
+        return self.directory / "data"
+
+
+class Target(Protocol):
+    """A kind of broker. `waits_for_own_znode`: it ends when its own `/brokers/ids/N` is still
+    there at its start, so a restart waits until the znode is gone."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def waits_for_own_znode(self) -> bool: ...
+
+    def prepare(self) -> None:
+        """Install what it needs; MissingPart when that cannot be."""
+        ...
+
+    def argv(self, node: BrokerNode, mutant: str | None) -> list[str]: ...
+
+    def env(self, node: BrokerNode) -> dict[str, str]: ...
+
+    def properties(self, node: BrokerNode) -> dict[str, str]:
+        """Its own settings, on top of `common_properties`."""
+        ...
+
+
+def common_properties(node: BrokerNode) -> dict[str, str]:
+    """Settings of every target: two listeners, and timeouts low enough for short scenarios."""
+    internal = f"INTERNAL://{node.address}:{node.internal_port}"
+    client = f"CLIENT://{node.address}:{node.client_port}"
+    told_internal = f"INTERNAL://{node.name}:{node.internal_port}"
+    told_client = f"CLIENT://{node.client_host}:{node.client_port}"
+    return {
+        "broker.id": str(node.broker_id),
+        "listeners": f"{internal},{client}",
+        "advertised.listeners": f"{told_internal},{told_client}",
+        "listener.security.protocol.map": "INTERNAL:PLAINTEXT,CLIENT:PLAINTEXT",
+        "inter.broker.listener.name": "INTERNAL",
+        "zookeeper.connect": node.zookeeper_connect,
+        "zookeeper.session.timeout.ms": "3000",
+        "zookeeper.connection.timeout.ms": "15000",
+        "log.dirs": str(node.data),
+        "replica.lag.time.max.ms": "3000",
+        "replica.fetch.wait.max.ms": "250",
+        "replica.fetch.backoff.ms": "250",
+        "replica.socket.timeout.ms": "3000",
+        "controller.socket.timeout.ms": "3000",
+        "controlled.shutdown.max.retries": "2",
+        "controlled.shutdown.retry.backoff.ms": "500",
+        "group.initial.rebalance.delay.ms": "300",
+        "group.min.session.timeout.ms": "1000",
+        "offsets.topic.num.partitions": "5",
+        "offsets.topic.replication.factor": "3",
+        "transaction.state.log.num.partitions": "5",
+        "transaction.state.log.replication.factor": "3",
+        "transaction.state.log.min.isr": "2",
+        "num.network.threads": "2",
+        "num.io.threads": "4",
+        "min.insync.replicas": "2",
+        "default.replication.factor": "3",
+        "num.partitions": "3",
+        "unclean.leader.election.enable": "false",
+        "auto.create.topics.enable": "true",
+        "auto.leader.rebalance.enable": "false",
+    }
+
+
+def for_size(brokers: int) -> dict[str, str]:
+    """Replication that a cluster of fewer than three brokers can keep."""
+    if brokers >= 3:
+        return {}
+    return {
+        "offsets.topic.replication.factor": str(brokers),
+        "transaction.state.log.replication.factor": str(brokers),
+        "transaction.state.log.min.isr": "1",
+        "min.insync.replicas": "1",
+        "default.replication.factor": str(brokers),
+    }
+
+
+def render(properties: Mapping[str, str]) -> str:
+    """A Java property file; backslashes doubled as it wants them."""
+    escaped = {name: value.replace("\\", "\\\\") for name, value in properties.items()}
+    return "".join(f"{name}={value}\n" for name, value in escaped.items())

@@ -1,0 +1,58 @@
+"""Apache Kafka in ZooKeeper mode, started from its jars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from urteil.harness.parts import java, kafka_classpath
+from urteil.harness.parts.kafka import VERSION
+from urteil.harness.targets.base import BrokerNode
+
+LOGGING = """log4j.rootLogger=INFO, stdout
+log4j.appender.stdout=org.apache.log4j.ConsoleAppender
+log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
+log4j.appender.stdout.layout.ConversionPattern=%d{yyyy-MM-dd HH:mm:ss,SSS} %p %c{1} %m%n
+log4j.logger.org.apache.zookeeper=WARN
+log4j.logger.kafka=INFO
+log4j.logger.kafka.log=WARN
+"""
+HEAP = ("-Xms128m", "-Xmx512m")
+QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaTarget:
+    """`jvm` are its options: the default starts fast; benchmarks give their own."""
+
+    version: str = VERSION
+    jvm: tuple[str, ...] = field(default=(*HEAP, *QUICK_START))
+    name: str = "kafka"
+    waits_for_own_znode: bool = True
+
+    def prepare(self) -> None:
+        java()
+        kafka_classpath(self.version)
+
+    def argv(self, node: BrokerNode, mutant: str | None) -> list[str]:
+        if mutant is not None:
+            raise ValueError("mutants are bugs of the target urteil; Apache Kafka has none here")
+        logging = node.directory / "log4j.properties"
+        logging.write_text(LOGGING)
+        return [
+            java(),
+            *self.jvm,
+            "-XX:-UsePerfData",
+            "-Djava.awt.headless=true",
+            f"-Djdk.net.hosts.file={node.hosts_file}",
+            f"-Dlog4j.configuration=file:{logging}",
+            "-cp",
+            kafka_classpath(self.version),
+            "kafka.Kafka",
+            str(node.properties_file),
+        ]
+
+    def env(self, node: BrokerNode) -> dict[str, str]:
+        return {}
+
+    def properties(self, node: BrokerNode) -> dict[str, str]:
+        return {"num.recovery.threads.per.data.dir": "1", "log.cleaner.threads": "1"}

@@ -1,0 +1,34 @@
+"""Our own broker, and its mutants."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+
+from urteil.harness.targets.base import BrokerNode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrteilTarget:
+    """`python -m urteil.broker`; with a mutant's name, the launcher that patches it."""
+
+    version: str = metadata.version("urteil")
+    name: str = "urteil"
+    waits_for_own_znode: bool = False
+
+    def prepare(self) -> None:
+        """It comes with the lab."""
+
+    def argv(self, node: BrokerNode, mutant: str | None) -> list[str]:
+        python = [sys.executable, "-P", "-u", "-m"]
+        properties = str(node.properties_file)
+        if mutant is None:
+            return [*python, "urteil.broker", properties]
+        return [*python, "urteil.suites.mutants.launch", mutant, "--", properties]
+
+    def env(self, node: BrokerNode) -> dict[str, str]:
+        return {}
+
+    def properties(self, node: BrokerNode) -> dict[str, str]:
+        return {"urteil.hosts.file": str(node.hosts_file)}

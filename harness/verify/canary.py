@@ -1,0 +1,240 @@
+"""The canary: the verifier damages a copy of a piece of the run's evidence and must find it all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.scenario import Phase, RunFacts, Scenario
+from urteil.harness.verify import evidence
+from urteil.harness.verify.check import Places, check
+from urteil.harness.verify.damage import DAMAGES, Copy, Damage, Trace, Untried
+from urteil.harness.verify.derive import Derived
+from urteil.harness.verify.engines import Duck, open_views
+from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.result import GuaranteeResult
+
+SLOTS = 400
+ENOUGH = 120
+FINDINGS = 10_000
+S = 1_000_000_000
+_AFTER_NS = 600 * S
+
+
+def sing(run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived) -> dict[str, str]:
+    """Each damage done to a copy of a piece of the run, and `found`, or what became of it.
+
+    `not tried: ...` where the run has no such evidence: one replica, no consumer. The one entry
+    `canary` stands for all of them when none could be tried.
+    """
+    work = run_dir / "work" / "canary"
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        return _sing(run_dir, work, scenario, facts, derived)
+    except Exception as failure:
+        text = " ".join(str(failure).split())[:300]
+        return {"canary": f"raised {type(failure).__name__}: {text}"}
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _sing(
+    run_dir: Path, work: Path, scenario: Scenario, facts: RunFacts, derived: Derived
+) -> dict[str, str]:
+    piece = _piece(run_dir, work / "cut", derived)
+    if piece is None:
+        return {"canary": "no partition has enough records that everybody has"}
+    copy, part = piece
+    asked, told = _arrange(copy, scenario, facts, part)
+    sung: dict[str, str] = {}
+    traces: dict[str, Trace] = {}
+    for one in DAMAGES:
+        try:
+            _must(copy, one)
+            traces[one.name] = one.apply(copy)
+        except Untried as reason:
+            sung[one.name] = f"not tried: {reason}"
+    results = judge_copy(work / "run", copy, asked, told)
+    for name, trace in traces.items():
+        sung[name] = "found" if found(results, trace) else f"{trace.guarantee} did not find it"
+    return sung
+
+
+def _must(copy: Copy, one: Damage) -> None:
+    if len(copy.rows("logs")) < one.replicas:
+        raise Untried("too few replicas")
+    if one.tail and not copy.tail:
+        raise Untried("no consumer read during the run")
+
+
+def found(results: dict[str, GuaranteeResult], trace: Trace) -> bool:
+    """Whether the trace of a damage is among the findings, permitted or not."""
+    return any(
+        finding.sub_kind.startswith(trace.sub_kind) and trace.offset in (None, finding.offset)
+        for finding in results[trace.guarantee].findings
+    )
+
+
+def judge_copy(
+    run_dir: Path, copy: Copy, asked: Scenario, told: RunFacts
+) -> dict[str, GuaranteeResult]:
+    """Judge a copy on DuckDB, every finding kept."""
+    from urteil.harness.verify import judgement, plan
+
+    for name, rows in copy.tables.items():
+        evidence.write_rows(run_dir / "evidence" / name, SCHEMAS[name], rows)
+    work = run_dir / "work"
+    derived = judgement.prepare(run_dir, work, asked, told)
+    engine = Duck(work)
+    try:
+        open_views(engine, run_dir, work)
+        plan.build(engine, work)
+        present = {name for name, rows in copy.tables.items() if rows}
+        return {
+            name: check(engine, guarantee, Places(derived), present, FINDINGS)
+            for name, guarantee in GUARANTEES.items()
+        }
+    finally:
+        engine.close()
+
+
+def _arrange(
+    copy: Copy, scenario: Scenario, facts: RunFacts, part: Row
+) -> tuple[Scenario, RunFacts]:
+    """A scenario and facts for the copy alone, under which every damage is a violation."""
+    from urteil.harness.verify.impact import grace_ns
+
+    names = {"min.insync.replicas": str(min(2, part["replication"]))}
+    names |= {"unclean.leader.election.enable": "false", "cleanup.policy": "delete"}
+    asked = msgspec.structs.replace(scenario, survives=True, permits=(), recovery_deadline_s=5.0)
+    topics = [
+        msgspec.structs.replace(topic, config=topic.config | names)
+        for topic in facts.topics
+        if topic.topic_id == part["topic_id"]
+    ]
+    copy.grace_ns = grace_ns(asked)
+    begin_ns = min(row["invoke_ns"] for row in copy.rows("sends"))
+    load = Phase(name="during", begin_ns=begin_ns, end_ns=copy.last_ns + _AFTER_NS)
+    return asked, msgspec.structs.replace(facts, topics=topics, phases=[load])
+
+
+def _piece(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Row] | None:
+    """The last records of the partition with the most of them, cut out of every table."""
+    engine = Duck(work)
+    try:
+        open_views(engine, run_dir, work)
+        for part in _richest(derived):
+            copy = _cut(engine, run_dir, derived, part)
+            if copy is not None:
+                return copy, part
+        return None
+    finally:
+        engine.close()
+
+
+def _richest(derived: Derived) -> list[Row]:
+    parts = [part for part in derived.parts if part["ours"] and part["has_log"]]
+    return sorted(parts, key=lambda part: part["log_start"] - part["committed_end"])[:2]
+
+
+def _cut(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy | None:
+    logs = [row for row in derived.tables["logs_p"] if row["p"] == part["p"]]
+    high = min([part["committed_end"], part["seen_end"] or 0, *(row["log_end"] for row in logs)])
+    low = max(part["log_start"], high - SLOTS)
+    here = (
+        f"t.topic_id = '{part['topic_id']}' AND t.partition = {part['partition']}"
+        f" AND t.offset >= {low} AND t.offset < {high}"
+    )
+    led = f"SELECT t.value_id FROM replicas t WHERE {here} AND t.broker = {part['final_leader']}"
+    tables = {
+        name: engine.query(f"SELECT t.* FROM {name} t WHERE {here}")
+        for name in ("reads", "replicas")
+    }
+    tables["sends"] = engine.query(f"SELECT s.* FROM sends s WHERE s.value_id IN ({led})")
+    for name in ("clients", "logs", "passes"):
+        tables[name] = [row for row in evidence.rows(run_dir, name) if _about(row, part)]
+    _clip(tables, low, high, derived)
+    _promise(tables, part)
+    if not tables["sends"]:
+        return None
+    tables["states"] = [_calm(tables["sends"], part, [row["broker"] for row in logs])]
+    copy = Copy(tables)
+    copy.victims = _victims(copy, len(logs))
+    copy.last_ns = max(row["complete_ns"] for row in tables["sends"])
+    copy.partitions = sum(other["topic_id"] == part["topic_id"] for other in derived.parts)
+    return copy if len(copy.victims) >= ENOUGH else None
+
+
+def _about(row: Row, part: Row) -> bool:
+    if "topic_id" not in row:
+        return True
+    return bool(row["topic_id"] == part["topic_id"] and row["partition"] == part["partition"])
+
+
+def _clip(tables: dict[str, list[Row]], low: int, high: int, derived: Derived) -> None:
+    """Let logs and passes begin and end with the piece; what is not whole is left out."""
+    for row in tables["logs"]:
+        row |= {"log_start": low, "log_end": high, "high_watermark": high}
+    tables["passes"] = [
+        row | {"from_offset": low, "to_offset": high}
+        for row in tables["passes"]
+        if row["final"] and row["complete"] and row["client"] not in derived.damaged
+        if row["from_offset"] <= low and row["to_offset"] >= high
+    ]
+
+
+def _promise(tables: dict[str, list[Row]], part: Row) -> None:
+    """Let every send be an acknowledged one of acks=all and idempotence, where its record lies."""
+    places = {
+        row["value_id"]: row["offset"]
+        for row in tables["replicas"]
+        if row["broker"] == part["final_leader"]
+    }
+    for row in tables["sends"]:
+        row |= {"outcome": "ok", "acks": -1, "idempotent": True, "offset": places[row["value_id"]]}
+        row |= {"topic_id": part["topic_id"], "partition": part["partition"]}
+        row["complete_ns"] = row["complete_ns"] or row["invoke_ns"]
+
+
+def _calm(sends: list[Row], part: Row, brokers: list[int]) -> Row:
+    """One state of the partition from before the piece on: the final leader, all in sync."""
+    return {
+        "zxid": 1,
+        "at_ns": min(row["invoke_ns"] for row in sends) - 10 * S,
+        "version": 1,
+        "path": f"/brokers/topics/{part['topic']}/partitions/{part['partition']}/state",
+        "topic_id": part["topic_id"],
+        "topic": part["topic"],
+        "partition": part["partition"],
+        "leader": part["final_leader"],
+        "leader_epoch": 5,
+        "controller_epoch": 5,
+        "isr": json.dumps(brokers),
+        "replicas": json.dumps(brokers),
+    }
+
+
+def _victims(copy: Copy, replicas: int) -> list[Row]:
+    """Sends whose record everybody has where the acknowledgement says, in log order."""
+    passes = len(copy.final_passes())
+    places: dict[str, list[tuple[str, Row]]] = {}
+    for table in ("replicas", "reads"):
+        for row in copy.rows(table):
+            places.setdefault(row["value_id"], []).append((table, row))
+    tail = {row["value_id"] for row in copy.rows("reads") if not copy.is_final(row)}
+    copy.tail = bool(tail)
+    whole = []
+    for send in sorted(copy.rows("sends"), key=lambda row: int(row["offset"])):
+        mine = places.get(send["value_id"], [])
+        on_disk = sum(table == "replicas" for table, _ in mine)
+        served = sum(table == "reads" and copy.is_final(row) for table, row in mine)
+        fine = all(row["offset"] == send["offset"] and row["intact"] for _, row in mine)
+        tailed = not tail or send["value_id"] in tail
+        if on_disk == replicas and served == passes and fine and passes and tailed:
+            whole.append(send)
+    return whole

@@ -1,0 +1,177 @@
+"""One guarantee judged on one engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from urteil.harness.verify.derive import Derived, targets_of
+from urteil.harness.verify.engines import Engine
+from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.guarantees import Guarantee
+from urteil.harness.verify.impact import Stretch, acting
+from urteil.harness.verify.result import Finding, GuaranteeResult, Status
+from urteil.harness.verify.witnesses import witnesses
+
+FINDINGS = 100
+_APART = ("sub_kind", "permitted", "p", "at_ns", "until_ns", "topic", "partition")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What names a partition number and a time: topics, leader epochs, active faults."""
+
+    derived: Derived
+
+    def where(self, p: int | None) -> tuple[str | None, int | None]:
+        for part in self.derived.parts:
+            if part["p"] == p:
+                return part["topic"], part["partition"]
+        return None, None
+
+    def epoch(self, p: int | None, at_ns: int | None) -> tuple[int, int] | None:
+        """Leader epoch and leader of the partition at a time, by ZooKeeper's state."""
+        if at_ns is None:
+            return None
+        for span in self.derived.tables.get("spans", []):
+            if span["p"] == p and span["begin_ns"] <= at_ns < span["end_ns"]:
+                return span["leader_epoch"], span["leader"]
+        return None
+
+    def active(self, at_ns: int | None, until_ns: int | None) -> list[str]:
+        if at_ns is None:
+            return []
+        window = Stretch(at_ns, max(until_ns or at_ns, at_ns) + 1)
+        return [
+            f"{fault['fault']} {', '.join(targets_of(fault))}".strip()
+            for fault in self.derived.faults
+            if acting(fault).meets(window)
+        ]
+
+
+def tallies(
+    engine: Engine, guarantees: Iterable[Guarantee], present: set[str]
+) -> dict[str, list[Row]] | None:
+    """The counts of all `guarantees` by one query; None when that raised.
+
+    Then each is asked alone, so that a broken one does not take the others with it.
+    """
+    able = [one for one in guarantees if present.issuperset(one.needs)]
+    counted = (
+        f"SELECT '{one.name}' AS guarantee, y.what, y.sub_kind, y.n FROM ({one.tally()}) y"
+        for one in able
+    )
+    try:
+        rows = engine.query(" UNION ALL ".join(counted)) if able else []
+    except Exception:
+        return None
+    found: dict[str, list[Row]] = {one.name: [] for one in able}
+    for row in rows:
+        found[row["guarantee"]].append(row)
+    return found
+
+
+def check(
+    engine: Engine,
+    guarantee: Guarantee,
+    places: Places,
+    present: set[str],
+    limit: int = FINDINGS,
+    tally: Sequence[Row] | None = None,
+) -> GuaranteeResult:
+    """Judge `guarantee`. What raises makes it unknown, with the reason; nothing is raised on.
+
+    `present` names the tables of evidence that have rows; `limit` bounds the findings kept (beyond
+    FINDINGS they come without witnesses); `tally` are its counts, where they are known already.
+    """
+    absent = [table for table in guarantee.needs if table not in present]
+    if absent:
+        return _result(guarantee, Status.NOT_JUDGED, reason=f"no {', '.join(absent)}")
+    try:
+        rows = engine.query(guarantee.tally()) if tally is None else tally
+        return _judge(engine, guarantee, places, rows, limit=limit)
+    except Exception as failure:
+        text = " ".join(str(failure).split())[:300]
+        return _result(
+            guarantee,
+            Status.UNKNOWN,
+            reason=f"the check raised {type(failure).__name__}: {text}",
+        )
+
+
+def _result(guarantee: Guarantee, status: Status, **told: Any) -> GuaranteeResult:
+    return GuaranteeResult(
+        name=guarantee.name,
+        status=status,
+        promise=guarantee.promise,
+        source=guarantee.source,
+        **told,
+    )
+
+
+def _judge(
+    engine: Engine,
+    guarantee: Guarantee,
+    places: Places,
+    tally: Sequence[Row],
+    *,
+    limit: int,
+) -> GuaranteeResult:
+    counts = {"opportunities": 0, "violations": 0, "permitted": 0}
+    for row in tally:
+        counts[row["what"]] += row["n"] or 0
+    found = counts["violations"] + counts["permitted"]
+    rows = engine.query(guarantee.first(limit)) if found else []
+    seen_by = witnesses(engine, rows) if limit <= FINDINGS else {}
+    reason = ""
+    if counts["violations"]:
+        status = Status.VIOLATED
+    elif guarantee.needs_whole_passes and places.derived.short:
+        status = Status.UNKNOWN
+        reason = f"a final pass over {places.derived.short[0]} stopped before its end"
+    elif counts["permitted"]:
+        status = Status.PERMITTED
+    elif counts["opportunities"]:
+        status = Status.HOLDS
+    else:
+        status, reason = Status.NOT_JUDGED, "no opportunity to see it broken"
+    return _result(
+        guarantee,
+        status,
+        reason=reason,
+        findings=[
+            _finding(guarantee, row, places, seen_by.get((row["p"], row["off"]), []))
+            for row in rows
+        ],
+        **counts,
+    )
+
+
+def _finding(guarantee: Guarantee, row: Row, places: Places, seen_by: Sequence[Row]) -> Finding:
+    topic, partition = places.where(row["p"])
+    told = row | {"topic": topic, "partition": partition}
+    library = places.derived.libraries.get(str(row.get("client")))
+    if library:
+        told["library"] = library
+    return Finding(
+        guarantee=guarantee.name,
+        sub_kind=row["sub_kind"],
+        sentence=guarantee.explain(told),
+        permitted=row["permitted"],
+        topic=topic,
+        partition=partition,
+        offset=row["off"],
+        at_ns=row["at_ns"],
+        records=[_record(row, places), *seen_by],
+        faults=places.active(row["at_ns"], row["until_ns"]),
+    )
+
+
+def _record(row: Mapping[str, Any], places: Places) -> Row:
+    record = {name: value for name, value in row.items() if name not in _APART}
+    record["offset"] = record.pop("off", None)
+    led = places.epoch(row["p"], row["at_ns"])
+    if led and "leader_epoch" not in record:
+        record["leader_epoch"], record["leader"] = led
+    return {name: value for name, value in record.items() if value is not None}

@@ -1,0 +1,52 @@
+"""Every way in which the verifier can damage evidence, each with the finding it must cause.
+
+The canary of a run uses them on a copy of a piece of its own evidence, the tests on made-up runs.
+A damage takes victims: healthy records of one partition, whose places it may change.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.damage import cluster, records, replicas
+from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried
+
+DAMAGES: tuple[Damage, ...] = (
+    Damage(name="end a follower's log too early", apply=replicas.cut_follower, replicas=2),
+    Damage(name="end the final passes too early", apply=records.shorten_passes),
+    Damage(name="drop a record everywhere", apply=records.lose),
+    Damage(name="keep a record on one follower only", apply=records.lose_on_leader, replicas=2),
+    Damage(name="drop a record from the final passes", apply=records.stop_serving),
+    Damage(name="drop an invocation", apply=records.forget_invocation),
+    Damage(name="change a key", apply=records.change_key),
+    Damage(name="break the checksum of a read", apply=records.break_read),
+    Damage(name="break the checksum of a replica's record", apply=records.break_disk),
+    Damage(name="append a record again", apply=records.append_again),
+    Damage(name="show another record at an offset", apply=records.show_another),
+    Damage(name="swap the offsets of two acknowledgements", apply=records.swap_acks),
+    Damage(name="swap two records of one producer", apply=records.swap_order),
+    Damage(name="hide a record from one final pass", apply=records.hide_from_one_pass),
+    Damage(name="drop a read of a consumer", apply=records.skip_in_tail, tail=True),
+    Damage(name="give a consumer a record again", apply=records.go_back_in_tail, tail=True),
+    Damage(name="drop a record of one follower", apply=replicas.miss_on_follower, replicas=2),
+    Damage(name="change a batch's CRC on one follower", apply=replicas.other_bytes, replicas=2),
+    Damage(name="change a leader epoch on one follower", apply=replicas.other_epoch, replicas=2),
+    Damage(name="change a record on one follower", apply=replicas.other_content, replicas=2),
+    Damage(name="open a hole in one log", apply=replicas.open_hole, replicas=2),
+    Damage(name="repeat an offset in one log", apply=replicas.repeat_on_disk, replicas=2),
+    Damage(name="break a sequence", apply=replicas.break_sequence),
+    Damage(name="let an epoch start at two offsets", apply=replicas.fork_epoch, replicas=2),
+    Damage(name="begin a send after later ones ended", apply=records.send_later),
+    Damage(name="read a record before its send", apply=records.read_earlier),
+    Damage(name="deny a send that is there", apply=records.deny),
+    Damage(name="let another broker acknowledge", apply=records.other_node),
+    Damage(name="send a record to another partition", apply=records.other_partition),
+    Damage(name="shrink the ISR below its minimum", apply=cluster.shrink_isr, replicas=2),
+    Damage(name="lower a controller epoch", apply=cluster.lower_controller_epoch),
+    Damage(name="repeat a partition epoch", apply=cluster.repeat_version),
+    Damage(name="lower a leader epoch", apply=cluster.lower_epoch),
+    Damage(name="elect a leader from outside the ISR", apply=cluster.elect_outsider),
+    Damage(name="acknowledge nothing during a crash", apply=cluster.stall, replicas=2),
+    Damage(name="leave the ISR short after healing", apply=cluster.stay_broken),
+)
+"""Every damage, in an order in which all of them may be done to one copy."""
+
+__all__ = ["DAMAGES", "Copy", "Damage", "Trace", "Untried"]

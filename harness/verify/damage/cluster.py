@@ -1,0 +1,88 @@
+"""Damage to the cluster's states over time, and faults that nothing survived."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from urteil.harness.verify.damage.copy import Copy, S, Trace, brokers, first, leader, states
+from urteil.harness.verify.evidence import Row
+
+
+def shrink_isr(copy: Copy) -> Trace:
+    """acks=all acknowledged though the ISR was one short of the limit, long before and after."""
+    victim = copy.victims.pop(copy.victims.index(first(r for r in copy.victims if r["acks"] == -1)))
+    since_ns, until_ns = victim["invoke_ns"] - 3 * S, victim["complete_ns"] + 3 * S
+    copy.drop("states", lambda row: since_ns < row["at_ns"] <= until_ns)
+    base = first(reversed([row for row in states(copy) if row["at_ns"] <= since_ns]))
+    for row in copy.rows("states"):
+        if row["zxid"] > base["zxid"]:
+            row |= {"zxid": row["zxid"] + 2, "version": row["version"] + 2}
+    led = victim["node"] = base["leader"]
+    zxid, version = base["zxid"], base["version"]
+    short = {"leader": led, "isr": json.dumps([led]), "at_ns": since_ns}
+    copy.rows("states").extend(
+        [
+            base | short | {"zxid": zxid + 1, "version": version + 1},
+            base | {"at_ns": until_ns, "zxid": zxid + 2, "version": version + 2},
+        ]
+    )
+    return Trace("ack_below_min_isr", "acknowledged", victim["offset"])
+
+
+def _add_state(copy: Copy, **changes: Any) -> None:
+    last = states(copy)[-1]
+    after = {"zxid": last["zxid"] + 1, "at_ns": last["at_ns"] + S, "version": last["version"] + 1}
+    copy.rows("states").append(last | after | changes)
+
+
+def elect_outsider(copy: Copy) -> Trace:
+    outsider = max(brokers(copy)) + 1000
+    epoch = max(row["leader_epoch"] for row in states(copy)) + 1
+    isr = [outsider, *(broker for broker in brokers(copy) if broker != leader(copy))]
+    _add_state(copy, leader=outsider, isr=json.dumps(isr), leader_epoch=epoch)
+    return Trace("unclean_leader", "outside the ISR")
+
+
+def lower_epoch(copy: Copy) -> Trace:
+    _add_state(copy, leader_epoch=states(copy)[-1]["leader_epoch"] - 1)
+    return Trace("epoch_went_back", "leader")
+
+
+def lower_controller_epoch(copy: Copy) -> Trace:
+    _add_state(copy, controller_epoch=(states(copy)[-1]["controller_epoch"] or 0) - 1)
+    return Trace("epoch_went_back", "controller")
+
+
+def repeat_version(copy: Copy) -> Trace:
+    _add_state(copy, version=states(copy)[-1]["version"])
+    return Trace("epoch_went_back", "partition")
+
+
+def stall(copy: Copy) -> Trace:
+    """A crash of one broker through which nothing is acknowledged."""
+    copy.tables["faults"] = [_crash(copy)]
+    return Trace("no_progress", "stalled")
+
+
+def stay_broken(copy: Copy) -> Trace:
+    """After a crash was healed, the ISR stays short."""
+    crash = _crash(copy)
+    followers = [broker for broker in brokers(copy) if broker != leader(copy)]
+    _add_state(copy, isr=json.dumps(followers[:1]), at_ns=crash["begin_ns"] + 1)
+    copy.tables["faults"] = [crash]
+    return Trace("slow_recovery", "late")
+
+
+def _crash(copy: Copy) -> Row:
+    begin_ns = max(copy.last_ns, states(copy)[-1]["at_ns"]) + S // 2
+    end_ns = begin_ns + copy.grace_ns + 5 * S
+    return {
+        "fault": "crash",
+        "targets": '["b1"]',
+        "begin_ns": begin_ns,
+        "end_ns": end_ns,
+        "healed_ns": end_ns,
+        "proof": "made up",
+        "acted": True,
+    }

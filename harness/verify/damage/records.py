@@ -1,0 +1,201 @@
+"""Damage to what clients say: sends, reads, passes."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.damage.copy import (
+    Copy,
+    S,
+    Trace,
+    Untried,
+    brokers,
+    first,
+    has_value,
+    leader,
+    states,
+)
+from urteil.harness.verify.evidence import Row
+
+
+def lose(copy: Copy) -> Trace:
+    victim = copy.take()
+    copy.drop("replicas", has_value(victim))
+    copy.drop("reads", has_value(victim))
+    return Trace("lost_write", "", victim["offset"])
+
+
+def lose_on_leader(copy: Copy) -> Trace:
+    """Gone from every log but one that does not lead."""
+    victim = copy.take()
+    keep = next(broker for broker in brokers(copy) if broker != leader(copy))
+    copy.drop("replicas", lambda row: has_value(victim)(row) and row["broker"] != keep)
+    copy.drop("reads", has_value(victim))
+    return Trace("lost_write", "", victim["offset"])
+
+
+def stop_serving(copy: Copy) -> Trace:
+    victim = copy.take()
+    copy.drop("reads", lambda row: has_value(victim)(row) and copy.is_final(row))
+    return Trace("lost_write", "not served", victim["offset"])
+
+
+def shorten_passes(copy: Copy) -> Trace:
+    """Final passes were told an end below an acknowledged offset."""
+    victim = copy.victims.pop()
+    for row in copy.rows("passes"):
+        row["to_offset"] = min(row["to_offset"], victim["offset"])
+    final = copy.final_passes()
+    copy.drop(
+        "reads",
+        lambda row: (
+            row["offset"] >= victim["offset"]
+            and (row["client"], row["session"], row["pass"]) in final
+        ),
+    )
+    return Trace("unseen", "beyond the end", victim["offset"])
+
+
+def forget_invocation(copy: Copy) -> Trace:
+    victim = copy.take()
+    copy.drop("sends", has_value(victim))
+    return Trace("phantom", "no invocation", victim["offset"])
+
+
+def change_key(copy: Copy) -> Trace:
+    victim = copy.take()
+    for row in copy.of("reads", victim)[:1]:
+        row["key"] = f"not-{row['key']}"
+    return Trace("phantom", "another key", victim["offset"])
+
+
+def break_read(copy: Copy) -> Trace:
+    victim = copy.take()
+    copy.of("reads", victim)[0]["intact"] = False
+    return Trace("corrupt", "served", victim["offset"])
+
+
+def break_disk(copy: Copy) -> Trace:
+    victim = copy.take()
+    copy.of("replicas", victim)[0]["intact"] = False
+    return Trace("corrupt", "on disk", victim["offset"])
+
+
+def append_again(copy: Copy) -> Trace:
+    """A retry that was appended once more, at the end of every log."""
+    victim = copy.take()
+    end = max(row["log_end"] for row in copy.rows("logs"))
+    logs = [row for row in copy.rows("logs") if row["log_end"] == end]
+    whole = {row["broker"] for row in logs}
+    copy.rows("replicas").extend(
+        row | {"offset": end, "batch_base": end}
+        for row in copy.of("replicas", victim)
+        if row["broker"] in whole
+    )
+    for row in logs:
+        row["log_end"] = end + 1
+    return Trace("duplicate", "log", victim["offset"])
+
+
+def show_another(copy: Copy) -> Trace:
+    """A reader was shown another record at that offset."""
+    victim, other = copy.take(), copy.take()
+    row = copy.of("reads", victim)[0]
+    row["value_id"], row["key"] = other["value_id"], other["key"]
+    return Trace("inconsistent_offset", "read", victim["offset"])
+
+
+def swap_acks(copy: Copy) -> Trace:
+    """Two acknowledgements that name each other's offset."""
+    victim, other = copy.take(), copy.take()
+    victim["offset"], other["offset"] = other["offset"], victim["offset"]
+    return Trace("misplaced_ack", "elsewhere", victim["offset"])
+
+
+def swap_order(copy: Copy) -> Trace:
+    """Two records of one producer in the wrong order, everywhere."""
+    victim = copy.take()
+    client = victim["client"]
+    other = first(row for row in copy.victims if row["client"] == client)
+    del copy.victims[: copy.victims.index(other) + 3]
+    place = victim["offset"]
+    moved = {victim["value_id"]: other["offset"], other["value_id"]: place}
+    for table in ("sends", "reads", "replicas"):
+        for row in copy.rows(table):
+            row["offset"] = moved.get(row["value_id"], row["offset"])
+    return Trace("reordered_send", "inverted", place)
+
+
+def hide_from_one_pass(copy: Copy) -> Trace:
+    victim = copy.take()
+    read = first(row for row in copy.of("reads", victim) if copy.is_final(row))
+    copy.rows("reads").remove(read)
+    return Trace("vanished_read", "", victim["offset"])
+
+
+def skip_in_tail(copy: Copy) -> Trace:
+    victim = copy.take()
+    read = first(row for row in copy.of("reads", victim) if not copy.is_final(row))
+    copy.rows("reads").remove(read)
+    return Trace("poll_skip", "gap", victim["offset"])
+
+
+def go_back_in_tail(copy: Copy) -> Trace:
+    """A consumer is given an earlier record once more."""
+    victim = copy.take()
+    read = first(row for row in copy.of("reads", victim) if not copy.is_final(row))
+    follower = next(
+        (
+            row
+            for row in copy.rows("reads")
+            if row["client"] == read["client"] and row["offset"] == read["offset"] + 2
+            if row["session"] == read["session"] and row["pass"] == read["pass"]
+        ),
+        read,
+    )
+    again = read | {"poll": follower["poll"], "position_in_poll": follower["position_in_poll"]}
+    follower["position_in_poll"] += 1
+    for row in copy.rows("reads"):
+        if row is not follower and _same_poll(row, follower) and row["offset"] > follower["offset"]:
+            row["position_in_poll"] += 1
+    copy.rows("reads").append(again)
+    return Trace("nonmonotonic_poll", "reads", victim["offset"])
+
+
+def _same_poll(left: Row, right: Row) -> bool:
+    return all(left[name] == right[name] for name in ("client", "session", "pass", "poll"))
+
+
+def send_later(copy: Copy) -> Trace:
+    """A send that began after later offsets had been acknowledged."""
+    victim = copy.take()
+    victim["invoke_ns"] = copy.last_ns + 1
+    victim["complete_ns"] = copy.last_ns + 2
+    return Trace("stale_append", "real-time order", victim["offset"])
+
+
+def read_earlier(copy: Copy) -> Trace:
+    victim = copy.take()
+    copy.of("reads", victim)[0]["read_ns"] = victim["invoke_ns"] - S
+    return Trace("future_read", "before its send", victim["offset"])
+
+
+def deny(copy: Copy) -> Trace:
+    victim = copy.take()
+    victim |= {"outcome": "fail", "ambiguous": False, "error": "MADE_UP"}
+    return Trace("aborted_read", "read", victim["offset"])
+
+
+def other_node(copy: Copy) -> Trace:
+    victim = copy.take()
+    last = states(copy)[-1]
+    for row in copy.of("replicas", victim):
+        row["leader_epoch"] = last["leader_epoch"]
+    victim |= {"node": last["leader"] + 1000, "attempts": 1}
+    return Trace("two_leaders", "not the leader", victim["offset"])
+
+
+def other_partition(copy: Copy) -> Trace:
+    if copy.partitions < 2:
+        raise Untried("the topic has one partition")
+    victim = copy.take()
+    victim["partition"] = (victim["partition"] + 1) % copy.partitions
+    return Trace("phantom", "another partition", victim["offset"])

@@ -1,0 +1,75 @@
+"""Damage to what lies on the brokers' disks."""
+
+from __future__ import annotations
+
+import json
+
+from urteil.harness.verify.damage.copy import Copy, Trace, Untried, first, leader
+from urteil.harness.verify.evidence import Row
+
+
+def miss_on_follower(copy: Copy) -> Trace:
+    victim = copy.take()
+    copy.rows("replicas").remove(_on_follower(copy, victim))
+    return Trace("replica_divergence", "missing", victim["offset"])
+
+
+def other_bytes(copy: Copy) -> Trace:
+    victim = copy.take()
+    _on_follower(copy, victim)["batch_crc"] ^= 1
+    return Trace("replica_divergence", "bytes", victim["offset"])
+
+
+def other_epoch(copy: Copy) -> Trace:
+    victim = copy.take()
+    _on_follower(copy, victim)["leader_epoch"] += 1
+    return Trace("replica_divergence", "leader epoch", victim["offset"])
+
+
+def other_content(copy: Copy) -> Trace:
+    victim, other = copy.take(), copy.take()
+    _on_follower(copy, victim)["value_id"] = other["value_id"]
+    return Trace("replica_divergence", "content", victim["offset"])
+
+
+def _on_follower(copy: Copy, victim: Row) -> Row:
+    return first(row for row in copy.of("replicas", victim) if row["broker"] != leader(copy))
+
+
+def cut_follower(copy: Copy) -> Trace:
+    """A member of the ISR whose log ends below the leader's high watermark."""
+    follower = first(row for row in copy.rows("logs") if row["broker"] != leader(copy))
+    del copy.victims[-4:]
+    follower["log_end"] -= 3
+    end, broker = follower["log_end"], follower["broker"]
+    copy.drop("replicas", lambda row: row["broker"] == broker and row["offset"] >= end)
+    return Trace("replica_divergence", "short", end)
+
+
+def open_hole(copy: Copy) -> Trace:
+    victim = copy.take()
+    copy.rows("replicas").remove(_on_follower(copy, victim))
+    return Trace("hole", "gap", victim["offset"])
+
+
+def repeat_on_disk(copy: Copy) -> Trace:
+    victim = copy.take()
+    copy.rows("replicas").append(dict(_on_follower(copy, victim)))
+    return Trace("hole", "overlap", victim["offset"] + 1)
+
+
+def break_sequence(copy: Copy) -> Trace:
+    victim = copy.take()
+    if any(row["sequence"] is None or row["sequence"] < 0 for row in copy.of("replicas", victim)):
+        raise Untried("the producers are not idempotent")
+    for row in copy.of("replicas", victim):
+        row["sequence"] += 7
+    return Trace("sequence_gap", "gap", victim["offset"])
+
+
+def fork_epoch(copy: Copy) -> Trace:
+    victim = copy.take()
+    for n, row in enumerate(copy.rows("logs")):
+        epochs = json.loads(row["epochs"] or "{}")
+        row["epochs"] = json.dumps(epochs | {"1000000": victim["offset"] + n})
+    return Trace("epoch_lineage", "two starts", victim["offset"])

@@ -1,0 +1,204 @@
+"""The engines that run the checks: Spark, and DuckDB with the same SQL transpiled."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import sqlglot
+from sqlglot import exp
+
+from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.verify import evidence, spark
+from urteil.harness.verify.derive import DERIVED
+from urteil.harness.verify.evidence import Row
+
+
+class Engine(Protocol):
+    """Runs Spark SQL over views of Parquet folders. All methods may be called from any thread."""
+
+    name: str
+    scatter: str
+    """Clause that brings rows of one bucket together before the big aggregation; may be empty."""
+
+    fuses: bool
+    """Whether many small questions are answered sooner as one query."""
+
+    def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
+        """Make `folder`'s Parquet files a view; with none there, an empty view of `schema`."""
+        ...
+
+    def store(self, name: str, query: str, folder: Path) -> None:
+        """Write the answer to `query` as Parquet in `folder`, and make it a view."""
+        ...
+
+    def query(self, query: str) -> list[Row]:
+        """All rows of the answer."""
+        ...
+
+    def close(self) -> None:
+        """Give back what this engine took; a session that the caller gave stays open."""
+        ...
+
+
+def open_views(engine: Engine, run_dir: Path, work: Path) -> None:
+    """Every table of the evidence and every derived one as a view by its name."""
+    for table, schema in SCHEMAS.items():
+        engine.view(table, run_dir / "evidence" / table, schema)
+    for table, schema in DERIVED.items():
+        engine.view(table, work / table, schema)
+
+
+class Duck:
+    """Embedded DuckDB; its database lives in memory and spills to `work`."""
+
+    name = "duckdb"
+    scatter = ""
+    fuses = False
+
+    def __init__(self, work: Path, *, threads: int = 2, memory: str = "2GB") -> None:
+        spill = work / "spill"
+        self._connection = duckdb.connect(
+            config={"threads": threads, "memory_limit": memory, "temp_directory": str(spill)}
+        )
+
+    def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
+        if any(folder.glob("*.parquet")):
+            source = f"SELECT * FROM read_parquet('{_quoted(folder)}/*.parquet')"
+            self._connection.cursor().execute(f"CREATE OR REPLACE VIEW {name} AS {source}")
+        else:
+            empty = (schema or pa.schema([])).empty_table()
+            cursor = self._connection.cursor()
+            cursor.register("empty_rows", empty)
+            cursor.execute(f"CREATE OR REPLACE TABLE {name}_none AS SELECT * FROM empty_rows")
+            cursor.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM {name}_none")
+
+    def store(self, name: str, query: str, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        target = f"{_quoted(folder)}/part-0.parquet"
+        self._connection.cursor().execute(f"COPY ({to_duckdb(query)}) TO '{target}'")
+        self.view(name, folder)
+
+    def query(self, query: str) -> list[Row]:
+        cursor = self._connection.cursor().execute(to_duckdb(query))
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@functools.lru_cache(maxsize=512)
+def to_duckdb(query: str) -> str:
+    """Spark SQL in DuckDB's dialect.
+
+    A sum of integers is a BIGINT in Spark, but a HUGEINT in DuckDB, which Parquet turns into a
+    double: it is cast back.
+    """
+    tree = sqlglot.parse_one(query, read="spark")
+    return str(tree.transform(_narrow).sql(dialect="duckdb"))
+
+
+def _narrow(node: exp.Expression) -> exp.Expression:
+    total = node.this if isinstance(node, exp.Window) else node
+    inside = isinstance(node.parent, exp.Window) and node.arg_key == "this"
+    if not isinstance(total, exp.Sum) or inside or isinstance(node.parent, exp.Cast):
+        return node
+    return exp.cast(node.copy(), "BIGINT")
+
+
+def _quoted(folder: Path) -> str:
+    return str(folder).replace("'", "''")
+
+
+LOCAL_ROWS = 2_000
+"""Tables below this many rows are handed to Spark with the query, not as files."""
+
+
+class Spark:
+    """A Spark session, ours or the caller's, set up for a run of `rows`.
+
+    Small runs live in memory, each table in a single partition, so that a query is few tasks
+    without a shuffle, a broadcast or a file: there, starting those is what takes the time.
+    """
+
+    name = "spark"
+    scatter = "DISTRIBUTE BY bucket SORT BY slot, bucket, value_id"
+
+    def __init__(self, session: Any, *, owned: bool, rows: int = 0) -> None:
+        self._session = session
+        self._owned = owned
+        self._kept: list[Any] = []
+        self._large = rows >= spark.LARGE_ROWS
+        self.fuses = not self._large
+        spark.fit(session, large=self._large)
+
+    def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
+        columns = ", ".join(f"`{f.name}` {_SPARK[f.type]}" for f in schema or pa.schema([]))
+        files = sorted(folder.glob("*.parquet"))
+        rows = sum(int(pq.read_metadata(file).num_rows) for file in files)
+        if rows == 0:
+            frame = self._session.createDataFrame([], columns)
+        elif rows < LOCAL_ROWS:
+            frame = self._session.createDataFrame(pq.read_table(files, schema=schema))
+        else:
+            frame = self._session.read.schema(columns).parquet(str(folder))
+        self._open(name, frame, keep=rows >= LOCAL_ROWS)
+
+    def store(self, name: str, query: str, folder: Path) -> None:
+        spark.compile_plans(self._session, True)
+        answer = self._session.sql(query)
+        answer.write.mode("overwrite").parquet(str(folder))
+        spark.compile_plans(self._session, self._large)
+        self._open(name, self._session.read.schema(answer.schema).parquet(str(folder)), keep=True)
+
+    def _open(self, name: str, frame: Any, *, keep: bool) -> None:
+        if not self._large:
+            frame = frame.coalesce(1)
+            if keep:
+                self._kept.append(frame.cache())
+        frame.createOrReplaceTempView(name)
+
+    def query(self, query: str) -> list[Row]:
+        return [row.asDict() for row in self._session.sql(query).collect()]
+
+    def close(self) -> None:
+        for frame in self._kept:
+            frame.unpersist()
+        self._kept.clear()
+        if self._owned:
+            self._session.stop()
+
+
+_SPARK = {
+    pa.string(): "STRING",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.bool_(): "BOOLEAN",
+    pa.float64(): "DOUBLE",
+}
+
+
+def open_engine(
+    engine: str, run_dir: Path, work: Path, *, master: str | None = None, session: Any = None
+) -> Engine:
+    """The engine by name: `duckdb`, or `spark` on `session`, else on one of its own."""
+    if engine == "duckdb":
+        return Duck(work)
+    if engine != "spark":
+        raise ValueError(f"no engine named {engine}: spark or duckdb")
+    rows = sum(evidence.row_count(run_dir, table) for table in ("sends", "reads", "replicas"))
+    mine = session if session is not None else spark.start(master, large=rows >= spark.LARGE_ROWS)
+    return Spark(mine, owned=session is None, rows=rows)
+
+
+def first_columns(rows: Sequence[Row], name: str) -> list[Any]:
+    """One column of an answer."""
+    return [row[name] for row in rows]

@@ -1,0 +1,65 @@
+"""The guarantees by name, one a file."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees import (
+    aborted_read,
+    ack_below_min_isr,
+    corrupt,
+    duplicate,
+    epoch_lineage,
+    epoch_went_back,
+    future_read,
+    hole,
+    inconsistent_offset,
+    loss_not_a_suffix,
+    lost_write,
+    misplaced_ack,
+    no_progress,
+    nonmonotonic_poll,
+    phantom,
+    poll_skip,
+    reordered_send,
+    replica_divergence,
+    sequence_gap,
+    slow_recovery,
+    stale_append,
+    two_leaders,
+    unclean_leader,
+    unseen,
+    vanished_read,
+)
+from urteil.harness.verify.guarantees.base import Guarantee
+
+_MODULES = (
+    lost_write,
+    unseen,
+    loss_not_a_suffix,
+    phantom,
+    corrupt,
+    future_read,
+    aborted_read,
+    duplicate,
+    inconsistent_offset,
+    misplaced_ack,
+    vanished_read,
+    reordered_send,
+    sequence_gap,
+    stale_append,
+    poll_skip,
+    nonmonotonic_poll,
+    hole,
+    replica_divergence,
+    epoch_lineage,
+    two_leaders,
+    unclean_leader,
+    epoch_went_back,
+    ack_below_min_isr,
+    no_progress,
+    slow_recovery,
+)
+
+GUARANTEES: dict[str, Guarantee] = {module.GUARANTEE.name: module.GUARANTEE for module in _MODULES}
+"""Every guarantee that is judged, in the order in which reports show them."""
+
+__all__ = ["GUARANTEES", "Guarantee"]

@@ -1,0 +1,77 @@
+"""The form in which every guarantee is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Explain = Callable[[Mapping[str, Any]], str]
+
+SLOT = 1 << 44
+"""A slot is partition number * SLOT + offset."""
+
+EPOCH = 1 << 32
+"""Packed columns: leader epoch * EPOCH + batch CRC, producer epoch * EPOCH + sequence."""
+
+UNCLEAN = (
+    "CASE WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor"
+    " THEN 'an unclean election began below this offset' END"
+)
+"""Permission by an unclean election: only from the start of its epoch on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee:
+    """One promise and how a run shows it broken. All SQL is in Spark's dialect and portable.
+
+    `opportunities` answers one number: what could have shown a violation. `violations` answers a
+    row an anomaly with at least sub_kind, p, off, at_ns, until_ns; what else it has goes into the
+    finding's record. `permitted` is an expression over that row (alias `x`): the reason for which
+    the settings permit it, or NULL. `explain` makes the sentence from the row, which then also has
+    topic and partition. `needs` names the tables without which nothing can be judged.
+    """
+
+    name: str
+    about: str
+    promise: str
+    source: str
+    opportunities: str
+    violations: str
+    explain: Explain
+    permitted: str = "CAST(NULL AS STRING)"
+    needs: tuple[str, ...] = ("sends",)
+    sub_kinds: tuple[str, ...] = ()
+    tie: str = "j.value_id"
+    """What orders findings of one place and time (alias `j`), so that engines agree."""
+    needs_whole_passes: bool = False
+    """Whether a final pass that stopped short leaves the guarantee unknown."""
+
+    def judged(self) -> str:
+        """The violations, each with its permission."""
+        return f"SELECT x.*, {self.permitted} AS permitted FROM ({self.violations}) x"
+
+    def tally(self) -> str:
+        """Counts in one answer: opportunities, and violations by sub-kind and permission."""
+        return (
+            f"SELECT 'opportunities' AS what, '' AS sub_kind, CAST(o.n AS BIGINT) AS n "
+            f"FROM ({self.opportunities}) o UNION ALL "
+            "SELECT CASE WHEN j.permitted IS NULL THEN 'violations' ELSE 'permitted' END, "
+            f"j.sub_kind, COUNT(*) FROM ({self.judged()}) j GROUP BY 1, 2"
+        )
+
+    def first(self, limit: int) -> str:
+        """The first findings, violations before what is permitted."""
+        return (
+            f"SELECT j.* FROM ({self.judged()}) j ORDER BY "
+            "CASE WHEN j.permitted IS NULL THEN 0 ELSE 1 END, "
+            "COALESCE(j.p, -1), COALESCE(j.off, -1), COALESCE(j.at_ns, -1), "
+            f"j.sub_kind, {self.tie} "
+            f"LIMIT {limit}"
+        )
+
+
+def place(row: Mapping[str, Any]) -> str:
+    """`topic-partition@offset` of a finding's row, as far as it is known."""
+    offset = "" if row.get("off") is None else f"@{row['off']}"
+    return f"{row.get('topic') or '?'}-{row.get('partition')}{offset}"

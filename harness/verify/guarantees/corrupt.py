@@ -1,0 +1,24 @@
+"""What comes out carries the checksum that went in."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+
+GUARANTEE = Guarantee(
+    name="corrupt",
+    about="a record's payload does not match its checksum",
+    promise="Record batches carry a CRC-32C over their content, which the broker checks before it "
+    "appends and the consumer when it reads.",
+    source="Kafka documentation, 5.3 Message Format: Record Batch; KIP-98",
+    opportunities="SELECT COALESCE(SUM(s.n_reads + s.copies), 0) AS n FROM slots s",
+    violations="""
+SELECT CASE WHEN s.broken_read > 0 THEN 'served' ELSE 'on disk' END AS sub_kind, s.p, s.off,
+  s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.broken_read, s.broken_disk
+FROM slots s WHERE s.broken_read > 0 OR s.broken_disk > 0""",
+    explain=lambda row: (
+        f"{place(row)} ({row['value_id'] or 'unreadable'}) fails its checksum: in "
+        f"{row['broken_read']} reads and in {row['broken_disk']} replicas' logs."
+    ),
+    needs=(),
+    sub_kinds=("served", "on disk"),
+)

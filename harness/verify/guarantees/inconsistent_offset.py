@@ -1,0 +1,36 @@
+"""One offset is one record, whoever asks and whenever.
+
+Witnesses are reads, the final leader's log and acks=all acknowledgements. Acknowledgements of
+acks=1 are none: offsets truncated at a failover are used again, which acks=1 permits.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import UNCLEAN, Guarantee, place
+
+GUARANTEE = Guarantee(
+    name="inconsistent_offset",
+    about="one offset showed two different records",
+    promise="The offset uniquely identifies each record within the partition, and committed "
+    "records do not change.",
+    source="Kafka documentation, 1.1 Introduction; 4.7 Replication",
+    opportunities="SELECT COUNT(*) AS n FROM slots s WHERE s.value_id IS NOT NULL "
+    "AND s.n_reads + s.on_leader + s.acked_all >= 2",
+    violations="""
+SELECT CASE WHEN MAX(CASE WHEN s.acked_all > 0 THEN 1 ELSE 0 END) = 1
+    AND MIN(CASE WHEN s.acked_all > 0 THEN 0 ELSE 1 END) = 0 AND MAX(s.n_reads) = 0
+    THEN 'acknowledgement' ELSE 'read' END AS sub_kind,
+  s.p, s.off, MIN(s.read_ns) AS at_ns, MIN(s.read_ns) AS until_ns, MIN(s.value_id) AS value_id,
+  MAX(s.value_id) AS other_value_id, COUNT(*) AS rivals, MAX(q.unclean_on) AS unclean_on,
+  MAX(q.unclean_floor) AS unclean_floor
+FROM slots s JOIN parts q ON q.p = s.p
+WHERE s.rivals > 1 AND s.value_id IS NOT NULL
+  AND (s.n_reads > 0 OR s.on_leader = 1 OR s.acked_all > 0)
+GROUP BY s.p, s.off""",
+    permitted=UNCLEAN,
+    explain=lambda row: (
+        f"{place(row)} showed {row['rivals']} records, among them {row['value_id']} and "
+        f"{row['other_value_id']}."
+    ),
+    sub_kinds=("read", "acknowledgement"),
+)

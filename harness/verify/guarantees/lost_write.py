@@ -1,0 +1,74 @@
+"""An acknowledged record is there in the end.
+
+Not judged: compacted topics, offsets below the log's start, sends whose outcome is unknown and
+that nobody read. A record that is missing from the final leader's log, or that a complete final
+pass over its offset did not deliver, is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+
+JUDGED = """
+FROM vals v JOIN parts q ON v.sent_p = q.p
+WHERE v.sent = 1 AND q.compacted = 0 AND (q.has_log = 1 OR v.asked = 1)
+  AND (v.outcome = 'ok' OR (v.outcome <> 'fail' AND v.n_reads > 0))
+"""
+
+LOST = f"""
+SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
+    ELSE (CASE WHEN l.off IS NULL THEN 'unplaced'
+               WHEN l.off >= COALESCE(f.any_floor, 0) THEN 'tail'
+               WHEN l.off > COALESCE(e.last_off, -1) THEN 'tail'
+               WHEN l.off < e.first_off THEN 'prefix' ELSE 'middle' END)
+         || (CASE WHEN l.copies > 0 THEN ', on some replicas' ELSE '' END) END AS sub_kind,
+  l.p, l.off, l.invoke_ns AS at_ns, l.complete_ns AS until_ns, l.value_id, l.client, l.session,
+  l.op, l.acks, l.outcome, l.node, l.n_reads, l.copies, l.log_slots, l.unclean_on, l.final_leader,
+  COALESCE(f.any_floor, 0) AS any_floor, COALESCE(f.unclean_floor, 0) AS unclean_floor
+FROM (SELECT v.*, COALESCE(v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on, q.final_leader,
+        q.log_start {JUDGED}
+        AND ((q.has_log = 1 AND v.log_slots = 0) OR (v.log_slots > 0 AND v.unserved = 1)
+             OR (q.has_log = 0 AND v.seen_slots = 0))) l
+LEFT JOIN (SELECT s.p, MIN(s.off) AS first_off, MAX(s.off) AS last_off FROM slots s
+           WHERE s.visible = 1 GROUP BY s.p) e ON e.p = l.p
+LEFT JOIN floors f ON f.p = l.p AND l.invoke_ns >= f.from_ns AND l.invoke_ns < f.to_ns
+WHERE l.off IS NULL OR l.off >= l.log_start
+"""
+
+PERMITTED = """CASE WHEN x.log_slots > 0 THEN NULL
+  WHEN x.acks = 0 AND x.n_reads = 0 THEN 'acks=0 promises nothing'
+  WHEN x.acks = 1 AND x.n_reads = 0 AND x.off >= x.any_floor
+    THEN 'acks=1: not replicated when leadership changed'
+  WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor
+    THEN 'an unclean election began below this offset' END"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    said = "was acknowledged" if row["outcome"] == "ok" else "was read"
+    if row["sub_kind"] == "not served":
+        return (
+            f"{row['value_id']} {said} at {place(row)} and lies in the final leader's log, but a "
+            "complete final pass over that offset did not deliver it."
+        )
+    held = f"{row['copies']} other replicas" if row["copies"] else "no replica"
+    return (
+        f"{row['value_id']} (acks={row['acks']}) {said} at {place(row)}, but is missing from the "
+        f"log of broker {row['final_leader']}, which leads in the end; {held} still has it."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="lost_write",
+    about="an acknowledged record is missing in the end",
+    promise="A message will not be lost as long as at least one in-sync replica remains alive "
+    "once it is committed, and acks=all acknowledges committed messages only.",
+    source="Kafka documentation, 4.6 Message Delivery Semantics, 4.7 Replication",
+    opportunities=f"SELECT COUNT(*) AS n {JUDGED}",
+    violations=LOST,
+    permitted=PERMITTED,
+    explain=_explain,
+    sub_kinds=("prefix", "middle", "tail", "unplaced", "not served"),
+)

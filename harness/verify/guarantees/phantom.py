@@ -1,0 +1,48 @@
+"""Nothing appears that nobody wrote.
+
+Values of a client whose journal is damaged are passed over: the invocation may have been lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "no invocation":
+        return f"{place(row)} shows {row['value_id']}, which no client of this run ever sent."
+    if row["sub_kind"] == "another key":
+        return (
+            f"{place(row)} shows {row['value_id']} under the key {row['key_shown']!r}; "
+            f"it was sent under {row['sent_key']!r}."
+        )
+    return f"{place(row)} shows {row['value_id']}, which was sent to another partition."
+
+
+GUARANTEE = Guarantee(
+    name="phantom",
+    about="a record appears that nobody sent, or not there, or not under that key",
+    promise="A consumer sees the records that producers published to that partition, unaltered.",
+    source="Kafka documentation, 1.1 Introduction: main concepts; 5.3 Record batch",
+    opportunities="SELECT COUNT(*) AS n FROM vals v WHERE v.shown_slot IS NOT NULL",
+    violations=f"""
+SELECT CASE WHEN v.sent = 0 THEN 'no invocation'
+    WHEN v.shown_slot DIV {SLOT} <> v.sent_p OR v.shown_last DIV {SLOT} <> v.sent_p
+    THEN 'another partition' ELSE 'another key' END AS sub_kind,
+  v.shown_slot DIV {SLOT} AS p, v.shown_slot % {SLOT} AS off,
+  COALESCE(v.invoke_ns, v.read_ns) AS at_ns, COALESCE(v.read_ns, v.complete_ns) AS until_ns,
+  v.value_id, v.client, v.sent_key, v.sent_p,
+  CASE WHEN v.key_low = v.sent_key THEN v.key_high ELSE v.key_low END AS key_shown
+FROM vals v
+WHERE v.shown_slot IS NOT NULL
+  AND ((v.sent = 0 AND split_part(v.value_id, '/', 2) NOT IN (SELECT d.client FROM damaged d))
+    OR (v.sent_p IS NOT NULL
+        AND (v.shown_slot DIV {SLOT} <> v.sent_p OR v.shown_last DIV {SLOT} <> v.sent_p))
+    OR (v.sent = 1 AND (COALESCE(v.key_low, '') <> COALESCE(v.sent_key, '')
+        OR COALESCE(v.key_high, '') <> COALESCE(v.sent_key, ''))))""",
+    explain=_explain,
+    sub_kinds=("no invocation", "another partition", "another key"),
+)

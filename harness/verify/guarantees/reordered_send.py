@@ -1,0 +1,39 @@
+"""One producer's records stand in the order in which it sent them.
+
+Judged within one producer id and epoch, as the log has them, by first copies. Unknown and failed
+sends are passed over.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Guarantee
+
+_ORDERED = f"""
+SELECT v.p, v.client, v.session, v.op, v.value_id, v.first_slot, v.invoke_ns, v.complete_ns,
+  v.idempotent, v.pid, LAG(v.first_slot) OVER w AS prev_slot, LAG(v.value_id) OVER w AS prev_value
+FROM vals v WHERE v.sent = 1 AND v.outcome = 'ok' AND v.log_slots > 0
+WINDOW w AS (PARTITION BY v.p, v.client, v.session, COALESCE(v.pid, -1),
+  COALESCE(v.pseq, -1) DIV {EPOCH} ORDER BY v.op)
+"""
+
+GUARANTEE = Guarantee(
+    name="reordered_send",
+    about="two records of one producer stand in the log in the wrong order",
+    promise="Messages sent by a producer to a particular topic partition will be appended in the "
+    "order they are sent.",
+    source="Kafka documentation, 1.1 Introduction: guarantees; KIP-98, KAFKA-5494",
+    opportunities="SELECT COUNT(*) AS n FROM vals v WHERE v.sent = 1 AND v.outcome = 'ok' "
+    "AND v.log_slots > 0",
+    violations=f"""
+SELECT 'inverted' AS sub_kind, o.p, o.first_slot % {SLOT} AS off, o.invoke_ns AS at_ns,
+  o.complete_ns AS until_ns, o.value_id, o.prev_value, o.prev_slot % {SLOT} AS prev_off, o.client,
+  o.session, o.pid, o.idempotent, c.in_flight
+FROM ({_ORDERED}) o CROSS JOIN settings c WHERE o.first_slot < o.prev_slot""",
+    permitted="CASE WHEN x.idempotent = 0 AND x.in_flight > 1 "
+    "THEN 'several in flight without idempotence' END",
+    explain=lambda row: (
+        f"{row['client']} sent {row['prev_value']} first and {row['value_id']} after it, but they "
+        f"lie at offsets {row['prev_off']} and {row['off']} of {row['topic']}-{row['partition']}."
+    ),
+    sub_kinds=("inverted",),
+)

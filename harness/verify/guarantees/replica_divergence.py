@@ -1,0 +1,61 @@
+"""After healing, replicas hold the same below the high watermark.
+
+Bytes of batches are compared where logs are not compacted, content by offset elsewhere, since
+replicas clean on their own. A replica is asked only for offsets its own log covers; one that is in
+the ISR must also reach the leader's high watermark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+
+_JUDGED = """
+FROM slots s JOIN parts q ON q.p = s.p
+WHERE s.copies > 0 AND s.expected > 1 AND s.off < q.committed_end AND s.off >= q.log_start
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    told = {
+        "missing": f"is on {row['slot_copies']} of the {row['expected']} replicas whose logs "
+        "cover it",
+        "content": f"is {row['value_id']} on some replicas and another record on others",
+        "leader epoch": "carries different leader epochs on different replicas",
+        "bytes": "has different batches around it on different replicas",
+        "short": f"is the end of a replica in the ISR; the leader's high watermark is "
+        f"{row['expected']}",
+    }
+    return f"After healing, {place(row)} {told[row['sub_kind']]}."
+
+
+GUARANTEE = Guarantee(
+    name="replica_divergence",
+    about="replicas of one partition differ below the high watermark",
+    promise="The logs on the followers are identical to the leader's log: all have the same "
+    "offsets and messages in the same order, up to what is not yet replicated.",
+    source="Kafka documentation, 4.7 Replication; KIP-101, KIP-279",
+    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    violations=f"""
+SELECT d.sub_kind, d.p, d.off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
+  MIN(d.value_id) AS value_id, MAX(d.value_id) AS other_value_id, MAX(d.slot_copies) AS slot_copies,
+  MAX(d.expected) AS expected
+FROM (SELECT s.p, s.off, s.value_id, s.slot_copies, s.expected,
+        CASE WHEN s.copies < s.slot_copies THEN 'content'
+          WHEN q.compacted = 1 THEN 'same'
+          WHEN s.slot_copies < s.expected THEN 'missing'
+          WHEN s.ident_low DIV 4294967296 <> s.ident_high DIV 4294967296 THEN 'leader epoch'
+          WHEN s.ident_low <> s.ident_high OR s.base_low <> s.base_high THEN 'bytes'
+          ELSE 'same' END AS sub_kind {_JUDGED}) d
+WHERE d.sub_kind <> 'same' GROUP BY d.sub_kind, d.p, d.off
+UNION ALL
+SELECT 'short', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker, m.high_watermark
+FROM logs_p l JOIN parts q ON q.p = l.p JOIN logs_p m ON m.p = l.p AND m.broker = q.final_leader
+WHERE l.in_isr = 1 AND l.log_end < m.high_watermark AND q.ours = 1""",
+    explain=_explain,
+    needs=("replicas", "logs"),
+    sub_kinds=("content", "missing", "leader epoch", "bytes", "short"),
+    tie="j.value_id, j.slot_copies",
+)

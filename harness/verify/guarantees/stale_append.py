@@ -1,0 +1,39 @@
+"""Real-time order: what was acknowledged before another send began stands before it.
+
+acks=all in one partition, by any clients.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import UNCLEAN, Guarantee, place
+
+_SENDS = (
+    "FROM vals v WHERE v.outcome = 'ok' AND v.acks = -1 AND v.ack_off IS NOT NULL "
+    "AND v.sent_p IS NOT NULL"
+)
+
+GUARANTEE = Guarantee(
+    name="stale_append",
+    about="a record stands before one that was acknowledged before it was sent",
+    promise="The leader appends records in the order in which they arrive, and a record is "
+    "acknowledged only after it was appended and committed.",
+    source="Kafka documentation, 4.6 Message Delivery Semantics, 4.7 Replication",
+    opportunities=f"SELECT COUNT(*) AS n {_SENDS}",
+    violations=f"""
+SELECT 'real-time order' AS sub_kind, t.p, t.off, t.at_ns, t.until_ns, t.value_id, t.done_off,
+  q.unclean_on, q.unclean_floor
+FROM (SELECT m.*, MAX(m.acked_off) OVER (PARTITION BY m.p ORDER BY m.t, m.kind
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS done_off
+      FROM (SELECT v.sent_p AS p, v.invoke_ns AS t, 0 AS kind, CAST(NULL AS BIGINT) AS acked_off,
+              v.ack_off AS off, v.value_id, v.invoke_ns AS at_ns, v.complete_ns AS until_ns {_SENDS}
+            UNION ALL
+            SELECT v.sent_p, v.complete_ns, 1, v.ack_off, NULL, NULL, NULL, NULL {_SENDS}) m) t
+JOIN parts q ON q.p = t.p
+WHERE t.kind = 0 AND t.done_off > t.off""",
+    permitted=UNCLEAN,
+    explain=lambda row: (
+        f"{row['value_id']} was sent after offset {row['done_off']} had been acknowledged, but was "
+        f"acknowledged at {place(row)}."
+    ),
+    sub_kinds=("real-time order",),
+)

@@ -1,0 +1,35 @@
+"""Leaders come from the ISR unless unclean election is on or an administrator asked for it."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+
+_JUDGED = """
+FROM spans s JOIN parts q ON q.p = s.p
+WHERE s.prev_version IS NOT NULL AND s.leader >= 0 AND s.leader <> s.prev_leader
+"""
+
+GUARANTEE = Guarantee(
+    name="unclean_leader",
+    about="a broker from outside the ISR was made leader",
+    promise="Only members of the in-sync set are eligible for election as leader, unless unclean "
+    "leader election is enabled.",
+    source="Kafka documentation, 4.7 Replication: Unclean leader election; KIP-106",
+    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    violations=f"""
+SELECT 'outside the ISR' AS sub_kind, s.p, CAST(NULL AS BIGINT) AS off, s.begin_ns AS at_ns,
+  s.begin_ns AS until_ns, s.leader, s.leader_epoch, s.isr, s.prev_leader, s.prev_isr, s.version,
+  q.unclean_on,
+  (SELECT COUNT(*) FROM admin_ops a WHERE a.act LIKE '%unclean%') AS asked
+{_JUDGED} AND s.prev_isr <> ','
+  AND s.prev_isr NOT LIKE concat('%,', CAST(s.leader AS STRING), ',%')""",
+    permitted="CASE WHEN x.unclean_on = 1 THEN 'unclean election is enabled' "
+    "WHEN x.asked > 0 THEN 'an administrator asked for it' END",
+    explain=lambda row: (
+        f"In epoch {row['leader_epoch']} broker {row['leader']} became leader of {place(row)}, "
+        f"though the ISR before was [{row['prev_isr'].strip(',')}] and unclean election is off."
+    ),
+    needs=("states",),
+    sub_kinds=("outside the ISR",),
+    tie="j.version",
+)

@@ -1,0 +1,39 @@
+"""The final passes reach every acknowledged offset.
+
+A final pass that stopped before the end its leader told is a reason for UNKNOWN, never a finding;
+but a leader whose own end lies below an acknowledged offset hides or lost that record.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.lost_write import PERMITTED
+
+_JUDGED = """
+FROM vals v JOIN parts q ON v.sent_p = q.p
+WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND q.seen_end IS NOT NULL
+"""
+
+GUARANTEE = Guarantee(
+    name="unseen",
+    about="an acknowledged record lies beyond what final passes were told is the end",
+    promise="Consumers are given every committed message of a partition up to its end.",
+    source="Kafka documentation, 4.7 Replication; KIP-207",
+    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    violations=f"""
+SELECT 'beyond the end' AS sub_kind, u.p, u.ack_off AS off, u.invoke_ns AS at_ns,
+  u.complete_ns AS until_ns, u.value_id, u.client, u.acks, u.seen_end, u.unclean_on, u.n_reads,
+  0 AS log_slots, COALESCE(f.any_floor, 0) AS any_floor,
+  COALESCE(f.unclean_floor, 0) AS unclean_floor
+FROM (SELECT v.*, q.seen_end, q.unclean_on {_JUDGED}
+        AND v.ack_off >= q.seen_end AND v.seen_slots = 0) u
+LEFT JOIN floors f ON f.p = u.p AND u.invoke_ns >= f.from_ns AND u.invoke_ns < f.to_ns""",
+    permitted=PERMITTED,
+    explain=lambda row: (
+        f"{row['value_id']} was acknowledged at {place(row)}, but every final pass was told that "
+        f"the partition ends at {row['seen_end']}."
+    ),
+    needs=("sends", "passes"),
+    sub_kinds=("beyond the end",),
+    needs_whole_passes=True,
+)

@@ -1,0 +1,37 @@
+"""What was readable once stays readable.
+
+Every complete final pass over an offset must show the same, whichever replica led while it read,
+and a record that was read during the run must be in them. Markers, transactional records under
+read_committed, compacted topics and offsets below the log's start are left out.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import UNCLEAN, Guarantee, place
+
+_JUDGED = """
+FROM slots s JOIN parts q ON q.p = s.p
+WHERE s.value_id IS NOT NULL AND s.mask <> 0 AND s.n_reads > 0 AND s.marks < 2
+  AND q.compacted = 0 AND s.off >= q.log_start
+"""
+
+GUARANTEE = Guarantee(
+    name="vanished_read",
+    about="a record that was read is not there for another reader",
+    promise="Only committed messages are given out to consumers, so that they need not worry "
+    "about seeing a message that could be lost if the leader fails.",
+    source="Kafka documentation, 4.7 Replication",
+    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    violations=f"""
+SELECT CASE WHEN s.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, s.p, s.off,
+  s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.n_reads,
+  bit_count(s.seen) AS passes_with, bit_count(s.mask) AS passes_over, q.unclean_on, q.unclean_floor
+{_JUDGED} AND (s.seen & s.mask) <> s.mask""",
+    permitted=UNCLEAN,
+    explain=lambda row: (
+        f"{row['value_id']} was read at {place(row)}, but only {row['passes_with']} of "
+        f"{row['passes_over']} complete final passes over that offset delivered it."
+    ),
+    needs=("reads", "passes"),
+    sub_kinds=("gone", "between passes"),
+)

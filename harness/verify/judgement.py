@@ -1,0 +1,167 @@
+"""From a run's evidence to its verdict."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.scenario import RunFacts, Scenario, load_facts, load_scenario, save
+from urteil.harness.verify import evidence, impact, plan, trust
+from urteil.harness.verify.check import Places, check, tallies
+from urteil.harness.verify.derive import Derived, derive
+from urteil.harness.verify.engines import Engine, open_engine, open_views
+from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
+
+WORKERS = 2
+_COUNTED = ("sends", "reads", "polls", "passes", "replicas", "states", "faults")
+
+_ATTEMPTS = """
+SELECT w.n, COUNT(*) AS sends FROM sends s
+JOIN windows w ON s.invoke_ns >= w.begin_ns AND s.invoke_ns < w.end_ns GROUP BY w.n
+"""
+
+
+def judge_run(
+    run_dir: Path, *, engine: str, master: str | None, session: Any, canary: bool = True
+) -> Result:
+    """Judge `run_dir`; see `urteil.harness.verify.judge`."""
+    scenario, facts = load_scenario(run_dir), load_facts(run_dir)
+    work = run_dir / "work" / "verify"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    began = time.monotonic()
+    derived = prepare(run_dir, work, scenario, facts)
+    running = open_engine(engine, run_dir, work, master=master, session=session)
+    try:
+        open_views(running, run_dir, work)
+        judged, ticks = examine(running, run_dir, work, derived)
+        attempts = running.query(_ATTEMPTS) if derived.faults else []
+    finally:
+        running.close()
+        shutil.rmtree(work, ignore_errors=True)
+    if tears := trust.torn(run_dir):
+        judged = [_doubted(one, tears[0]) for one in judged]
+    doubts = trust.reasons(run_dir, scenario, facts, derived, ticks, attempts)
+    result = _result(run_dir, scenario, facts, derived, judged, ticks, doubts, engine)
+    if canary:
+        from urteil.harness.verify.canary import sing
+
+        result.canary = sing(run_dir, scenario, facts, derived)
+        silent = [f"{name} ({told})" for name, told in result.canary.items() if not _heard(told)]
+        if silent:
+            result.reasons.append(f"the canary's damage was not found: {'; '.join(silent)}")
+            if result.verdict is Verdict.PASS:
+                result.verdict = Verdict.UNKNOWN
+    result.seconds = facts.seconds | {"verify": round(time.monotonic() - began, 3)}
+    save(run_dir / "result.json", result)
+    return result
+
+
+def _doubted(one: GuaranteeResult, tear: str) -> GuaranteeResult:
+    """A violation that damaged evidence may have made is none: the guarantee is unknown."""
+    if one.status is not Status.VIOLATED:
+        return one
+    return msgspec.structs.replace(one, status=Status.UNKNOWN, reason=tear)
+
+
+def _heard(told: str) -> bool:
+    return told.startswith(("found", "not tried"))
+
+
+def prepare(run_dir: Path, work: Path, scenario: Scenario, facts: RunFacts) -> Derived:
+    """Derive the small tables and write them under `work`."""
+    derived = derive(run_dir, scenario, facts, trust.damaged_clients(run_dir))
+    derived.tables["recoveries"] = impact.recoveries(derived, scenario)
+    derived.tables["windows"] = impact.windows(derived)
+    derived.tables["trials"] = impact.trials(derived, scenario, facts)
+    derived.write(work)
+    return derived
+
+
+def examine(
+    engine: Engine, run_dir: Path, work: Path, derived: Derived
+) -> tuple[list[GuaranteeResult], list[Row]]:
+    """Build the fused plan and judge every guarantee on it; the acknowledgements by tick."""
+    plan.build(engine, work)
+    ticks = engine.query("SELECT t.* FROM ticks t")
+    present = {table for table in SCHEMAS if evidence.files(run_dir, table)}
+    present = {table for table in present if evidence.row_count(run_dir, table)}
+    places = Places(derived)
+    counted = tallies(engine, GUARANTEES.values(), present) if engine.fuses else None
+    counted = counted or {}
+    with ThreadPoolExecutor(WORKERS) as pool:
+        judged = list(
+            pool.map(
+                lambda guarantee: check(
+                    engine, guarantee, places, present, tally=counted.get(guarantee.name)
+                ),
+                GUARANTEES.values(),
+            )
+        )
+    return judged, ticks
+
+
+def _result(
+    run_dir: Path,
+    scenario: Scenario,
+    facts: RunFacts,
+    derived: Derived,
+    judged: Sequence[GuaranteeResult],
+    ticks: Sequence[Row],
+    doubts: list[str],
+    engine: str,
+) -> Result:
+    by_name = {one.name: one for one in judged}
+    doubts = doubts + _unjudged(scenario, by_name)
+    broken = [
+        f"{one.name}: {one.violations} violations, the first: {one.findings[0].sentence}"
+        for one in judged
+        if one.status is Status.VIOLATED
+    ]
+    verdict = Verdict.FAIL if broken else Verdict.UNKNOWN if doubts else Verdict.PASS
+    return Result(
+        verdict=verdict,
+        reasons=broken + doubts,
+        seed=facts.seed,
+        scenario=facts.scenario,
+        target=facts.target,
+        runtime=facts.runtime,
+        mutant=facts.mutant,
+        command=facts.command,
+        run=facts.run,
+        engine=engine,
+        versions=facts.versions,
+        seconds=dict(facts.seconds),
+        counts=_counts(run_dir, ticks),
+        guarantees=list(judged),
+        faults=impact.fault_results(derived, derived.tables["recoveries"], ticks),
+        must_find={
+            name: name in by_name and bool(by_name[name].permitted or by_name[name].violations)
+            for name in scenario.must_find
+        },
+    )
+
+
+def _unjudged(scenario: Scenario, by_name: dict[str, GuaranteeResult]) -> list[str]:
+    """Checks that raised, and the scenario's own guarantees that nothing could show broken."""
+    doubts = [f"{one.name}: {one.reason}" for one in by_name.values() if one.status == "unknown"]
+    for name in scenario.guarantees:
+        if name not in by_name:
+            doubts.append(f"no guarantee is named {name}")
+        elif by_name[name].status is Status.NOT_JUDGED:
+            doubts.append(f"the scenario's own guarantee {name} was not judged")
+    return doubts
+
+
+def _counts(run_dir: Path, ticks: Sequence[Row]) -> dict[str, int]:
+    counts = {table: evidence.row_count(run_dir, table) for table in _COUNTED}
+    return counts | {"acknowledged": sum(row["acks"] for row in ticks)}

@@ -1,0 +1,155 @@
+"""The fused plan: the large evidence is shuffled once, and every check filters what comes of it.
+
+`slots`  a row for each (partition, offset, value) that anybody acknowledged, read or has on disk;
+`vals`   a row for each value: its send, if there is one, joined with where it ended up;
+`gaps`   reads that did not follow their predecessor's offset, or their pass's begin;
+`ticks`  acknowledgements by partition and 100 ms.
+A slot is partition number << 44 | offset; a bucket is 2^18 slots of one partition. Sorting begins
+with the slot, so that a sort's eight-byte prefix tells rows apart, and grouping follows that order.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from urteil.harness.verify.engines import Engine
+
+SHIFT = 1 << 44
+BUCKET = 1 << 18
+TICK_NS = 100_000_000
+
+CELLS = f"""
+SELECT p.p * {SHIFT} + s.offset AS slot, s.value_id AS value_id, CAST(NULL AS STRING) AS rkey,
+       0 AS kind, CASE WHEN s.acks = -1 THEN 1 ELSE 0 END AS flag, 0 AS broken, 0 AS leading,
+       CAST(0 AS BIGINT) AS ident, CAST(0 AS BIGINT) AS base, CAST(NULL AS BIGINT) AS pid,
+       CAST(NULL AS BIGINT) AS pseq, CAST(0 AS BIGINT) AS bit, CAST(NULL AS BIGINT) AS read_ns
+FROM sends s JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partition
+WHERE s.outcome = 'ok' AND s.offset >= 0
+UNION ALL
+SELECT p.p * {SHIFT} + r.offset, r.value_id, r.key, 1, 0,
+       CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END, 0,
+       0, 0, NULL, NULL, COALESCE(b.bit, 0), r.read_ns
+FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
+LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
+     AND b.p = p.p
+UNION ALL
+SELECT p.p * {SHIFT} + l.offset, l.value_id, l.key, 2,
+       (CASE WHEN l.control IS NOT NULL THEN 2 ELSE 0 END)
+       + (CASE WHEN l.transactional THEN 1 ELSE 0 END),
+       CASE WHEN l.intact = FALSE THEN 1 ELSE 0 END,
+       CASE WHEN l.broker = p.final_leader THEN 1 ELSE 0 END,
+       l.leader_epoch * 4294967296 + l.batch_crc, l.batch_base, l.producer_id,
+       CASE WHEN l.sequence >= 0 THEN l.producer_epoch * 4294967296 + l.sequence END, 0, NULL
+FROM replicas l JOIN parts p ON l.topic_id = p.topic_id AND l.partition = p.partition
+"""
+
+SLOTS = f"""
+WITH cells AS ({CELLS}),
+scattered AS (SELECT c.*, c.slot DIV {BUCKET} AS bucket FROM cells c {{scatter}}),
+grouped AS (
+  SELECT bucket, slot, value_id, MIN(rkey) AS key_low, MAX(rkey) AS key_high,
+    SUM(CASE WHEN kind = 0 THEN 1 ELSE 0 END) AS acked,
+    SUM(CASE WHEN kind = 0 THEN flag ELSE 0 END) AS acked_all,
+    SUM(CASE WHEN kind = 1 THEN 1 ELSE 0 END) AS n_reads,
+    SUM(CASE WHEN kind = 1 AND bit <> 0 THEN 1 ELSE 0 END) AS n_final,
+    BIT_OR(bit) AS seen, MIN(read_ns) AS read_ns,
+    SUM(CASE WHEN kind = 2 THEN 1 ELSE 0 END) AS copies, MAX(leading) AS on_leader,
+    SUM(CASE WHEN kind = 1 THEN broken ELSE 0 END) AS broken_read,
+    SUM(CASE WHEN kind = 2 THEN broken ELSE 0 END) AS broken_disk,
+    MAX(CASE WHEN kind = 2 THEN flag ELSE 0 END) AS marks,
+    MIN(CASE WHEN kind = 2 THEN ident END) AS ident_low,
+    MAX(CASE WHEN kind = 2 THEN ident END) AS ident_high,
+    MIN(CASE WHEN kind = 2 THEN base END) AS base_low,
+    MAX(CASE WHEN kind = 2 THEN base END) AS base_high,
+    MAX(pid) AS pid, MAX(pseq) AS pseq
+  FROM scattered GROUP BY slot, bucket, value_id),
+framed AS (
+  SELECT g.*, g.slot DIV {SHIFT} AS p, g.slot % {SHIFT} AS off,
+    CASE WHEN on_leader = 1 AND marks = 0 AND value_id IS NOT NULL THEN 1 ELSE 0 END AS visible,
+    SUM(CASE WHEN value_id IS NOT NULL AND (n_reads > 0 OR on_leader = 1 OR acked_all > 0)
+        THEN 1 ELSE 0 END) OVER (PARTITION BY slot, bucket) AS rivals,
+    SUM(copies) OVER (PARTITION BY slot, bucket) AS slot_copies,
+    MAX(on_leader) OVER (PARTITION BY slot, bucket) AS slot_led,
+    SUM(n_reads) OVER (PARTITION BY slot, bucket) AS slot_reads
+  FROM grouped g)
+SELECT f.bucket, f.slot, f.p, f.off, f.value_id, f.key_low, f.key_high, f.acked, f.acked_all,
+  f.n_reads, f.n_final, f.seen, f.read_ns, f.copies, f.on_leader, f.broken_read, f.broken_disk,
+  f.marks, f.ident_low, f.ident_high, f.base_low, f.base_high, f.pid, f.pseq, f.visible,
+  f.rivals, f.slot_copies, f.slot_led, f.slot_reads,
+  MAX(CASE WHEN f.visible = 1 THEN f.slot END) OVER (PARTITION BY f.bucket ORDER BY f.slot
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_slot,
+  COALESCE(c.copies, 0) AS expected,
+  COALESCE(CASE WHEN f.marks = 0 THEN c.mask_ru + c.mask_rc ELSE c.mask_ru END, 0) AS mask
+FROM framed f LEFT JOIN cover c ON c.p = f.p AND f.off >= c.lo AND f.off < c.hi
+"""
+
+VALS = f"""
+WITH placed AS (
+  SELECT value_id, COUNT(*) AS n_slots, SUM(on_leader) AS log_slots,
+    MIN(CASE WHEN on_leader = 1 THEN slot END) AS first_slot,
+    MAX(CASE WHEN on_leader = 1 THEN slot END) AS last_slot,
+    SUM(CASE WHEN seen <> 0 THEN 1 ELSE 0 END) AS seen_slots,
+    MIN(CASE WHEN seen <> 0 THEN slot END) AS first_seen,
+    MAX(CASE WHEN seen <> 0 THEN slot END) AS last_seen,
+    MIN(CASE WHEN n_reads > 0 OR copies > 0 THEN slot END) AS shown_slot,
+    MAX(CASE WHEN n_reads > 0 OR copies > 0 THEN slot END) AS shown_last,
+    MIN(CASE WHEN n_reads > 0 THEN slot END) AS read_slot,
+    SUM(n_reads) AS n_reads, MIN(read_ns) AS read_ns, SUM(copies) AS copies,
+    MAX(CASE WHEN on_leader = 1 AND acked > 0 THEN 1 ELSE 0 END) AS at_ack,
+    MAX(CASE WHEN on_leader = 1 AND (seen & mask) <> mask THEN 1 ELSE 0 END) AS unserved,
+    MAX(CASE WHEN mask <> 0 THEN 1 ELSE 0 END) AS asked,
+    MAX(CASE WHEN on_leader = 1 THEN pid END) AS pid,
+    MAX(CASE WHEN on_leader = 1 THEN pseq END) AS pseq,
+    MAX(CASE WHEN on_leader = 1 THEN ident_high END) AS ident,
+    MIN(key_low) AS key_low, MAX(key_high) AS key_high,
+    MAX(broken_read + broken_disk) AS broken
+  FROM slots WHERE value_id IS NOT NULL GROUP BY value_id)
+SELECT COALESCE(s.value_id, v.value_id) AS value_id,
+  CASE WHEN s.value_id IS NOT NULL THEN 1 ELSE 0 END AS sent,
+  COALESCE(p.p, v.shown_slot DIV {SHIFT}) AS p, p.p AS sent_p,
+  s.client, s.session, s.op, s.invoke_ns, s.complete_ns, s.outcome, s.error, s.attempts,
+  CASE WHEN s.ambiguous THEN 1 ELSE 0 END AS ambiguous, s.node, s.key AS sent_key,
+  s.acks, CASE WHEN s.idempotent THEN 1 ELSE 0 END AS idempotent,
+  CASE WHEN s.outcome = 'ok' AND s.offset >= 0 THEN s.offset END AS ack_off,
+  COALESCE(v.n_slots, 0) AS n_slots, COALESCE(v.log_slots, 0) AS log_slots, v.first_slot,
+  v.last_slot, COALESCE(v.seen_slots, 0) AS seen_slots, v.first_seen, v.last_seen, v.shown_slot,
+  v.shown_last, v.read_slot, COALESCE(v.n_reads, 0) AS n_reads, v.read_ns,
+  COALESCE(v.copies, 0) AS copies, COALESCE(v.at_ack, 0) AS at_ack,
+  COALESCE(v.unserved, 0) AS unserved, COALESCE(v.asked, 0) AS asked, v.pid, v.pseq, v.ident,
+  v.key_low, v.key_high, COALESCE(v.broken, 0) AS broken
+FROM sends s
+LEFT JOIN parts p ON s.topic_id = p.topic_id
+     AND COALESCE(s.partition, s.partition_intended) = p.partition
+FULL OUTER JOIN placed v ON s.value_id = v.value_id
+"""
+
+GAPS = f"""
+SELECT g.* FROM (
+  SELECT r.client, r.session, r.pass, r.poll, p.p, r.offset AS off, r.value_id, r.read_ns,
+    r.generation, p.p * {SHIFT} + r.offset AS slot,
+    COALESCE(LAG(r.offset) OVER w, b.from_offset - 1) AS prev_off,
+    COALESCE(LAG(r.poll) OVER w, r.poll) AS prev_poll,
+    COALESCE(LAG(r.generation) OVER w, r.generation) AS prev_generation,
+    LAG(r.value_id) OVER w AS prev_value_id, LAG(r.read_ns) OVER w AS prev_read_ns
+  FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
+  LEFT JOIN passes b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
+       AND b.topic_id = r.topic_id AND b.partition = r.partition
+  WINDOW w AS (PARTITION BY r.client, r.session, r.pass, p.p ORDER BY r.poll, r.position_in_poll)
+) g WHERE g.prev_off IS NOT NULL AND g.off <> g.prev_off + 1
+  AND g.client NOT IN (SELECT d.client FROM damaged d)
+"""
+
+TICKS = f"""
+SELECT p.p, s.complete_ns DIV {TICK_NS} AS tick, COUNT(*) AS acks,
+  MIN(s.complete_ns) AS first_ns, MAX(s.complete_ns) AS last_ns
+FROM sends s LEFT JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partition
+WHERE s.outcome = 'ok' GROUP BY p.p, s.complete_ns DIV {TICK_NS}
+"""
+
+STAGES = {"slots": SLOTS, "vals": VALS, "gaps": GAPS, "ticks": TICKS}
+
+
+def build(engine: Engine, work: Path) -> None:
+    """Write the stages as Parquet under `work` and make them views."""
+    for name, query in STAGES.items():
+        engine.store(name, query.replace("{scatter}", engine.scatter), work / name)

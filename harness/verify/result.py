@@ -1,0 +1,111 @@
+"""The verdict of a run: `result.json`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+
+class Verdict(StrEnum):
+    PASS = "PASS"
+    FAIL = "FAIL"
+    UNKNOWN = "UNKNOWN"
+
+
+class Status(StrEnum):
+    """What became of one guarantee in one run."""
+
+    HOLDS = "holds"
+    VIOLATED = "violated"
+    PERMITTED = "permitted"
+    UNKNOWN = "unknown"
+    NOT_JUDGED = "not judged"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One anomaly with its records. `permitted` carries the reason, or None for a violation.
+
+    `records` are rows of evidence (value_id, topic, partition, offset, leader_epoch, client ...);
+    `faults` are the names of the faults active between the record's invocation and its completion.
+    """
+
+    guarantee: str
+    sub_kind: str = ""
+    sentence: str
+    permitted: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    at_ns: int | None = None
+    records: list[dict[str, Any]] = []
+    faults: list[str] = []
+
+
+class GuaranteeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One guarantee judged. `opportunities` counts what could have shown it broken.
+
+    `findings` holds the first hundred; `violations` and `permitted` count all.
+    """
+
+    name: str
+    status: Status
+    promise: str
+    source: str
+    opportunities: int = 0
+    violations: int = 0
+    permitted: int = 0
+    reason: str = ""
+    findings: list[Finding] = []
+
+
+class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One injected fault, with the proof that it acted and what it cost (seconds)."""
+
+    fault: str
+    targets: list[str]
+    begin_ns: int
+    end_ns: int
+    healed_ns: int | None
+    proof: str
+    acted: bool
+    unavailable_s: float | None = None
+    recovery_s: float | None = None
+
+
+class Result(msgspec.Struct, kw_only=True):
+    """All that `urteil run --json` prints. `reasons` say why the verdict is not PASS."""
+
+    verdict: Verdict
+    reasons: list[str]
+    seed: int
+    scenario: str
+    target: str
+    runtime: str
+    mutant: str | None
+    command: str
+    run: str
+    engine: str
+    versions: dict[str, str]
+    seconds: dict[str, float]
+    counts: dict[str, int]
+    guarantees: list[GuaranteeResult]
+    faults: list[FaultResult]
+    canary: dict[str, str] = {}
+    must_find: dict[str, bool] = {}
+
+
+def load_result(run_dir: Path) -> Result:
+    """The verdict of the run in `run_dir`."""
+    return msgspec.json.decode((run_dir / "result.json").read_bytes(), type=Result)
+
+
+def add_seconds(run_dir: Path, **seconds: float) -> None:
+    """Write how long a later step took into a run's `result.json`."""
+    from urteil.harness.scenario import save
+
+    result = load_result(run_dir)
+    result.seconds |= {name: round(spent, 3) for name, spent in seconds.items()}
+    save(run_dir / "result.json", result)

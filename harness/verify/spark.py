@@ -1,0 +1,190 @@
+"""Spark sessions for verification: quiet, on loopback only, sized for the run."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+LARGE_ROWS = 1_000_000
+"""From this many rows of sends, reads and replicas on, Spark gets its partitions and codegen."""
+
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.replaceHashWithSortAgg": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.log.level": "ERROR",
+}
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_QUIET = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = spark %p %c{1}: %m%n
+"""
+_SCRATCH = "urteil-spark-"
+NICE = 10
+
+
+def start(master: str | None = None, *, memory: str | None = None, large: bool = False) -> Any:
+    """A session on `master` (default `local[2]`) with a heap of `memory` (default 2g).
+
+    The heap may be set by URTEIL_SPARK_MEMORY. Spark has one session a process: a second call
+    returns the first one's. Unless the run is `large`, the JVM stops at its first compiler: on a
+    run of seconds the second one takes more time than it saves. RuntimeError with what the JVM
+    said when it does not start, MissingPart without Java.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    if SparkContext._active_spark_context is None:
+        folder = _scratch()
+        _find_java()
+        settings = _settings(folder, master or "local[2]", memory, large)
+        conf = SparkConf().setAll(list(settings.items()))
+        gateway = SparkContext._gateway
+        try:
+            with (folder / "jvm.log").open("wb") as said:
+                if gateway is None:
+                    gateway = launch_gateway(conf, {"stdout": said, "stderr": said})
+            SparkContext(conf=conf, gateway=gateway)
+        except Exception as failure:
+            said_text = (folder / "jvm.log").read_text(errors="replace")[-1000:]
+            raise RuntimeError(f"Spark did not start: {failure}\n{said_text}") from failure
+    return SparkSession.builder.getOrCreate()
+
+
+def _scratch() -> Path:
+    """A folder of this process; those of processes that were killed are removed."""
+    for old in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
+        owner = old.name.removeprefix(_SCRATCH).split("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists() and Path("/proc/self").exists():
+            shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _settings(folder: Path, master: str, memory: str | None, large: bool) -> dict[str, str]:
+    quiet = folder / "log4j2.properties"
+    quiet.write_text(_QUIET)
+    options = f"-Dlog4j2.configurationFile={quiet} -XX:+UseSerialGC"
+    return {
+        **_SETTINGS,
+        **(_LOOPBACK if master.startswith("local") else {}),
+        "spark.master": master,
+        "spark.app.name": "urteil",
+        "spark.driver.memory": memory or os.environ.get("URTEIL_SPARK_MEMORY", "2g"),
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.driver.extraJavaOptions": options + ("" if large else " -XX:TieredStopAtLevel=1"),
+    }
+
+
+def _find_java() -> None:
+    """Let Spark use the Java that the lab's other parts use."""
+    from urteil.harness.parts import java
+
+    home = Path(java()).resolve().parent.parent
+    os.environ.setdefault("JAVA_HOME", str(home))
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def fit(session: Any, *, large: bool) -> None:
+    """Set the session up for a large run, or for one that is over in seconds."""
+    small = {
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+    }
+    wide = {
+        "spark.sql.shuffle.partitions": "32",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.autoBroadcastJoinThreshold": "10485760",
+    }
+    for name, value in (wide if large else small).items():
+        session.conf.set(name, value)
+    compile_plans(session, large)
+
+
+def compile_plans(session: Any, on: bool) -> None:
+    """Compile plans to bytecode, or interpret them: what few rows pass is not worth compiling."""
+    session.conf.set("spark.sql.codegen.wholeStage", "true" if on else "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if on else "NO_CODEGEN")
+
+
+class Warming:
+    """Spark that starts in the background while a load runs; `session()` waits for it.
+
+    It runs at a lower priority than the cluster under test, and judges a tiny made-up run, so that
+    the classes are loaded and the hot ones compiled when the real run comes.
+    """
+
+    def __init__(self, master: str | None = None) -> None:
+        self._master = master
+        self._session: Any = None
+        self._failure: Exception | None = None
+        self._wanted = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="spark-warm", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        renice([threading.get_native_id()], NICE)
+        try:
+            self._session = start(self._master)
+            from urteil.harness.verify.rehearsal import rehearse
+
+            rehearse(self._session.newSession(), self._wanted)
+        except Exception as failure:
+            self._failure = failure
+
+    def session(self, timeout_s: float = 120.0) -> Any:
+        """The session at ordinary priority; RuntimeError when it did not start."""
+        self._wanted.set()
+        self._thread.join(timeout_s)
+        if self._session is None:
+            raise RuntimeError(str(self._failure or "Spark is still starting"))
+        renice(_threads(self._session), 0)
+        return self._session
+
+    def stop(self) -> None:
+        """End the session and its JVM."""
+        self._wanted.set()
+        self._thread.join()
+        if self._session is not None:
+            self._session.stop()
+
+
+def renice(threads: Iterable[int], nice: int) -> None:
+    """Set the niceness of Linux threads, where that is allowed; it is only a courtesy."""
+    for thread in threads:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, nice)
+
+
+def _threads(session: Any) -> list[int]:
+    """The threads of the session's JVM, when it is a child of ours."""
+    process = getattr(session.sparkContext._gateway, "proc", None)
+    if process is None:
+        return []
+    folder = Path(f"/proc/{process.pid}/task")
+    return [int(task.name) for task in folder.iterdir()] if folder.exists() else []
+
+
+def warm(master: str | None = None) -> Warming:
+    """Start Spark in the background and rehearse."""
+    return Warming(master)

@@ -1,0 +1,153 @@
+"""Leadership over time: versions of a partition's state as spans, and the floors of its epochs."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from urteil.harness.verify.evidence import Row
+
+FOREVER_NS = 1 << 62
+NO_OFFSET = 1 << 43
+CLOCK_SLACK_NS = 2_000_000_000
+"""ZooKeeper stamps transactions in wall ms; an epoch may seem to begin this much too early."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One version of a partition's state, from its write to the next; `previous` came before."""
+
+    version: int
+    begin_ns: int
+    end_ns: int
+    leader: int
+    leader_epoch: int
+    controller_epoch: int
+    isr: tuple[int, ...]
+    topic: str
+    path: str
+    previous: Span | None
+
+    @property
+    def begins_epoch(self) -> bool:
+        return self.previous is None or self.previous.leader_epoch != self.leader_epoch
+
+    @property
+    def unclean(self) -> bool:
+        """Led by a broker from outside the last ISR that anybody was in."""
+        before = self.previous
+        return (
+            before is not None
+            and self.leader >= 0
+            and self.leader != before.leader
+            and bool(before.isr)
+            and self.leader not in before.isr
+        )
+
+    def row(self) -> Row:
+        """The span as a row of the derived table `spans`."""
+        before = self.previous
+        return {
+            "version": self.version,
+            "begin_ns": self.begin_ns,
+            "end_ns": self.end_ns,
+            "leader": self.leader,
+            "leader_epoch": self.leader_epoch,
+            "controller_epoch": self.controller_epoch,
+            "isr": _text(self.isr),
+            "isr_size": len(self.isr),
+            "prev_version": before.version if before else None,
+            "prev_leader": before.leader if before else None,
+            "prev_leader_epoch": before.leader_epoch if before else None,
+            "prev_controller_epoch": before.controller_epoch if before else None,
+            "prev_isr": _text(before.isr) if before else None,
+            "path": self.path,
+        }
+
+
+def _text(isr: tuple[int, ...]) -> str:
+    """`,1,2,` so that membership is a plain LIKE on every engine."""
+    return "," + "".join(f"{member}," for member in isr)
+
+
+def spans_of(states: Iterable[Row], numbers: dict[tuple[str, int], int]) -> dict[int, list[Span]]:
+    """The versions of each partition's state in the order ZooKeeper committed them (zxid)."""
+    found: dict[int, list[Row]] = defaultdict(list)
+    for row in states:
+        p = numbers.get((row["topic_id"], row["partition"]))
+        if p is not None and row["leader_epoch"] is not None:
+            found[p].append(row)
+    return {p: _chain(sorted(rows, key=lambda row: int(row["zxid"]))) for p, rows in found.items()}
+
+
+def _chain(rows: list[Row]) -> list[Span]:
+    chain: list[Span] = []
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
+        chain.append(
+            Span(
+                version=row["version"],
+                begin_ns=row["at_ns"],
+                end_ns=after["at_ns"] if after else FOREVER_NS,
+                leader=-1 if row["leader"] is None else row["leader"],
+                leader_epoch=row["leader_epoch"],
+                controller_epoch=row["controller_epoch"] or 0,
+                isr=tuple(json.loads(row["isr"] or "[]")),
+                topic=row["topic"] or "",
+                path=row["path"] or "",
+                previous=chain[-1] if chain else None,
+            )
+        )
+    return chain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """For a send invoked in [from_ns, to_ns): the lowest offset at which a later epoch started.
+
+    What such a send wrote below its floor, no election since can have taken away. `NO_OFFSET`
+    when no later epoch began; 0 where nothing is known of the partition's elections.
+    """
+
+    from_ns: int
+    to_ns: int
+    any_floor: int
+    unclean_floor: int
+
+    def row(self) -> Row:
+        """The floor as a row of the derived table `floors`."""
+        return {
+            "from_ns": self.from_ns,
+            "to_ns": self.to_ns,
+            "any_floor": self.any_floor,
+            "unclean_floor": self.unclean_floor,
+        }
+
+
+def floors(spans: list[Span], starts: dict[int, int], log_end: int) -> list[Floor]:
+    """Floors of one partition from its states and its final leader's epoch starts and end."""
+    begun = [(span.begin_ns + CLOCK_SLACK_NS, span) for span in spans if span.begins_epoch]
+    if not spans:
+        return [_floor(-FOREVER_NS, FOREVER_NS, 0, 0)]
+    found: list[Floor] = []
+    any_floor = unclean_floor = NO_OFFSET
+    to_ns = FOREVER_NS
+    for begin_ns, span in reversed(begun):
+        found.append(_floor(begin_ns, to_ns, any_floor, unclean_floor))
+        to_ns = begin_ns
+        start = _start(span.leader_epoch, starts, log_end)
+        any_floor = min(any_floor, start)
+        if span.unclean:
+            unclean_floor = min(unclean_floor, start)
+    found.append(_floor(-FOREVER_NS, to_ns, any_floor, unclean_floor))
+    return [floor for floor in found if floor.from_ns < floor.to_ns]
+
+
+def _floor(from_ns: int, to_ns: int, any_floor: int, unclean_floor: int) -> Floor:
+    return Floor(from_ns=from_ns, to_ns=to_ns, any_floor=any_floor, unclean_floor=unclean_floor)
+
+
+def _start(epoch: int, starts: dict[int, int], log_end: int) -> int:
+    """Where an epoch began; one that wrote nothing began where the next one did, or at the end."""
+    return min((start for known, start in starts.items() if known >= epoch), default=log_end)

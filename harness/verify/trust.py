@@ -1,0 +1,156 @@
+"""Why a run may not be believed: every reason here makes its verdict UNKNOWN, never FAIL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derive import Derived, targets_of
+from urteil.harness.verify.evidence import Row
+
+_FAULTS = "faults.jsonl"
+REQUIRED = ("sends", "reads", "passes", "replicas", "logs", "states", "manifest")
+
+
+def damaged_clients(run_dir: Path) -> frozenset[str]:
+    """Clients whose journal is not whole, though nobody killed them on purpose."""
+    killed = {
+        str(row["subject"])
+        for row in evidence.rows(run_dir, "admin_ops")
+        if row["act"] in ("kill client", "kill_client")
+    }
+    return frozenset(
+        Path(str(row["file"])).stem
+        for row in evidence.rows(run_dir, "manifest")
+        if row["kind"] == "journal" and not row["ended_properly"] and row["file"] != _FAULTS
+        if Path(str(row["file"])).stem not in killed
+    )
+
+
+def reasons(
+    run_dir: Path,
+    scenario: Scenario,
+    facts: RunFacts,
+    derived: Derived,
+    ticks: Sequence[Row],
+    attempts: Sequence[Row],
+) -> list[str]:
+    """Everything that keeps the run from a green verdict, beside the guarantees themselves.
+
+    `ticks` are the acknowledgements by time, `attempts` the sends invoked during each fault.
+    """
+    told = [
+        *facts.problems,
+        *_missing(run_dir),
+        *torn(run_dir),
+        *_manifest(run_dir),
+        *(f"the journal of {client} did not end properly" for client in sorted(derived.damaged)),
+        *_faults(scenario, derived),
+        *_traffic(scenario, derived, ticks),
+        *_attempts(derived, attempts),
+        *_passes(derived),
+        *_mutant(facts),
+    ]
+    return list(dict.fromkeys(told))
+
+
+def _missing(run_dir: Path) -> list[str]:
+    empty = [table for table in REQUIRED if evidence.row_count(run_dir, table) == 0]
+    return [f"the evidence has no {table}" for table in empty]
+
+
+def _manifest(run_dir: Path) -> list[str]:
+    """What was cut or damaged before it became evidence."""
+    return [
+        f"{row['file']} is damaged or was cut"
+        for row in evidence.rows(run_dir, "manifest")
+        if not row["ended_properly"] and (row["kind"] != "journal" or row["file"] == _FAULTS)
+    ]
+
+
+def torn(run_dir: Path) -> list[str]:
+    """How the evidence differs from what its manifest says was written.
+
+    Any difference leaves every accusation in doubt: what was not seen may just have gone missing.
+    """
+    manifest = evidence.rows(run_dir, "manifest")
+    told = [] if manifest else ["no manifest says what evidence there was"]
+    for row in manifest:
+        if row["kind"] != "table" or row["rows"] is None:
+            continue
+        table = _table_of(str(row["file"]))
+        have = evidence.row_count(run_dir, table)
+        if have != row["rows"]:
+            told.append(f"the manifest says {row['rows']} rows of {table}, there are {have}")
+    return told
+
+
+def _table_of(file: str) -> str:
+    path = Path(file)
+    named = path.parent.name if path.suffix == ".parquet" else path.name
+    return named or path.stem
+
+
+def _faults(scenario: Scenario, derived: Derived) -> list[str]:
+    told = [
+        f"fault {fault['fault']} did not act: {fault['proof'] or 'no proof'}"
+        for fault in derived.faults
+        if not fault["acted"]
+    ]
+    told += [
+        f"fault {fault['fault']} was never healed"
+        for fault in derived.faults
+        if fault["acted"] and fault["healed_ns"] is None
+    ]
+    asked, have = len(scenario.faults), len(derived.faults)
+    if have < asked:
+        told.append(f"only {have} of {asked} faults left a row in the evidence")
+    return told
+
+
+def _traffic(scenario: Scenario, derived: Derived, ticks: Sequence[Row]) -> list[str]:
+    """Too little traffic before the first fault, after the last one, or over the whole run."""
+    begun = min((fault["begin_ns"] for fault in derived.faults), default=None)
+    healed = max((fault["healed_ns"] or 0 for fault in derived.faults), default=None)
+    counts = {"in all": sum(row["acks"] for row in ticks)}
+    if begun is not None and healed is not None:
+        counts["before the faults"] = sum(r["acks"] for r in ticks if r["last_ns"] <= begun)
+        counts["after the faults"] = sum(r["acks"] for r in ticks if r["first_ns"] >= healed)
+    return [
+        f"only {count} acknowledgements {when}, at least {scenario.minimum_acks} are asked for"
+        for when, count in counts.items()
+        if count < scenario.minimum_acks
+    ]
+
+
+def _attempts(derived: Derived, attempts: Sequence[Row]) -> list[str]:
+    """Faults during which nobody even tried to send: acknowledgements a fault may well prevent."""
+    tried = {row["n"]: row["sends"] for row in attempts}
+    return [
+        f"nobody sent anything during {fault['fault']} on {', '.join(targets_of(fault))}"
+        for n, fault in enumerate(derived.faults)
+        if fault["acted"] and not tried.get(n)
+    ]
+
+
+def _passes(derived: Derived) -> list[str]:
+    told = [f"a final pass over {name} stopped before its end" for name in derived.short]
+    told += [
+        f"no complete final pass over {part['topic']}-{part['partition']}"
+        for part in derived.parts
+        if part["ours"] and part["seen_end"] is None
+    ]
+    told += [f"no complete final pass asked {replica}" for replica in derived.unasked]
+    return told + [
+        f"no log of the final leader of {part['topic']}-{part['partition']}"
+        for part in derived.parts
+        if part["ours"] and not part["has_log"]
+    ]
+
+
+def _mutant(facts: RunFacts) -> list[str]:
+    if facts.mutant is not None and facts.mutant_ran is False:
+        return [f"the patched line of the mutant {facts.mutant} never ran"]
+    return []

@@ -1,0 +1,94 @@
+"""What all client processes share: their start, their journal's first entry, and their end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import kafka
+
+from urteil.harness.history.journal import Begin, JournalWriter
+from urteil.harness.workload.spec import ClientSpec, load_spec
+
+PARENT_CHECK_S = 1.0
+SPEC_POLL_S = 0.02
+
+
+class Stop:
+    """Set by SIGTERM, by SIGINT, or when the lab that started this client is gone."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._parent = os.getppid()
+        self._next_check = 0.0
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._event.set())
+
+    def asked(self) -> bool:
+        now = time.monotonic()
+        if now >= self._next_check:
+            self._next_check = now + PARENT_CHECK_S
+            if os.getppid() != self._parent:
+                self._event.set()
+        return self._event.is_set()
+
+    def wait(self, seconds: float) -> None:
+        """Return after `seconds`, or as soon as the end is asked for."""
+        self._event.wait(seconds)
+
+
+def boot_id() -> str:
+    """Times are comparable among clients of one boot only. Linux's id, else the boot's second."""
+    path = Path("/proc/sys/kernel/random/boot_id")
+    if path.exists():
+        return path.read_text().strip()
+    return f"since-{int(time.time() - time.monotonic())}"
+
+
+def begin(spec: ClientSpec) -> Begin:
+    producing = spec.kind in ("producer", "raw")
+    return Begin(
+        run=spec.run,
+        client=spec.client,
+        session=spec.session,
+        kind=spec.kind,
+        at_ns=time.monotonic_ns(),
+        wall_ns=time.time_ns(),
+        boot_id=boot_id(),
+        pid=os.getpid(),
+        library="kafka-python",
+        version=kafka.__version__,
+        topic_ids=spec.topic_ids(),
+        acks=spec.workload.acks if producing else None,
+        idempotent=spec.idempotent if producing else None,
+        group=spec.workload.group if spec.kind == "group" else None,
+        isolation=None if producing else spec.workload.isolation,
+    )
+
+
+def run_client(work: Callable[[ClientSpec, JournalWriter, Stop], None]) -> None:
+    """Main function of a client process: `... SPEC.json`.
+
+    A client may be started before its SPEC.json is there and waits for it then. Its journal ends
+    properly only when `work` returned; an exception leaves it without an end and goes to the log.
+    """
+    logging.basicConfig(
+        level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
+    stop = Stop()
+    path = Path(sys.argv[1])
+    while not path.exists():
+        stop.wait(SPEC_POLL_S)
+        if stop.asked():
+            return
+    spec = load_spec(path)
+    with JournalWriter(Path(spec.journal)) as journal:
+        journal.write(begin(spec))
+        work(spec, journal, stop)
+        journal.end(time.monotonic_ns())

@@ -1,0 +1,193 @@
+"""A member of a consumer group that commits what it has processed.
+
+    python -m urteil.harness.workload.group_consumer SPEC.json
+
+Processing a record is journaling it. Each poll's positions are committed after it was processed
+(or before, by the option `commit`), one request at a time; after each rebalance the committed
+positions are fetched and journaled.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
+from kafka.errors import (
+    KafkaError,
+    LogTruncationError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+)
+from kafka.structs import OffsetAndMetadata
+
+from urteil.harness.history.journal import (
+    Assigned,
+    Commit,
+    CommitEntry,
+    CommitRead,
+    Committed,
+    JournalWriter,
+    Poll,
+    Slice,
+)
+from urteil.harness.workload.client import Stop, run_client
+from urteil.harness.workload.repairs import back_off
+from urteil.harness.workload.spec import ClientSpec, consumer_config
+from urteil.harness.workload.sweep import POLL_TIMEOUT_MS, got, lost_positions
+
+COMMIT_TIMEOUT_MS = 5_000
+LOST_POSITION = (LogTruncationError, NoOffsetForPartitionError, OffsetOutOfRangeError)
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Journals what is given and taken; called by kafka-python within a poll."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        self._member.note_assignment("assigned", assigned)
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        self._member.note_assignment("revoked", revoked)
+
+    def on_partitions_lost(self, lost: Any) -> None:
+        self._member.note_assignment("lost", lost)
+
+
+class Member:
+    """One group member. Each assignment of a partition begins another stretch of reading."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+        self._run = spec.run
+        self._journal = journal
+        self._kafka = KafkaConsumer(**consumer_config(spec))
+        back_off(self._kafka._manager)
+        self._kafka.subscribe([topic.name for topic in spec.topics], listener=_Listener(self))
+        self._commits_before = spec.workload.options.get("commit") == "before"
+        self._fresh: list[TopicPartition] = []
+        self._event: dict[TopicPartition, str] = {}
+        self._position: dict[TopicPartition, int] = {}
+        self._pass = 0
+        self._polls = 0
+        self._commits = 0
+
+    def note_assignment(self, event: str, partitions: Any) -> None:
+        generation, member_id = self._identity()
+        pairs = sorted((tp.topic, tp.partition) for tp in partitions)
+        self._journal.write(Assigned(time.monotonic_ns(), event, generation, member_id, pairs))
+        for tp in partitions:
+            self._position.pop(tp, None)
+        self._fresh = [tp for tp in self._fresh if tp not in partitions]
+        if event == "assigned":
+            self._pass += 1
+            self._fresh += sorted(partitions)
+            self._event.update(dict.fromkeys(partitions, "rebalance"))
+
+    def step(self) -> None:
+        """Poll, process, commit."""
+        invoke_ns = time.monotonic_ns()
+        try:
+            records = self._kafka.poll(timeout_ms=POLL_TIMEOUT_MS)
+        except LOST_POSITION as error:
+            self._note_poll(invoke_ns, "fail", type(error).__name__, [])
+            self._reset(error)
+            return
+        except KafkaError as error:
+            self._note_poll(invoke_ns, "info", type(error).__name__, [])
+            return
+        if records:
+            self._process(invoke_ns, records)
+        while self._fresh:
+            self._read_committed(self._fresh.pop(0))
+
+    def _process(self, invoke_ns: int, records: dict[TopicPartition, list[Any]]) -> None:
+        if self._commits_before:
+            self._commit({tp: found[-1].offset + 1 for tp, found in records.items()})
+        slices = [self._slice(tp, found) for tp, found in records.items()]
+        self._note_poll(invoke_ns, "ok", None, slices)
+        if not self._commits_before:
+            self._commit({tp: self._position[tp] for tp in records})
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._kafka.close(autocommit=False, timeout_ms=COMMIT_TIMEOUT_MS)
+
+    def _identity(self) -> tuple[int | None, str | None]:
+        known = self._kafka.group_metadata()
+        return known.generation_id, known.member_id or None
+
+    def _slice(self, tp: TopicPartition, records: list[Any]) -> Slice:
+        before = self._position.get(tp)
+        after = records[-1].offset + 1
+        self._position[tp] = after
+        event = self._event.pop(tp, None)
+        found = [got(self._run, record) for record in records]
+        return Slice(tp.topic, tp.partition, self._pass, before, after, event, found)
+
+    def _reset(self, error: KafkaError) -> None:
+        """Go on where the log diverged, or from its start: at least once is the promise."""
+        for tp, diverged in lost_positions(error).items():
+            try:
+                start = self._kafka.beginning_offsets([tp], timeout_ms=COMMIT_TIMEOUT_MS)[tp]
+                self._kafka.seek(tp, start if diverged is None else diverged.offset)
+            except (KafkaError, AssertionError) as again:
+                self._note_poll(time.monotonic_ns(), "info", type(again).__name__, [])
+                continue
+            self._position.pop(tp, None)
+            self._event.setdefault(tp, "reset")
+
+    def _note_poll(
+        self, invoke_ns: int, outcome: str, error: str | None, slices: list[Slice]
+    ) -> None:
+        self._polls += 1
+        generation, _ = self._identity()
+        self._journal.write(
+            Poll(self._polls, invoke_ns, time.monotonic_ns(), outcome, error, generation, slices)
+        )
+
+    def _commit(self, positions: dict[TopicPartition, int]) -> None:
+        """kafka-python repeats a commit inside, so any error leaves it unknown."""
+        self._commits += 1
+        generation, member_id = self._identity()
+        entries = [
+            CommitEntry(tp.topic, tp.partition, offset, self._position.get(tp, -1))
+            for tp, offset in positions.items()
+        ]
+        self._journal.write(
+            Commit(self._commits, time.monotonic_ns(), generation, member_id, entries)
+        )
+        outcome, error_name = "ok", None
+        try:
+            self._kafka.commit(
+                {tp: OffsetAndMetadata(o, "", -1) for tp, o in positions.items()},
+                timeout_ms=COMMIT_TIMEOUT_MS,
+            )
+        except KafkaError as error:
+            outcome, error_name = "info", type(error).__name__
+        self._journal.write(Committed(self._commits, time.monotonic_ns(), outcome, error_name))
+
+    def _read_committed(self, tp: TopicPartition) -> None:
+        generation, member_id = self._identity()
+        invoke_ns = time.monotonic_ns()
+        offset, outcome, error_name = None, "ok", None
+        try:
+            offset = self._kafka.committed(tp, timeout_ms=COMMIT_TIMEOUT_MS)
+        except KafkaError as error:
+            outcome, error_name = "info", type(error).__name__
+        self._journal.write(
+            CommitRead(invoke_ns, time.monotonic_ns(), outcome, error_name, generation,
+                       member_id, tp.topic, tp.partition, offset)
+        )  # fmt: skip
+
+
+def consume_in_group(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    member = Member(spec, journal)
+    while not stop.asked():
+        member.step()
+    member.close()
+
+
+if __name__ == "__main__":
+    run_client(consume_in_group)

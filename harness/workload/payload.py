@@ -1,0 +1,111 @@
+"""The value of a record: it names its own send and shows every damage.
+
+    magic 4 | crc32c 4 | partition 4 | sequence 8 | run length 1 | client length 1 | run | client |
+    padding derived from the sequence
+
+The checksum covers what follows it (so also the intended partition and the padding), the key and
+the headers. `value_id` is `run/client/sequence`, unique in a run.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crc32c import crc32c
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+FOREIGN = "foreign"
+"""`value_id` of a payload that another run wrote."""
+
+_MAGIC = b"UrT1"
+_HEAD = struct.Struct(">4sIiQBB")
+_CHECKED_FROM = 8
+_PATTERN = bytes(range(256)) * 2
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """A value as it was read.
+
+    `value_id` is None when the value is none of ours (or too damaged to tell), `FOREIGN` when
+    another run wrote it. `intact` says that the checksum over value, key, headers and intended
+    partition holds.
+    """
+
+    value_id: str | None
+    intact: bool
+    partition: int | None = None
+    client: str | None = None
+    sequence: int | None = None
+
+
+_NOTHING = Payload(None, False)
+
+
+class Encoder:
+    """Builds the values of one client; a value never has fewer bytes than its header needs."""
+
+    def __init__(self, run: str, client: str, value_bytes: int) -> None:
+        self._prefix = f"{run}/{client}/"
+        self._names = run.encode() + client.encode()
+        self._lengths = (len(run.encode()), len(client.encode()))
+        self._padding = max(0, value_bytes - _HEAD.size - len(self._names))
+
+    def value_id(self, sequence: int) -> str:
+        return f"{self._prefix}{sequence}"
+
+    def encode(
+        self, sequence: int, key: bytes | None, partition: int, headers: Headers = ()
+    ) -> bytes:
+        """The value of the record that is sent with this key and these headers."""
+        padding = _pad(sequence, self._padding)
+        head = _HEAD.pack(_MAGIC, 0, partition, sequence, *self._lengths)
+        body = head[_CHECKED_FROM:] + self._names + padding
+        return _MAGIC + _checksum(body, key, headers).to_bytes(4, "big") + body
+
+
+def decode(run: str, value: bytes | None, key: bytes | None, headers: Headers = ()) -> Payload:
+    """What a value says of itself; never raises, whatever the bytes are."""
+    if value is None or len(value) < _HEAD.size or value[:4] != _MAGIC:
+        return _NOTHING
+    _, crc, partition, sequence, run_length, client_length = _HEAD.unpack_from(value)
+    client_at = _HEAD.size + run_length
+    if len(value) < client_at + client_length:
+        return _NOTHING
+    intact = _checksum(value[_CHECKED_FROM:], key, headers) == crc
+    try:
+        wrote = value[_HEAD.size : client_at].decode()
+        client = value[client_at : client_at + client_length].decode()
+    except UnicodeDecodeError:
+        return _NOTHING
+    if wrote != run:
+        return Payload(FOREIGN if intact else None, intact)
+    return Payload(f"{run}/{client}/{sequence}", intact, partition, client, sequence)
+
+
+def key_text(key: bytes | None) -> str | None:
+    """A key as the evidence holds it."""
+    return None if key is None else key.decode("utf-8", "backslashreplace")
+
+
+def _pad(sequence: int, length: int) -> bytes:
+    start = sequence & 0xFF
+    if length <= 256:
+        return _PATTERN[start : start + length]
+    return (_PATTERN[start : start + 256] * (length // 256 + 1))[:length]
+
+
+def _checksum(body: bytes, key: bytes | None, headers: Headers) -> int:
+    """Lengths go in as well, so that bytes cannot move between key, headers and value."""
+    crc = crc32c(body)
+    crc = crc32c(_frame(key), crc)
+    for name, content in headers:
+        crc = crc32c(_frame(name.encode()) + _frame(content), crc)
+    return int(crc)
+
+
+def _frame(part: bytes | None) -> bytes:
+    return b"\xff" if part is None else len(part).to_bytes(4, "big") + bytes(part)

@@ -1,0 +1,163 @@
+"""A client that lies: it sends batches whose CRC does not fit, which a broker must refuse.
+
+    python -m urteil.harness.workload.raw SPEC.json
+
+No client library would send such a batch, so the request is packed here, byte by byte: Produce
+version 3 (the first with batches of magic 2), one partition and one record a request. `options`:
+`corrupt_batches` is how many to send, evenly over `corrupt_every_ms` (default 500) each.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+
+from crc32c import crc32c
+
+from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
+from urteil.harness.workload.client import Stop, run_client
+from urteil.harness.workload.payload import Encoder
+from urteil.harness.workload.spec import ClientSpec
+
+CORRUPT_MESSAGE = 2
+NOT_LEADER_OR_FOLLOWER = 6
+UNKNOWN_TOPIC_OR_PARTITION = 3
+ELSEWHERE = (NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION)
+PRODUCE, VERSION = 0, 3
+EVERY_MS = 500
+
+
+def spoiled_batch(key: bytes, value: bytes, timestamp_ms: int) -> bytes:
+    """A batch of one record whose last byte was changed after the CRC was taken.
+
+    The last byte of the value is padding: the record still names its send, and its own checksum
+    shows the damage.
+    """
+    body = b"\x00" + b"\x00" + b"\x00" + _varint(len(key)) + key + _varint(len(value)) + value
+    record = _varint(len(body) + 1) + body + _varint(0)
+    tail = struct.pack(">hiqqqhii", 0, 0, timestamp_ms, timestamp_ms, -1, -1, -1, 1) + record
+    crc = crc32c(tail)
+    spoiled = bytearray(tail)
+    spoiled[-2] ^= 0xFF
+    return struct.pack(">qiibI", 0, len(tail) + 9, -1, 2, crc) + bytes(spoiled)
+
+
+def _varint(value: int) -> bytes:
+    """A zigzag varint of a non-negative number."""
+    left, out = value << 1, bytearray()
+    while left > 0x7F:
+        out.append(left & 0x7F | 0x80)
+        left >>= 7
+    out.append(left)
+    return bytes(out)
+
+
+def produce_request(
+    correlation_id: int, topic: str, partition: int, batch: bytes, timeout_ms: int
+) -> bytes:
+    """The whole frame, acks=all."""
+    name = topic.encode()
+    body = struct.pack(">hhih3s", PRODUCE, VERSION, correlation_id, 3, b"raw")
+    body += struct.pack(">hhii", -1, -1, timeout_ms, 1)
+    body += struct.pack(">h", len(name)) + name
+    body += struct.pack(">iii", 1, partition, len(batch)) + batch
+    return struct.pack(">i", len(body)) + body
+
+
+def read_answer(frame: bytes, topic: str) -> tuple[int, int]:
+    """Error code and base offset of the one partition in an answer."""
+    at = 4 + 4 + 2 + len(topic.encode()) + 4 + 4
+    error, offset = struct.unpack_from(">hq", frame, at)
+    return int(error), int(offset)
+
+
+class Wire:
+    """One connection; every call has the request's timeout."""
+
+    def __init__(self, address: str, timeout_s: float) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=timeout_s)
+
+    def ask(self, frame: bytes) -> bytes:
+        """The answer without its size. OSError when the broker closes or says nothing in time."""
+        self._socket.sendall(frame)
+        (size,) = struct.unpack(">i", self._read(4))
+        return self._read(size)
+
+    def _read(self, size: int) -> bytes:
+        got = b""
+        while len(got) < size:
+            part = self._socket.recv(size - len(got))
+            if not part:
+                raise ConnectionError("closed by the broker")
+            got += part
+        return got
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class Liar:
+    """Sends spoiled batches and journals what came of each."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+        self._spec = spec
+        self._journal = journal
+        self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
+
+    def send(self, op: int) -> None:
+        """One batch to whoever leads its partition: brokers are asked in turn."""
+        topic, partition = self._spec.partitions()[op % len(self._spec.partitions())]
+        key, timestamp_ms = f"raw{partition}", time.time_ns() // 1_000_000
+        value = self._encoder.encode(op, key.encode(), partition)
+        batch = spoiled_batch(key.encode(), value, timestamp_ms)
+        frame = produce_request(op, topic, partition, batch, self._spec.workload.request_timeout_ms)
+        self._journal.write(Send(op, time.monotonic_ns(), topic, partition, key, timestamp_ms))
+        attempts, unknown = 0, ""
+        for address in self._spec.bootstrap:
+            attempts += 1
+            try:
+                error, offset = self._ask(address, frame, topic)
+            except OSError as failure:
+                unknown = unknown or type(failure).__name__
+                continue
+            if error not in ELSEWHERE:
+                self._note(op, partition, error, offset, attempts, unknown)
+                return
+        self._note(op, partition, NOT_LEADER_OR_FOLLOWER, -1, attempts, unknown or "NoLeader")
+
+    def _ask(self, address: str, frame: bytes, topic: str) -> tuple[int, int]:
+        wire = Wire(address, self._spec.workload.request_timeout_ms / 1000)
+        try:
+            return read_answer(wire.ask(frame), topic)
+        finally:
+            wire.close()
+
+    def _note(
+        self, op: int, partition: int, error: int, offset: int, attempts: int, unknown: str
+    ) -> None:
+        certain = error == CORRUPT_MESSAGE and not unknown
+        outcome = Ok if error == 0 else Fail if certain else Info
+        name = None if error == 0 else unknown or f"error {error}"
+        self._journal.write(
+            outcome(op, time.monotonic_ns(), name, attempts, bool(unknown), partition,
+                    offset if error == 0 else None, None, None, None, None, None)
+        )  # fmt: skip
+
+
+def lie(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """Send the batches one by one, then wait for the end."""
+    options = spec.workload.options
+    liar = Liar(spec, journal)
+    for op in range(int(options.get("corrupt_batches", "0"))):
+        if stop.asked():
+            return
+        liar.send(op)
+        stop.wait(int(options.get("corrupt_every_ms", EVERY_MS)) / 1000)
+    while not stop.asked():
+        stop.wait(0.2)
+
+
+if __name__ == "__main__":
+    run_client(lie)

@@ -1,0 +1,51 @@
+"""Two faults of kafka-python 3.0 that chaos runs into, mended on the instance in use.
+
+Neither changes what a client asks of a broker; unmended, one outage would end a client's load.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.producer.transaction_manager import TransactionState
+
+
+def renew_producer_ids(producer: Any) -> None:
+    """Let an idempotent producer ask for a new id after it gave up the old one.
+
+    When a batch that had been sent expires, `reset_producer_id` drops the id but stays READY, and
+    `init_producer_id` acts on UNINITIALIZED only: nothing is ever sent again. (The Java client
+    had to change the state there too: KAFKA-7737.)
+    """
+    manager = producer._transaction_manager
+    if manager is None:
+        return
+    reset = manager.reset_producer_id
+
+    def reset_and_renew() -> None:
+        with manager._lock:
+            reset()
+            if manager._current_state == TransactionState.READY:
+                manager._current_state = TransactionState.UNINITIALIZED
+
+    manager.reset_producer_id = reset_and_renew
+
+
+def back_off(manager: Any) -> None:
+    """Wait between connections to a node that accepts and closes, as a proxy of a dead broker does.
+
+    The manager takes an accepted connection for success before ApiVersions was answered, and so
+    connects hundreds of times a second.
+    """
+    connect = manager._connect
+
+    async def connect_and_judge(
+        node: Any, conn: Any, reset_backoff_on_connect: bool = True, timeout_at: Any = None
+    ) -> None:
+        await connect(node, conn, reset_backoff_on_connect=False, timeout_at=timeout_at)
+        if not conn.connected:
+            manager.update_backoff(node.node_id)
+        elif reset_backoff_on_connect:
+            manager.reset_backoff(node.node_id)
+
+    manager._connect = connect_and_judge

@@ -1,0 +1,188 @@
+"""Leadership goes round all replicas, so that the final reads ask every one of them.
+
+Where the brokers can reassign and elect (Apache Kafka), the order of each partition's replicas is
+turned and the first one elected: no broker stops. Where they cannot, brokers are shut down and
+started in turn, so that each is once the only one alive.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import zip_longest
+from typing import Any
+
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
+from kafka.structs import TopicPartition
+
+from urteil.chaos.controls import Controls, LabFailure, PartitionView
+
+POLL_S = 0.05
+REQUEST_TIMEOUT_MS = 10_000
+PREFERRED = 0
+STOP_DEADLINE_S = 15.0
+ELECT_LEADERS = 43
+ALTER_PARTITION_REASSIGNMENTS = 45
+
+
+def leadership_rounds(
+    controls: Controls, bootstrap: Sequence[str], topics: Sequence[str], *, deadline_s: float
+) -> Iterator[dict[tuple[str, int], int]]:
+    """Rounds of (topic, partition) to the id of the broker that leads it while the round lasts.
+
+    The first round is the leadership as it stands; over all rounds every replica of every
+    partition leads once. Each round holds until the next is asked for. In the end all brokers are
+    there again, also when the caller stops early. LabFailure when a broker cannot be made leader
+    within `deadline_s`.
+    """
+    deadline = time.monotonic() + deadline_s
+    yield _leaders(controls, topics)
+    admin = KafkaAdminClient(
+        bootstrap_servers=list(bootstrap), request_timeout_ms=REQUEST_TIMEOUT_MS
+    )
+    try:
+        if _can_elect(admin):
+            yield from _by_election(controls, admin, topics, deadline)
+        else:
+            yield from _by_restart(controls, topics, deadline)
+    finally:
+        admin.close()
+
+
+def _can_elect(admin: Any) -> bool:
+    """kafka-python's own `api_versions` fails on a key that it does not know."""
+    served = set(admin._manager.broker_version_data.api_versions)
+    return {ELECT_LEADERS, ALTER_PARTITION_REASSIGNMENTS} <= served
+
+
+def _by_election(
+    controls: Controls, admin: Any, topics: Sequence[str], deadline: float
+) -> Iterator[dict[tuple[str, int], int]]:
+    views = _views(controls, topics)
+    first = {_slot(view): [_id(name) for name in view.replicas] for view in views}
+    began_with = {_slot(view): _id(view.leader) for view in views if view.leader}
+    turns = max(len(replicas) for replicas in first.values())
+    try:
+        for turn in range(1, turns):
+            order = {slot: _led_by(first[slot], began_with[slot], turn) for slot in first}
+            yield _elect(controls, admin, order, topics, deadline)
+    finally:
+        leaders = _elect(controls, admin, first, topics, deadline)
+    yield leaders
+
+
+def _led_by(replicas: list[int], leader: int, turn: int) -> list[int]:
+    """The replicas in turned order: the one `turn` places after `leader` comes first."""
+    at = (replicas.index(leader) + turn) % len(replicas)
+    return replicas[at:] + replicas[:at]
+
+
+def _elect(
+    controls: Controls,
+    admin: Any,
+    order: dict[tuple[str, int], list[int]],
+    topics: Sequence[str],
+    deadline: float,
+) -> dict[tuple[str, int], int]:
+    """Give each partition this order of replicas and its first one the lead."""
+    wanted = {slot: replicas[0] for slot, replicas in order.items()}
+    partitions = {TopicPartition(*slot): replicas for slot, replicas in order.items()}
+    while True:
+        try:
+            admin.alter_partition_reassignments(partitions)
+            admin.elect_leaders(PREFERRED, _by_topic(order), raise_errors=False)
+        except KafkaError as error:
+            _fail_when_late(deadline, f"leaders cannot be elected: {error}")
+        if _leaders(controls, topics) == wanted:
+            return wanted
+        _fail_when_late(deadline, f"leaders are not {wanted}")
+        time.sleep(POLL_S)
+
+
+def _by_restart(
+    controls: Controls, topics: Sequence[str], deadline: float
+) -> Iterator[dict[tuple[str, int], int]]:
+    """Each broker once alone. While it is read from, the next one starts and catches up: it leads
+    nothing until the one before it stops."""
+    brokers = list(controls.brokers)
+    if len(brokers) == 1:
+        return
+    with ThreadPoolExecutor(max_workers=len(brokers)) as pool:
+
+        def start(broker: str) -> None:
+            controls.start(broker, deadline_s=_left(deadline))
+
+        try:
+            for broker, following in zip_longest(brokers, brokers[1:]):
+                _await_in_sync(controls, topics, broker, deadline)
+                _stop_all_but(controls, broker)
+                leaders = _await_leads_all(controls, topics, broker, deadline)
+                started = pool.submit(start, following or broker)
+                yield leaders
+                started.result()
+        finally:
+            list(pool.map(start, brokers))
+    controls.await_healthy(deadline_s=_left(deadline))
+
+
+def _stop_all_but(controls: Controls, broker: str) -> None:
+    others = [other for other in controls.brokers if other != broker]
+    _all(lambda other: controls.stop(other, deadline_s=STOP_DEADLINE_S), others)
+
+
+def _all(act: Callable[[str], object], nodes: Sequence[str]) -> None:
+    """Act on all nodes at once; the first failure is raised when all have ended."""
+    with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as pool:
+        list(pool.map(act, nodes))
+
+
+def _await_in_sync(controls: Controls, topics: Sequence[str], broker: str, deadline: float) -> None:
+    while any(broker in view.replicas and broker not in view.isr
+              for view in _views(controls, topics)):  # fmt: skip
+        _fail_when_late(deadline, f"{broker} did not come back into the ISR")
+        time.sleep(POLL_S)
+
+
+def _await_leads_all(
+    controls: Controls, topics: Sequence[str], broker: str, deadline: float
+) -> dict[tuple[str, int], int]:
+    while True:
+        own = [view for view in _views(controls, topics) if broker in view.replicas]
+        if all(view.leader == broker for view in own):
+            return {_slot(view): _id(broker) for view in own}
+        _fail_when_late(deadline, f"{broker} did not become leader of its partitions")
+        time.sleep(POLL_S)
+
+
+def _views(controls: Controls, topics: Sequence[str]) -> list[PartitionView]:
+    return [view for topic in topics for view in controls.partitions(topic)]
+
+
+def _leaders(controls: Controls, topics: Sequence[str]) -> dict[tuple[str, int], int]:
+    return {_slot(v): _id(v.leader) for v in _views(controls, topics) if v.leader is not None}
+
+
+def _by_topic(slots: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for topic, partition in slots:
+        found.setdefault(topic, []).append(partition)
+    return found
+
+
+def _slot(view: PartitionView) -> tuple[str, int]:
+    return view.topic, view.partition
+
+
+def _id(name: str) -> int:
+    return int(name.removeprefix("b"))
+
+
+def _left(deadline: float) -> float:
+    return max(1.0, deadline - time.monotonic())
+
+
+def _fail_when_late(deadline: float, problem: str) -> None:
+    if time.monotonic() > deadline:
+        raise LabFailure(f"the round of leadership failed: {problem}")

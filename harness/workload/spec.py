@@ -1,0 +1,126 @@
+"""What one client process is told: `SPEC.json`, and Kafka's settings that follow from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from urteil.harness.scenario import TopicFact, WorkloadSpec
+
+RECONNECT_BACKOFF_MAX_MS = 500
+METADATA_MAX_AGE_MS = 3_000
+BOOTSTRAP_TIMEOUT_MS = 5_000
+
+
+class Goal(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition that a final pass sweeps.
+
+    `acked_end` is one past the highest acknowledged offset, `leader` the broker that should lead.
+    """
+
+    topic: str
+    partition: int
+    acked_end: int
+    leader: int | None = None
+
+
+class FinalPass(msgspec.Struct, frozen=True, kw_only=True):
+    """One round of final reads. The end a leader reports may lag behind what was acknowledged
+    until its followers have fetched once: it is asked again for at most `settle_s` seconds."""
+
+    number: int
+    goals: tuple[Goal, ...]
+    deadline_s: float
+    settle_s: float
+
+
+class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One client process. `rate_records_per_s` is its own share; 0 sends nothing."""
+
+    run: str
+    client: str
+    session: int
+    kind: str
+    bootstrap: tuple[str, ...]
+    journal: str
+    topics: tuple[TopicFact, ...]
+    workload: WorkloadSpec
+    rate_records_per_s: float = 0.0
+    seed: int = 1
+    flush_deadline_s: float = 15.0
+    final: FinalPass | None = None
+
+    @property
+    def idempotent(self) -> bool:
+        """Idempotence needs acks=all; with other acks it is off, as in the Java client."""
+        return self.kind == "producer" and self.workload.idempotent and self.workload.acks == -1
+
+    def topic_ids(self) -> dict[str, str]:
+        return {topic.name: topic.topic_id for topic in self.topics}
+
+    def partitions(self) -> list[tuple[str, int]]:
+        """Every partition of the workload's topics, in a fixed order."""
+        return [(t.name, p) for t in self.topics for p in range(t.partitions)]
+
+
+def load_spec(path: Path) -> ClientSpec:
+    return msgspec.json.decode(path.read_bytes(), type=ClientSpec)
+
+
+def connection_config(spec: ClientSpec) -> dict[str, Any]:
+    """Settings of every client: quick to notice a dead broker and a new leader."""
+    return {
+        "bootstrap_servers": list(spec.bootstrap),
+        "client_id": spec.client,
+        "request_timeout_ms": spec.workload.request_timeout_ms,
+        "reconnect_backoff_ms": 50,
+        "reconnect_backoff_max_ms": RECONNECT_BACKOFF_MAX_MS,
+        "retry_backoff_ms": 50,
+        "metadata_max_age_ms": METADATA_MAX_AGE_MS,
+        "bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS,
+        "allow_auto_create_topics": False,
+        "metrics_enabled": False,
+    }
+
+
+def producer_config(spec: ClientSpec) -> dict[str, Any]:
+    """acks, idempotence and timeouts of the scenario; `options` may set retries, linger_ms,
+    batch_size and compression_type as kafka-python names them."""
+    load = spec.workload
+    config = connection_config(spec) | {
+        "acks": load.acks,
+        "enable_idempotence": spec.idempotent,
+        "max_in_flight_requests_per_connection": load.in_flight,
+        "delivery_timeout_ms": load.delivery_timeout_ms,
+        "max_block_ms": load.delivery_timeout_ms,
+    }
+    for name in ("retries", "linger_ms", "batch_size"):
+        if name in load.options:
+            config[name] = int(load.options[name])
+    if "compression_type" in load.options:
+        config["compression_type"] = load.options["compression_type"]
+    return config
+
+
+def consumer_config(spec: ClientSpec) -> dict[str, Any]:
+    """No automatic commit; a consumer is told of a lost position, not moved.
+
+    Batches with a wrong CRC are handed out too: kafka-python would spin on them, and every payload
+    has a checksum of its own.
+    """
+    config = connection_config(spec) | {
+        "enable_auto_commit": False,
+        "auto_offset_reset": "none",
+        "isolation_level": spec.workload.isolation,
+        "fetch_max_wait_ms": 200,
+        "check_crcs": False,
+    }
+    if spec.kind == "group":
+        config |= {
+            "group_id": spec.workload.group,
+            "session_timeout_ms": 6_000,
+            "heartbeat_interval_ms": 1_000,
+        }
+    return config

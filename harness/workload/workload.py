@@ -1,0 +1,209 @@
+"""Starts the clients of a run, tells what they achieved, and has everything read in the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafka.errors import KafkaError
+
+from urteil.chaos.controls import LabFailure, NotHealthy
+from urteil.harness.history.journal import JournalReader, PassBegin, PassEnd
+from urteil.harness.scenario import Scenario, TopicFact
+from urteil.harness.workload.processes import Clients, Spawn, spawn_process
+from urteil.harness.workload.spec import ClientSpec, FinalPass, Goal
+from urteil.harness.workload.tail import Progress, Tails
+
+FLUSH_DEADLINE_S = 15.0
+STOP_DEADLINE_S = 5.0
+SETTLE_FIRST_S = 10.0
+SETTLE_LATER_S = 3.0
+SETTLE_UNSURE_S = 1.0
+ALL = -1
+END_GRACE_S = 5.0
+
+Leaders = Mapping[tuple[str, int], int]
+"""(topic, partition) to the broker id that leads it."""
+
+
+@dataclass(slots=True)
+class FinalReads:
+    """What the final reads reached.
+
+    `leaders` holds, for each partition, the brokers under whose lead a pass was complete;
+    `problems` says what was not read, in sentences for the verdict.
+    """
+
+    leaders: dict[tuple[str, int], set[int]] = field(default_factory=dict)
+    rounds: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+class Workload:
+    """The clients of one run. One thread starts and ends them; `acked` and its like may be asked
+    from any.
+
+    Options of the workload: `retries`, `linger_ms`, `batch_size`, `compression_type` as
+    kafka-python has them; `commit` = `before` or `after` (the default) the processing;
+    `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a client of its own.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        run_dir: Path,
+        bootstrap: Sequence[str],
+        topics: Sequence[TopicFact],
+        run_id: str,
+        *,
+        spawn: Spawn = spawn_process,
+    ) -> None:
+        self._scenario = scenario
+        self._run_dir = run_dir
+        self._bootstrap = tuple(bootstrap)
+        self._topics = tuple(topics)
+        self._run_id = run_id
+        self._clients = Clients(run_dir, spawn)
+        load = scenario.workload
+        self._producers = [f"p{n}" for n in range(1, load.producers + 1)]
+        self._liars = ["raw1"] if int(load.options.get("corrupt_batches", "0")) else []
+        letter = "g" if load.kind == "group" else "c"
+        self._consumers = [f"{letter}{n}" for n in range(1, load.consumers + 1)]
+        self._tails = Tails([self._journal(name) for name in self._producers])
+        self._problems: list[str] = []
+
+    def start(self) -> None:
+        """Start readers, then producers; returns at once."""
+        load = self._scenario.workload
+        kind = "group" if load.kind == "group" else "consumer"
+        for name in self._consumers:
+            self._clients.start(self._spec(name, kind))
+        share = load.rate_records_per_s / max(1, load.producers)
+        for number, name in enumerate(self._producers):
+            seed = self._scenario.seed * 1000 + number
+            self._clients.start(self._spec(name, "producer", rate=share, seed=seed))
+        for name in self._liars:
+            self._clients.start(self._spec(name, "raw"))
+
+    def progress(self) -> Progress:
+        """Counts over all producers until now."""
+        return self._tails.progress()
+
+    def acked(self) -> int:
+        """Records acknowledged until now."""
+        return self.progress().acked
+
+    def acked_since(self, since_ns: int) -> int:
+        """Records acknowledged at `since_ns` (CLOCK_MONOTONIC) or later."""
+        return self._tails.acked_since(since_ns)
+
+    def stop_producers(self, deadline_s: float = FLUSH_DEADLINE_S + END_GRACE_S) -> None:
+        """Let producers flush and end; one past the deadline is killed, its open sends unknown."""
+        for name in self._clients.terminate([*self._producers, *self._liars], deadline_s):
+            self._problems.append(f"producer {name} did not end in {deadline_s:g} s and was killed")
+
+    def stop_consumers(self, deadline_s: float = STOP_DEADLINE_S) -> None:
+        """End live readers and group members."""
+        for name in self._clients.terminate(self._consumers, deadline_s):
+            self._problems.append(f"consumer {name} did not end in {deadline_s:g} s and was killed")
+
+    def final_reads(self, deadline_s: float, rounds: Iterable[Leaders] | None = None) -> FinalReads:
+        """Sweep every partition from start to end, once for each item of `rounds`.
+
+        An item says who leads which partitions now (see `rotation.leadership_rounds`): these
+        partitions are read. Without `rounds` everything is read once under whoever leads. Stops
+        early when the deadline passes or a leader cannot be made, and says so in `problems`.
+        """
+        deadline = time.monotonic() + deadline_s
+        everything: Leaders = {slot: -1 for slot in self._partitions()}
+        reads = FinalReads()
+        try:
+            for leaders in rounds if rounds is not None else [everything]:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    reads.problems.append(f"the final reads' deadline of {deadline_s:g} s passed")
+                    break
+                self._final_round(reads, leaders, left_s)
+                self._clients.prepare(_final(reads.rounds + 1), "final")
+        except (LabFailure, NotHealthy, KafkaError) as failure:
+            reads.problems.append(f"the final reads ended early: {failure}")
+        self._clients.discard(_final(reads.rounds + 1))
+        missing = [slot for slot in self._partitions() if not reads.leaders.get(slot)]
+        for topic, partition in missing:
+            reads.problems.append(f"no final pass over {topic}-{partition} was complete")
+        return reads
+
+    def problems(self) -> list[str]:
+        """Sentences for `RunFacts.problems`: clients that were killed, crashed or left early."""
+        return self._problems + self._clients.failures()
+
+    def stop(self) -> None:
+        """End every client now; journals stay."""
+        self._clients.terminate(self._consumers, STOP_DEADLINE_S)
+        self._clients.kill_all()
+
+    def _partitions(self) -> list[tuple[str, int]]:
+        return [(topic.name, p) for topic in self._topics for p in range(topic.partitions)]
+
+    def _journal(self, client: str) -> Path:
+        return self._run_dir / "journal" / f"{client}.jsonl"
+
+    def _final_round(self, reads: FinalReads, leaders: Leaders, left_s: float) -> None:
+        acked = self._tails.acked_ends()
+        goals = tuple(
+            Goal(topic=t, partition=p, acked_end=acked.get((t, p), 0), leader=leaders[t, p])
+            for t, p in self._partitions()
+            if (t, p) in leaders
+        )
+        settle_s = SETTLE_LATER_S if reads.rounds else SETTLE_FIRST_S
+        if self._scenario.workload.acks != ALL:
+            settle_s = SETTLE_UNSURE_S
+        reads.rounds += 1
+        client = _final(reads.rounds)
+        final = FinalPass(number=reads.rounds, goals=goals, deadline_s=left_s, settle_s=settle_s)
+        self._clients.start(self._spec(client, "final", final=final))
+        if self._clients.await_end([client], left_s + END_GRACE_S):
+            reads.problems.append(f"final reader {client} hung and was killed")
+        self._take_passes(reads, client)
+
+    def _take_passes(self, reads: FinalReads, client: str) -> None:
+        if not self._journal(client).exists():
+            return
+        final: set[int] = set()
+        for entry in JournalReader(self._journal(client)):
+            if isinstance(entry, PassBegin) and entry.final:
+                final.add(entry.pass_)
+            elif isinstance(entry, PassEnd) and entry.complete and entry.pass_ in final:
+                slot = (entry.topic, entry.partition)
+                leader = -1 if entry.leader is None else entry.leader
+                reads.leaders.setdefault(slot, set()).add(leader)
+
+    def _spec(
+        self,
+        client: str,
+        kind: str,
+        *,
+        rate: float = 0.0,
+        seed: int = 0,
+        final: FinalPass | None = None,
+    ) -> ClientSpec:
+        return ClientSpec(
+            run=self._run_id,
+            client=client,
+            session=1,
+            kind=kind,
+            bootstrap=self._bootstrap,
+            journal=str(self._journal(client)),
+            topics=self._topics,
+            workload=self._scenario.workload,
+            rate_records_per_s=rate,
+            seed=seed,
+            flush_deadline_s=FLUSH_DEADLINE_S,
+            final=final,
+        )
+
+
+def _final(round_number: int) -> str:
+    return f"final-{round_number}"

@@ -1,0 +1,30 @@
+"""Leaders and controllers that vanish: whoever takes over has what was acknowledged."""
+
+from __future__ import annotations
+
+import pytest
+
+from urteil.harness.verify.result import Result
+from urteil.suites.verdicts import assert_found_and_permitted, assert_holds
+
+
+@pytest.mark.parametrize("result", ["leader-crash", "isolate-broker"], indirect=True)
+def test_another_leads_and_work_goes_on(result: Result) -> None:
+    assert_holds(result, "lost_write", "unclean_leader", "epoch_went_back", "no_progress")
+
+
+@pytest.mark.parametrize(
+    "result", ["controller-crash", "pause-leader", "isolate-zookeeper"], indirect=True
+)
+def test_a_deposed_leader_or_controller_does_no_harm(result: Result) -> None:
+    assert_holds(result, "lost_write", "unclean_leader", "epoch_went_back", "duplicate")
+
+
+@pytest.mark.parametrize("result", ["unclean-off"], indirect=True)
+def test_a_partition_waits_for_its_last_in_sync_replica(result: Result) -> None:
+    assert_holds(result, "lost_write", "unclean_leader")
+
+
+@pytest.mark.parametrize("repeats", ["unclean-on"], indirect=True)
+def test_unclean_election_loses_a_suffix_and_it_is_permitted(repeats: list[Result]) -> None:
+    assert_found_and_permitted(repeats, "lost_write")

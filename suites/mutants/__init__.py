@@ -1,0 +1,54 @@
+"""Seeded bugs of the broker, one module each: what the lab must find to be believed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+from urteil.suites.mutants.patching import Mark
+
+NAMES = (
+    "ack_before_replication",
+    "ack_ignores_min_isr",
+    "elect_any_replica",
+    "truncate_to_high_watermark",
+    "no_truncation_on_new_epoch",
+    "hw_before_isr_ack",
+    "dedup_state_lost_on_leader_change",
+    "dedup_state_lost_on_restart",
+    "offset_reused_after_recovery",
+    "no_crc_check",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """A bug: what it does, the real one it is modelled on, and who must find it where.
+
+    `apply` patches the broker of this process. Nothing of the broker is imported before.
+    """
+
+    name: str
+    about: str
+    models: str
+    scenario: str
+    guarantee: str
+    apply: Callable[[Mark], None]
+
+
+def _mutant(name: str) -> Mutant:
+    module: ModuleType = importlib.import_module(f"urteil.suites.mutants.{name}")
+    return Mutant(
+        name=name,
+        about=module.ABOUT,
+        models=module.MODELS,
+        scenario=module.SCENARIO,
+        guarantee=module.GUARANTEE,
+        apply=module.apply,
+    )
+
+
+MUTANTS: dict[str, Mutant] = {name: _mutant(name) for name in NAMES}
+"""Every mutant by name."""

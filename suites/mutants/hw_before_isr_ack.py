@@ -1,0 +1,53 @@
+"""The high watermark counts what was sent to a follower, not what its next fetch shows it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "records are committed when a follower's fetch is answered with them, not when it has them"
+MODELS = "the high watermark advanced by the request instead of the fetch position"
+SCENARIO = "cut-crash"
+GUARANTEE = "lost_write"
+PARTITION = "urteil.broker.replication.partition:Partition"
+
+
+def apply(mark: Mark) -> None:
+    """Every follower with a fetch under way is taken to have the leader's whole log."""
+
+    def count_as_sent(partition: Any, now_ms: float) -> None:
+        end = partition.log.log_end_offset
+        for follower in partition.followers.values():
+            waits = follower.end_offset == follower.last_fetch_leader_end
+            if waits and 0 <= follower.end_offset < end:
+                mark.hit()
+                follower.end_offset = end
+        if partition._advance_high_watermark(now_ms):
+            partition.on_committed.notify()
+
+    def make_append(original: Function) -> Function:
+        def append(
+            partition: Any, data: Any, acks: int, wall_ms: int, now_ms: float, **given: Any
+        ) -> Any:
+            result = original(partition, data, acks, wall_ms, now_ms, **given)
+            if partition.is_leader:
+                count_as_sent(partition, now_ms)
+            return result
+
+        return append
+
+    def make_fetched(original: Function) -> Function:
+        def follower_fetched(
+            partition: Any, broker_id: int, fetch_offset: int, start_offset: int, now_ms: float
+        ) -> None:
+            original(partition, broker_id, fetch_offset, start_offset, now_ms)
+            follower = partition.followers[broker_id]
+            follower.end_offset = partition.log.log_end_offset
+            if partition._advance_high_watermark(now_ms):
+                partition.on_committed.notify()
+
+        return follower_fetched
+
+    replace(f"{PARTITION}.append", make_append)
+    replace(f"{PARTITION}.follower_fetched", make_fetched)

@@ -1,0 +1,40 @@
+"""Start the broker with one seeded bug: `python -m urteil.suites.mutants.launch NAME -- FILE`.
+
+The mark that the mutated line ran is `mutant.mark` beside the property file.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from urteil.suites.mutants import MUTANTS
+from urteil.suites.mutants.patching import Mark, NoSuchFunction
+
+USAGE = "usage: python -m urteil.suites.mutants.launch NAME -- server.properties [ARGUMENT ...]"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Patch and become the broker; exits 254 on wrong usage, 255 when the patch does not fit."""
+    if len(arguments) < 3 or arguments[1] != "--":
+        _exit(254, USAGE)
+    name, _, *rest = arguments
+    if name not in MUTANTS:
+        _exit(254, f"no mutant named {name!r}; known: {', '.join(MUTANTS)}")
+    try:
+        MUTANTS[name].apply(Mark(Path(rest[0]).resolve().parent / "mutant.mark"))
+    except NoSuchFunction as error:
+        _exit(255, f"mutant {name}: {error}")
+    sys.argv = ["urteil.broker", *rest]
+    runpy.run_module("urteil.broker", run_name="__main__", alter_sys=True)
+
+
+def _exit(code: int, message: str) -> None:
+    sys.stderr.write(message + "\n")
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,26 @@
+"""Batches are appended without a look at their CRC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a batch whose CRC is wrong is appended and served"
+MODELS = "no validation of produced batches"
+SCENARIO = "corrupt-client"
+GUARANTEE = "corrupt"
+
+
+def apply(mark: Mark) -> None:
+    """Every CRC fits."""
+
+    def make(original: Function) -> Function:
+        def crc_ok(batch: Any) -> bool:
+            if not original(batch):
+                mark.hit()
+            return True
+
+        return crc_ok
+
+    replace("urteil.broker.log.validate:crc_ok", make)

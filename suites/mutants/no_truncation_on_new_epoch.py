@@ -1,0 +1,28 @@
+"""Followers never tell their last epoch, so nobody tells them where they diverged."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a deposed leader keeps its unreplicated tail and appends what its new leader sends"
+MODELS = "truncation by leader epoch left out (KIP-101, KIP-279)"
+SCENARIO = "cut-crash"
+GUARANTEE = "replica_divergence"
+
+
+def apply(mark: Mark) -> None:
+    """The fetch goes without the epoch of the last record."""
+
+    def make(original: Function) -> Function:
+        def request(following: Any, max_bytes: int) -> Any:
+            asked = original(following, max_bytes)
+            if asked.last_fetched_epoch not in (-1, asked.current_leader_epoch):
+                mark.hit()
+            return dataclasses.replace(asked, last_fetched_epoch=-1)
+
+        return request
+
+    replace("urteil.broker.replication.follower:Following.request", make)

@@ -1,0 +1,36 @@
+"""Recovery after a crash drops the end of the log, and its offsets are given again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "recovery of an unclean log drops its last batches, whose offsets are then used again"
+MODELS = "recovery that stops before the last valid batch"
+SCENARIO = "restart-storm"
+GUARANTEE = "inconsistent_offset"
+
+DROPPED_BATCHES = 20
+
+
+def apply(mark: Mark) -> None:
+    """Before an unclean log is recovered, the batches at its end are cut off."""
+
+    def make(original: Function) -> Function:
+        def run(recovery: Any) -> None:
+            if not recovery.remembered.clean and len(recovery.loaded.segments):
+                cut_tail(recovery.loaded.segments.active)
+            original(recovery)
+
+        return run
+
+    def cut_tail(segment: Any) -> None:
+        from urteil.broker.log.scan import read_batches
+
+        starts = [batch.position for batch in read_batches(segment.file, 0, segment.size)]
+        if len(starts) > DROPPED_BATCHES:
+            mark.hit()
+            segment.cut(starts[-DROPPED_BATCHES])
+
+    replace("urteil.broker.log.recovery:_Recovery.run", make)

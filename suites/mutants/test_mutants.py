@@ -1,0 +1,21 @@
+"""Every mutant is caught by the guarantee meant for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from urteil.harness.verify.result import Result, Status, Verdict
+from urteil.suites.mutants import MUTANTS
+from urteil.suites.verdicts import guarantee, told
+
+
+@pytest.mark.parametrize(
+    ("mutated", "caught_by"),
+    [(mutant.name, mutant.guarantee) for mutant in MUTANTS.values()],
+    indirect=["mutated"],
+    ids=list(MUTANTS),
+)
+def test_a_mutant_is_caught(mutated: list[Result], caught_by: str) -> None:
+    for result in mutated:
+        assert result.verdict is Verdict.FAIL, told(result)
+        assert guarantee(result, caught_by).status is Status.VIOLATED, told(result)

@@ -1,0 +1,27 @@
+"""Followers cut their log to their own high watermark in every new epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a follower truncates to its own high watermark, which lags behind what was committed"
+MODELS = "Kafka before KIP-101 (KAFKA-1211)"
+SCENARIO = "epoch-truncation"
+GUARANTEE = "lost_write"
+
+
+def apply(mark: Mark) -> None:
+    """To follow in a new epoch begins with a cut."""
+
+    def make(original: Function) -> Function:
+        def follow(following: Any, partition: Any) -> None:
+            original(following, partition)
+            if partition.log.high_watermark < partition.log.log_end_offset:
+                mark.hit()
+                partition.log.truncate_to(partition.log.high_watermark)
+
+        return follow
+
+    replace("urteil.broker.replication.follower:Following.__init__", make)

@@ -1,0 +1,63 @@
+"""Records of the offsets topic: Kafka's bytes, replay, and which partition holds a group."""
+
+from __future__ import annotations
+
+import struct
+
+from urteil.broker.groups.coordinator import java_hash, partition_for
+from urteil.broker.groups.group import Group, GroupState
+from urteil.broker.groups.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    encode,
+)
+from urteil.broker.groups.shard import Shard
+
+
+def test_an_offset_has_kafkas_bytes() -> None:
+    key = encode(1, OffsetCommitKey(group="g", topic="t", partition=7))
+    assert key == struct.pack(">hh1sh1si", 1, 1, b"g", 1, b"t", 7)
+    value = OffsetCommitValue(offset=42, leader_epoch=3, metadata="m", commit_timestamp=99)
+    assert encode(3, value) == struct.pack(">hqih1sq", 3, 42, 3, 1, b"m", 99)
+
+
+def offset_record(offset: int, partition: int = 0) -> tuple[bytes, bytes]:
+    key = encode(1, OffsetCommitKey(group="g", topic="t", partition=partition))
+    return key, encode(3, OffsetCommitValue(offset=offset))
+
+
+def test_the_later_record_counts_whichever_is_replayed_last() -> None:
+    shard = Shard(0, 1)
+    shard.replay(*offset_record(20), log_offset=6)
+    shard.replay(*offset_record(10), log_offset=5)
+    assert shard.offsets["g"]["t", 0].value.offset == 20
+    shard.replay(offset_record(0)[0], None, log_offset=7)
+    assert shard.offsets["g"] == {}
+
+
+def test_loading_brings_groups_back() -> None:
+    member = GroupMetadataValue.MemberMetadata(
+        member_id="m", client_id="c", client_host="/h", rebalance_timeout=5, session_timeout=9,
+        subscription=b"s", assignment=b"a",
+    )  # fmt: skip
+    value = GroupMetadataValue(
+        protocol_type="consumer", generation=4, protocol="range", leader="m", members=[member]
+    )
+    shard = Shard(0, 1)
+    shard.replay(encode(2, GroupMetadataKey(group="g")), encode(3, value), 0)
+    shard.replay(*offset_record(3), log_offset=1)
+    shard.replay(struct.pack(">h", 9), b"later", 2)
+    shard.finish_loading(lambda one: Group(one, initial_delay_ms=0, max_size=9), 1000)
+    group = shard.groups["g"]
+    assert (group.state, group.generation, group.leader) == (GroupState.STABLE, 4, "m")
+    assert group.members["m"].assignment == b"a"
+    assert group.next_deadline_ms() == 1009
+
+
+def test_partitions_are_javas() -> None:
+    assert java_hash("hello") == 99162322
+    assert java_hash("polygenelubricants") == -(1 << 31)
+    assert partition_for("polygenelubricants", 50) == 0
+    assert java_hash("\U0001f600") == 31 * 0xD83D + 0xDE00

@@ -1,0 +1,113 @@
+"""Logs in a folder of the test, and batches for them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from urteil.broker.log.checkpoints import ZERO_UUID
+from urteil.broker.log.config import LogConfig
+from urteil.broker.log.partition_log import AppendResult, PartitionLog
+from urteil.broker.log.recovery import Remembered
+from urteil.broker.log.storage import Storage
+from urteil.broker.wire.batches import build_batch, iter_batches, iter_records
+from urteil.broker.wire.errors import ErrorCode
+
+NOW_MS = 1_700_000_000_000
+
+
+class FixedClock:
+    def __init__(self, now_ms: int = NOW_MS) -> None:
+        self.time_ms = now_ms
+
+    def now_ms(self) -> int:
+        return self.time_ms
+
+
+def open_log(
+    folder: Path,
+    *,
+    config: LogConfig | None = None,
+    storage: Storage | None = None,
+    remembered: Remembered | None = None,
+    now_ms: int = NOW_MS,
+) -> PartitionLog:
+    return PartitionLog(
+        storage or Storage(), folder, "t", 0, ZERO_UUID, config or LogConfig(), now_ms, remembered
+    )
+
+
+def batch(
+    values: Sequence[bytes] = (b"v",),
+    *,
+    timestamp_ms: int = NOW_MS,
+    key: bytes | None = b"k",
+    producer: tuple[int, int, int] | None = None,
+    **options: Any,
+) -> memoryview:
+    """A client's batch; `producer` is (id, epoch, first sequence)."""
+    producer_id, epoch, sequence = producer or (-1, -1, -1)
+    options.setdefault("leader_epoch", -1)
+    return memoryview(
+        build_batch(
+            [(key, value, [], timestamp_ms) for value in values],
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=sequence,
+            **options,
+        )
+    )
+
+
+def marker(producer_id: int, epoch: int, *, commit: bool, coordinator_epoch: int = 0) -> memoryview:
+    """A control batch that ends a transaction."""
+    key, value = struct.pack(">hh", 0, int(commit)), struct.pack(">hi", 0, coordinator_epoch)
+    return memoryview(
+        build_batch(
+            [(key, value, [], NOW_MS)],
+            leader_epoch=-1,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            transactional=True,
+            control=True,
+        )
+    )
+
+
+def append(log: PartitionLog, data: memoryview | None = None, epoch: int = 0) -> AppendResult:
+    """Append a batch that must be taken."""
+    result = log.append_as_leader(data or batch(), epoch, NOW_MS)
+    assert result.error is ErrorCode.NONE, result
+    return result
+
+
+def end_txn(log: PartitionLog, producer_id: int, epoch: int = 0, *, commit: bool) -> AppendResult:
+    result = log.append_as_leader(
+        marker(producer_id, epoch, commit=commit), 0, NOW_MS, from_client=False
+    )
+    assert result.error is ErrorCode.NONE, result
+    return result
+
+
+def read_all(log: PartitionLog, max_bytes: int = 1 << 20) -> list[tuple[int, bytes | None]]:
+    """(offset, value) of all records, read as a consumer does: from each end on again."""
+    found: list[tuple[int, bytes | None]] = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        result = log.read(offset, max_bytes, upto=log.log_end_offset)
+        assert result.error is ErrorCode.NONE
+        data = memoryview(b"".join(result.records))
+        for _, part in iter_batches(data, allow_partial_tail=True):
+            found += [(each.offset, each.value) for each in iter_records(part)]
+        assert result.next_offset > offset
+        offset = result.next_offset
+    return [pair for pair in found if pair[0] >= log.log_start_offset]
+
+
+def drop(*logs: PartitionLog) -> None:
+    """Close the files as the end of a process does: nothing is written."""
+    for log in logs:
+        for segment in log.segments:
+            segment.file.close()

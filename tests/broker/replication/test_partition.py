@@ -1,0 +1,168 @@
+"""Leader state: fencing, ISR, high watermark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.broker.replication.plain import MAX_LAG_MS, Plain, records, state
+from urteil.broker.wire.errors import ErrorCode
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Plain:
+    made = Plain(tmp_path / "t-0", min_isr=2)
+    made.partition.become_leader(state(1, 0), 0.0)
+    return made
+
+
+def fetch(plain: Plain, broker: int, offset: int, now_ms: float = 0.0) -> None:
+    plain.partition.follower_fetched(broker, offset, 0, now_ms)
+
+
+def test_high_watermark_follows_the_slowest_member_of_the_isr(plain: Plain) -> None:
+    plain.append(5)
+    assert plain.log.high_watermark == 0
+    fetch(plain, 2, 5)
+    assert plain.log.high_watermark == 0, "3 has shown nothing yet"
+    fetch(plain, 3, 3)
+    assert plain.log.high_watermark == 3
+    fetch(plain, 3, 5)
+    assert plain.log.high_watermark == 5
+
+
+def test_a_fetch_at_an_offset_proves_only_what_lies_below(plain: Plain) -> None:
+    plain.append(2)
+    fetch(plain, 2, 0)
+    fetch(plain, 3, 0)
+    assert plain.log.high_watermark == 0
+
+
+def test_acknowledged_once_the_high_watermark_passed(plain: Plain) -> None:
+    plain.append(2)
+    assert plain.partition.acknowledged(2) is None
+    fetch(plain, 2, 2)
+    fetch(plain, 3, 2)
+    assert plain.partition.acknowledged(2) is ErrorCode.NONE
+
+
+def test_laggards_leave_the_isr_only_with_the_controllers_consent(plain: Plain) -> None:
+    plain.append(4)
+    fetch(plain, 2, 4, MAX_LAG_MS + 1.0)
+    plain.partition.maybe_shrink(MAX_LAG_MS + 1.0)
+    assert plain.proposed == [(1, 2)]
+    assert plain.log.high_watermark == 0, "the maximal ISR counts until the answer"
+    plain.partition.isr_altered(0, 1, (1, 2), MAX_LAG_MS + 1.0)
+    assert plain.log.high_watermark == 4
+
+
+def test_one_proposal_in_flight(plain: Plain) -> None:
+    plain.append(4)
+    fetch(plain, 2, 4, 20_000.0)
+    plain.partition.maybe_shrink(20_000.0)
+    plain.partition.maybe_shrink(50_000.0)
+    assert plain.proposed == [(1, 2)]
+
+
+def test_below_min_isr_nothing_is_committed(plain: Plain) -> None:
+    plain.append(3)
+    plain.partition.isr_altered(0, 1, (1,), 0.0)
+    plain.partition.maybe_shrink(MAX_LAG_MS + 1.0)
+    assert plain.log.high_watermark == 0
+    assert plain.append(1, acks=-1) is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert plain.append(1, acks=1) is ErrorCode.NONE
+    assert plain.log.high_watermark == 0
+
+
+def test_the_isr_falling_below_min_isr_after_the_append_is_told(plain: Plain) -> None:
+    plain.append(1)
+    fetch(plain, 2, 1)
+    fetch(plain, 3, 1)
+    plain.partition.isr_altered(0, 1, (1,), 0.0)
+    assert plain.partition.acknowledged(1) is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+
+def test_a_follower_joins_once_it_reached_high_watermark_and_epoch_start(tmp_path: Path) -> None:
+    plain = Plain(tmp_path / "t-0")
+    plain.partition.become_leader(state(1, 0, (1,)), 0.0)
+    plain.append(3)
+    plain.partition.become_leader(state(1, 1, (1,)), 0.0)
+    plain.append(2)
+    assert plain.log.high_watermark == 5
+    fetch(plain, 2, 4)
+    assert plain.proposed == []
+    fetch(plain, 2, 5)
+    assert plain.proposed == [(1, 2)]
+    plain.append(1)
+    assert plain.log.high_watermark == 5, "a proposed member counts"
+
+
+def test_a_dead_broker_is_not_proposed(tmp_path: Path) -> None:
+    plain = Plain(tmp_path / "t-0")
+    plain.partition.become_leader(state(1, 0, (1,)), 0.0)
+    plain.alive.discard(2)
+    fetch(plain, 2, 0)
+    assert plain.proposed == []
+
+
+def test_a_refused_proposal_rolls_back_and_may_come_again(tmp_path: Path) -> None:
+    plain = Plain(tmp_path / "t-0")
+    plain.partition.become_leader(state(1, 0, (1,)), 0.0)
+    fetch(plain, 2, 0)
+    plain.partition.isr_refused(plain.partition.isr, 0.0)
+    assert plain.partition.isr.committed == (1,)
+    fetch(plain, 2, 0)
+    assert plain.proposed == [(1, 2), (1, 2)]
+
+
+def test_epochs_are_fenced_both_ways(plain: Plain) -> None:
+    plain.partition.become_leader(state(1, 5), 0.0)
+    check = plain.partition.check_leader
+    assert check(-1) is ErrorCode.NONE
+    assert check(5) is ErrorCode.NONE
+    assert check(4) is ErrorCode.FENCED_LEADER_EPOCH
+    assert check(6) is ErrorCode.UNKNOWN_LEADER_EPOCH
+    plain.partition.become_follower(state(2, 6))
+    assert check(6) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_an_older_partition_epoch_is_ignored(plain: Plain) -> None:
+    plain.partition.isr_altered(0, 3, (1, 2), 0.0)
+    plain.partition.become_leader(state(1, 0, (1, 2, 3), partition_epoch=2), 0.0)
+    assert plain.partition.isr.committed == (1, 2)
+    plain.partition.isr_altered(0, 2, (1, 2, 3), 0.0)
+    assert plain.partition.isr.committed == (1, 2)
+
+
+def test_an_answer_to_an_older_epoch_is_ignored(plain: Plain) -> None:
+    plain.partition.become_leader(state(1, 1), 0.0)
+    plain.partition.isr_altered(0, 9, (1,), 0.0)
+    assert plain.partition.isr.committed == (1, 2, 3)
+
+
+def test_who_waits_is_told_of_a_lost_leadership(plain: Plain) -> None:
+    plain.append(1)
+    told: list[object] = []
+    plain.partition.on_committed.add(lambda: told.append(plain.partition.acknowledged(1)))
+    plain.partition.become_follower(state(2, 1))
+    assert told == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+
+
+def test_a_new_leader_forgets_what_followers_had(plain: Plain) -> None:
+    plain.append(2)
+    fetch(plain, 2, 2)
+    fetch(plain, 3, 2)
+    plain.partition.become_follower(state(2, 1))
+    plain.log.append_as_follower(records(1, leader_epoch=1, base_offset=2), 0)
+    plain.partition.become_leader(state(1, 2), 0.0)
+    assert plain.log.high_watermark == 2
+    fetch(plain, 2, 3)
+    assert plain.log.high_watermark == 2, "3 may have less than it had before"
+
+
+def test_min_isr_is_bounded_by_the_replicas(tmp_path: Path) -> None:
+    plain = Plain(tmp_path / "t-0", min_isr=2)
+    plain.partition.become_leader(state(1, 0, (1,), replicas=(1,)), 0.0)
+    assert plain.append(1, acks=-1) is ErrorCode.NONE
+    assert plain.log.high_watermark == 1

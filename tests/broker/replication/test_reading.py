@@ -1,0 +1,104 @@
+"""Bounds and fencing of reads, ListOffsets' answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.broker.replication.plain import Plain, state
+from urteil.broker.replication.offsets import EARLIEST, LATEST, epoch_end, find_offset
+from urteil.broker.replication.reading import FetchTerms, PartitionRead, read_partition
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import FetchRequest
+
+CONSUMER = FetchTerms(replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20)
+FOLLOWER = FetchTerms(replica_id=2, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20)
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Plain:
+    made = Plain(tmp_path / "t-0")
+    made.partition.become_leader(state(1, 3), 0.0)
+    for _ in range(4):
+        made.append(1)
+    made.partition.follower_fetched(2, 2, 0, 0.0)
+    made.partition.follower_fetched(3, 2, 0, 0.0)
+    return made
+
+
+def read(plain: Plain, offset: int, terms: FetchTerms = CONSUMER, **more: int) -> PartitionRead:
+    wanted = FetchRequest.FetchPartition(
+        partition=0, fetch_offset=offset, partition_max_bytes=1 << 20, **more
+    )
+    return read_partition(plain.partition, wanted, terms, 1 << 20, 0.0, min_one=True)
+
+
+def test_consumers_see_up_to_the_high_watermark(plain: Plain) -> None:
+    all_of_it = read(plain, 0, FOLLOWER)
+    committed = read(plain, 0)
+    assert committed.high_watermark == 2
+    assert committed.size == all_of_it.size // 2
+    assert read(plain, 2).size == 0
+    assert read(plain, 4).error is ErrorCode.NONE
+    assert read(plain, 5).error is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_epochs_of_fetches_are_checked(plain: Plain) -> None:
+    assert read(plain, 0, current_leader_epoch=2).error is ErrorCode.FENCED_LEADER_EPOCH
+    assert read(plain, 0, current_leader_epoch=4).error is ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert read(plain, 0, current_leader_epoch=3).error is ErrorCode.NONE
+
+
+def test_a_follower_that_is_no_replica_is_refused(plain: Plain) -> None:
+    stranger = FetchTerms(replica_id=9, max_wait_ms=0, min_bytes=1, max_bytes=1)
+    assert read(plain, 0, stranger).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    refused = read(plain, 0, stranger, current_leader_epoch=3)
+    assert refused.error is ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def test_a_diverging_reader_is_told_and_does_not_count_as_fetched(plain: Plain) -> None:
+    told = read(plain, 4, FOLLOWER, last_fetched_epoch=2)
+    assert told.error is ErrorCode.NONE
+    assert told.diverges
+    assert plain.partition.followers[2].end_offset == 2
+
+
+def test_latest_waits_for_the_high_watermark_of_a_new_leader(plain: Plain) -> None:
+    plain.partition.become_follower(state(2, 4))
+    plain.partition.become_leader(state(1, 5), 0.0)
+
+    def ask(timestamp: int, isolation: int | None = 0) -> object:
+        return find_offset(
+            plain.partition,
+            timestamp,
+            current_leader_epoch=-1,
+            isolation=isolation,
+            only_leader=True,
+        )
+
+    assert ask(LATEST).error is ErrorCode.OFFSET_NOT_AVAILABLE  # type: ignore[attr-defined]
+    assert ask(LATEST, None).offset == 4  # type: ignore[attr-defined]
+    assert ask(EARLIEST).offset == 0  # type: ignore[attr-defined]
+    for broker in (2, 3):
+        plain.partition.follower_fetched(broker, 4, 0, 0.0)
+    assert ask(LATEST).offset == 4  # type: ignore[attr-defined]
+
+
+def test_epoch_ends_are_the_leaders(plain: Plain) -> None:
+    assert epoch_end(plain.partition, 3, -1) == (ErrorCode.NONE, 3, 4)
+    assert epoch_end(plain.partition, 9, -1) == (ErrorCode.NONE, -1, -1)
+    assert epoch_end(plain.partition, 3, 2)[0] is ErrorCode.FENCED_LEADER_EPOCH
+
+
+def test_consumers_may_read_what_a_follower_knows_to_be_committed(plain: Plain) -> None:
+    nearby = FetchTerms(
+        replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, any_replica=True
+    )
+    plain.partition.become_follower(state(2, 4))
+    assert read(plain, 0).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert read(plain, 0, nearby).high_watermark == 2
+    assert read(plain, 3, nearby).size == 0
+    assert read(plain, 9, nearby).error is ErrorCode.NOT_LEADER_OR_FOLLOWER, "not out of range"
+    plain.partition.retire()
+    assert read(plain, 0, nearby).error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

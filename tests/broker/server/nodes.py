@@ -1,0 +1,111 @@
+"""Brokers as processes on a real ZooKeeper, for tests of the whole."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+from kazoo.client import KazooClient
+
+from tests.broker.server.raw import free_port
+from tests.broker.zookeeper.server import ZooKeeperServer
+
+
+class Nodes:
+    """`count` brokers in `folder`; ids from 1. Ends them all on exit."""
+
+    def __init__(
+        self, folder: Path, zookeeper: ZooKeeperServer, chroot: str, count: int, **config: str
+    ) -> None:
+        self._folder = folder
+        self._connect = zookeeper.connect + chroot
+        self._config = {name.replace("_", "."): value for name, value in config.items()}
+        self.ports = {broker: free_port() for broker in range(1, count + 1)}
+        self.processes: dict[int, subprocess.Popen[bytes]] = {}
+        self.zk = KazooClient(self._connect)
+
+    def __enter__(self) -> Nodes:
+        for broker in self.ports:
+            self.start(broker)
+        self.zk.start()
+        until(self._all_registered, "all brokers registered", 30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes.values():
+            process.kill()
+        for process in self.processes.values():
+            process.wait()
+        self.zk.stop()
+        self.zk.close()
+
+    @property
+    def bootstrap(self) -> list[str]:
+        return [f"127.0.0.1:{port}" for port in self.ports.values()]
+
+    def start(self, broker: int) -> None:
+        file = self._folder / f"{broker}.properties"
+        properties = {
+            "broker.id": str(broker),
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.ports[broker]}",
+            "zookeeper.connect": self._connect,
+            "zookeeper.session.timeout.ms": "2000",
+            "log.dirs": str(self._folder / f"data{broker}"),
+            "replica.lag.time.max.ms": "2000",
+            "offsets.topic.num.partitions": "3",
+            "group.initial.rebalance.delay.ms": "0",
+            "controlled.shutdown.retry.backoff.ms": "200",
+            **self._config,
+        }
+        file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        with self.log(broker).open("ab") as output:
+            self.processes[broker] = subprocess.Popen(
+                [sys.executable, "-P", "-u", "-m", "urteil.broker", str(file)],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def log(self, broker: int) -> Path:
+        return self._folder / f"{broker}.log"
+
+    def kill(self, broker: int) -> None:
+        self.processes[broker].kill()
+        self.processes[broker].wait()
+
+    def stop(self, broker: int) -> int:
+        """SIGTERM; returns the exit code."""
+        self.processes[broker].send_signal(signal.SIGTERM)
+        return self.processes[broker].wait(20)
+
+    def resident_bytes(self, broker: int) -> int:
+        return int(psutil.Process(self.processes[broker].pid).memory_info().rss)
+
+    def state(self, topic: str, partition: int) -> dict[str, Any]:
+        data, _ = self.zk.get(f"/brokers/topics/{topic}/partitions/{partition}/state")
+        found: dict[str, Any] = json.loads(data)
+        return found
+
+    def isr_size(self, topic: str, partition: int) -> int:
+        return len(self.state(topic, partition)["isr"])
+
+    def _all_registered(self) -> bool:
+        for broker, process in self.processes.items():
+            assert process.poll() is None, self.log(broker).read_text()[-3000:]
+        if not self.zk.exists("/controller"):
+            return False
+        return len(self.zk.get_children("/brokers/ids")) == len(self.ports)
+
+
+def until(condition: Callable[[], object], what: str, deadline_s: float = 20.0) -> None:
+    """Poll a condition that nothing here can be told of."""
+    deadline = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {deadline_s:g} s: {what}"
+        time.sleep(0.05)

@@ -1,0 +1,81 @@
+"""A socket server with real handlers' registry but no cluster behind, and raw clients to it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+from urteil.broker.api.registry import load_handlers
+from urteil.broker.server.broker import Broker
+from urteil.broker.server.connection import Answer
+from urteil.broker.server.dispatch import Dispatcher
+from urteil.broker.server.hosts import Resolver
+from urteil.broker.server.listeners import Listener
+from urteil.broker.server.sockets import SocketServer
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    answer: Answer | None = None, *, max_frame_bytes: int = 1 << 20, max_idle_ms: int = 0
+) -> AsyncIterator[tuple[int, SocketServer]]:
+    """Serve on a free port; by default with the dispatcher (of ApiVersions alone: no broker)."""
+    load_handlers()
+    dispatcher = Dispatcher(cast(Broker, None))
+    port = free_port()
+    server = SocketServer(
+        max_frame_bytes=max_frame_bytes,
+        max_idle_ms=max_idle_ms,
+        backlog=50,
+        answer=answer or dispatcher.answer,
+    )
+    listener = Listener("PLAINTEXT", "127.0.0.1", port, "127.0.0.1", port, "PLAINTEXT")
+    await server.listen((listener,), Resolver())
+    try:
+        yield port, server
+    finally:
+        await server.close()
+
+
+async def talk(port: int, data: bytes) -> bytes:
+    """Send bytes, end the sending side, and read until the server hangs up."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(data)
+        writer.write_eof()
+        return await asyncio.wait_for(reader.read(), 10)
+    except ConnectionError:
+        return b""
+    finally:
+        writer.close()
+
+
+async def exchange(port: int, frame: bytes) -> bytes:
+    """Send one frame and read one answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(frame)
+        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 10), "big")
+        return await asyncio.wait_for(reader.readexactly(size), 10)
+    finally:
+        writer.close()
+
+
+def framed(payload: bytes) -> bytes:
+    return len(payload).to_bytes(4, "big") + payload
+
+
+def run(coroutine: Any) -> None:
+    """On uvloop, as in production."""
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(coroutine)

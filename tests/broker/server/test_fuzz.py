@@ -1,0 +1,78 @@
+"""Ten thousand connections of garbage on a real broker's port."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from tests.broker.server.garbage import garbage
+from tests.broker.server.nodes import Nodes
+from tests.broker.zookeeper.server import ZooKeeperServer
+from urteil.broker.api.registry import load_handlers
+
+SEED = 20250901
+CONNECTIONS = 10_000
+AT_ONCE = 20
+
+
+async def throw(port: int, data: bytes) -> None:
+    """Send, end the sending side, and insist that the broker ends the connection."""
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            writer.write(data)
+            writer.write_eof()
+            async with asyncio.timeout(20):
+                while await reader.read(1 << 16):
+                    pass
+        finally:
+            writer.close()
+    except ConnectionError:
+        return
+
+
+async def throw_all(port: int, count: int, rng: random.Random) -> None:
+    frames = garbage(rng)
+    left = asyncio.Semaphore(AT_ONCE)
+
+    async def one(data: bytes) -> None:
+        async with left:
+            await throw(port, data)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(count):
+            group.create_task(one(next(frames)))
+
+
+@pytest.mark.timeout(180)
+def test_garbage_closes_its_connection_and_costs_nothing_else(
+    tmp_path: Path, zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    load_handlers()
+    rng = random.Random(SEED)
+    with Nodes(tmp_path, zookeeper, chroot, 1) as nodes:
+        producer = KafkaProducer(bootstrap_servers=nodes.bootstrap, acks="all")
+        producer.send("t", b"before").get(20)
+        asyncio.run(throw_all(nodes.ports[1], CONNECTIONS // 10, rng))
+        warm = nodes.resident_bytes(1)
+        asyncio.run(throw_all(nodes.ports[1], CONNECTIONS - CONNECTIONS // 10, rng))
+        grown = nodes.resident_bytes(1) - warm
+        assert grown < 4 << 20, f"{grown} bytes more, seed {SEED}"
+        producer.send("t", b"after").get(20)
+        producer.close()
+        consumer = KafkaConsumer(
+            bootstrap_servers=nodes.bootstrap,
+            auto_offset_reset="earliest",
+            consumer_timeout_ms=5000,
+        )
+        consumer.assign([TopicPartition("t", 0)])
+        assert [next(consumer).value, next(consumer).value] == [b"before", b"after"]
+        consumer.close()
+        lines = nodes.log(1).read_text().splitlines()
+        assert len(lines) < CONNECTIONS + 200, "more than a line a connection"
+        assert not [line for line in lines if "Traceback" in line or "failed" in line]
+        assert nodes.stop(1) == 0

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import random
+import struct
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.broker.wire.strategies import ALL_MESSAGES, encoded, messages, project, versions
+from urteil.broker.wire.messages import (
+    FetchRequest,
+    FetchResponse,
+    HeartbeatRequest,
+    MetadataRequest,
+    ProduceRequest,
+    SyncGroupRequest,
+)
+from urteil.broker.wire.primitives import WireError
+from urteil.broker.wire.schema import Message
+
+QUICK = settings(
+    max_examples=20, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
+
+by_message = pytest.mark.parametrize("cls", ALL_MESSAGES, ids=lambda cls: cls.__name__)
+
+
+@by_message
+def test_every_version_reads_back_what_it_wrote(cls: type[Message]) -> None:
+    @QUICK
+    @given(messages(cls))
+    def check(full: Any) -> None:
+        for version in versions(cls):
+            message = project(full, version)
+            data = encoded(message, version)
+            assert cls.decode(version, data) == (message, len(data))
+            shifted = memoryview(b"??" + data + b"tail")
+            assert cls.decode(version, shifted, 2) == (message, len(data) + 2)
+
+    check()
+
+
+@by_message
+def test_every_cut_message_is_refused(cls: type[Message]) -> None:
+    @settings(QUICK, max_examples=2)
+    @given(messages(cls))
+    def check(full: Any) -> None:
+        for version in versions(cls):
+            data = encoded(project(full, version), version)
+            step = 1 + len(data) // 40
+            for length in range(0, len(data), step):
+                with pytest.raises(WireError):
+                    cls.decode(version, data[:length])
+
+    check()
+
+
+@by_message
+def test_garbage_is_decoded_or_refused_and_nothing_else(cls: type[Message]) -> None:
+    chance = random.Random(7)
+    for version in versions(cls):
+        for _ in range(20):
+            data = chance.randbytes(chance.randrange(60))
+            try:
+                message, pos = cls.decode(version, data)
+            except WireError:
+                continue
+            assert pos <= len(data)
+            assert isinstance(message, cls)
+
+
+def test_versions_out_of_range_are_refused() -> None:
+    with pytest.raises(WireError):
+        ProduceRequest.decode(12, b"")
+    with pytest.raises(WireError):
+        ProduceRequest().encode(-1)
+
+
+@pytest.mark.parametrize("version", [0, 11])
+def test_lengths_that_lie_allocate_nothing(version: int) -> None:
+    head = b"\0" if version >= 9 else b""
+    count = b"\xff\xff\xff\xff\x07" if version >= 9 else b"\x7f\xff\xff\xff"
+    data = head + struct.pack(">hi", 1, 1000) + count + b"\0" * 64
+    MetadataRequest.decode(0, b"\0\0\0\0")
+    with pytest.raises(WireError):
+        ProduceRequest.decode(version, data)
+    tracemalloc.start()
+    try:
+        with pytest.raises(WireError):
+            ProduceRequest.decode(version, data)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 16
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("count", [3, 1 << 20, (1 << 31) - 1])
+def test_a_count_of_numbers_beyond_the_data_is_refused(count: int) -> None:
+    forgotten = FetchRequest.ForgottenTopic(topic="", partitions=(1, 2))
+    data = encoded(FetchRequest(forgotten_topics_data=[forgotten]), 7)
+    assert data.endswith(struct.pack(">iii", 2, 1, 2))
+    with pytest.raises(WireError):
+        FetchRequest.decode(7, data[:-12] + struct.pack(">iii", count, 1, 2))
+
+
+def test_null_where_none_may_be_is_refused() -> None:
+    with pytest.raises(WireError):
+        HeartbeatRequest.decode(0, struct.pack(">hih", -1, 0, 0))
+    with pytest.raises(WireError):
+        HeartbeatRequest.decode(4, b"\0" + struct.pack(">i", 0) + b"\x01\0\0")
+    with pytest.raises(WireError):
+        MetadataRequest.decode(0, struct.pack(">i", -1))
+    assert MetadataRequest.decode(1, struct.pack(">i", -1))[0].topics is None
+
+
+def test_text_that_is_not_utf8_is_refused() -> None:
+    with pytest.raises(WireError):
+        HeartbeatRequest.decode(0, struct.pack(">h2sih", 2, b"\xff\xfe", 0, 0))
+
+
+def test_a_varint_of_six_bytes_is_refused() -> None:
+    with pytest.raises(WireError):
+        HeartbeatRequest.decode(4, b"\xff\xff\xff\xff\xff\x01" + b"\0" * 100)
+    with pytest.raises(WireError):
+        HeartbeatRequest.decode(4, b"\xff\xff\xff\xff\x7f" + b"\0" * 100)
+
+
+def test_unknown_tagged_fields_are_skipped() -> None:
+    data = encoded(SyncGroupRequest(group_id="g"), 4)
+    assert data.endswith(b"\0")
+    more = data[:-1] + b"\x02" + b"\x07\x03abc" + b"\xff\x01\x00"
+    assert SyncGroupRequest.decode(4, more) == (SyncGroupRequest(group_id="g"), len(more))
+    with pytest.raises(WireError):
+        SyncGroupRequest.decode(4, data[:-1] + b"\x01\x07\x04abc")
+
+
+def test_unknown_tagged_fields_beside_known_ones_are_skipped() -> None:
+    request = FetchRequest(cluster_id="c")
+    data = encoded(request, 12)
+    at = data.index(b"\x01\x00\x02\x02c")
+    more = data[:at] + b"\x02\x00\x02\x02c\x09\x01!" + data[at + 5 :]
+    assert FetchRequest.decode(12, more)[0] == request
+
+
+def test_a_tagged_field_of_a_wrong_size_is_refused() -> None:
+    data = encoded(FetchRequest(cluster_id="c"), 12)
+    with pytest.raises(WireError):
+        FetchRequest.decode(12, data.replace(b"\x01\x00\x02\x02c", b"\x01\x00\x03\x02c"))
+
+
+def test_large_records_are_handed_on_without_a_copy() -> None:
+    first, second, small = memoryview(b"a" * 5000), b"b" * 5000, b"c" * 10
+    partition = FetchResponse.PartitionData(records=[first, second, small])
+    topic = FetchResponse.FetchableTopicResponse(topic="t", partitions=[partition])
+    for version in versions(FetchResponse):
+        buffers = FetchResponse(responses=[topic]).encode(version)
+        assert any(buffer is first for buffer in buffers)
+        assert any(buffer is second for buffer in buffers)
+        message, _ = FetchResponse.decode(version, b"".join(buffers))
+        assert message.responses[0].partitions[0].records == bytes(first) + second + small
+
+
+def test_decoded_records_are_views_of_the_frame() -> None:
+    partition = ProduceRequest.PartitionProduceData(records=b"r" * 5000)
+    topic = ProduceRequest.TopicProduceData(name="t", partition_data=[partition])
+    frame = bytearray(encoded(ProduceRequest(topic_data=[topic]), 9))
+    request, _ = ProduceRequest.decode(9, frame)
+    records = request.topic_data[0].partition_data[0].records
+    assert isinstance(records, memoryview)
+    frame[frame.index(b"rrr")] = ord("R")
+    assert records[0] == ord("R")
+
+
+@given(st.integers(0, (1 << 32) - 1))
+def test_unsigned_varints_read_back(value: int) -> None:
+    from urteil.broker.wire.primitives import encode_uvarint, read_uvarint
+
+    data = encode_uvarint(value)
+    assert read_uvarint(data, 0) == (value, len(data))

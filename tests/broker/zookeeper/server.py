@@ -1,0 +1,94 @@
+"""A real ZooKeeper for tests: starts in about a second, can be paused and killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from urteil.harness.parts import java, zookeeper_classpath
+
+TICK_MS = 100  # sessions of 200 to 20,000 ms
+
+
+class ZooKeeperServer:
+    """One server with an empty data folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self._folder = folder
+        self._config = folder / "zoo.cfg"
+        self._config.write_text(
+            f"tickTime={TICK_MS}\ndataDir={folder / 'data'}\nclientPortAddress=127.0.0.1\n"
+            f"clientPort={self.port}\nadmin.enableServer=false\nmaxSessionTimeout=20000\n"
+            "4lw.commands.whitelist=*\nmaxClientCnxns=0\n"
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def connect(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        with (self._folder / "zk.log").open("ab") as output:
+            self._process = subprocess.Popen(
+                [
+                    str(java()),
+                    "-Xmx128m",
+                    "-XX:+UseSerialGC",
+                    "-XX:TieredStopAtLevel=1",
+                    "-cp",
+                    zookeeper_classpath(),
+                    "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+                    str(self._config),
+                ],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        deadline = time.monotonic() + 30
+        while not self._serves():
+            assert self._process.poll() is None, (self._folder / "zk.log").read_text()[-2000:]
+            assert time.monotonic() < deadline, "ZooKeeper did not start"
+            time.sleep(0.02)
+
+    def _serves(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 1) as asked:
+                asked.sendall(b"ruok")
+                return asked.recv(16) == b"imok"
+        except OSError:
+            return False
+
+    def pause(self) -> None:
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+async def until(condition: Callable[[], object], what: str, deadline_s: float = 10.0) -> None:
+    """Wait until a condition holds that nothing announces."""
+    deadline = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {deadline_s:g} s: {what}"
+        await asyncio.sleep(0.01)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import asyncio
+from uuid import uuid4
+
+from tests.broker.zookeeper.server import ZooKeeperServer, until
+from tests.broker.zookeeper.test_session import expire, run, session
+from urteil.broker.zookeeper import znodes
+from urteil.broker.zookeeper.configs import TopicConfigs
+from urteil.broker.zookeeper.producer_ids import ProducerIds
+from urteil.broker.zookeeper.registration import (
+    Registration,
+    cluster_id,
+    create_persistent_paths,
+    read_brokers,
+)
+from urteil.broker.zookeeper.session import Session, State
+from urteil.broker.zookeeper.znodes import BrokerEndpoint, BrokerInfo
+
+
+def registration(zk: Session, broker: int = 1) -> Registration:
+    endpoint = BrokerEndpoint(listener="PLAINTEXT", host="b1", port=9092)
+    return Registration(zk, BrokerInfo(id=broker, endpoints=(endpoint,)), lambda: 12)
+
+
+def test_paths_and_the_cluster_id_are_made_once(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as two:
+            await asyncio.gather(create_persistent_paths(one), create_persistent_paths(two))
+            ids = await asyncio.gather(cluster_id(one, uuid4), cluster_id(two, uuid4))
+            assert len(set(ids)) == 1
+            assert len(ids[0]) == 22
+            for path in znodes.PERSISTENT:
+                assert await one.exists(path), path
+
+    run(scenario)
+
+
+def test_a_node_of_an_earlier_session_is_replaced(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as old, session(zookeeper, chroot) as new:
+            await create_persistent_paths(old)
+            first = await registration(old).register()
+            again = registration(new)
+            second = await again.register()
+            assert second > first
+            assert again.epoch == second
+            (info,) = await read_brokers(new)
+            assert info.epoch == second
+            stat = await new.exists(znodes.broker_path(1))
+            assert stat is not None
+            assert stat.ephemeral_owner == new.session_id
+            assert await again.register() == second
+
+    run(scenario)
+
+
+def test_registering_again_after_expiry(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as zk:
+            await create_persistent_paths(zk)
+            mine = registration(zk)
+            first = await mine.register()
+            states: list[State] = []
+            zk.on_state(states.append)
+            expire(zookeeper, zk)
+            await until(lambda: State.EXPIRED in states, "expiry")
+            assert await mine.register() > first
+
+    run(scenario)
+
+
+def test_no_producer_id_is_given_twice(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as two:
+            await create_persistent_paths(one)
+            sources = [ProducerIds(one, 1), ProducerIds(two, 2)]
+            ids = [await source.next_id() for _ in range(1001) for source in sources]
+            assert len(set(ids)) == len(ids)
+            data, _ = await one.get(znodes.PRODUCER_ID_BLOCK)
+            assert znodes.decode_producer_id_block(data) == (3000, 3999)
+
+    run(scenario)
+
+
+def test_topic_configs_are_read_and_followed(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as zk:
+            await create_persistent_paths(zk)
+            configs = TopicConfigs(zk)
+            seen: list[tuple[str, dict[str, str]]] = []
+            configs.on_change(lambda topic, overrides: seen.append((topic, overrides)))
+            await configs.start()
+            assert await configs.topic_overrides("t") == {}
+            await zk.create(znodes.topic_config_path("t"), znodes.encode_config({"a": "1"}))
+            changes = f"{znodes.CONFIG_CHANGES}/config_change_"
+            await zk.create(changes, b"not json", sequence=True)
+            await zk.create(changes, znodes.encode_config_change("topics/t"), sequence=True)
+            await until(lambda: seen, "the change")
+            assert seen == [("t", {"a": "1"})]
+            assert await configs.overrides_of(["t", "u"]) == {"t": {"a": "1"}, "u": {}}
+            await configs.stop()
+
+    run(scenario)

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from kazoo.client import KazooClient
+
+from tests.broker.zookeeper.server import ZooKeeperServer, until
+from urteil.broker.zookeeper.session import (
+    BadVersionError,
+    Check,
+    Create,
+    Delete,
+    MultiFailed,
+    NodeExistsError,
+    NoNodeError,
+    Session,
+    Set,
+    State,
+)
+
+
+@asynccontextmanager
+async def session(
+    server: ZooKeeperServer, chroot: str, timeout_ms: int = 2000
+) -> AsyncIterator[Session]:
+    opened = Session(f"zk:{server.port}{chroot}", timeout_ms, lambda host: "127.0.0.1")
+    await opened.connect(10)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+def run(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(30):
+            await scenario()
+
+    asyncio.run(bounded())
+
+
+def expire(server: ZooKeeperServer, opened: Session) -> None:
+    """Close the session from another connection: the usual way to make one expire at once."""
+    other = KazooClient(server.connect, client_id=opened._client.client_id)
+    other.start()
+    other.stop()
+    other.close()
+
+
+def test_nodes_are_made_read_changed_and_deleted(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as zk:
+            path, made = await zk.create("/a/b", b"1", make_parents=True)
+            assert path == "/a/b"
+            assert made.version == 0
+            with pytest.raises(NodeExistsError):
+                await zk.create("/a/b")
+            data, stat = await zk.get("/a/b")
+            assert (data, stat.czxid) == (b"1", made.czxid)
+            assert (await zk.set("/a/b", b"2", 0)).version == 1
+            with pytest.raises(BadVersionError):
+                await zk.set("/a/b", b"3", 0)
+            assert await zk.children("/a") == ["b"]
+            await zk.delete_tree("/a")
+            assert await zk.exists("/a") is None
+            with pytest.raises(NoNodeError):
+                await zk.get("/a")
+
+    run(scenario)
+
+
+def test_multi_does_all_or_nothing_and_names_the_culprit(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as zk:
+            await zk.create("/epoch", b"1")
+            made = await zk.multi(
+                [Check("/epoch", 0), Create("/x", b"", ephemeral=True), Set("/epoch", b"2", 0)]
+            )
+            assert made[2].version == 1
+            with pytest.raises(MultiFailed) as failed:
+                await zk.multi([Set("/x", b"new"), Check("/epoch", 0), Delete("/x")])
+            assert failed.value.index == 1
+            assert isinstance(failed.value.cause, BadVersionError)
+            assert (await zk.get("/x"))[0] == b""
+
+    run(scenario)
+
+
+def test_watches_call_once_however_often_set(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as zk:
+            seen: list[str] = []
+            await zk.create("/w")
+            await zk.children("/w", seen.append)
+            await zk.children("/w", seen.append)
+            await zk.exists("/later", seen.append)
+            await zk.create("/w/1")
+            await zk.create("/w/2")
+            await zk.create("/later")
+            await until(lambda: len(seen) >= 2, "both watches")
+            await zk.get("/w")
+            assert seen == ["/w", "/later"]
+
+    run(scenario)
+
+
+def test_expiry_is_told_and_a_new_session_follows(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as zk:
+            states: list[State] = []
+            seen: list[str] = []
+            zk.on_state(states.append)
+            before = zk.session_id
+            await zk.create("/mine", ephemeral=True)
+            await zk.exists("/mine", seen.append)
+            expire(zookeeper, zk)
+            await until(lambda: states[-1:] == [State.CONNECTED], "a new session")
+            assert State.EXPIRED in states
+            assert zk.session_id != before
+            assert seen
+            assert await zk.exists("/mine") is None
+
+    run(scenario)
+
+
+def test_reads_outlive_a_lost_connection(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    """Paused for less than the session timeout: the session goes on, and so does the read."""
+
+    async def scenario() -> None:
+        async with session(zookeeper, chroot, timeout_ms=900) as zk:
+            states: list[State] = []
+            zk.on_state(states.append)
+            await zk.create("/kept", b"here", ephemeral=True)
+            before = zk.session_id
+            zookeeper.pause()
+            read = asyncio.create_task(zk.get("/kept"))
+            try:
+                await until(lambda: State.SUSPENDED in states, "suspension", 5)
+                assert not read.done()
+            finally:
+                zookeeper.resume()
+            if zk.session_id == before and State.EXPIRED not in states:
+                assert (await read)[0] == b"here"
+            else:
+                with pytest.raises(NoNodeError):
+                    await read
+
+    run(scenario)
+
+
+def test_a_server_that_is_away_is_a_timeout() -> None:
+    async def scenario() -> None:
+        zk = Session("127.0.0.1:1", 1000)
+        with pytest.raises(TimeoutError, match=r"within 0\.3 s"):
+            await zk.connect(0.3)
+
+    run(scenario)

@@ -1,0 +1,137 @@
+"""A cluster on paper: the Controls protocol over plain dictionaries, for tests of faults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from urteil.chaos.controls import (
+    CLIENT,
+    LabFailure,
+    Link,
+    NodeState,
+    NodeStatus,
+    PartitionView,
+    Probe,
+)
+
+
+class PaperNet:
+    """Links among three brokers, a ZooKeeper and the clients; a cut link answers no probe."""
+
+    def __init__(self, cluster: PaperCluster) -> None:
+        self.cluster = cluster
+        self.broken: set[Link] = set()
+        self.delays: dict[Link, int] = {}
+
+    def links(self) -> Sequence[Link]:
+        brokers, keepers = self.cluster.brokers, self.cluster.zookeepers
+        inner = [Link(a, b) for a in brokers for b in (*brokers, *keepers) if a != b]
+        return inner + [Link(CLIENT, broker) for broker in brokers]
+
+    def between(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Link]:
+        pairs = {(a, b) for a in left for b in right} | {(b, a) for a in left for b in right}
+        return [link for link in self.links() if (link.src, link.dst) in pairs]
+
+    def of(self, node: str, *, clients: bool = True) -> Sequence[Link]:
+        mine = [link for link in self.links() if node in (link.src, link.dst)]
+        return [link for link in mine if clients or link.src != CLIENT]
+
+    def cut(self, links: Sequence[Link]) -> None:
+        if not self.cluster.toothless:
+            self.broken |= set(links)
+
+    close = cut
+
+    def latency(self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0) -> None:
+        if not self.cluster.toothless:
+            self.delays |= dict.fromkeys(links, latency_ms)
+
+    def heal(self, links: Sequence[Link]) -> None:
+        self.broken -= set(links)
+        for link in links:
+            self.delays.pop(link, None)
+
+    def heal_all(self) -> None:
+        self.heal(self.links())
+
+    def probe(self, link: Link, *, timeout_s: float = 1.0) -> Probe:
+        alive = self.cluster.states[link.dst] is NodeState.RUNNING and link not in self.broken
+        rtt_ms = 1.0 + self.delays.get(link, 0) if alive else None
+        return Probe(link=link, answered=alive, rtt_ms=rtt_ms, detail="")
+
+    def check(self) -> None:
+        pass
+
+
+class PaperCluster:
+    """Three brokers that elect nobody; `toothless` makes every fault without effect."""
+
+    def __init__(self, *, toothless: bool = False) -> None:
+        self.brokers = ("b1", "b2", "b3")
+        self.zookeepers = ("zk1",)
+        self.states = dict.fromkeys((*self.brokers, *self.zookeepers), NodeState.RUNNING)
+        self.starts = dict.fromkeys(self.states, 1)
+        self.toothless = toothless
+        self.net = PaperNet(self)
+        self.view: PartitionView | None = PartitionView(
+            topic="t",
+            partition=0,
+            leader="b2",
+            leader_epoch=3,
+            isr=("b2", "b3"),
+            replicas=("b2", "b3", "b1"),
+        )
+        self.lab_failure: str | None = None
+        self.acts: list[str] = []
+
+    def status(self, node: str) -> NodeStatus:
+        state = self.states[node]
+        pid = None if state is NodeState.DEAD else 100 * self.starts[node] + int(node[-1])
+        return NodeStatus(node=node, state=state, pid=pid, exit_code=-9 if pid is None else None)
+
+    def _become(self, act: str, node: str, state: NodeState) -> NodeStatus:
+        self.acts.append(f"{act} {node}")
+        if not self.toothless:
+            self.states[node] = state
+        return self.status(node)
+
+    def kill(self, node: str) -> NodeStatus:
+        return self._become("kill", node, NodeState.DEAD)
+
+    def stop(self, node: str, *, deadline_s: float = 30.0) -> NodeStatus:
+        return self._become("stop", node, NodeState.DEAD)
+
+    def start(self, node: str, *, deadline_s: float = 60.0) -> NodeStatus:
+        if self.states[node] is NodeState.DEAD:
+            self.starts[node] += 1
+            self._become("start", node, NodeState.RUNNING)
+        return self.status(node)
+
+    def pause(self, node: str) -> NodeStatus:
+        return self._become("pause", node, NodeState.PAUSED)
+
+    def resume(self, node: str) -> NodeStatus:
+        return self._become("resume", node, NodeState.RUNNING)
+
+    def controller(self) -> str | None:
+        return "b1"
+
+    def registered(self) -> Sequence[str]:
+        return [node for node in self.brokers if self.states[node] is NodeState.RUNNING]
+
+    def topics(self) -> Sequence[str]:
+        return ["t"]
+
+    def partitions(self, topic: str) -> Sequence[PartitionView]:
+        return [self.view] if self.view and topic == "t" else []
+
+    def partition(self, topic: str, partition: int) -> PartitionView | None:
+        return self.view if (topic, partition) == ("t", 0) else None
+
+    def await_healthy(self, *, deadline_s: float) -> float:
+        self.acts.append("await_healthy")
+        return 0.0
+
+    def check(self) -> None:
+        if self.lab_failure:
+            raise LabFailure(self.lab_failure)

@@ -1,0 +1,90 @@
+"""Every fault acts on whom it should, proves it, and is undone by healing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos.paper import PaperCluster
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import Link, NodeState
+from urteil.chaos.faults import FAULTS
+
+TARGETS = {"partition": "follower->leader"}
+
+
+def aim(target: str, **options: str | float | bool) -> Aim:
+    return Aim(target=target, topic="t", seed="7", options=options)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_proves_that_it_acted(name: str) -> None:
+    fault = FAULTS[name](aim(TARGETS.get(name, "leader")))
+    proof = fault.begin(PaperCluster())
+    assert proof.acted
+    assert fault.targets
+    assert proof.text
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_without_effect_is_not_said_to_have_acted(name: str) -> None:
+    fault = FAULTS[name](aim(TARGETS.get(name, "leader")))
+    assert not fault.begin(PaperCluster(toothless=True)).acted
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_healing_leaves_nothing_behind(name: str) -> None:
+    cluster = PaperCluster()
+    fault = FAULTS[name](aim(TARGETS.get(name, "all" if name == "latency" else "leader")))
+    fault.begin(cluster)
+    fault.heal(cluster)
+    fault.heal(cluster)
+    assert set(cluster.states.values()) == {NodeState.RUNNING}
+    assert not cluster.net.broken
+    assert not cluster.net.delays
+
+
+def test_a_one_way_partition_cuts_the_followers_fetches_alone() -> None:
+    cluster = PaperCluster()
+    FAULTS["partition"](aim("followers->leader")).begin(cluster)
+    assert cluster.net.broken == {Link("b1", "b2"), Link("b3", "b2")}
+
+
+def test_a_two_way_partition_cuts_both_directions() -> None:
+    for fault in (aim("b1<->b2"), aim("b1->b2", direction="two-way")):
+        cluster = PaperCluster()
+        FAULTS["partition"](fault).begin(cluster)
+        assert cluster.net.broken == {Link("b1", "b2"), Link("b2", "b1")}
+
+
+def test_isolation_takes_zookeeper_and_clients_only_when_asked() -> None:
+    cluster = PaperCluster()
+    FAULTS["isolate"](aim("b3")).begin(cluster)
+    brokers = {Link("b3", "b1"), Link("b3", "b2"), Link("b1", "b3"), Link("b2", "b3")}
+    assert cluster.net.broken == brokers
+    cluster = PaperCluster()
+    FAULTS["isolate"](aim("b3", zookeeper=True, clients=True)).begin(cluster)
+    assert cluster.net.broken == brokers | {Link("b3", "zk1"), Link("client", "b3")}
+    cluster = PaperCluster()
+    FAULTS["isolate"](aim("b3", brokers=False, zookeeper=True)).begin(cluster)
+    assert cluster.net.broken == {Link("b3", "zk1")}
+
+
+def test_latency_spares_the_clients_unless_asked() -> None:
+    cluster = PaperCluster()
+    FAULTS["latency"](aim("all", latency_ms=50)).begin(cluster)
+    assert Link("client", "b1") not in cluster.net.delays
+    FAULTS["latency"](aim("all", latency_ms=50, clients=True)).begin(cluster)
+    assert cluster.net.delays[Link("client", "b1")] == 50
+
+
+def test_a_rolling_restart_waits_for_health_between_brokers() -> None:
+    cluster = PaperCluster()
+    FAULTS["rolling_restart"](aim("all")).begin(cluster)
+    steps = [step for node in cluster.brokers for step in (f"stop {node}", f"start {node}")]
+    assert [act for act in cluster.acts if act != "await_healthy"] == steps
+    assert cluster.acts.count("await_healthy") == 3
+
+
+def test_an_unknown_option_is_refused() -> None:
+    with pytest.raises(ValueError, match="latency takes no option delay"):
+        FAULTS["latency"](aim("all", delay=3))

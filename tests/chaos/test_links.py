@@ -1,0 +1,150 @@
+"""Links of real Toxiproxy servers between real ZooKeepers."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from urteil.chaos.controls import LabFailure, Link
+from urteil.chaos.links import Links
+from urteil.chaos.topology import Claim, Plan
+from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
+from urteil.harness.cluster.toxiproxies import Toxiproxies
+from urteil.harness.runtimes.process import ProcessRuntime
+
+
+class Lab:
+    """Three ZooKeepers through their links; brokers are only places here."""
+
+    def __init__(self, folder: Path) -> None:
+        self.claim = Claim()
+        self.plan = Plan(self.claim.network, brokers=2, zookeepers=3)
+        self.runtime = ProcessRuntime(folder)
+        self.links = Links(self.plan, Toxiproxies(self.runtime, folder))
+        for node in self.plan.zookeepers:
+            write_zookeeper(self.plan, node, folder / node)
+            self.runtime.start(node, zookeeper_argv(folder / node), cwd=folder / node)
+        self.links.start()
+
+    def close(self) -> None:
+        self.runtime.close()
+        self.claim.close()
+
+    def mode(self, node: str) -> str:
+        """leader, follower, or nothing when the server does not serve."""
+        address = (self.plan.address(node), self.plan.network.zookeeper)
+        with contextlib.suppress(OSError), socket.create_connection(address, 2) as connection:
+            connection.sendall(b"srvr")
+            answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode()
+            return answer.partition("Mode: ")[2].split("\n")[0]
+        return ""
+
+    def leader(self) -> str:
+        return next((node for node in self.plan.zookeepers if self.mode(node) == "leader"), "")
+
+
+def until(reached: Callable[[], object], deadline_s: float = 20.0) -> None:
+    deadline = time.monotonic() + deadline_s
+    while not reached():
+        assert time.monotonic() < deadline, "the deadline passed"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    lab = Lab(tmp_path_factory.mktemp("links"))
+    try:
+        until(lambda: all(lab.mode(node) for node in lab.plan.zookeepers))
+        yield lab
+    finally:
+        lab.close()
+
+
+def test_a_cut_stalls_one_direction_and_heals(lab: Lab) -> None:
+    there, back = Link("b1", "zk1"), Link("b2", "zk1")
+    lab.links.cut([there])
+    assert not lab.links.probe(there, timeout_s=0.5).answered
+    assert lab.links.probe(back).answered
+    assert lab.links.active() == {there: ("cut_upstream", "cut_downstream")}
+    lab.links.heal_all()
+    assert lab.links.probe(there).answered
+    assert lab.links.active() == {}
+
+
+def test_a_stalled_connection_goes_on_after_healing(lab: Lab) -> None:
+    link = Link("b1", "zk1")
+    address = (lab.plan.seen("b1", "zk1"), lab.plan.network.zookeeper)
+    with socket.create_connection(address, 5) as connection:
+        lab.links.cut([link])
+        connection.sendall(b"ruok")
+        connection.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            connection.recv(4)
+        lab.links.heal([link])
+        connection.settimeout(5)
+        assert connection.recv(4) == b"imok"
+
+
+def test_latency_shows_in_the_round_trip(lab: Lab) -> None:
+    link = Link("b2", "zk2")
+    lab.links.latency([link], latency_ms=150)
+    lab.links.latency([link], latency_ms=100)
+    assert 100 <= (lab.links.probe(link, timeout_s=3).rtt_ms or 0) < 1000
+    lab.links.heal_all()
+    assert (lab.links.probe(link).rtt_ms or 0) < 100
+
+
+def test_closing_refuses_until_healed(lab: Lab) -> None:
+    link = Link("b2", "zk3")
+    lab.links.close([link])
+    assert "refused" in lab.links.probe(link).detail
+    lab.links.heal_all()
+    lab.links.heal_all()
+    assert lab.links.probe(link).answered
+
+
+def test_a_leader_cut_from_its_followers_is_replaced(lab: Lab) -> None:
+    until(lab.leader)
+    old = lab.leader()
+    others = [node for node in lab.plan.zookeepers if node != old]
+    lab.links.cut(lab.links.between([old], others))
+    until(lambda: any(lab.mode(node) == "leader" for node in others))
+    lab.links.heal_all()
+    until(lambda: all(lab.mode(node) for node in lab.plan.zookeepers))
+
+
+def test_a_server_that_hangs_is_started_anew_with_its_faults(lab: Lab) -> None:
+    """Toxiproxy's API hangs on a proxy whose peer does not read."""
+    full, other = Link("b1", "b2"), Link("b1", "zk1")
+    deaf = socket.create_server((lab.plan.address("b2"), lab.plan.network.internal))
+    with deaf, socket.socket() as connection:
+        connection.connect((lab.plan.seen("b1", "b2"), lab.plan.network.internal))
+        _fill(connection)
+        before = lab.links.restarts
+        lab.links.cut([full, other])
+        assert lab.links.restarts == before + 1
+        assert not lab.links.probe(other, timeout_s=0.5).answered
+        lab.links.heal_all()
+        assert lab.links.probe(other).answered
+
+
+def test_a_dead_toxiproxy_fails_the_lab(lab: Lab) -> None:
+    lab.links.check()
+    lab.runtime.kill("toxiproxy-b2")
+    with pytest.raises(LabFailure, match="beside b2 died"):
+        lab.links.check()
+    with pytest.raises(LabFailure):
+        lab.links.heal_all()
+
+
+def _fill(connection: socket.socket) -> None:
+    """Send until nobody takes more for a while."""
+    connection.settimeout(1)
+    with contextlib.suppress(TimeoutError):
+        while True:
+            connection.sendall(b"x" * 1_000_000)

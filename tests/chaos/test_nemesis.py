@@ -1,0 +1,88 @@
+"""The nemesis plays, records and always heals; failures are told, never swallowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.chaos.paper import PaperCluster
+from urteil.chaos.controls import NodeState, NotHealthy
+from urteil.chaos.nemesis import Nemesis
+from urteil.chaos.schedule import Planned, plan
+from urteil.harness.scenario import FaultSpec
+
+
+def schedule(*faults: FaultSpec) -> list[Planned]:
+    return plan(faults, seed=1, topic="t")
+
+
+def nemesis(cluster: PaperCluster, tmp: Path, faults: Sequence[Planned], acks: int = 0) -> Nemesis:
+    return Nemesis(cluster, faults, record=tmp / "faults.jsonl", acked=lambda: acks)
+
+
+def rows(tmp: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (tmp / "faults.jsonl").read_text().splitlines()]
+
+
+def test_faults_overlap_and_heal_in_the_order_of_their_moments(tmp_path: Path) -> None:
+    cluster = PaperCluster()
+    cut = FaultSpec(fault="partition", target="followers->leader", at_s=0.0, duration_s=0.2)
+    kill = FaultSpec(fault="crash", target="leader", at_s=0.1, duration_s=0.3)
+    player = nemesis(cluster, tmp_path, schedule(cut, kill))
+    player.play(duration_s=0.1)
+    first, second = rows(tmp_path)
+    assert first["fault"] == "partition"
+    assert first["begin_ns"] < second["begin_ns"] < first["healed_ns"] < second["healed_ns"]  # type: ignore[operator]
+    assert first["acted"]
+    assert second["acted"]
+    assert "healed" in str(second["proof"])
+    assert cluster.states["b2"] is NodeState.RUNNING
+    assert not player.problems
+
+
+def test_a_fault_waits_for_its_acknowledgements(tmp_path: Path) -> None:
+    faults = schedule(FaultSpec(fault="crash", target="leader", after_acks=10, duration_s=0))
+    player = nemesis(PaperCluster(), tmp_path, faults, acks=10)
+    player.play(duration_s=0.0)
+    assert rows(tmp_path)[0]["acted"]
+
+
+def test_a_role_that_nobody_has_is_a_fault_that_did_not_act(tmp_path: Path) -> None:
+    cluster = PaperCluster()
+    cluster.view = None
+    faults = schedule(FaultSpec(fault="crash", target="follower", at_s=0, duration_s=0))
+    player = nemesis(cluster, tmp_path, faults)
+    player.play(duration_s=0)
+    assert not rows(tmp_path)[0]["acted"]
+    assert not player.problems
+
+
+def test_healing_ends_what_is_active_and_wakes_only_our_victims(tmp_path: Path) -> None:
+    cluster = PaperCluster()
+    faults = schedule(FaultSpec(fault="crash", target="leader", at_s=0, duration_s=99))
+    player = nemesis(cluster, tmp_path, faults)
+    player._begin(faults[0])
+    cluster.states["b1"] = NodeState.DEAD
+    player.heal(deadline_s=1)
+    assert cluster.states["b2"] is NodeState.RUNNING
+    assert cluster.states["b1"] is NodeState.DEAD
+    assert rows(tmp_path)[0]["healed_ns"] is not None
+
+
+def test_a_failure_of_the_lab_is_a_problem(tmp_path: Path) -> None:
+    cluster = PaperCluster()
+    cluster.lab_failure = "the Toxiproxy of b1 died"
+    player = nemesis(cluster, tmp_path, [])
+    assert player.heal(deadline_s=1) is None
+    assert player.problems == ["after healing: the Toxiproxy of b1 died"]
+
+
+def test_a_cluster_that_stays_sick_is_a_problem(tmp_path: Path) -> None:
+    class Sick(PaperCluster):
+        def await_healthy(self, *, deadline_s: float) -> float:
+            raise NotHealthy("t-0 has no leader")
+
+    player = nemesis(Sick(), tmp_path, [])
+    assert player.heal(deadline_s=1) is None
+    assert "t-0 has no leader" in player.problems[0]

@@ -1,0 +1,62 @@
+"""Roles become nodes by the cluster's state, and by the seed where there is a choice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from threading import Timer
+
+import pytest
+
+from tests.chaos.paper import PaperCluster
+from urteil.chaos import selectors
+from urteil.chaos.aim import Aim
+
+
+def chosen(target: str, seed: str = "1", cluster: PaperCluster | None = None) -> list[str]:
+    return selectors.nodes(cluster or PaperCluster(), Aim(target=target, topic="t", seed=seed))
+
+
+def test_roles_are_read_from_the_state() -> None:
+    assert chosen("leader") == ["b2"]
+    assert chosen("controller") == ["b1"]
+    assert chosen("followers") == ["b1", "b3"]
+    assert chosen("successor") == chosen("straggler") == ["b3"]
+    assert chosen("all") == ["b1", "b2", "b3"]
+    assert chosen("zookeeper") == ["zk1"]
+    assert chosen("b3, zk1") == ["b3", "zk1"]
+
+
+def test_a_follower_is_in_sync_when_one_is() -> None:
+    assert {chosen("follower", str(seed))[0] for seed in range(20)} == {"b3"}
+
+
+def test_a_minority_is_less_than_half_and_seeds_differ() -> None:
+    picks = {tuple(chosen("minority", str(seed))) for seed in range(40)}
+    assert picks == {("b1",), ("b2",), ("b3",)}
+
+
+def test_the_same_seed_chooses_the_same() -> None:
+    assert len({chosen("random", "5")[0] for _ in range(10)}) == 1
+    assert len({chosen("random", str(seed))[0] for seed in range(40)}) == 3
+
+
+def test_a_role_that_nobody_has_is_told() -> None:
+    cluster = PaperCluster()
+    assert cluster.view is not None
+    cluster.view = replace(cluster.view, leader=None)
+    with pytest.raises(selectors.NoTarget, match="t-0 has no leader"):
+        selectors.nodes(cluster, Aim(target="leader", topic="t", election_deadline_s=0.2))
+
+
+def test_a_dead_leader_is_waited_for() -> None:
+    cluster = PaperCluster()
+    cluster.kill("b2")
+    assert cluster.view is not None
+    elected = replace(cluster.view, leader="b3")
+    Timer(0.2, lambda: setattr(cluster, "view", elected)).start()
+    assert chosen("leader", cluster=cluster) == ["b3"]
+
+
+def test_a_name_that_is_no_node_is_an_error() -> None:
+    with pytest.raises(ValueError, match="b9 is neither a role"):
+        chosen("b9")

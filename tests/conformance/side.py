@@ -1,0 +1,240 @@
+"""One cluster that is asked: raw requests, one connection a broker, answers as plain data."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from tests.conformance.plain import plain
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.framing import RequestHeader, decode_response, encode_request
+from urteil.broker.wire.messages import (
+    CreateTopicsRequest,
+    FindCoordinatorRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+)
+from urteil.broker.wire.schema import Message
+
+CLOSED: Final = "closed"
+ANSWER_TIMEOUT_S = 8.0
+SILENCE_S = 0.3
+CORRELATION = 77
+POLL_S = 0.03
+
+
+class Call:
+    """A request under way on a connection of its own."""
+
+    def __init__(self, side: Side, to: int, message: Message, version: int, client: str) -> None:
+        self._side, self._message, self._version = side, message, version
+        self._socket = side.connect(to)
+        self._socket.sendall(_request(message, version, client))
+
+    def answer(self) -> Any:
+        """The answer as a message, or CLOSED; the connection ends."""
+        with self._socket:
+            return self._side.decoded(self._message, self._version, read_frame(self._socket))
+
+
+class Side:
+    """A cluster by the addresses that its brokers 1, 2, 3 have for clients."""
+
+    def __init__(self, name: str, bootstrap: Sequence[str]) -> None:
+        self.name = name
+        self._addresses = [_address(one) for one in bootstrap]
+        self._open: dict[int, socket.socket] = {}
+        self.names: dict[str, str] = {}
+        self.ids: dict[str, Any] = {}
+
+    def close(self) -> None:
+        for one in self._open.values():
+            one.close()
+        self._open.clear()
+
+    def connect(self, to: int) -> socket.socket:
+        return socket.create_connection(self._addresses[to - 1], timeout=ANSWER_TIMEOUT_S)
+
+    # -- asking ---------------------------------------------------------------------------------
+
+    def ask(self, message: Message, version: int, *, to: int = 1, client: str = "asker") -> Any:
+        """The answer in plain data, or CLOSED."""
+        return self.plain(self.get(message, version, to=to, client=client))
+
+    def get(self, message: Message, version: int, *, to: int = 1, client: str = "asker") -> Any:
+        """The answer as a message, or CLOSED."""
+        frame = self.exchange(_request(message, version, client), to=to)
+        return self.decoded(message, version, frame)
+
+    def exchange(self, data: bytes, *, to: int = 1) -> bytes | None:
+        """Send bytes, read one frame; None when the broker closed instead."""
+        if to not in self._open:
+            self._open[to] = self.connect(to)
+        connection = self._open[to]
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(data)
+        frame = read_frame(connection)
+        if frame is None:
+            self._open.pop(to).close()
+        return frame
+
+    def raw(self, data: bytes, *, end: bool = False) -> bytes | str:
+        """Send bytes on a new connection: the frame answered, CLOSED, or `silent`.
+
+        `end` ends our own direction after them.
+        """
+        with self.connect(1) as connection:
+            connection.settimeout(SILENCE_S)
+            try:
+                connection.sendall(data)
+                if end:
+                    connection.shutdown(socket.SHUT_WR)
+                frame = read_frame(connection)
+            except TimeoutError:
+                return "silent"
+            except ConnectionError:
+                return CLOSED
+        return CLOSED if frame is None else frame
+
+    def start(self, message: Message, version: int, *, to: int = 1, client: str = "asker") -> Call:
+        """A request that may wait for others, on a connection of its own."""
+        return Call(self, to, message, version, client)
+
+    def decoded(self, message: Message, version: int, frame: bytes | None) -> Any:
+        if frame is None:
+            return CLOSED
+        correlation, answer = decode_response(message.KEY, version, frame)
+        assert correlation == CORRELATION
+        return answer
+
+    def plain(self, answer: Any) -> Any:
+        """Plain data, with the names known here."""
+        return plain(answer, self.names)
+
+    # -- what questions are about ---------------------------------------------------------------
+
+    def answers(self) -> bool:
+        """Whether each broker answers and knows all: Apache Kafka listens after it registered."""
+        brokers = range(1, len(self._addresses) + 1)
+        known = [self.get(MetadataRequest(topics=[]), 1, to=broker) for broker in brokers]
+        return all(one != CLOSED and len(one.brokers) == len(known) for one in known)
+
+    def controller(self) -> int:
+        answer = self.get(MetadataRequest(topics=[]), 1)
+        return int(answer.controller_id)
+
+    def create(
+        self,
+        name: str,
+        assignment: Sequence[Sequence[int]] = ((1,),),
+        configs: Mapping[str, str] | None = None,
+    ) -> str:
+        """A topic with replicas as told, led by the first of each; returned when led."""
+        request = CreateTopicsRequest(
+            topics=[
+                CreateTopicsRequest.CreatableTopic(
+                    name=name,
+                    num_partitions=-1,
+                    replication_factor=-1,
+                    assignments=[
+                        CreateTopicsRequest.CreatableReplicaAssignment(
+                            partition_index=index, broker_ids=list(ids)
+                        )
+                        for index, ids in enumerate(assignment)
+                    ],
+                    configs=[
+                        CreateTopicsRequest.CreatableTopicConfig(name=key, value=value)
+                        for key, value in (configs or {}).items()
+                    ],
+                )
+            ],
+            timeout_ms=10_000,
+        )
+        answer = self.get(request, 7, to=self.controller()).topics[0]
+        assert answer.error_code == ErrorCode.NONE, (self.name, answer)
+        self.ids[name] = answer.topic_id
+        for index, ids in enumerate(assignment):
+            self.until(lambda i=index, n=ids[0]: self._serves(name, i, n))  # type: ignore[misc]
+        return name
+
+    def _serves(self, topic: str, partition: int, broker: int) -> bool:
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            topics=[
+                ListOffsetsRequest.ListOffsetsTopic(
+                    name=topic,
+                    partitions=[
+                        ListOffsetsRequest.ListOffsetsPartition(
+                            partition_index=partition, timestamp=-1
+                        )
+                    ],
+                )
+            ],
+        )
+        answer = self.get(request, 4, to=broker)
+        known = self.get(
+            MetadataRequest(
+                topics=[MetadataRequest.MetadataRequestTopic(name=topic)],
+                allow_auto_topic_creation=False,
+            ),
+            7,
+        )
+        return bool(
+            answer.topics[0].partitions[0].error_code == ErrorCode.NONE
+            and known.topics[0].error_code == ErrorCode.NONE
+            and known.topics[0].partitions[partition].leader_id == broker
+        )
+
+    def coordinator(self, group: str) -> int:
+        """The broker that coordinates a group, once it has one that is ready."""
+        found: list[int] = []
+
+        def ready() -> bool:
+            request = FindCoordinatorRequest(key=group, key_type=0)
+            answer = self.get(request, 1)
+            found[:] = [answer.node_id]
+            return bool(answer.error_code == ErrorCode.NONE)
+
+        self.until(ready)
+        return found[0]
+
+    def until(self, condition: Callable[[], bool], *, deadline_s: float = 15.0) -> None:
+        """Ask again and again until it holds."""
+        deadline = time.monotonic() + deadline_s
+        while not condition():
+            assert time.monotonic() < deadline, f"{self.name}: never held"
+            time.sleep(POLL_S)
+
+
+def read_frame(connection: socket.socket) -> bytes | None:
+    """One frame without its size; None when the peer closed before it was whole."""
+    size = _read(connection, 4)
+    if size is None:
+        return None
+    return _read(connection, int.from_bytes(size, "big"))
+
+
+def _read(connection: socket.socket, count: int) -> bytes | None:
+    data = b""
+    while len(data) < count:
+        try:
+            more = connection.recv(count - len(data))
+        except ConnectionError:
+            return None
+        if not more:
+            return None
+        data += more
+    return data
+
+
+def _request(message: Message, version: int, client: str) -> bytes:
+    header = RequestHeader(message.KEY, version, CORRELATION, client)
+    return b"".join(encode_request(header, message))
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host, int(port)

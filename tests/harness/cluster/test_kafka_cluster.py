@@ -1,0 +1,112 @@
+"""One whole cluster of Apache Kafka: up through proxies, hurt, healed, down."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+
+from urteil.chaos.controls import Link, NodeState, NotHealthy
+from urteil.harness.cluster import Cluster
+from urteil.harness.parts import kafka_tool
+from urteil.harness.reaper import holders, start_reaper
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import KafkaTarget
+
+TOPIC, RECORDS = "orders", 50
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("kafka")
+    spec = ClusterSpec(brokers=3, config={"log.segment.bytes": "1048576"})
+    with Cluster(spec, KafkaTarget(), folder) as cluster:
+        admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+        admin.create_topics({TOPIC: {"num_partitions": 3, "replication_factor": 3}})
+        admin.close()
+        cluster.await_healthy(deadline_s=30)
+        yield cluster
+        nodes = [*cluster.plan.brokers, *cluster.plan.zookeepers]
+        own = [cluster.runtime.status(node).pid for node in nodes]
+    assert not set(own) & set(holders(start_reaper()))
+
+
+def produce(cluster: Cluster) -> None:
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")
+    sent = [producer.send(TOPIC, b"%d" % number, partition=number % 3) for number in range(RECORDS)]
+    assert all(one.get(timeout=30).offset >= 0 for one in sent)
+    producer.close()
+
+
+def test_clients_write_and_read_through_their_proxies(cluster: Cluster) -> None:
+    produce(cluster)
+    consumer = KafkaConsumer(
+        TOPIC, bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest"
+    )
+    seen: list[bytes] = []
+    deadline = time.monotonic() + 20
+    while len(seen) < RECORDS and time.monotonic() < deadline:
+        seen += [one.value for batch in consumer.poll(500).values() for one in batch]
+    consumer.close()
+    assert sorted(seen, key=int) == [b"%d" % number for number in range(RECORDS)]
+
+
+def test_state_and_properties_are_the_cluster_s_own(cluster: Cluster) -> None:
+    controls = cluster.controls()
+    views = controls.partitions(TOPIC)
+    assert [view.partition for view in views] == [0, 1, 2]
+    assert {node for view in views for node in view.isr} == {"b1", "b2", "b3"}
+    assert controls.controller() in controls.brokers
+    assert controls.partitions("nothing") == []
+    text = cluster.nodes["b2"].properties_file.read_text()
+    assert "log.segment.bytes=1048576\n" in text
+    assert cluster.versions()["kafka"] == "3.9.1"
+
+
+def test_a_follower_cut_off_one_way_leaves_the_isr_and_returns(cluster: Cluster) -> None:
+    controls = cluster.controls()
+    before = controls.partitions(TOPIC)[0]
+    assert before.leader is not None
+    follower = next(node for node in before.replicas if node != before.leader)
+    link = Link(follower, before.leader)
+    controls.net.cut([link])
+    assert not controls.net.probe(link, timeout_s=0.5).answered
+    assert controls.net.probe(Link(before.leader, follower)).answered
+    deadline = time.monotonic() + 20
+    while follower in controls.partitions(TOPIC)[0].isr:
+        assert time.monotonic() < deadline
+        produce(cluster)
+    controls.net.heal_all()
+    controls.await_healthy(deadline_s=30)
+    assert follower in controls.partitions(TOPIC)[0].isr
+
+
+def test_a_killed_leader_is_replaced_and_comes_back(cluster: Cluster) -> None:
+    controls = cluster.controls()
+    leader = controls.partitions(TOPIC)[1].leader
+    assert leader is not None
+    assert controls.kill(leader).state is NodeState.DEAD
+    with pytest.raises(NotHealthy, match=f"{leader} is dead"):
+        controls.await_healthy(deadline_s=0.2)
+    assert controls.start(leader).state is NodeState.RUNNING
+    controls.await_healthy(deadline_s=30)
+    assert controls.partitions(TOPIC)[1].leader_epoch > 0
+    produce(cluster)
+    controls.check()
+
+
+def test_kafka_s_own_tools_find_the_cluster(cluster: Cluster) -> None:
+    args = ["--bootstrap-server", ",".join(cluster.bootstrap), "--list"]
+    argv = kafka_tool("org.apache.kafka.tools.TopicCommand", args)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    assert TOPIC in done.stdout.split(), done.stderr
+
+
+def test_logs_and_data_lie_in_the_run_s_folder(cluster: Cluster) -> None:
+    assert "[KafkaServer id=1] started" in cluster.log_tail("b1", 2000)
+    assert list(cluster.data_dirs()) == [1, 2, 3]
+    assert list(Path(cluster.data_dirs()[1]).glob(f"{TOPIC}-*/*.log"))

@@ -1,0 +1,114 @@
+"""Nodes as processes: signals, states, and that nothing outlives the lab."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from urteil.chaos.controls import LabFailure, NodeState
+from urteil.harness.reaper import holders
+from urteil.harness.runtimes.process import ProcessRuntime
+
+SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
+LAB = """
+import os, subprocess, sys, time
+from pathlib import Path
+from urteil.harness.reaper import start_reaper
+from urteil.harness.runtimes.process import ProcessRuntime
+
+runtime = ProcessRuntime(Path(sys.argv[1]))
+runtime.start("one", ["sleep", "600"])
+runtime.start("two", ["sh", "-c", "setsid sleep 600 & exec sleep 600"])
+runtime.start("three", ["sleep", "600"])
+runtime.pause("three")
+client = subprocess.Popen(["sleep", "600"])
+print(start_reaper(), flush=True)
+if os.fork() == 0:
+    os.execvp("sleep", ["sleep", "600"])
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[ProcessRuntime]:
+    runtime = ProcessRuntime(tmp_path)
+    yield runtime
+    runtime.close()
+
+
+def await_line(log: Path, count: int = 1) -> None:
+    deadline = time.monotonic() + 10
+    while log.read_text().count("up") < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_kill_ends_a_node_and_it_can_start_again(runtime: ProcessRuntime, tmp_path: Path) -> None:
+    first = runtime.start("b1", SLEEP)
+    assert first.state is NodeState.RUNNING
+    await_line(tmp_path / "logs" / "b1.log")
+    dead = runtime.kill("b1")
+    assert (dead.state, dead.exit_code) == (NodeState.DEAD, -signal.SIGKILL)
+    assert not psutil.pid_exists(dead.pid or 0)
+    second = runtime.start("b1", SLEEP)
+    await_line(tmp_path / "logs" / "b1.log", 2)
+    assert (second.starts, runtime.unexpected_ends()) == (2, [])
+
+
+def test_pause_stops_and_resume_goes_on(runtime: ProcessRuntime) -> None:
+    pid = runtime.start("b1", SLEEP).pid
+    assert runtime.pause("b1").state is NodeState.PAUSED
+    assert psutil.Process(pid).status() == psutil.STATUS_STOPPED
+    assert runtime.resume("b1").state is NodeState.RUNNING
+    assert psutil.Process(pid).status() != psutil.STATUS_STOPPED
+    runtime.pause("b1")
+    assert runtime.stop("b1", deadline_s=10).exit_code == -signal.SIGTERM
+
+
+def test_a_node_deaf_to_sigterm_is_killed(runtime: ProcessRuntime, tmp_path: Path) -> None:
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    runtime.start("b1", [sys.executable, "-c", deaf + "print('up', flush=True); time.sleep(600)"])
+    await_line(tmp_path / "logs" / "b1.log")
+    assert runtime.stop("b1", deadline_s=0.3).exit_code == -signal.SIGKILL
+
+
+def test_a_node_that_ends_by_itself_is_noticed(runtime: ProcessRuntime) -> None:
+    runtime.start("b1", [sys.executable, "-c", "raise SystemExit(3)"])
+    deadline = time.monotonic() + 10
+    while not runtime.unexpected_ends():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert runtime.unexpected_ends()[0].exit_code == 3
+
+
+def test_two_nodes_of_one_name_are_refused(runtime: ProcessRuntime) -> None:
+    runtime.start("b1", SLEEP)
+    with pytest.raises(LabFailure, match="runs already"):
+        runtime.start("b1", SLEEP)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_outlives_the_lab(tmp_path: Path, number: signal.Signals) -> None:
+    argv = [sys.executable, "-c", LAB, str(tmp_path)]
+    lab = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    assert lab.stdout is not None
+    token = lab.stdout.readline().strip()
+    deadline = time.monotonic() + 10
+    while len(holders(token)) < 6:
+        assert time.monotonic() < deadline, holders(token)
+        time.sleep(0.02)
+    os.kill(lab.pid, number)
+    lab.wait(10)
+    deadline = time.monotonic() + 5
+    while holders(token):
+        assert time.monotonic() < deadline, "a process outlived its lab"
+        time.sleep(0.02)
+    lab.stdout.close()

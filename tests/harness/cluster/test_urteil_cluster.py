@@ -1,0 +1,119 @@
+"""Clusters of our own broker: side by side, standing, and gone with their lab."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from urteil.chaos.controls import LabFailure, NodeState, NotHealthy
+from urteil.harness import standing
+from urteil.harness.cluster import Cluster
+from urteil.harness.reaper import holders
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import UrteilTarget
+
+LAB = """
+import sys, time
+from pathlib import Path
+from urteil.harness.cluster import Cluster
+from urteil.harness.reaper import start_reaper
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import UrteilTarget
+
+with Cluster(ClusterSpec(brokers=2), UrteilTarget(), Path(sys.argv[1])) as cluster:
+    print(start_reaper(), flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    yield
+    for name in ("one", "default"):
+        try:
+            standing.down(name)
+        except standing.StandingError:
+            continue
+
+
+def test_two_clusters_stand_side_by_side(tmp_path: Path) -> None:
+    spec = ClusterSpec(brokers=1)
+    with Cluster(spec, UrteilTarget(), tmp_path / "a") as one:
+        with Cluster(spec, UrteilTarget(), tmp_path / "b") as other:
+            assert one.plan.network.octet != other.plan.network.octet
+            assert one.state.cluster_id() != other.state.cluster_id()
+            assert one.controls().controller() == other.controls().controller() == "b1"
+
+
+def test_a_node_that_died_by_itself_fails_the_lab(tmp_path: Path) -> None:
+    with Cluster(ClusterSpec(brokers=2), UrteilTarget(), tmp_path) as cluster:
+        controls = cluster.controls()
+        controls.check()
+        psutil.Process(controls.status("b2").pid).kill()
+        deadline = time.monotonic() + 10
+        while controls.status("b2").state is not NodeState.DEAD:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        with pytest.raises(LabFailure, match="b2"):
+            controls.check()
+
+
+def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
+    spec = ClusterSpec(brokers=1, config={"listeners": "nonsense"})
+    with pytest.raises(NotHealthy, match=r"b1 ended with \d+"):
+        Cluster(spec, UrteilTarget(), tmp_path).__enter__()
+
+
+def test_a_killed_lab_leaves_no_process(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", LAB, str(tmp_path)]
+    lab = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    assert lab.stdout is not None
+    with lab.stdout:
+        token = lab.stdout.readline().strip()
+    assert len(holders(token)) == 2 + 1 + 4  # brokers, ZooKeeper, a Toxiproxy a node and clients
+    lab.kill()
+    lab.wait(10)
+    deadline = time.monotonic() + 5
+    while holders(token):
+        assert time.monotonic() < deadline, "a process outlived its lab"
+        time.sleep(0.02)
+
+
+@pytest.mark.usefixtures("own_state")
+def test_a_standing_cluster_stands_until_it_is_taken_down() -> None:
+    with pytest.raises(standing.StandingError, match="no cluster one"):
+        standing.attach("one")
+    made = standing.up(name="one", brokers=1)
+    assert standing.attach("one") == made
+    assert made.bootstrap_servers in str(made)
+    assert "urteil cluster down --name one" in str(made)
+    with pytest.raises(standing.StandingError, match="stands already"):
+        standing.up(name="one")
+    assert all(psutil.pid_exists(pid) for pid in made.pids.values())
+    standing.down("one")
+    assert not any(psutil.pid_exists(pid) for pid in [made.keeper, *made.pids.values()])
+    assert not Path(made.directory).exists()
+
+
+@pytest.mark.usefixtures("own_state")
+def test_a_cluster_whose_keeper_was_killed_is_down() -> None:
+    made = standing.up(name="one", brokers=1)
+    psutil.Process(made.keeper).kill()
+    deadline = time.monotonic() + 5
+    while any(psutil.pid_exists(pid) for pid in made.pids.values()):
+        assert time.monotonic() < deadline, "a node outlived its keeper"
+        time.sleep(0.02)
+    with pytest.raises(standing.StandingError):
+        standing.status("one")
+
+
+def test_a_name_that_is_no_name_is_refused() -> None:
+    with pytest.raises(standing.StandingError, match="no name"):
+        standing.up(name="../elsewhere")

@@ -1,0 +1,52 @@
+"""The canary must be heard, and a verifier that went deaf must be UNKNOWN."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify.made import healthy, judged
+from urteil.harness.verify import canary
+from urteil.harness.verify.damage import DAMAGES
+from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.result import Verdict
+from urteil.harness.verify.synthetic import Shape
+
+
+def test_every_damage_is_found_in_a_run_of_several_partitions(tmp_path: Path) -> None:
+    shape = Shape(records=500, partitions=3)
+    result = judged(tmp_path, healthy(shape), shape=shape, canary=True)
+    assert result.canary == {one.name: "found" for one in DAMAGES}
+    assert result.verdict is Verdict.PASS
+
+
+def test_it_sings_whatever_the_settings_permit(tmp_path: Path) -> None:
+    shape = Shape(records=500, partitions=2, acks=0, idempotent=False)
+    tables = healthy(shape)
+    for row in tables["sends"]:
+        row["offset"] = None
+    result = judged(tmp_path, tables, shape=shape, canary=True)
+    untried = {name for name, told in result.canary.items() if told != "found"}
+    assert untried == {"break a sequence"}
+    assert result.verdict is Verdict.PASS, result.reasons
+
+
+def test_a_deaf_check_makes_the_run_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = GUARANTEES["corrupt"].violations + " AND 1 = 0"
+    nothing = nothing.replace("WHERE s.broken_read > 0 OR", "WHERE s.broken_read < 0 OR 1 = 0 AND")
+    deaf = dataclasses.replace(GUARANTEES["corrupt"], violations=nothing)
+    monkeypatch.setattr(canary, "GUARANTEES", {**GUARANTEES, "corrupt": deaf})
+    result = judged(tmp_path, healthy(), canary=True)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "corrupt did not find it" in result.reasons[0]
+
+
+def test_a_run_without_records_cannot_be_sung_over(tmp_path: Path) -> None:
+    shape = Shape(records=60, partitions=1)
+    result = judged(tmp_path, healthy(shape), shape=shape, canary=True)
+    assert result.canary == {"canary": "no partition has enough records that everybody has"}
+    assert result.verdict is Verdict.UNKNOWN

@@ -1,0 +1,76 @@
+"""Spark and DuckDB judge the same."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from tests.harness.verify import made
+from tests.harness.verify.made import ONE, copy_of, healthy, judged
+from urteil.harness.verify import spark, synthetic
+from urteil.harness.verify.damage import DAMAGES
+from urteil.harness.verify.engines import Duck, to_duckdb
+from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.result import Result, Verdict
+from urteil.harness.verify.synthetic import END_NS, S
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Any]:
+    warming = spark.warm()
+    yield warming.session()
+    warming.stop()
+
+
+def _told(result: Result) -> dict[str, Any]:
+    """What both engines must agree on: all but the engine's name and the time it took."""
+    told: dict[str, Any] = msgspec.to_builtins(result)
+    return {name: value for name, value in told.items() if name not in ("engine", "seconds")}
+
+
+def test_both_engines_find_the_same_in_evidence_damaged_in_every_way(
+    session: Any, tmp_path: Path
+) -> None:
+    copy = copy_of(healthy())
+    for one in DAMAGES:
+        one.apply(copy)
+    facts = made.two_partitions(synthetic.facts(ONE))
+    facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
+    told = {
+        engine: _told(
+            judged(tmp_path / engine, copy.tables, facts=facts, engine=engine, session=session)
+        )
+        for engine in ("spark", "duckdb")
+    }
+    violated = {one["name"] for one in told["spark"]["guarantees"] if one["violations"]}
+    assert violated == set(GUARANTEES) - {"loss_not_a_suffix"}
+    for left, right in zip(told["spark"]["guarantees"], told["duckdb"]["guarantees"], strict=True):
+        assert left == right
+    assert told["spark"] == told["duckdb"]
+
+
+def test_spark_passes_healthy_evidence_and_takes_tables_that_are_not_there(
+    session: Any, tmp_path: Path
+) -> None:
+    tables = healthy()
+    del tables["polls"]
+    result = judged(tmp_path, tables, engine="spark", session=session)
+    assert result.verdict is Verdict.PASS, result.reasons
+    assert result.engine == "spark"
+
+
+def test_sums_stay_integers_on_duckdb() -> None:
+    told = to_duckdb("SELECT SUM(a) AS x, SUM(b) OVER (PARTITION BY c) AS y FROM t GROUP BY c")
+    assert told.count("AS BIGINT)") == 2
+    with tempfile.TemporaryDirectory() as folder:
+        engine = Duck(Path(folder))
+        engine.view("t", Path(folder) / "none", pa.schema([("a", pa.int64())]))
+        engine.store("s", "SELECT SUM(1) AS n, 7 DIV 2 AS half FROM t", Path(folder) / "s")
+        assert engine.query("SELECT * FROM s") == [{"n": None, "half": 3}]
+        engine.close()

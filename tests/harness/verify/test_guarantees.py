@@ -1,0 +1,253 @@
+"""Healthy evidence holds, every damage is found by its guarantee, excuses excuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify import made
+from tests.harness.verify.made import ONE, copy_of, healthy, judged, named
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.canary import found, judge_copy
+from urteil.harness.verify.damage import DAMAGES, Damage
+from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.result import Status, Verdict
+from urteil.harness.verify.synthetic import END_NS, S, Shape
+
+NEED_A_FAULT_OF_THEIR_OWN = {"ack_below_min_isr", "aborted_read", "loss_not_a_suffix"}
+
+
+def test_healthy_evidence_holds_every_guarantee(tmp_path: Path) -> None:
+    result = judged(tmp_path, healthy(), canary=True)
+    assert result.verdict is Verdict.PASS, result.reasons
+    for one in result.guarantees:
+        if one.name in NEED_A_FAULT_OF_THEIR_OWN:
+            assert one.status is Status.NOT_JUDGED, one
+        else:
+            assert one.status is Status.HOLDS, one
+            assert one.opportunities > 0, one
+    assert set(result.canary.values()) == {"found", "not tried: the topic has one partition"}
+
+
+@pytest.mark.parametrize("one", DAMAGES, ids=lambda one: one.name.replace(" ", "-"))
+def test_every_damage_is_a_violation_of_its_guarantee(one: Damage, tmp_path: Path) -> None:
+    copy = copy_of(healthy())
+    trace = one.apply(copy)
+    facts = made.two_partitions(synthetic.facts(ONE))
+    facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
+    results = judge_copy(tmp_path, copy, synthetic.scenario(ONE), facts)
+    assert found(results, trace), (trace, results[trace.guarantee])
+    assert results[trace.guarantee].violations > 0
+    first = results[trace.guarantee].findings[0]
+    assert first.permitted is None
+    assert first.sentence.endswith(".")
+
+
+def test_every_guarantee_has_a_damage_that_it_finds() -> None:
+    copies = [(one, copy_of(healthy())) for one in DAMAGES]
+    covered = {one.apply(copy).guarantee for one, copy in copies}
+    assert set(GUARANTEES) - covered == {"loss_not_a_suffix"}
+
+
+def test_a_position_that_goes_back_is_found_in_polls_alone(tmp_path: Path) -> None:
+    tables = healthy()
+    poll = next(row for row in tables["polls"] if row["poll"] == 3)
+    poll["position_before"] -= 10
+    (finding,) = named(judged(tmp_path, tables), "nonmonotonic_poll").findings
+    assert (finding.sub_kind, finding.offset) == ("position", 140)
+
+
+@pytest.mark.parametrize("event", ["seek", "reset", "rebalance"])
+def test_events_excuse_skips_and_steps_back(event: str, tmp_path: Path) -> None:
+    tables = healthy()
+    for row in tables["polls"]:
+        if row["poll"] == 4:
+            row |= {"event": event, "position_before": 150}
+    tables["reads"] = [
+        row for row in tables["reads"] if not (row["client"] == "c0" and row["poll"] == 3)
+    ]
+    result = judged(tmp_path, tables)
+    assert named(result, "poll_skip").status is Status.HOLDS
+    assert named(result, "nonmonotonic_poll").status is Status.HOLDS
+
+
+def test_a_skip_across_buckets_is_found(tmp_path: Path) -> None:
+    """The last visible slot before a bucket's first one lies in another bucket."""
+    tables = healthy()
+    for name in ("sends", "reads", "replicas"):
+        for row in tables[name]:
+            row["offset"] += 262_144 - 200
+    for row in tables["logs"]:
+        row |= {"log_start": 262_144 - 200, "log_end": 262_144 + 200, "high_watermark": 262_344}
+    for row in tables["passes"]:
+        row |= {"from_offset": 262_144 - 200, "to_offset": 262_144 + 200}
+    gone = 262_143
+    tables["reads"] = [
+        row for row in tables["reads"] if not (row["client"] == "c0" and row["offset"] == gone)
+    ]
+    (finding,) = named(judged(tmp_path, tables), "poll_skip").findings
+    assert finding.offset == gone
+
+
+def test_an_unknown_send_that_nobody_read_may_be_missing(tmp_path: Path) -> None:
+    tables = healthy()
+    victim = tables["sends"][50]
+    victim |= {"outcome": "info", "offset": None, "complete_ns": None}
+    for name in ("reads", "replicas"):
+        tables[name] = [row for row in tables[name] if row["value_id"] != victim["value_id"]]
+    result = judged(tmp_path, tables)
+    assert named(result, "lost_write").status is Status.HOLDS
+
+
+def test_an_unknown_send_that_somebody_read_may_not(tmp_path: Path) -> None:
+    tables = healthy()
+    victim = tables["sends"][50]
+    victim |= {"outcome": "info", "offset": None, "complete_ns": None}
+    for name in ("reads", "replicas"):
+        tables[name] = [
+            row
+            for row in tables[name]
+            if row["value_id"] != victim["value_id"] or row.get("client") == "c0"
+        ]
+    result = judged(tmp_path, tables)
+    (finding,) = named(result, "lost_write").findings
+    assert (finding.offset, finding.sub_kind) == (50, "middle")
+    assert "was read" in finding.sentence
+    assert named(result, "vanished_read").findings[0].sub_kind == "gone"
+
+
+def test_offsets_below_the_log_start_are_gone_by_right(tmp_path: Path) -> None:
+    tables = healthy()
+    for name in ("reads", "replicas"):
+        tables[name] = [
+            row for row in tables[name] if row["offset"] >= 40 or row.get("client") == "c0"
+        ]
+    for row in tables["logs"]:
+        row["log_start"] = 40
+    for row in tables["passes"]:
+        row["from_offset"] = 40 if row["final"] else 0
+    assert judged(tmp_path, tables).verdict is Verdict.PASS
+
+
+def test_compacted_topics_may_have_holes_and_other_bytes(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["replicas"] = [
+        row | {"batch_crc": row["broker"]} for row in tables["replicas"] if row["offset"] % 7
+    ]
+    tables["reads"] = [row for row in tables["reads"] if row["offset"] % 7]
+    facts = synthetic.facts(ONE, topics=made.topic(cleanup_policy="compact"))
+    result = judged(tmp_path, tables, facts=facts)
+    assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
+
+
+def test_a_foreign_record_is_a_phantom_and_no_duplicate(tmp_path: Path) -> None:
+    tables = healthy()
+    for row in [*tables["reads"], *tables["replicas"]]:
+        if row["offset"] in (10, 11):
+            row["value_id"] = "foreign"
+    result = judged(tmp_path, tables)
+    assert named(result, "phantom").findings[0].sub_kind == "no invocation"
+    assert named(result, "duplicate").status is Status.HOLDS
+
+
+def test_a_journal_that_was_cut_makes_no_phantom(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["sends"] = [row for row in tables["sends"] if row["client"] != "p1"]
+    for row in tables["manifest"]:
+        row["ended_properly"] = row["file"] != "journal/p1.jsonl"
+    result = judged(tmp_path, tables)
+    assert named(result, "phantom").status is Status.HOLDS
+    assert result.verdict is Verdict.UNKNOWN
+    assert "the journal of p1 did not end properly" in result.reasons
+
+
+def test_a_record_lost_on_every_replica_names_its_place(tmp_path: Path) -> None:
+    for offset, kind in ((0, "prefix"), (100, "middle"), (399, "tail")):
+        tables = healthy()
+        for name in ("reads", "replicas"):
+            tables[name] = [row for row in tables[name] if row["offset"] != offset]
+        (finding,) = named(judged(tmp_path / kind, tables), "lost_write").findings
+        assert finding.sub_kind == kind
+        record = finding.records[0]
+        assert record["offset"] == offset
+        assert {"value_id", "client", "leader_epoch", "leader", "acks"} <= set(record)
+
+
+def test_findings_name_the_faults_that_were_active(tmp_path: Path) -> None:
+    tables = healthy()
+    offset = next(row["offset"] for row in tables["sends"] if row["invoke_ns"] > 1_018 * S)
+    tables["replicas"] = [row for row in tables["replicas"] if row["offset"] != offset]
+    (finding,) = named(judged(tmp_path, tables), "lost_write").findings
+    assert finding.faults == ["crash b1"]
+
+
+def test_findings_show_who_says_what_about_the_offset(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["replicas"] = [
+        row for row in tables["replicas"] if row["offset"] != 50 or row["broker"] == 2
+    ]
+    (finding,) = named(judged(tmp_path, tables), "lost_write").findings
+    said = [(one["source"], one.get("broker"), one.get("client")) for one in finding.records[1:]]
+    assert said == [
+        ("acknowledgement", 1, "p0"),
+        ("read", None, "c0"),
+        *[("read", None, "final")] * 3,
+        ("replica", 2, None),
+    ]
+    assert {one["offset"] for one in finding.records} == {50}
+
+
+def test_only_the_first_hundred_findings_are_kept_and_all_are_counted(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["replicas"] = [row for row in tables["replicas"] if row["offset"] >= 150]
+    one = named(judged(tmp_path, tables), "lost_write")
+    assert one.violations == 150
+    assert [finding.offset for finding in one.findings] == list(range(100))
+
+
+def test_marks_of_transactions_are_no_records(tmp_path: Path) -> None:
+    tables = healthy()
+    for row in tables["replicas"]:
+        if row["offset"] == 399:
+            row |= {"control": "commit", "value_id": None, "key": None, "intact": None}
+    for name in ("sends", "reads"):
+        tables[name] = [row for row in tables[name] if row["offset"] != 399]
+    assert judged(tmp_path, tables).verdict is Verdict.PASS
+
+
+def test_a_damaged_replica_log_accuses_nobody(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["replicas"] = [
+        row for row in tables["replicas"] if row["broker"] != 3 or row["offset"] < 300
+    ]
+    tables["logs"][2]["log_end"] = 300
+    tables["manifest"].append(
+        {"file": "nodes/b3/data/urteil-0", "kind": "replica_log", "ended_properly": False}
+    )
+    result = judged(tmp_path, tables)
+    assert result.verdict is Verdict.UNKNOWN
+    assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
+
+
+def test_internal_topics_are_compared_as_well(tmp_path: Path) -> None:
+    tables = healthy()
+    internal = {"topic_id": "x", "topic": "__consumer_offsets", "partition": 0}
+    for broker in (1, 2, 3):
+        tables["logs"].append(
+            tables["logs"][0] | internal | {"broker": broker, "log_end": 2, "high_watermark": 2}
+        )
+        tables["replicas"] += [
+            tables["replicas"][0]
+            | internal
+            | {"broker": broker, "offset": n, "value_id": None, "intact": None, "batch_base": n}
+            | {"leader_epoch": 0, "epochs": json.dumps({})}
+            for n in range(2)
+        ]
+    assert judged(tmp_path, tables).verdict is Verdict.PASS
+
+
+def test_shapes_of_many_partitions_hold_too(tmp_path: Path) -> None:
+    shape = Shape(records=150, partitions=4)
+    assert judged(tmp_path, healthy(shape), shape=shape).verdict is Verdict.PASS

@@ -1,0 +1,121 @@
+"""What a fault cost, and whether it may be judged for progress and recovery."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.verify.made import ONE, healthy, judged, named
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.impact import Stretch, longest_gap_s, whole_again_ns
+from urteil.harness.verify.result import Status
+from urteil.harness.verify.synthetic import CRASH_NS, HEALED_NS, S
+from urteil.harness.verify.timeline import FOREVER_NS
+
+
+def test_the_gap_that_overlaps_a_fault_counts_and_no_other() -> None:
+    beats = [(0, 1 * S), (9 * S, 10 * S), (12 * S, 20 * S), (40 * S, 41 * S)]
+    assert longest_gap_s(beats, Stretch(10 * S, 13 * S)) == 2.0
+    assert longest_gap_s(beats, Stretch(2 * S, 13 * S)) == 8.0
+    assert longest_gap_s([], Stretch(0, 1)) is None
+
+
+def test_whole_again_is_the_end_of_what_was_not() -> None:
+    bad = [Stretch(10, 20), Stretch(30, FOREVER_NS)]
+    assert whole_again_ns(bad, 5) == 5
+    assert whole_again_ns(bad, 15) == 20
+    assert whole_again_ns(bad, 35) is None
+
+
+def test_a_crash_is_measured(tmp_path: Path) -> None:
+    (fault,) = judged(tmp_path, healthy()).faults
+    assert fault.unavailable_s == pytest.approx(2.07, abs=0.01)
+    assert fault.recovery_s == 1.0
+
+
+ZK, CLIENT = ["b1->zk1", "zk1->b1"], ["client->b1"]
+BROKERS = ["b1->b2", "b2->b1", "b1->b3", "b3->b1"]
+SILENT_FROM = CRASH_NS + 4 * S
+
+
+def _silence(**fault: Any) -> dict[str, list[dict[str, Any]]]:
+    """No acknowledgement from four seconds into the fault to its end."""
+    tables = healthy()
+    for row in tables["sends"]:
+        if SILENT_FROM <= row["invoke_ns"] < HEALED_NS:
+            row |= {"complete_ns": HEALED_NS + S}
+    tables["faults"][0].update(fault)
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [
+        ({}, Status.VIOLATED),
+        ({"fault": "shutdown"}, Status.VIOLATED),
+        ({"fault": "isolate", "targets": json.dumps(BROKERS + ZK)}, Status.VIOLATED),
+        ({"fault": "isolate", "targets": json.dumps(BROKERS + ZK + CLIENT)}, Status.VIOLATED),
+        ({"fault": "isolate", "targets": json.dumps(BROKERS)}, Status.NOT_JUDGED),
+        ({"fault": "isolate", "targets": json.dumps(ZK)}, Status.NOT_JUDGED),
+        ({"targets": '["b1", "b2"]'}, Status.NOT_JUDGED),
+        ({"targets": '["zk1"]'}, Status.NOT_JUDGED),
+        ({"fault": "pause"}, Status.NOT_JUDGED),
+        ({"acted": False}, Status.NOT_JUDGED),
+    ],
+)
+def test_progress_is_demanded_of_a_majority_alone(
+    fault: dict[str, Any], status: Status, tmp_path: Path
+) -> None:
+    assert named(judged(tmp_path, _silence(**fault)), "no_progress").status is status
+
+
+def test_progress_is_not_demanded_while_leadership_may_move(tmp_path: Path) -> None:
+    slow = ClusterSpec(config={"zookeeper.session.timeout.ms": "18000"})
+    result = judged(tmp_path, _silence(), scenario=synthetic.scenario(ONE, cluster=slow))
+    assert named(result, "no_progress").status is Status.NOT_JUDGED
+
+
+def test_progress_is_not_demanded_where_the_scenario_promises_none(tmp_path: Path) -> None:
+    result = judged(tmp_path, _silence(), scenario=synthetic.scenario(ONE, survives=False))
+    assert named(result, "no_progress").status is Status.NOT_JUDGED
+
+
+@pytest.mark.parametrize(("deadline_s", "status"), [(0.5, Status.VIOLATED), (2.0, Status.HOLDS)])
+def test_recovery_has_a_deadline(deadline_s: float, status: Status, tmp_path: Path) -> None:
+    scenario = synthetic.scenario(ONE, recovery_deadline_s=deadline_s)
+    result = judged(tmp_path, healthy(), scenario=scenario)
+    assert named(result, "slow_recovery").status is status
+
+
+def test_a_recovery_that_the_next_fault_disturbed_is_not_judged(tmp_path: Path) -> None:
+    tables = healthy()
+    again = {"begin_ns": HEALED_NS + S // 2, "end_ns": HEALED_NS + S, "healed_ns": HEALED_NS + S}
+    tables["faults"].append(tables["faults"][0] | again)
+    scenario = synthetic.scenario(ONE, recovery_deadline_s=0.5)
+    result = judged(tmp_path, tables, scenario=scenario)
+    assert named(result, "slow_recovery").opportunities == 1
+    assert named(result, "slow_recovery").status is Status.HOLDS
+
+
+@pytest.mark.parametrize(
+    ("targets", "status"),
+    [('["b1->b2"]', Status.NOT_JUDGED), ('["b2"]', Status.VIOLATED), ('["b1"]', Status.NOT_JUDGED)],
+)
+def test_a_leader_that_could_not_know_its_isr_is_not_accused(
+    targets: str, status: Status, tmp_path: Path
+) -> None:
+    """Broker 1 leads in epoch 0; links cut, or itself the target, it keeps the ISR it knew."""
+    tables = healthy()
+    first = min(tables["states"], key=lambda row: row["zxid"])
+    first["isr"] = "[1]"
+    tables["faults"][0] |= {
+        "begin_ns": first["at_ns"] + 9 * S,
+        "targets": targets,
+        "fault": "pause",
+    }
+    one = named(judged(tmp_path, tables), "ack_below_min_isr")
+    assert one.status is status

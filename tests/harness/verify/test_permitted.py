@@ -1,0 +1,148 @@
+"""What settings void is counted as permitted, and nothing beyond it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.harness.verify import made
+from tests.harness.verify.made import ONE, copy_of, healthy, judged, named
+from urteil.harness.scenario import Scenario, WorkloadSpec
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.damage import records
+from urteil.harness.verify.result import Status, Verdict
+from urteil.harness.verify.synthetic import LED_NS, Shape
+
+ACKS_ONE = Shape(records=400, partitions=1, acks=1, idempotent=False)
+HALF = 200
+
+
+def _lose(tables: made.Tables, offsets: set[int]) -> None:
+    for name in ("reads", "replicas"):
+        tables[name] = [row for row in tables[name] if row["offset"] not in offsets]
+
+
+def _sent_before_the_election(tables: made.Tables, offset: int) -> None:
+    """A send from before epoch 1 whose offset lies where epoch 1 starts: truncated there."""
+    value = {"value_id": f"r/p0/{100_000 + offset}", "op": 100_000 + offset, "client": "p0"}
+    at_ns = LED_NS - 1_500_000_000
+    row = tables["sends"][offset] | value | {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
+    tables["sends"].append(row)
+
+
+def test_acks_one_permits_the_loss_of_a_tail_and_used_offsets(tmp_path: Path) -> None:
+    tables = healthy(ACKS_ONE)
+    for offset in (HALF, HALF + 1):
+        _sent_before_the_election(tables, offset)
+    scenario = synthetic.scenario(ACKS_ONE, must_find=("lost_write", "duplicate"))
+    result = judged(tmp_path, tables, shape=ACKS_ONE, scenario=scenario)
+    lost = named(result, "lost_write")
+    assert (lost.status, lost.permitted, lost.violations) == (Status.PERMITTED, 2, 0)
+    assert {finding.sub_kind for finding in lost.findings} == {"tail"}
+    assert named(result, "inconsistent_offset").status is Status.HOLDS
+    assert result.verdict is Verdict.PASS
+    assert result.must_find == {"lost_write": True, "duplicate": False}
+
+
+def test_acks_one_does_not_permit_the_loss_of_what_was_replicated(tmp_path: Path) -> None:
+    tables = healthy(ACKS_ONE)
+    _lose(tables, {50})
+    lost = named(judged(tmp_path, tables, shape=ACKS_ONE), "lost_write")
+    assert (lost.violations, lost.permitted) == (1, 0)
+
+
+def test_acks_one_does_not_permit_that_what_is_there_is_not_served(tmp_path: Path) -> None:
+    tables = healthy(ACKS_ONE)
+    tables["reads"] = [row for row in tables["reads"] if row["offset"] != 250]
+    lost = named(judged(tmp_path, tables, shape=ACKS_ONE), "lost_write")
+    assert (lost.violations, lost.findings[0].sub_kind) == (1, "not served")
+
+
+def test_acks_zero_promises_nothing(tmp_path: Path) -> None:
+    shape = Shape(records=400, partitions=1, acks=0, idempotent=False)
+    tables = healthy(shape)
+    for row in tables["sends"]:
+        row["offset"] = None
+    _lose(tables, {50})
+    for name in ("reads", "replicas"):
+        for row in tables[name]:
+            row["offset"] -= row["offset"] > 50
+    for row in [*tables["logs"], *tables["passes"]]:
+        row |= {name: 399 for name in ("log_end", "high_watermark", "to_offset") if name in row}
+    result = judged(tmp_path, tables, shape=shape)
+    assert named(result, "lost_write").permitted == 1
+    assert result.verdict is Verdict.PASS, result.reasons
+
+
+def test_without_idempotence_duplicates_and_other_orders_are_permitted(tmp_path: Path) -> None:
+    shape = Shape(records=400, partitions=1, idempotent=False)
+    copy = copy_of(healthy(shape))
+    records.append_again(copy)
+    records.swap_order(copy)
+    result = judged(tmp_path, copy.tables, shape=shape)
+    assert named(result, "duplicate").status is Status.PERMITTED
+    assert named(result, "reordered_send").status is Status.PERMITTED
+
+
+def test_one_in_flight_keeps_the_order_without_idempotence(tmp_path: Path) -> None:
+    shape = Shape(records=400, partitions=1, idempotent=False)
+    copy = copy_of(healthy(shape))
+    records.swap_order(copy)
+    load = WorkloadSpec(idempotent=False, in_flight=1)
+    scenario = synthetic.scenario(shape, workload=load)
+    result = judged(tmp_path, copy.tables, shape=shape, scenario=scenario)
+    assert named(result, "reordered_send").status is Status.VIOLATED
+
+
+def _unclean(tables: made.Tables) -> None:
+    """Epoch 1 is led by a broker that had left the ISR, and begins at HALF."""
+    states = sorted(tables["states"], key=lambda row: row["zxid"])
+    states[0]["isr"] = json.dumps([states[0]["leader"]])
+
+
+def test_unclean_election_permits_the_loss_of_a_suffix(tmp_path: Path) -> None:
+    tables = healthy()
+    _unclean(tables)
+    _sent_before_the_election(tables, HALF + 3)
+    config = {"unclean_leader_election_enable": "true", "min_insync_replicas": "1"}
+    facts = synthetic.facts(ONE, topics=made.topic(**config))
+    result = judged(tmp_path, tables, facts=facts)
+    assert named(result, "unclean_leader").status is Status.PERMITTED
+    assert named(result, "lost_write").status is Status.PERMITTED
+    assert named(result, "inconsistent_offset").status is Status.PERMITTED
+    assert named(result, "loss_not_a_suffix").status is Status.HOLDS
+    assert result.verdict is Verdict.PASS
+
+
+def test_unclean_election_permits_no_more_than_a_suffix(tmp_path: Path) -> None:
+    tables = healthy()
+    _unclean(tables)
+    _lose(tables, {HALF - 5})
+    result = judged(tmp_path, tables, scenario=_permitting())
+    assert named(result, "lost_write").status is Status.VIOLATED
+    assert named(result, "loss_not_a_suffix").status is Status.VIOLATED
+
+
+def _permitting() -> Scenario:
+    return synthetic.scenario(ONE, permits=("unclean_election",))
+
+
+def test_with_unclean_election_off_the_same_is_a_violation(tmp_path: Path) -> None:
+    tables = healthy()
+    _unclean(tables)
+    _sent_before_the_election(tables, HALF + 3)
+    result = judged(tmp_path, tables)
+    assert named(result, "unclean_leader").status is Status.VIOLATED
+    assert named(result, "lost_write").status is Status.VIOLATED
+    assert result.verdict is Verdict.FAIL
+
+
+def test_an_election_asked_for_is_permitted(tmp_path: Path) -> None:
+    tables = healthy()
+    _unclean(tables)
+    tables["admin_ops"] = [{"act": "elect unclean", "subject": "urteil-0", "outcome": "ok"}]
+    one = named(judged(tmp_path, tables), "unclean_leader")
+    assert (one.status, one.findings[0].permitted) == (
+        Status.PERMITTED,
+        "an administrator asked for it",
+    )

@@ -1,0 +1,178 @@
+"""What keeps a run from a green verdict, and what outranks what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.harness.verify import made
+from tests.harness.verify.made import ONE, healthy, judged, named
+from urteil.harness.scenario import FaultSpec
+from urteil.harness.verify import judge, judgement, synthetic
+from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.result import Status, Verdict, load_result
+
+
+def _no_table(name: str) -> Callable[[made.Tables], None]:
+    return lambda tables: tables.pop(name)  # type: ignore[return-value]
+
+
+def _fault(**changes: object) -> Callable[[made.Tables], None]:
+    return lambda tables: tables["faults"][0].update(changes)
+
+
+def _silent_fault(tables: made.Tables) -> None:
+    fault = tables["faults"][0]
+    for row in tables["sends"]:
+        if fault["begin_ns"] <= row["invoke_ns"] < fault["healed_ns"]:
+            row["invoke_ns"] = fault["begin_ns"] - 1
+
+
+def _cut_pass(tables: made.Tables) -> None:
+    tables["passes"][0]["complete"] = False
+
+
+def _cut_journal(tables: made.Tables) -> None:
+    tables["manifest"][0]["ended_properly"] = False
+
+
+def _lost_rows(tables: made.Tables) -> None:
+    tables["manifest"].append({"file": "evidence/polls", "kind": "table", "rows": 9_999})
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (_no_table("states"), "the evidence has no states"),
+        (_no_table("manifest"), "the evidence has no manifest"),
+        (_fault(acted=False, proof="b1 answered"), "fault crash did not act: b1 answered"),
+        (_fault(healed_ns=None), "fault crash was never healed"),
+        (_no_table("faults"), "only 0 of 1 faults left a row in the evidence"),
+        (_silent_fault, "nobody sent anything during crash on b1"),
+        (_cut_pass, "a final pass over urteil-0 stopped before its end"),
+        (_cut_journal, "the journal of p0 did not end properly"),
+        (_lost_rows, "the manifest says 9999 rows of polls, there are 8"),
+    ],
+)
+def test_what_is_missing_makes_it_unknown(
+    damage: Callable[[made.Tables], None], reason: str, tmp_path: Path
+) -> None:
+    tables = healthy()
+    damage(tables)
+    result = judged(tmp_path, tables)
+    assert result.verdict is Verdict.UNKNOWN
+    assert reason in result.reasons
+
+
+def test_too_little_traffic_makes_it_unknown(tmp_path: Path) -> None:
+    scenario = synthetic.scenario(ONE, minimum_acks=150)
+    result = judged(tmp_path, healthy(), scenario=scenario)
+    assert result.verdict is Verdict.UNKNOWN
+    told = "only 107 acknowledgements after the faults, at least 150 are asked for"
+    assert result.reasons == [told]
+
+
+@pytest.mark.parametrize("table", ["sends", "reads", "replicas", "logs", "passes", "manifest"])
+def test_damaged_evidence_alone_accuses_nobody(table: str, tmp_path: Path) -> None:
+    tables = healthy()
+    for name in ("sends", "reads", "replicas", "logs", "passes"):
+        whole = {"file": f"evidence/{name}", "kind": "table", "rows": len(tables[name])}
+        tables["manifest"].append(whole | {"ended_properly": True})
+    tables[table] = tables[table][1::2] if table != "manifest" else []
+    if table == "manifest":
+        tables["sends"] = tables["sends"][1::2]
+    result = judged(tmp_path, tables)
+    assert result.verdict is Verdict.UNKNOWN, result.reasons
+
+
+def test_every_replica_must_have_been_asked(tmp_path: Path) -> None:
+    tables = healthy()
+    for row in tables["passes"]:
+        row["leader"] = 1 if row["final"] else None
+    told = [f"no complete final pass asked broker {n} of urteil-0" for n in (2, 3)]
+    result = judged(tmp_path, tables)
+    assert (result.verdict, result.reasons) == (Verdict.UNKNOWN, told)
+
+
+def test_problems_of_the_lab_make_it_unknown(tmp_path: Path) -> None:
+    facts = synthetic.facts(ONE, problems=["zk1 died"])
+    result = judged(tmp_path, healthy(), facts=facts)
+    assert (result.verdict, result.reasons) == (Verdict.UNKNOWN, ["zk1 died"])
+
+
+@pytest.mark.parametrize(("ran", "verdict"), [(False, Verdict.UNKNOWN), (True, Verdict.PASS)])
+def test_a_mutant_must_have_run(ran: bool, verdict: Verdict, tmp_path: Path) -> None:
+    facts = synthetic.facts(ONE, mutant="no_crc_check", mutant_ran=ran)
+    assert judged(tmp_path, healthy(), facts=facts).verdict is verdict
+
+
+def test_a_scenarios_own_guarantee_must_be_judged(tmp_path: Path) -> None:
+    scenario = synthetic.scenario(ONE, guarantees=("ack_below_min_isr", "no_such_thing"))
+    result = judged(tmp_path, healthy(), scenario=scenario)
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.reasons == [
+        "the scenario's own guarantee ack_below_min_isr was not judged",
+        "no guarantee is named no_such_thing",
+    ]
+
+
+def test_a_check_that_raises_is_unknown_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = {**GUARANTEES, "phantom": _raising()}
+    monkeypatch.setattr(judgement, "GUARANTEES", broken)
+    result = judged(tmp_path, healthy())
+    assert result.verdict is Verdict.UNKNOWN
+    assert named(result, "phantom").status is Status.UNKNOWN
+    assert "no_such_table" in named(result, "phantom").reason
+
+
+def _raising() -> object:
+    import dataclasses
+
+    return dataclasses.replace(GUARANTEES["phantom"], violations="SELECT * FROM no_such_table")
+
+
+def test_fail_outranks_unknown(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["replicas"][5]["intact"] = False
+    result = judged(tmp_path, tables, facts=synthetic.facts(ONE, problems=["zk1 died"]))
+    assert result.verdict is Verdict.FAIL
+    assert "zk1 died" in result.reasons
+
+
+def test_a_final_pass_that_stopped_short_leaves_unseen_unknown(tmp_path: Path) -> None:
+    tables = healthy()
+    _cut_pass(tables)
+    assert named(judged(tmp_path, tables), "unseen").status is Status.UNKNOWN
+
+
+def test_no_evidence_at_all_is_unknown_and_not_an_exception(tmp_path: Path) -> None:
+    result = judged(tmp_path, {}, facts=synthetic.facts(ONE, topics=[]), canary=True)
+    assert result.verdict is Verdict.UNKNOWN
+    assert not [one for one in result.guarantees if one.status is Status.UNKNOWN]
+
+
+def test_a_fault_that_was_asked_for_twice_must_come_twice(tmp_path: Path) -> None:
+    crash = FaultSpec(fault="crash", at_s=1.0)
+    scenario = synthetic.scenario(ONE, faults=(crash, crash))
+    result = judged(tmp_path, healthy(), scenario=scenario)
+    assert "only 1 of 2 faults left a row in the evidence" in result.reasons
+
+
+def test_the_result_is_on_disk_and_the_work_folder_gone(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
+    result = judge(tmp_path, engine="duckdb")
+    assert msgspec.json.encode(load_result(tmp_path)) == msgspec.json.encode(result)
+    assert not list((tmp_path / "work").iterdir())
+    assert result.seconds["verify"] > 0
+    assert result.counts["acknowledged"] == ONE.records
+
+
+def test_an_engine_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
+    with pytest.raises(ValueError, match="no engine named flink"):
+        judge(tmp_path, engine="flink")

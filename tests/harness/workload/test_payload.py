@@ -1,0 +1,58 @@
+"""Payloads name their send and show every damage."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from urteil.harness.workload.payload import FOREIGN, Encoder, decode, key_text
+
+NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=20)
+KEYS = st.none() | st.binary(max_size=20)
+HEADERS = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=3)
+
+
+@given(NAMES, NAMES, st.integers(0, 2**63), KEYS, st.integers(0, 10_000), HEADERS,
+       st.integers(0, 2_000))  # fmt: skip
+def test_a_value_tells_its_send(run, client, sequence, key, partition, headers, size):
+    encoder = Encoder(run, client, size)
+    value = encoder.encode(sequence, key, partition, headers)
+    payload = decode(run, value, key, headers)
+    assert payload.value_id == f"{run}/{client}/{sequence}" == encoder.value_id(sequence)
+    assert payload.intact
+    assert (payload.partition, payload.client, payload.sequence) == (partition, client, sequence)
+    assert len(value) == max(size, 22 + len(run) + len(client))
+
+
+@given(st.integers(0, 99), st.integers(1, 255))
+def test_every_changed_byte_is_seen(position, change):
+    value = bytearray(Encoder("r1", "p1", 100).encode(7, b"k", 2))
+    value[position] ^= change
+    assert not decode("r1", bytes(value), b"k").intact
+
+
+@given(st.binary(max_size=200), KEYS)
+def test_no_bytes_raise(value, key):
+    assert not decode("r1", value, key).intact
+
+
+def test_key_headers_and_length_are_covered():
+    value = Encoder("r1", "p1", 60).encode(1, b"key", 0, [("h", b"1")])
+    assert decode("r1", value, b"key", [("h", b"1")]).intact
+    assert not decode("r1", value, b"other", [("h", b"1")]).intact
+    assert not decode("r1", value, None, [("h", b"1")]).intact
+    assert not decode("r1", value, b"key", []).intact
+    assert not decode("r1", value, b"key", [("h", None)]).intact
+    assert not decode("r1", value[:-1], b"key", [("h", b"1")]).intact
+    assert not decode("r1", value, b"keyh", [("", b"1")]).intact
+
+
+def test_other_runs_and_strangers():
+    value = Encoder("other", "p1", 60).encode(1, None, 0)
+    assert decode("r1", value, None).value_id == FOREIGN
+    assert decode("r1", None, b"k").value_id is None
+    assert decode("r1", b"hello", None).value_id is None
+
+
+def test_keys_are_text_whatever_they_hold():
+    assert key_text(b"k1") == "k1"
+    assert key_text(None) is None
+    assert key_text(b"\xff") == "\\xff"

@@ -1,0 +1,77 @@
+"""Mutants fit the broker of today: every function they patch is there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from urteil.harness.scenarios import SCENARIOS
+from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.suites.mutants import MUTANTS, Mutant
+from urteil.suites.mutants.patching import Mark, NoSuchFunction, replace
+
+APPLY = """
+import sys
+from pathlib import Path
+from urteil.suites.mutants import MUTANTS, Mutant
+from urteil.suites.mutants.patching import Mark
+for name in sys.argv[1:]:
+    MUTANTS[name].apply(Mark(None))
+"""
+
+
+def test_every_mutant_finds_what_it_patches() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", APPLY, *MUTANTS], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=list(MUTANTS))
+def test_a_mutant_names_its_scenario_and_its_guarantee(mutant: Mutant) -> None:
+    assert mutant.scenario in SCENARIOS
+    assert mutant.guarantee in GUARANTEES
+    assert mutant.guarantee in SCENARIOS[mutant.scenario].guarantees
+
+
+def test_listing_mutants_imports_nothing_of_the_broker() -> None:
+    code = "import sys, urteil.suites.mutants; sys.exit('urteil.broker' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_a_name_that_is_gone_is_an_error() -> None:
+    with pytest.raises(NoSuchFunction, match="no_such_function"):
+        replace("urteil.suites.mutants.patching:Mark.no_such_function", lambda original: original)
+    with pytest.raises(NoSuchFunction, match="nowhere"):
+        replace("urteil.nowhere:function", lambda original: original)
+
+
+def test_the_mark_is_left_once(tmp_path: Path) -> None:
+    mark = Mark(tmp_path / "mark")
+    mark.hit()
+    assert (tmp_path / "mark").exists()
+    (tmp_path / "mark").unlink()
+    mark.hit()
+    assert not (tmp_path / "mark").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 254, "usage:"),
+        (("no_crc_check", "file"), 254, "usage:"),
+        (("no_such_mutant", "--", "file"), 254, "no mutant named 'no_such_mutant'"),
+    ],
+)
+def test_the_launcher_says_what_is_wrong(arguments: tuple[str, ...], code: int, said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "urteil.suites.mutants.launch", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == code
+    assert said in done.stderr

@@ -2,6 +2,12 @@
 # make turns every exit code into 2; for the lab's own codes call .venv/bin/urteil.
 .PHONY: demo test setup lock clean
 
+# uv trusts roots of its own; where the machine keeps some (a company's proxy adds its own there),
+# every tool shall trust those.
+ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
+export SSL_CERT_FILE ?= /etc/ssl/certs/ca-certificates.crt
+endif
+
 demo: setup
 	.venv/bin/urteil run demo
 

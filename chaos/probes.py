@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 import struct
 import time
+from dataclasses import dataclass
 
 from urteil.chaos.controls import Link, Probe
 
-API_VERSIONS, CORRELATION_ID, CLIENT_ID = 18, 7, b"urteil-probe"
+API_VERSIONS, METADATA, CORRELATION_ID, CLIENT_ID = 18, 3, 7, b"urteil-probe"
+LARGEST_ANSWER = 1 << 20
 SERVES = b"Zookeeper version"
 
 
@@ -17,14 +19,50 @@ def ask_broker(address: str, port: int, *, timeout_s: float) -> float:
 
     Source: Kafka protocol guide, request header version 1 and response header version 0.
     """
-    body = struct.pack(">hhih", API_VERSIONS, 0, CORRELATION_ID, len(CLIENT_ID)) + CLIENT_ID
     begin = time.monotonic()
-    with _connect(address, port, timeout_s) as connection:
-        connection.sendall(struct.pack(">i", len(body)) + body)
-        size, correlation_id = struct.unpack(">ii", _read(connection, 8, begin + timeout_s))
-    if correlation_id != CORRELATION_ID or size < 6:
+    answer = _kafka(address, port, API_VERSIONS, 0, b"", timeout_s)
+    if len(answer) < 6:
         raise ConnectionError("the answer is not one to ApiVersions")
     return (time.monotonic() - begin) * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """The cluster as one broker tells it to clients; `controller` is -1 when it knows none."""
+
+    brokers: frozenset[int]
+    controller: int
+
+
+def ask_metadata(address: str, port: int, *, timeout_s: float) -> Knowledge:
+    """Whom a broker names in Metadata (version 1, of no topic); OSError without an answer."""
+    answer = _kafka(address, port, METADATA, 1, struct.pack(">i", 0), timeout_s)
+    try:
+        (count,) = struct.unpack_from(">i", answer)
+        at, brokers = 4, []
+        for _ in range(count):
+            brokers.append(struct.unpack_from(">i", answer, at)[0])
+            at = _after_string(answer, _after_string(answer, at + 4) + 4)
+        return Knowledge(frozenset(brokers), struct.unpack_from(">i", answer, at)[0])
+    except struct.error as error:
+        raise ConnectionError(f"the answer is not one to Metadata: {error}") from None
+
+
+def _after_string(data: bytes, at: int) -> int:
+    """Where a nullable string ends."""
+    return at + 2 + max(0, int(struct.unpack_from(">h", data, at)[0]))
+
+
+def _kafka(address: str, port: int, key: int, version: int, body: bytes, timeout_s: float) -> bytes:
+    """The body of a broker's answer to one request; OSError when there was none."""
+    head = struct.pack(">hhih", key, version, CORRELATION_ID, len(CLIENT_ID)) + CLIENT_ID
+    deadline = time.monotonic() + timeout_s
+    with _connect(address, port, timeout_s) as connection:
+        connection.sendall(struct.pack(">i", len(head + body)) + head + body)
+        size, correlation_id = struct.unpack(">ii", _read(connection, 8, deadline))
+        if correlation_id != CORRELATION_ID or not 4 <= size <= LARGEST_ANSWER:
+            raise ConnectionError(f"an answer of {size} bytes to request {correlation_id}")
+        return _read(connection, size - 4, deadline)
 
 
 def ask_zookeeper(address: str, port: int, *, timeout_s: float) -> float:

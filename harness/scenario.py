@@ -73,7 +73,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     `guarantees` are the scenario's own: each must be judged, or the run is UNKNOWN; every other
     known guarantee is checked all the same. `permits` names what the settings void beyond what
-    each record's own acks and idempotence say (`unclean_election`). `must_find` names permitted
+    each record's own acks and idempotence say (`unclean_election`; `foreign_records`: others
+    write to the topics too). `must_find` names permitted
     anomalies that the scenario exists to show (`lost_write`): its repeats must find them.
     `survives` says that the settings promise progress through the faults (`no_progress`).
     """

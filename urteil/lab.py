@@ -39,10 +39,9 @@ from urteil.harness.workload.client import boot_id
 from urteil.harness.workload.rotation import leadership_rounds
 from urteil.reports import write_reports
 
-FIRST_ACKS_DEADLINE_S = 30.0
+TRAFFIC_DEADLINE_S = 30.0
 FINAL_READ_DEADLINE_S = 60.0
 ZOOKEEPER_DEADLINE_S = 15.0
-POLL_S = 0.05
 
 
 class PluginError(Exception):
@@ -212,8 +211,9 @@ class History:
     ) -> Iterator[Workload]:
         """Send `rate` records/s to `topic` for the length of a `with` block, then read all back.
 
-        The block begins after the first acknowledgement. Once a test. PluginError when nothing is
-        acknowledged within 30 s, or the topic does not exist.
+        The block begins after the acknowledgements that a verdict asks for before a fault, and as
+        many are awaited after its end. Once a test. PluginError when they do not come within 30 s,
+        or the topic does not exist.
         """
         if self._workload is not None:
             raise PluginError("urteil_history.load is for once a test: one history, one verdict")
@@ -235,8 +235,9 @@ class History:
         )
         began_ns = time.monotonic_ns()
         workload.start()
-        self._await_first_acks(workload)
+        self._await_traffic(workload)
         yield workload
+        self._await_traffic(workload)
         self._phases(began_ns)
         workload.stop_producers()
         self._read_finally(cluster, workload, fact)
@@ -270,6 +271,7 @@ class History:
             cluster=whole.cluster,
             workload=load,
             guarantees=("lost_write",),
+            permits=("foreign_records",),
             seed=whole.seed,
             target=whole.target,
         )
@@ -277,12 +279,20 @@ class History:
         assert self._topic is not None
         lab.facts.topics = [self._topic]
 
-    def _await_first_acks(self, workload: Workload) -> None:
-        deadline = time.monotonic() + FIRST_ACKS_DEADLINE_S
-        while workload.acked() == 0:
-            if time.monotonic() > deadline:
-                raise PluginError(f"nothing was acknowledged within {FIRST_ACKS_DEADLINE_S:g} s")
-            time.sleep(POLL_S)
+    def _await_traffic(self, workload: Workload) -> None:
+        """Until the minimum that a verdict asks for was acknowledged from now on.
+
+        And a fifth of a second's more, since a verdict counts in tenths of a second.
+        """
+        scenario = self._lab.scenario
+        before = workload.acked()
+        asked = scenario.minimum_acks + int(scenario.workload.rate_records_per_s / 5)
+        if not workload.await_acked(before + asked, deadline_s=TRAFFIC_DEADLINE_S):
+            raise PluginError(
+                f"{workload.acked() - before} records were acknowledged within "
+                f"{TRAFFIC_DEADLINE_S:g} s, a verdict asks for {asked}: raise `rate`, or see the "
+                f"logs in {self._lab.run_dir}"
+            )
 
     def _read_finally(self, cluster: ClusterHandle, workload: Workload, fact: TopicFact) -> None:
         began_ns = time.monotonic_ns()

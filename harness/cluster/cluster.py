@@ -193,7 +193,8 @@ class Cluster:
 
     def _await_ready(self, deadline: float) -> None:
         self.state.start(deadline_s=max(1.0, deadline - time.monotonic()))
-        while problem := self._controls.missing_members():
+        ready = self._controls
+        while problem := ready.missing_members() or ready.not_known_to_clients():
             self._fail_if_ended_or_late(deadline, problem)
 
     def _zookeeper_serves(self, node: str) -> bool:

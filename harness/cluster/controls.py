@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from urteil.chaos.controls import (
+    CLIENT,
     LabFailure,
     NodeState,
     NodeStatus,
@@ -13,7 +14,7 @@ from urteil.chaos.controls import (
     PartitionView,
 )
 from urteil.chaos.links import Links
-from urteil.chaos.probes import ask_broker, zookeeper_serves
+from urteil.chaos.probes import ask_broker, ask_metadata, zookeeper_serves
 from urteil.chaos.topology import Plan
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.runtimes.process import ProcessRuntime
@@ -118,6 +119,20 @@ class ClusterControls:
             return f"not registered: {', '.join(absent)}"
         controller = self._state.controller()
         return "" if controller in registered else "no controller"
+
+    def not_known_to_clients(self) -> str:
+        """Which broker does not yet tell clients, through their own proxy, of all the others."""
+        port = self._plan.network.client
+        registered = set(self._state.registered())
+        for node in self.brokers:
+            try:
+                told = ask_metadata(self._plan.seen(CLIENT, node), port, timeout_s=PROBE_S)
+            except OSError as error:
+                return f"{node} does not answer clients: {error}"
+            known = {f"b{number}" for number in told.brokers}
+            if known != registered or f"b{told.controller}" not in registered:
+                return f"{node} tells clients of {', '.join(sorted(known)) or 'no broker'} alone"
+        return ""
 
     def _remember(self, node: str) -> None:
         """The registration that a node about to end leaves behind: its next one is another."""

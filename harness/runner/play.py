@@ -21,7 +21,6 @@ Log = Callable[[str], None]
 
 FIRST_ACKS_DEADLINE_S = 30.0
 QUIET_S = 3.0
-POLL_S = 0.05
 
 
 @dataclass(slots=True)
@@ -133,9 +132,7 @@ class Play:
         too little traffic is the verdict's business."""
         if not self.scenario.workload.rate_records_per_s or not self.scenario.workload.producers:
             return
-        deadline = time.monotonic() + FIRST_ACKS_DEADLINE_S
-        while workload.acked() == 0 and time.monotonic() < deadline:
-            time.sleep(POLL_S)
+        workload.await_acked(1, deadline_s=FIRST_ACKS_DEADLINE_S)
 
     def _topics(self, cluster: Cluster) -> list[TopicFact]:
         facts = []

@@ -35,7 +35,7 @@ def _schema(columns: str) -> pa.Schema:
 DERIVED: dict[str, pa.Schema] = {
     "parts": _schema(
         "p:l topic_id:s topic:s partition:i ours:i final_leader:i has_log:i log_start:l log_end:l "
-        "committed_end:l seen_end:l replication:i min_isr:i unclean_on:i compacted:i "
+        "committed_end:l seen_end:l replication:i min_isr:i unclean_on:i foreign_on:i compacted:i "
         "unclean_floor:l last_epoch_ns:l"
     ),
     "cover": _schema("p:l lo:l hi:l copies:i mask_ru:l mask_rc:l"),
@@ -244,6 +244,7 @@ def _part(
             "unclean_election" in scenario.permits
             or setting(topic, scenario, "unclean.leader.election.enable") == "true"
         ),
+        "foreign_on": int("foreign_records" in scenario.permits),
         "compacted": int("compact" in _cleanup(topic, scenario, spans)),
         "unclean_floor": NO_OFFSET,
         "last_epoch_ns": None,

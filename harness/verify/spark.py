@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
+
 LARGE_ROWS = 1_000_000
 """From this many rows of sends, reads and replicas on, Spark gets its partitions and codegen."""
 
@@ -162,11 +164,12 @@ class Warming:
         return self._session
 
     def stop(self) -> None:
-        """End the session and its JVM."""
+        """End the session. One that is still starting is left to end with this process, and a JVM
+        that is gone already (Ctrl-C reaches it too) has none."""
         self._wanted.set()
-        self._thread.join()
-        if self._session is not None:
-            self._session.stop()
+        if not self._thread.is_alive() and self._session is not None:
+            with contextlib.suppress(OSError, Py4JError):
+                self._session.stop()
 
 
 def renice(threads: Iterable[int], nice: int) -> None:

@@ -122,7 +122,8 @@ class Clients:
         return found
 
     def kill_all(self) -> None:
-        for process in self._processes.values():
-            if process.poll() is None:
-                process.kill()
-                process.wait(10.0)
+        left = [process for process in self._processes.values() if process.poll() is None]
+        for process in left:
+            process.kill()
+        for process in left:
+            process.wait(10.0)

@@ -22,6 +22,7 @@ SETTLE_FIRST_S = 10.0
 SETTLE_LATER_S = 3.0
 SETTLE_UNSURE_S = 1.0
 ALL = -1
+POLL_S = 0.05
 END_GRACE_S = 5.0
 
 Leaders = Mapping[tuple[str, int], int]
@@ -95,6 +96,13 @@ class Workload:
         """Records acknowledged until now."""
         return self.progress().acked
 
+    def await_acked(self, records: int, *, deadline_s: float) -> bool:
+        """Wait until `records` were acknowledged; False when the deadline passed first."""
+        deadline = time.monotonic() + deadline_s
+        while not (enough := self.acked() >= records) and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+        return enough
+
     def acked_since(self, since_ns: int) -> int:
         """Records acknowledged at `since_ns` (CLOCK_MONOTONIC) or later."""
         return self._tails.acked_since(since_ns)
@@ -140,8 +148,7 @@ class Workload:
         return self._problems + self._clients.failures()
 
     def stop(self) -> None:
-        """End every client now; journals stay."""
-        self._clients.terminate(self._consumers, STOP_DEADLINE_S)
+        """End every client that is left, at once; journals stay."""
         self._clients.kill_all()
 
     def _partitions(self) -> list[tuple[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import shlex
 import sys
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
 
 EXIT_CODES = {"PASS": 0, "FAIL": 1, "UNKNOWN": 2}
 ENGINES = click.Choice(["spark", "duckdb"])
+
+
+class Number(click.FloatRange):
+    """A range of floats that has no place for `nan`, which compares with nothing."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not a number", param, ctx)
+        return number
+
+
 _engine = click.option("--engine", type=ENGINES, default="spark", show_default=True)
 _master = click.option("--master", metavar="URL", help="Spark master [default: local[*]]")
 
@@ -30,8 +43,8 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
 @click.option("--runtime", type=click.Choice(["process", "docker"]), default="process")
 @click.option("--brokers", type=click.IntRange(1, 9))
 @click.option("--zookeepers", type=click.IntRange(1, 5))
-@click.option("--duration-s", type=click.FloatRange(0, 86_400), help="Seconds of load.")
-@click.option("--rate", type=click.FloatRange(0), help="Records/s over all producers.")
+@click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
+@click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @click.option("--mutant", help="A seeded bug of our broker (`urteil list mutants`).")
 @_engine
 @_master

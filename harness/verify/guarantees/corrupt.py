@@ -13,8 +13,11 @@ GUARANTEE = Guarantee(
     opportunities="SELECT COALESCE(SUM(s.n_reads + s.copies), 0) AS n FROM slots s",
     violations="""
 SELECT CASE WHEN s.broken_read > 0 THEN 'served' ELSE 'on disk' END AS sub_kind, s.p, s.off,
-  s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.broken_read, s.broken_disk
-FROM slots s WHERE s.broken_read > 0 OR s.broken_disk > 0""",
+  s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.broken_read, s.broken_disk,
+  q.foreign_on
+FROM slots s JOIN parts q ON q.p = s.p WHERE s.broken_read > 0 OR s.broken_disk > 0""",
+    permitted="CASE WHEN x.value_id IS NULL AND x.foreign_on = 1 "
+    "THEN 'others write to this topic: a record that names no send of this run may be theirs' END",
     explain=lambda row: (
         f"{place(row)} ({row['value_id'] or 'unreadable'}) fails its checksum: in "
         f"{row['broken_read']} reads and in {row['broken_disk']} replicas' logs."

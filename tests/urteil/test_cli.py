@@ -1,0 +1,114 @@
+"""The command line as a person and as a CI job meet it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from urteil.cli.main import exit_code
+
+URTEIL = (sys.executable, "-m", "urteil")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("run dmeo", "did you mean demo?"),
+        ("run demo --mutant no_crc", "did you mean no_crc_check?"),
+        ("run demo --mutant no_crc_check --target kafka", "changes our own broker"),
+        ("run demo --target kafak", "unknown target 'kafak'"),
+        ("run demo --sed 1", "--seed"),
+        ("run demo --rate nan", "nan is not a number"),
+        ("run demo --rate -1", "not in the range"),
+        ("run demo --brokers 0", "not in the range"),
+        ("run demo --engine foo", "'spark', 'duckdb'"),
+        ("verify nothing-here", "no run 'nothing-here'"),
+        ("report nothing-here", "no run 'nothing-here'"),
+        ("list bogus", "'scenarios'"),
+        ("cluster up --target foo", "unknown target 'foo'"),
+        ("cluster down --name nobody", "no cluster nobody stands"),
+        ("bogus", "No such command"),
+    ],
+)
+def test_wrong_usage_is_254_and_says_what_to_do(
+    line: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(line.split()) == 254
+    assert told in capsys.readouterr().err
+
+
+def test_a_failure_of_the_lab_is_255(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    (tmp_path / "scenario.json").write_text("{}")
+    (tmp_path / "result.json").write_text("no JSON")
+    assert exit_code(["report", str(tmp_path)]) == 255
+    told = capsys.readouterr().err
+    assert "the lab failed" in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("kind", ["scenarios", "faults", "guarantees", "mutants", "targets"])
+def test_lists_are_objects_with_a_name_and_a_line_about_it(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(["list", kind, "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed
+    for one in listed:
+        assert one["name"]
+        assert one["about"]
+        if kind == "mutants":
+            assert one["scenario"]
+            assert one["guarantee"]
+
+
+def test_a_run_without_traffic_exits_2(tmp_path: Path) -> None:
+    words = ("run", "calm", "--rate", "0", "--duration-s", "4", "--engine", "duckdb", "--json")
+    done = subprocess.run(
+        [*URTEIL, *words, "--out", str(tmp_path)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2
+    result = json.loads(done.stdout)
+    assert result["verdict"] == "UNKNOWN"
+    assert result["reasons"]
+    assert (tmp_path / "latest" / "report.html").exists()
+    assert (tmp_path / "latest" / "junit.xml").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_lab_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: int) -> None:
+    lab = subprocess.Popen([*URTEIL, "run", "leader-crash", "--out", str(tmp_path)])
+    journal = tmp_path / "latest" / "faults.jsonl"
+    deadline = time.monotonic() + 60
+    while not journal.exists():
+        assert time.monotonic() < deadline, "no fault began"
+        time.sleep(0.1)
+    began = [one for one in belonging_to(tmp_path) if one.pid != lab.pid]
+    stopped = time.monotonic()
+    lab.send_signal(number)
+    assert lab.wait(5) == (255 if number != signal.SIGKILL else -number)
+    _, alive = psutil.wait_procs(began, timeout=stopped + 5 - time.monotonic())
+    assert [one.cmdline() for one in alive] == []
+    words = ("verify", str(tmp_path / "latest"), "--engine", "duckdb")
+    assert subprocess.run([*URTEIL, *words], capture_output=True).returncode == 2
+
+
+def belonging_to(out: Path) -> list[psutil.Process]:
+    """The processes that name a folder of `out`, and their children."""
+    found = {}
+    for process in psutil.process_iter():
+        try:
+            if any(str(out) in word for word in process.cmdline()):
+                family = [process, *process.children(recursive=True)]
+                found.update({one.pid: one for one in family})
+        except psutil.NoSuchProcess:
+            continue
+    return list(found.values())

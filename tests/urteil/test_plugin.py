@@ -1,0 +1,112 @@
+"""The plugin in somebody else's project, which has folders `harness` and `suites` of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[2] / "README.md"
+OWN_HARNESS = 'WHOSE = "the other project\'s"\n'
+OWN_SUITE = """
+from harness.orders import WHOSE
+
+
+def test_bare_names_are_the_projects_own():
+    assert WHOSE == "the other project's"
+"""
+SHORT_NAMES = """
+def test_fixtures_by_short_names(cluster, history):
+    cluster.create_topic("t", partitions=1, replication_factor=1)
+    with history.load("t", rate=50):
+        pass
+    assert history.judge().verdict in ("PASS", "UNKNOWN")
+"""
+STANDING = """
+import pytest
+
+
+def test_a_cluster_that_stands(urteil_cluster, urteil_history):
+    urteil_cluster.create_topic("t", partitions=3, replication_factor=3)
+    with urteil_history.load("t", rate=300) as load:
+        load.await_acked(400, deadline_s=30)
+    result = urteil_history.judge()
+    statuses = {one.name: one.status for one in result.guarantees}
+    assert statuses["lost_write"] == "holds", result.reasons
+    assert statuses["replica_divergence"] == "not judged"
+
+
+def test_its_keeper_alone_may_break_it(request):
+    with pytest.raises(Exception, match="a standing cluster belongs to its keeper"):
+        request.getfixturevalue("urteil_nemesis")
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Another project, with names as general as ours."""
+    for folder, module, text in (
+        ("harness", "orders.py", OWN_HARNESS),
+        ("suites", "test_own.py", OWN_SUITE),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").touch()
+        (tmp_path / folder / module).write_text(text)
+    return tmp_path
+
+
+def pytest_in(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", *arguments]
+    return subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=240)
+
+
+def readme_example() -> str:
+    (example,) = re.findall(r"```python\n# test_orders.py\n(.*?)```", README.read_text(), re.S)
+    return str(example)
+
+
+def test_the_example_of_the_readme_works_in_another_project(project: Path) -> None:
+    (project / "test_orders.py").write_text(readme_example())
+    done = pytest_in(project)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
+    (run,) = (path for path in (project / "runs").iterdir() if not path.is_symlink())
+    assert json.loads((run / "result.json").read_text())["verdict"] == "PASS"
+    assert (run / "report.html").stat().st_size > 10_000
+
+
+def test_short_names_are_opt_in(project: Path) -> None:
+    (project / "test_short.py").write_text(SHORT_NAMES)
+    without = pytest_in(project, "test_short.py")
+    assert "fixture 'cluster' not found" in without.stdout
+    (project / "pytest.ini").write_text("[pytest]\nurteil_short_names = true\n")
+    options = ("--urteil-brokers", "1", "--urteil-engine", "duckdb")
+    done = pytest_in(project, "test_short.py", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_standing_cluster(project: Path) -> None:
+    (project / "test_standing.py").write_text(STANDING)
+    name = f"of-{project.name}"
+    urteil("cluster", "up", "--name", name)
+    try:
+        options = ("--urteil-cluster", name, "--urteil-engine", "duckdb")
+        done = pytest_in(project, "test_standing.py", *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+    finally:
+        urteil("cluster", "down", "--name", name)
+
+
+def urteil(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "urteil", *arguments], check=True, timeout=120)
+
+
+def test_loading_the_plugin_imports_nothing_heavy() -> None:
+    script = "import sys, urteil.plugin; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    heavy = {"kafka", "pyspark", "duckdb", "pyarrow", "bokeh", "kazoo", "docker", "testcontainers"}
+    assert heavy.isdisjoint(done.stdout.split())

@@ -19,14 +19,27 @@ def _scenarios() -> list[Row]:
 def _faults() -> list[Row]:
     from urteil.chaos.faults import FAULTS
 
-    return [{"name": name, "about": fault.about} for name, fault in FAULTS.items()]
+    return [
+        {
+            "name": name,
+            "about": fault.about,
+            "targets": fault.selectors,
+            "options": "; ".join(f"{option}: {what}" for option, what in fault.options.items()),
+        }
+        for name, fault in FAULTS.items()
+    ]
 
 
 def _guarantees() -> list[Row]:
     from urteil.harness.verify.guarantees import GUARANTEES
 
     return [
-        {"name": g.name, "about": " ".join(g.promise.split()), "source": g.source}
+        {
+            "name": g.name,
+            "about": g.about,
+            "promise": " ".join(g.promise.split()),
+            "source": g.source,
+        }
         for g in GUARANTEES.values()
     ]
 
@@ -68,3 +81,6 @@ def list_command(kind: str, as_json: bool) -> None:
     for row in rows:
         extra = f"  [{row['scenario']} -> {row['guarantee']}]" if "scenario" in row else ""
         click.echo(f"{row['name']:<{width}}  {row['about']}{extra}")
+        for more in ("promise", "targets", "options"):
+            if row.get(more):
+                click.echo(f"{'':<{width}}    {more}: {row[more]}")

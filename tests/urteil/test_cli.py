@@ -97,8 +97,12 @@ def test_a_lab_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: in
     assert lab.wait(5) == (255 if number != signal.SIGKILL else -number)
     _, alive = psutil.wait_procs(began, timeout=stopped + 5 - time.monotonic())
     assert [one.cmdline() for one in alive] == []
-    words = ("verify", str(tmp_path / "latest"), "--engine", "duckdb")
-    assert subprocess.run([*URTEIL, *words], capture_output=True).returncode == 2
+    words = ("verify", str(tmp_path / "latest"), "--engine", "duckdb", "--json")
+    judged = subprocess.run([*URTEIL, *words], capture_output=True, text=True)
+    result = json.loads(judged.stdout)
+    assert (judged.returncode, result["verdict"]) == (2, "UNKNOWN")
+    assert "the run did not come to its end" in result["reasons"]
+    assert result["counts"]["acknowledged"] > 0
 
 
 def belonging_to(out: Path) -> list[psutil.Process]:

@@ -82,11 +82,15 @@ class Partition:
     def become_leader(self, state: State, now_ms: float) -> bool:
         """Lead by this state; True when this broker did not lead before.
 
-        An older partition epoch is ignored: an answered AlterPartition was newer.
+        An older partition epoch is ignored: an answered AlterPartition was newer. So is what is
+        known already: it must not call off a proposal that the controller may have written.
         """
         if state.partition_epoch < self.partition_epoch:
             return False
         was_leader = self.is_leader
+        known = self.leader_epoch, self.partition_epoch
+        if was_leader and (state.leader_epoch, state.partition_epoch) == known:
+            return False
         self._assign(state)
         if state.leader_epoch > self.leader_epoch:
             self._begin_epoch(state, now_ms, is_new_leader=not was_leader)
@@ -239,7 +243,13 @@ class Partition:
             self.propose(self)
 
     def maybe_shrink(self, now_ms: float) -> None:
-        """Propose to drop the members of the ISR that were not caught up for too long."""
+        """Propose to drop the members of the ISR that were not caught up for too long.
+
+        Time alone may also free the high watermark: of a follower that was about to join and
+        went away no fetch will tell.
+        """
+        if self._advance_high_watermark(now_ms):
+            self._wake()
         if not self.is_leader or self.isr.in_flight:
             return
         end = self.log.log_end_offset

@@ -135,6 +135,36 @@ def test_an_older_partition_epoch_is_ignored(plain: Plain) -> None:
     assert plain.partition.isr.committed == (1, 2)
 
 
+def test_a_state_that_is_known_does_not_call_off_a_proposal(tmp_path: Path) -> None:
+    """A new controller repeats the state it found while AlterPartition is on its way to it."""
+    plain = Plain(tmp_path / "t-0")
+    plain.partition.become_leader(state(1, 0, (1,)), 0.0)
+    fetch(plain, 2, 0)
+    assert plain.proposed == [(1, 2)]
+    proposed = plain.partition.isr
+    plain.partition.become_leader(state(1, 0, (1,)), 0.0)
+    assert plain.partition.isr is proposed
+    plain.append(1, now_ms=2 * MAX_LAG_MS)
+    assert plain.log.high_watermark == 0, "2 may be elected by now"
+    plain.partition.become_leader(state(1, 0, (1, 2), partition_epoch=1), 0.0)
+    assert plain.partition.isr.committed == (1, 2)
+    assert not plain.partition.isr.in_flight
+
+
+def test_a_follower_that_went_away_while_joining_is_not_waited_for(tmp_path: Path) -> None:
+    plain = Plain(tmp_path / "t-0")
+    plain.partition.become_leader(state(1, 0, (1,)), 0.0)
+    fetch(plain, 2, 0)
+    fetch(plain, 3, 0)
+    plain.partition.isr_refused(plain.partition.isr, 0.0)
+    plain.append(1)
+    assert plain.log.high_watermark == 0, "2 and 3 are about to join"
+    told: list[object] = []
+    plain.partition.on_committed.add(lambda: told.append(plain.partition.acknowledged(1)))
+    plain.partition.maybe_shrink(MAX_LAG_MS + 1.0)
+    assert told == [ErrorCode.NONE]
+
+
 def test_an_answer_to_an_older_epoch_is_ignored(plain: Plain) -> None:
     plain.partition.become_leader(state(1, 1), 0.0)
     plain.partition.isr_altered(0, 9, (1,), 0.0)

@@ -15,7 +15,10 @@ from urteil.chaos.topology import Plan, ProxyPlan
 from urteil.chaos.toxiproxy import Toxic, ToxiproxyFailed, ToxiproxyServer, ToxiproxyStuck
 
 T = TypeVar("T")
-STREAMS = ("upstream", "downstream")
+STREAMS = ("downstream", "upstream")
+"""Answers stall first: one that is lost after its request was served is the harder case, which a
+cut that lets it pass would seldom make."""
+
 START_DEADLINE_S = 10.0
 HEAL_DEADLINE_S = 15.0
 VERIFY_S = 2.0

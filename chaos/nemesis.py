@@ -75,6 +75,7 @@ class Nemesis:
     log: Callable[[str], None] = lambda _line: None
     injections: list[Injection] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    healed: bool = False
     _active: list[_Active] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
 
@@ -116,6 +117,7 @@ class Nemesis:
             self._wake()
             self.controls.net.heal_all()
             self.controls.check()
+            self.healed = True
             return self.controls.await_healthy(deadline_s=deadline_s)
         except (LabFailure, NotHealthy) as failure:
             self._problem(f"after healing: {failure}")

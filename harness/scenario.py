@@ -117,7 +117,11 @@ class TopicFact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunFacts(msgspec.Struct, kw_only=True):
-    """What happened, beside the evidence. Any entry in `problems` makes the run UNKNOWN."""
+    """What happened, beside the evidence. Any entry in `problems` makes the run UNKNOWN.
+
+    `healed` says that every fault was undone and every part of the lab lived: what is not whole
+    then is the cluster's own doing.
+    """
 
     run: str
     seed: int
@@ -132,6 +136,7 @@ class RunFacts(msgspec.Struct, kw_only=True):
     topics: list[TopicFact] = []
     brokers: list[int] = []
     problems: list[str] = []
+    healed: bool = True
     mutant: str | None = None
     mutant_ran: bool | None = None
 

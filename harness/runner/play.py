@@ -104,6 +104,7 @@ class Play:
             recovered_s = nemesis.heal(deadline_s=scenario.recovery_deadline_s)
         finally:
             self.facts.problems += nemesis.problems
+            self.facts.healed = nemesis.healed
             self._phases(nemesis, began_ns, time.monotonic_ns())
         self._whole = recovered_s is not None
         if recovered_s is not None:

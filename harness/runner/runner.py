@@ -56,6 +56,7 @@ def run_scenario(
         boot_id=boot_id(),
         command=command or _command(scenario),
         problems=[UNENDED],
+        healed=False,
         mutant=scenario.mutant,
     )
     warming: list[Warming] = []

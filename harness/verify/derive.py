@@ -20,6 +20,7 @@ import pyarrow as pa
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify import evidence
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.lineage import agreed_end
 from urteil.harness.verify.timeline import FOREVER_NS, NO_OFFSET, Floor, Span, floors, spans_of
 
 MASK_BITS = 60
@@ -36,7 +37,7 @@ DERIVED: dict[str, pa.Schema] = {
     "parts": _schema(
         "p:l topic_id:s topic:s partition:i ours:i final_leader:i has_log:i log_start:l log_end:l "
         "committed_end:l seen_end:l replication:i min_isr:i unclean_on:i foreign_on:i compacted:i "
-        "unclean_floor:l last_epoch_ns:l"
+        "unclean_floor:l last_epoch_ns:l agreed_end:l"
     ),
     "cover": _schema("p:l lo:l hi:l copies:i mask_ru:l mask_rc:l"),
     "pass_bits": _schema("client:s session:i pass:l p:l bit:l"),
@@ -124,6 +125,8 @@ def derive(
             for span in spans.get(p, [])
         ]
         _add_logs(tables, part, spans.get(p, []), logs.get(p, []))
+        if not facts.healed:
+            part["agreed_end"] = _agreed_end(logs.get(p, []), part["final_leader"])
     tables["settings"] = [{"in_flight": scenario.workload.in_flight}]
     tables["damaged"] = [{"client": name} for name in sorted(damaged)]
     return Derived(
@@ -145,8 +148,11 @@ def _whole_logs(run_dir: Path, logs: list[Row]) -> list[Row]:
         for row in evidence.rows(run_dir, "manifest")
         if row["kind"] == "replica_log" and not row["ended_properly"]
     }
-    ends = {f"nodes/b{row['broker']}/data/{row['topic']}-{row['partition']}": row for row in logs}
-    return [row for file, row in ends.items() if file not in cut]
+    return [
+        row
+        for row in logs
+        if f"nodes/b{row['broker']}/data/{row['topic']}-{row['partition']}" not in cut
+    ]
 
 
 def _until_the_end(states: list[Row], facts: RunFacts) -> list[Row]:
@@ -234,7 +240,7 @@ def _part(
         "ours": int(topic is not None),
         "final_leader": leader,
         "has_log": int(led is not None),
-        "log_start": max((row["log_start"] or 0 for row in logs), default=0),
+        "log_start": (led["log_start"] or 0) if led else _highest_start(logs),
         "log_end": led["log_end"] if led else None,
         "committed_end": max(marks, default=0),
         "seen_end": seen_end,
@@ -248,7 +254,13 @@ def _part(
         "compacted": int("compact" in _cleanup(topic, scenario, spans)),
         "unclean_floor": NO_OFFSET,
         "last_epoch_ns": None,
+        "agreed_end": NO_OFFSET,
     }
+
+
+def _highest_start(logs: list[Row]) -> int:
+    """Without the final leader's log, below this some replica has deleted."""
+    return max((row["log_start"] or 0 for row in logs), default=0)
 
 
 def _high(log: Row | None) -> int | None:
@@ -268,16 +280,18 @@ def _topic_name(logs: list[Row], passes: list[Row], spans: list[Span]) -> str:
 
 
 def _final_leader(spans: list[Span], passes: list[Row], logs: list[Row]) -> int | None:
-    """Who led last: by ZooKeeper, else by the last final pass, else by the one log there is."""
+    """Who led last: by ZooKeeper, else by the last final pass, else by the one log there is.
+
+    None when there is no log of that broker: another one's may lack what it never replicated.
+    """
     have = {row["broker"] for row in logs}
-    last = [span.leader for span in spans if span.leader >= 0 and span.leader in have]
-    if last:
-        return last[-1]
-    asked = [row["leader"] for row in sorted(passes, key=lambda row: int(row["end_ns"] or 0))]
-    told = [node for node in asked if node in have]
-    if told:
-        return int(told[-1])
-    return int(min(have)) if have else None
+    told = [span.leader for span in spans if span.leader >= 0]
+    if not told:
+        asked = sorted(passes, key=lambda row: int(row["end_ns"] or 0))
+        told = [row["leader"] for row in asked if row["leader"] is not None]
+    if not told and len(have) == 1:
+        told = list(have)
+    return int(told[-1]) if told and told[-1] in have else None
 
 
 def _epoch_starts(row: Row) -> dict[int, int]:
@@ -331,6 +345,18 @@ def _add_logs(tables: dict[str, list[Row]], part: Row, spans: list[Span], logs: 
             | {"log_start": row["log_start"] or 0}
             for epoch, start in _epoch_starts(row).items()
         ]
+
+
+def _agreed_end(logs: list[Row], leader: int | None) -> int:
+    """From where on replicas may differ in a cluster that was never healed: one that could not ask
+    the leader has not truncated yet."""
+    led = [row for row in logs if row["broker"] == leader]
+    ends = [
+        agreed_end(_epoch_starts(one), one["log_end"] or 0, _epoch_starts(row), row["log_end"] or 0)
+        for one in led
+        for row in logs
+    ]
+    return min(ends, default=NO_OFFSET)
 
 
 def targets_of(fault: Row) -> list[str]:

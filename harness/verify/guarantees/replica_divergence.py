@@ -2,7 +2,8 @@
 
 Bytes of batches are compared where logs are not compacted, content by offset elsewhere, since
 replicas clean on their own. A replica is asked only for offsets its own log covers; one that is in
-the ISR must also reach the leader's high watermark.
+the ISR must also reach the leader's high watermark. Where the lab could not heal, a replica may
+still hold what it would truncate, beyond the last epoch that it shares with the leader.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from urteil.harness.verify.guarantees.base import Guarantee, place
 _JUDGED = """
 FROM slots s JOIN parts q ON q.p = s.p
 WHERE s.copies > 0 AND s.expected > 1 AND s.off < q.committed_end AND s.off >= q.log_start
+  AND s.off < q.agreed_end
 """
 
 

@@ -1,0 +1,51 @@
+"""A replica that was never healed may hold what it would truncate; one that was may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.harness.verify.made import ONE, Tables, healthy, judged, named
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.lineage import agreed_end
+from urteil.harness.verify.result import Status
+
+
+@pytest.mark.parametrize(
+    ("one", "one_end", "other", "other_end", "agreed"),
+    [
+        ({0: 0}, 10, {0: 0}, 12, 10),
+        ({0: 0}, 15, {0: 0, 1: 12}, 20, 12),
+        ({0: 0, 2: 12}, 15, {0: 0, 1: 10, 3: 14}, 20, 10),
+        ({0: 0, 1: 5}, 9, {0: 0, 1: 5, 2: 9}, 20, 9),
+        ({4: 0}, 9, {5: 0}, 9, 0),
+        ({}, 9, {0: 0}, 9, 0),
+    ],
+)
+def test_logs_agree_to_the_end_of_their_last_shared_epoch(
+    one: dict[int, int], one_end: int, other: dict[int, int], other_end: int, agreed: int
+) -> None:
+    assert agreed_end(one, one_end, other, other_end) == agreed
+    assert agreed_end(other, other_end, one, one_end) == agreed
+
+
+def deposed(tables: Tables) -> Tables:
+    """Broker 2 took what others have under epoch 1 while it still led epoch 0."""
+    for row in tables["logs"]:
+        if row["broker"] == 2:
+            row["epochs"] = '{"0": 0}'
+    for row in tables["replicas"]:
+        if row["broker"] == 2:
+            row["leader_epoch"] = 0
+    return tables
+
+
+@pytest.mark.parametrize(("healed", "status"), [(False, Status.HOLDS), (True, Status.VIOLATED)])
+def test_replicas_must_agree_once_the_lab_has_healed(
+    tmp_path: Path, healed: bool, status: Status
+) -> None:
+    facts = msgspec.structs.replace(synthetic.facts(ONE), healed=healed)
+    result = judged(tmp_path, deposed(healthy()), facts=facts)
+    assert named(result, "replica_divergence").status is status

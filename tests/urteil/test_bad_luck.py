@@ -1,0 +1,47 @@
+"""A part of the lab that dies in a run makes its verdict UNKNOWN, with the reason."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+RUN = "run calm --duration-s 8 --seed 1 --engine duckdb --json"
+
+
+@pytest.mark.parametrize(
+    ("part", "file"),
+    [("zk1", "nodes/zk1/zoo.cfg"), ("toxiproxy-b2", "nodes/toxiproxy/b2.json")],
+)
+def test_a_part_that_dies_makes_the_verdict_unknown(tmp_path: Path, part: str, file: str) -> None:
+    command = [sys.executable, "-m", "urteil", *RUN.split(), "--out", str(tmp_path)]
+    lab = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    victim = await_loaded(tmp_path, file)
+    victim.kill()
+    told, log = lab.communicate(timeout=120)
+    assert lab.returncode == 2, log
+    result = json.loads(told)
+    assert result["verdict"] == "UNKNOWN"
+    assert any(part in reason for reason in result["reasons"]), result["reasons"]
+    assert (tmp_path / "latest" / "report.html").exists()
+
+
+def await_loaded(out: Path, file: str) -> psutil.Process:
+    """The process that was given `file`, once a producer has been at work."""
+    journal = out / "latest" / "journal"
+    deadline = time.monotonic() + 60
+    while not any(path.stat().st_size > 20_000 for path in journal.glob("p1*")):
+        assert time.monotonic() < deadline, "no load began"
+        time.sleep(0.1)
+    (found,) = [one for one in psutil.process_iter(["cmdline"]) if is_of(one, out, file)]
+    return found
+
+
+def is_of(process: psutil.Process, out: Path, file: str) -> bool:
+    words = process.info["cmdline"] or []
+    return any(str(out) in word and file in word for word in words)

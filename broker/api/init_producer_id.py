@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
@@ -9,13 +11,18 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import InitProducerIdRequest, InitProducerIdResponse
 
 NONE = -1
+BLOCK_TIMEOUT_S = 3.0
 
 
 @handler(ApiKey.INIT_PRODUCER_ID, 0, 5)
 async def init_producer_id(
     broker: Broker, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:
-    """A fresh producer id with epoch 0. Transactional ids have no coordinator here."""
+    """A fresh producer id with epoch 0. Transactional ids have no coordinator here.
+
+    COORDINATOR_LOAD_IN_PROGRESS, which every client tries again, while ZooKeeper gives no new
+    block of ids (`RPCProducerIdManager.generateProducerId`).
+    """
     if request.transactional_id is not None:
         empty = request.transactional_id == ""
         return InitProducerIdResponse(
@@ -24,5 +31,11 @@ async def init_producer_id(
         )
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=NONE)
-    producer_id = await broker.controller.producer_ids.next_id()
+    try:
+        async with asyncio.timeout(BLOCK_TIMEOUT_S):
+            producer_id = await broker.controller.producer_ids.next_id()
+    except TimeoutError:
+        return InitProducerIdResponse(
+            error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, producer_epoch=NONE
+        )
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)

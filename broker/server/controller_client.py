@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from urteil.broker.server.channels import Endpoint
+from urteil.broker.server.purgatory import Delayed
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AlterPartitionRequest,
@@ -68,10 +68,14 @@ class ControllerClient:
 
     async def shut_down(self, broker_epoch: Callable[[], int]) -> bool:
         """Ask until no leadership remains here, `controlled.shutdown.max.retries` times at most
-        (Apache Kafka counts the first one too); False when that did not suffice."""
+        (Apache Kafka counts the first one too); False when that did not suffice.
+
+        The last broker standing does not ask twice: nobody could take over.
+        """
         for attempt in range(self._config.controlled_shutdown_max_retries):
-            if attempt:
-                await asyncio.sleep(self._config.controlled_shutdown_retry_backoff_ms / 1000)
+            if attempt and await self._is_left_alone():
+                log.info("no other broker is alive")
+                break
             request = ControlledShutdownRequest(
                 broker_id=self._config.broker_id, broker_epoch=broker_epoch()
             )
@@ -90,6 +94,16 @@ class ControllerClient:
             )
         log.warning("going down without controlled shutdown")
         return False
+
+    async def _is_left_alone(self) -> bool:
+        """Whether no other broker is alive, now or at any time in the backoff before a retry."""
+        me = {self._config.broker_id}
+
+        def look() -> bool | None:
+            return self._metadata.brokers.keys() <= me or None
+
+        backoff_ms = self._config.controlled_shutdown_retry_backoff_ms
+        return await Delayed(look, lambda: False).wait([self._metadata.on_update], backoff_ms)
 
     async def _controlled_shutdown(
         self, request: ControlledShutdownRequest

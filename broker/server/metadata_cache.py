@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from urteil.broker.server.channels import Endpoint
+from urteil.broker.server.purgatory import Watchers
 from urteil.broker.wire.messages import UpdateMetadataRequest
 from urteil.broker.wire.primitives import ZERO_UUID
 
@@ -50,6 +51,7 @@ class MetadataCache:
         self.topic_names: dict[UUID, str] = {}
         self.brokers: dict[int, LiveBroker] = {}
         self.controller_id: int | None = None
+        self.on_update = Watchers()
         self._told = asyncio.Event()
 
     async def first_word(self, timeout_s: float) -> None:
@@ -77,6 +79,7 @@ class MetadataCache:
             else:
                 self.topics.setdefault(topic, {})[state.partition_index] = _partition(state)
         self._told.set()
+        self.on_update.notify()
         return deleted
 
     def _name(self, topic: str, topic_id: UUID) -> None:

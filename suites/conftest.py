@@ -1,11 +1,12 @@
 """The suites play scenarios of the catalogue and assert their verdicts.
 
 `--urteil-target`, `--urteil-seed`, `--urteil-engine` and `--urteil-out` are the plugin's;
-`--urteil-nightly` adds what takes hours.
+`--urteil-nightly` adds what takes hours, under a seed drawn anew unless one is given.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +30,16 @@ class UnknownVerdict(Exception):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--urteil-nightly", action="store_true", help="the long suites too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    given = any(word.startswith("--urteil-seed") for word in config.invocation_params.args)
+    if config.getoption("--urteil-nightly") and not given:
+        config.option.urteil_seed = secrets.randbelow(1_000_000)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"urteil: seed {config.getoption('--urteil-seed')}"
 
 
 @pytest.fixture

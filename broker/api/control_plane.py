@@ -1,4 +1,7 @@
-"""What the controller sends to every broker: LeaderAndIsr, StopReplica, UpdateMetadata."""
+"""What the controller sends to every broker: LeaderAndIsr, StopReplica, UpdateMetadata.
+
+None is looked at before this broker is registered (Apache Kafka serves nobody before).
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ async def leader_and_isr(
     broker: Broker, context: RequestContext, request: LeaderAndIsrRequest
 ) -> LeaderAndIsrResponse:
     """Take the roles, once the settings of topics that are new here were read."""
+    await broker.registration.registered()
     await broker.topic_settings.know({topic for topic, _, _ in states_of(request)})
     return broker.control.leader_and_isr(request)
 
@@ -31,6 +35,7 @@ async def stop_replica(
     broker: Broker, context: RequestContext, request: StopReplicaRequest
 ) -> StopReplicaResponse:
     """Give up replicas. A topic that is gone may come again with other settings."""
+    await broker.registration.registered()
     response = broker.control.stop_replica(request)
     hosted = {topic for topic, _ in broker.replicas.partitions}
     for stopped in response.partition_errors:
@@ -44,6 +49,7 @@ async def update_metadata(
     broker: Broker, context: RequestContext, request: UpdateMetadataRequest
 ) -> UpdateMetadataResponse:
     """Take in the controller's view of the cluster."""
+    await broker.registration.registered()
     error = broker.control.fence(request.controller_epoch, request.broker_epoch)
     if error is not ErrorCode.NONE:
         return UpdateMetadataResponse(error_code=error)

@@ -40,6 +40,7 @@ async def metadata(
         return _refused(request, ErrorCode.INVALID_REQUEST)
     if any(one.name is None and one.topic_id == ZERO_UUID for one in request.topics or ()):
         return _refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+    await broker.metadata.first_word(FIRST_WORD_S)
     if request.topics is None or (context.version == 0 and not request.topics):
         topics = [_known(broker, context, name) for name in sorted(broker.metadata.topics)]
     else:

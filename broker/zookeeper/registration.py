@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,12 +53,18 @@ class Registration:
     def __init__(self, zk: Session, info: BrokerInfo, now_ms: Callable[[], int]) -> None:
         self._zk = zk
         self._now_ms = now_ms
+        self._registered = asyncio.Event()
         self.info = info
 
     @property
     def epoch(self) -> int:
         """The broker epoch: czxid of the own node, -1 before the first registration."""
         return self.info.epoch
+
+    async def registered(self) -> None:
+        """Wait for the first registration: without an epoch, what the controller means for an
+        earlier life of this broker cannot be told from what it means for this one (KIP-380)."""
+        await self._registered.wait()
 
     async def register(self) -> int:
         """Register for the current session and return the new broker epoch.
@@ -70,6 +77,7 @@ class Registration:
             stat = await self._zk.exists(path)
             if stat is not None and stat.ephemeral_owner == self._zk.session_id:
                 self.info = replace(self.info, epoch=stat.czxid)
+                self._registered.set()
                 log.info("registered broker %d with epoch %d", self.info.id, stat.czxid)
                 return stat.czxid
             data = znodes.encode_broker(self.info, self._now_ms())

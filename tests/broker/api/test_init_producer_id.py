@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
+from tests.broker.api.asking import context
 from tests.broker.server.raw import run
 from urteil.broker.api import init_producer_id
-from urteil.broker.api.registry import RequestContext
-from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.wire.framing import RequestHeader
 from urteil.broker.wire.messages import InitProducerIdRequest
 
 
@@ -29,13 +27,12 @@ class Silent:
 def test_a_silent_zookeeper_does_not_hold_up_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(init_producer_id, "BLOCK_TIMEOUT_S", 0.05, raising=False)
     broker: Any = SimpleNamespace(controller=SimpleNamespace(producer_ids=Silent()))
-    header = RequestHeader(ApiKey.INIT_PRODUCER_ID, 4, 1, "client")
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
 
     async def scenario() -> None:
         async with asyncio.timeout(5):
             answer = await init_producer_id.init_producer_id(
-                cast(Broker, broker), RequestContext(header, "", "PLAINTEXT"), request
+                broker, context(ApiKey.INIT_PRODUCER_ID, 4), request
             )
         assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         assert (answer.producer_id, answer.producer_epoch) == (-1, -1)

@@ -1,0 +1,83 @@
+"""Requests of the controller to a broker that has just started."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from tests.broker.api.asking import context
+from tests.broker.server.raw import run
+from urteil.broker.api.control_plane import stop_replica
+from urteil.broker.api.metadata import metadata
+from urteil.broker.replication.control import ReplicaControl
+from urteil.broker.server.metadata_cache import MetadataCache
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    MetadataRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from urteil.broker.zookeeper.registration import Registration
+from urteil.broker.zookeeper.session import Stat
+from urteil.broker.zookeeper.znodes import BrokerInfo
+
+OLD_LIFE, THIS_LIFE = 41, 42
+
+
+class Slow:
+    """A ZooKeeper session that finds the own node registered, once it may answer."""
+
+    session_id = 7
+
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+
+    async def exists(self, _: str) -> Stat:
+        await self.may_answer.wait()
+        return Stat(czxid=THIS_LIFE, mzxid=THIS_LIFE, version=0, ephemeral_owner=self.session_id)
+
+
+def test_what_was_meant_for_an_earlier_life_waits_for_the_registration_and_is_refused() -> None:
+    async def scenario() -> None:
+        session: Any = Slow()
+        registration = Registration(session, BrokerInfo(id=1, endpoints=()), lambda: 0)
+        replicas: Any = SimpleNamespace(controller_epoch=0, partitions={})
+        cache: Any = None
+        control = ReplicaControl(
+            replicas, cache, lambda: registration.epoch, "PLAINTEXT", lambda _: None
+        )
+        broker: Any = SimpleNamespace(
+            registration=registration, control=control, replicas=replicas, topic_settings=None
+        )
+        request = StopReplicaRequest(controller_id=2, controller_epoch=1, broker_epoch=OLD_LIFE)
+        answer = asyncio.ensure_future(
+            stop_replica(broker, context(ApiKey.STOP_REPLICA, 4), request)
+        )
+        registering = asyncio.ensure_future(registration.register())
+        await asyncio.sleep(0.02)
+        assert not answer.done()
+        session.may_answer.set()
+        assert await registering == THIS_LIFE
+        assert (await answer).error_code == ErrorCode.STALE_BROKER_EPOCH
+
+    run(scenario())
+
+
+def test_metadata_waits_for_the_controllers_first_word() -> None:
+    async def scenario() -> None:
+        cache = MetadataCache()
+        broker: Any = SimpleNamespace(metadata=cache, cluster_id="c")
+        request = MetadataRequest(topics=None)
+        answer = asyncio.ensure_future(metadata(broker, context(ApiKey.METADATA, 12), request))
+        await asyncio.sleep(0.02)
+        assert not answer.done()
+        endpoint = UpdateMetadataRequest.UpdateMetadataEndpoint(
+            port=9092, host="b1", listener="PLAINTEXT"
+        )
+        one = UpdateMetadataRequest.UpdateMetadataBroker(id=1, endpoints=[endpoint])
+        cache.update(UpdateMetadataRequest(controller_id=1, live_brokers=[one]))
+        assert [broker.node_id for broker in (await answer).brokers] == [1]
+
+    run(scenario())

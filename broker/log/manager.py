@@ -75,6 +75,7 @@ class LogManager:
         topic's own settings. Raises OSError (locked, unreadable) and InconsistentMeta.
         """
         now_ms = self._clock.now_ms()
+        self._expiration_due_ms = now_ms + self._expiration_period_ms()
         for path in self._paths:
             directory = LogDirectory(self._storage, path)
             self._directories.append(directory)
@@ -274,13 +275,13 @@ class LogManager:
             self._retention_due_ms = now_ms + period_ms
             self._apply_retention(now_ms)
         if now_ms >= self._expiration_due_ms:
-            period_ms = self._number(
-                "producer.id.expiration.check.interval.ms", _EXPIRATION_CHECK_MS
-            )
-            self._expiration_due_ms = now_ms + period_ms
+            self._expiration_due_ms = now_ms + self._expiration_period_ms()
             for log in self._logs.values():
                 log.expire_producers(now_ms)
         self._remove_due(now_ms)
+
+    def _expiration_period_ms(self) -> int:
+        return self._number("producer.id.expiration.check.interval.ms", _EXPIRATION_CHECK_MS)
 
     def _number(self, name: str, default: int) -> int:
         return int(self._props.get(name) or default)

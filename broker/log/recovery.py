@@ -120,7 +120,6 @@ class _Recovery:
         self._settle_epochs()
         loaded.snapshots.remove_strays(loaded.segments.base_offsets)
         self._rebuild_producers(loaded.log_end_offset)
-        loaded.producers.expire(self.now_ms, self.config.producer_id_expiration_ms)
 
     def _rebuild_producers(self, end_offset: int) -> None:
         loaded = self.loaded

@@ -208,6 +208,22 @@ def test_retention_runs_by_its_interval(start: Opener) -> None:
     assert log.log_start_offset == 10
 
 
+def test_producers_expire_by_their_interval_not_at_the_start(start: Opener) -> None:
+    """`PeriodicProducerExpirationCheck` of Apache Kafka waits for its first interval, too."""
+    manager = start(
+        {
+            "producer.id.expiration.ms": "1000",
+            "producer.id.expiration.check.interval.ms": "500",
+        }
+    )
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    append(log, batch(producer=(9, 0, 0), timestamp_ms=NOW_MS - 5000))
+    manager.tick(NOW_MS + 499)
+    assert set(log.producers.entries) == {9}
+    manager.tick(NOW_MS + 500)
+    assert log.producers.entries == {}
+
+
 class _Full(Storage):
     """A disk that cuts a write once it is `full`, and fails to sync once it is `broken`."""
 

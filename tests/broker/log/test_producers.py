@@ -102,6 +102,19 @@ def test_state_outlives_a_restart(tmp_path: Path, clean: bool) -> None:
     assert send(again, 10) is ErrorCode.NONE
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_producers_of_old_timestamps_outlive_a_restart(tmp_path: Path, clean: bool) -> None:
+    """Records may bear any time: a retry that spans the restart must not be written twice."""
+    config = LogConfig(producer_id_expiration_ms=1000)
+    log = open_log(tmp_path, config=config)
+    old = batch(producer=(9, 0, 0), timestamp_ms=NOW_MS - 5000)
+    assert log.append_as_leader(old, 0, NOW_MS).error is ErrorCode.NONE
+    if clean:
+        log.close()
+    again = open_log(tmp_path, config=config, remembered=Remembered(clean=clean))
+    assert again.append_as_leader(old, 0, NOW_MS).duplicate
+
+
 def test_state_follows_truncation(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=LogConfig(segment_bytes=300))
     for sequence in range(20):

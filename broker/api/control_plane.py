@@ -54,7 +54,8 @@ async def update_metadata(
     if error is not ErrorCode.NONE:
         return UpdateMetadataResponse(error_code=error)
     before = set(broker.metadata.brokers)
-    broker.metadata.update(request)
+    for topic, _ in broker.metadata.update(request):
+        broker.topic_settings.forget(topic)  # StopReplica tells its replicas alone
     for gone in before - set(broker.metadata.brokers):
         broker.channels.forget(gone)
     return UpdateMetadataResponse()

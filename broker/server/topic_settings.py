@@ -52,9 +52,15 @@ class TopicSettings:
 
     async def _read_late(self, topics: list[str]) -> None:
         for topic, overrides in (await self._configs.overrides_of(topics)).items():
-            self._changed(topic, dict(overrides))
+            self._take(topic, overrides)
 
     def _changed(self, topic: str, overrides: dict[str, str]) -> None:
+        # a topic that is not known is read when it comes here; a late notice of one that was
+        # deleted must not stand for the settings of its successor
+        if topic in self._known:
+            self._take(topic, overrides)
+
+    def _take(self, topic: str, overrides: Mapping[str, str]) -> None:
         self._known[topic] = overrides
         self._on_change(topic, overrides)
 

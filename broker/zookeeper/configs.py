@@ -43,9 +43,9 @@ class TopicConfigs:
         return dict(zip(topics, found, strict=True))
 
     async def start(self) -> None:
-        """Follow `/config/changes` from now on."""
-        names = await self._names()
-        self._last_seen = max((_sequence(name) for name in names), default=-1)
+        """Follow `/config/changes`, from the oldest that is there: a change made after its topic
+        was read and before now must not be missed (`ZkNodeChangeNotificationListener.init`)."""
+        self._changed.set()
         self._task = asyncio.create_task(self._follow())
 
     async def stop(self) -> None:

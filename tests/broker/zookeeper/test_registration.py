@@ -83,6 +83,27 @@ def test_no_producer_id_is_given_twice(zookeeper: ZooKeeperServer, chroot: str) 
     run(scenario)
 
 
+def test_a_change_before_the_start_is_told_too(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    """Settings are read before the logs are opened, and followed only after."""
+
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as zk:
+            await create_persistent_paths(zk)
+            configs = TopicConfigs(zk)
+            seen: list[tuple[str, dict[str, str]]] = []
+            configs.on_change(lambda topic, overrides: seen.append((topic, overrides)))
+            assert await configs.topic_overrides("t") == {}
+            await zk.create(znodes.topic_config_path("t"), znodes.encode_config({"a": "1"}))
+            changes = f"{znodes.CONFIG_CHANGES}/config_change_"
+            await zk.create(changes, znodes.encode_config_change("topics/t"), sequence=True)
+            await configs.start()
+            await until(lambda: seen, "the change")
+            assert seen == [("t", {"a": "1"})]
+            await configs.stop()
+
+    run(scenario)
+
+
 def test_topic_configs_are_read_and_followed(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -36,9 +37,10 @@ def _at_once(job: Callable[[], None]) -> None:
 class LogManager:
     """Owns the log directories.
 
-    `background` runs the syncing of rolled segments, which touches no state of ours: pass an
-    executor's `submit` so that the loop does not wait for the disk. Settings of topics come by
-    `get_or_create` and `PartitionLog.config`; `load` knows the broker's alone.
+    `background` runs what waits for the disk and touches no state of ours (syncs of rolled
+    segments, the checkpoint of high watermarks every few seconds), one after another: pass the
+    `submit` of an executor with one thread so that the loop does not wait. Settings of topics
+    come by `get_or_create` and `PartitionLog.config`; `load` knows the broker's alone.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class LogManager:
         self._watermarks: dict[TopicPartition, int] = {}
         self._doomed: list[tuple[int, Path]] = []
         self._flushes: dict[PartitionLog, FlushJob] = {}
+        self._checkpoint_failure: OSError | None = None
         self._retention_due_ms = self._expiration_due_ms = 0
 
     # Starting and stopping
@@ -228,13 +231,21 @@ class LogManager:
         """Write `replication-offset-checkpoint` in each directory for the logs that lie there.
 
         A log that is not among `watermarks` keeps what is known of it: after a start it may not
-        have been assigned yet.
+        have been assigned yet. Written in the background; `tick` raises what went wrong.
         """
         self._watermarks.update(watermarks)
         for directory in self._directories:
             logs = self._in_directory(directory.path)
             rows = {key: offset for key, offset in self._watermarks.items() if key in logs}
+            self._background(partial(self._write_high_watermarks, directory, rows))
+
+    def _write_high_watermarks(
+        self, directory: LogDirectory, rows: Mapping[TopicPartition, int]
+    ) -> None:
+        try:
             directory.write_offsets(checkpoints.HIGH_WATERMARKS, rows)
+        except OSError as error:
+            self._checkpoint_failure = error
 
     def checkpoint_recovery_points(self) -> None:
         """Write `recovery-point-offset-checkpoint` in each directory."""
@@ -265,8 +276,10 @@ class LogManager:
     def tick(self, now_ms: int) -> None:
         """What is due: syncs of rolled segments, flush.ms, retention, delayed removals.
 
-        Call it about once a second. Raises OSError when a removal fails.
+        Call it about once a second. Raises OSError when a removal or a checkpoint failed.
         """
+        if self._checkpoint_failure is not None:
+            raise self._checkpoint_failure
         self._finish_flushes()
         for log in self._logs.values():
             self._start_flush(log, now_ms)

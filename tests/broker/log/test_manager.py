@@ -224,6 +224,26 @@ def test_producers_expire_by_their_interval_not_at_the_start(start: Opener) -> N
     assert log.producers.entries == {}
 
 
+def test_high_watermarks_are_written_in_the_background(tmp_path: Path) -> None:
+    jobs: list[Callable[[], None]] = []
+    manager = LogManager([tmp_path], {"broker.id": "1"}, FixedClock(), background=jobs.append)
+    manager.load("cluster")
+    manager.get_or_create("t", 0, TOPIC_ID)
+    manager.checkpoint_high_watermarks({("t", 0): 5})
+    target = tmp_path / checkpoints.HIGH_WATERMARKS
+    assert not target.exists(), "the caller does not wait for the disk"
+    jobs.pop()()
+    assert checkpoints.read_offsets(Storage(), target) == {("t", 0): 5}
+    manager.tick(NOW_MS)
+    target.unlink()
+    target.mkdir()
+    manager.checkpoint_high_watermarks({("t", 0): 6})
+    jobs.pop()()
+    with pytest.raises(OSError, match="irectory"):
+        manager.tick(NOW_MS)
+    crash(manager)
+
+
 class _Full(Storage):
     """A disk that cuts a write once it is `full`, and fails to sync once it is `broken`."""
 

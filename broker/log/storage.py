@@ -104,7 +104,9 @@ class Storage:
         part = path.with_name(path.name + ".tmp")
         fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
-            os.write(fd, data)
+            rest = memoryview(data)
+            while rest:  # a disk that fills up takes a part first and says so at the next write
+                rest = rest[os.write(fd, rest) :]
             if sync:
                 os.fsync(fd)
         finally:

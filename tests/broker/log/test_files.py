@@ -1,5 +1,6 @@
 """The bytes of the files are Kafka's."""
 
+import os
 import struct
 import uuid
 from pathlib import Path
@@ -109,3 +110,12 @@ def test_settings_follow_kafkas_synonyms() -> None:
         LogConfig.from_properties({}, {"segment.bytes": "many"})
     with pytest.raises(ValueError, match=r"unclean\.leader\.election\.enable"):
         LogConfig.from_properties({"unclean.leader.election.enable": "perhaps"})
+
+
+def test_an_atomic_write_is_whole_though_the_system_takes_it_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:3]))
+    Storage().write_atomic(tmp_path / "file", b"0123456789")
+    assert (tmp_path / "file").read_bytes() == b"0123456789"

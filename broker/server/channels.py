@@ -63,11 +63,11 @@ class Channels:
     def forget(self, node_id: int) -> None:
         """Close every connection to a broker that left the cluster."""
         for key in [key for key in self._channels if key[0].id == node_id]:
-            self._channels.pop(key).close()
+            self._channels.pop(key).retire()
 
     def close(self) -> None:
         for channel in self._channels.values():
-            channel.close()
+            channel.retire()
         self._channels.clear()
 
 
@@ -80,6 +80,7 @@ class _Channel:
         self._link: _Link | None = None
         self._backoff_s = 0.0
         self._correlation_id = 0
+        self._retired = False
 
     async def call(self, msg: Any, version: int) -> Any:
         link = await self._connected()
@@ -107,6 +108,9 @@ class _Channel:
             except OSError as error:
                 self._backoff_s = min(max(BACKOFF_MIN_S, self._backoff_s * 2), BACKOFF_MAX_S)
                 raise ConnectionError(f"broker {self._node.id}: {error}") from error
+            if self._retired:  # while connecting: nobody would close this connection
+                self._link.close()
+                raise ConnectionError(f"broker {self._node.id} left the cluster")
             return self._link
 
     async def _connect(self) -> _Link:
@@ -124,6 +128,11 @@ class _Channel:
     def close(self) -> None:
         if self._link is not None:
             self._link.close()
+
+    def retire(self) -> None:
+        """Close for good."""
+        self._retired = True
+        self.close()
 
 
 class _Link(asyncio.Protocol):

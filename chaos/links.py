@@ -76,16 +76,15 @@ class Links:
         ]
 
     def cut(self, links: Sequence[Link]) -> None:
-        stall = [
-            Toxic(name=f"cut_{stream}", type="bandwidth", stream=stream, attributes={"rate": 0})
-            for stream in STREAMS
-        ]
-        self._add(links, stall)
+        for stream in STREAMS:
+            name = f"cut_{stream}"
+            stall = Toxic(name=name, type="bandwidth", stream=stream, attributes={"rate": 0})
+            self._add(links, stall)
 
     def latency(self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0) -> None:
         delays = {"latency": latency_ms, "jitter": jitter_ms}
         name = "latency_upstream"
-        self._add(links, [Toxic(name=name, type="latency", stream="upstream", attributes=delays)])
+        self._add(links, Toxic(name=name, type="latency", stream="upstream", attributes=delays))
 
     def close(self, links: Sequence[Link]) -> None:
         with self._lock:
@@ -123,20 +122,19 @@ class Links:
             }
             return {**found, **{link: ("closed",) for link in self._closed}}
 
-    def _add(self, links: Sequence[Link], toxics: Sequence[Toxic]) -> None:
-        """Add toxics, in place of older ones of the same name."""
-        names = {one.name for one in toxics}
+    def _add(self, links: Sequence[Link], toxic: Toxic) -> None:
+        """Add a toxic to all links at once, in place of an older one of its name."""
         with self._lock:
+            older = [link for link in links if toxic.name in self._names(link)]
+            for link in older:
+                self._toxics[link] = [one for one in self._toxics[link] if one.name != toxic.name]
+            self._on_proxies(older, lambda server, name: server.remove_toxic(name, toxic.name))
             for link in links:
-                kept = [one for one in self._toxics.get(link, []) if one.name not in names]
-                self._toxics[link] = [*kept, *toxics]
+                self._toxics[link] = [*self._toxics.get(link, []), toxic]
+            self._on_proxies(links, lambda server, name: server.add_toxic(name, toxic))
 
-            def act(server: ToxiproxyServer, name: str) -> None:
-                for toxic in toxics:
-                    server.remove_toxic(name, toxic.name)
-                    server.add_toxic(name, toxic)
-
-            self._on_proxies(links, act)
+    def _names(self, link: Link) -> list[str]:
+        return [one.name for one in self._toxics.get(link, [])]
 
     def _on_proxies(
         self, links: Iterable[Link], act: Callable[[ToxiproxyServer, str], None]

@@ -94,11 +94,20 @@ class FetchSession:
     def news(
         self, reads: Iterable[PartitionRead], *, is_full: bool
     ) -> Iterator[tuple[UUID, Wanted, PartitionRead]]:
-        """The partitions worth telling of: records, errors, divergence, moved watermarks."""
+        """The partitions worth telling of: records, errors, divergence, moved watermarks.
+
+        Those with records come last from now on, lest they take the whole of every answer while
+        the others starve and leave the ISR (KIP-227).
+        """
+        served = []
         for (key, cached), read in zip(self._cached.items(), reads, strict=True):
             told = cached.still() if read is IDLE else read
             if told is not None and (cached.note(told) or is_full):
                 yield key[0], cached.wanted, told
+            if read.size:
+                served.append(key)
+        for key in served:
+            self._cached[key] = self._cached.pop(key)
 
 
 class FetchSessions:

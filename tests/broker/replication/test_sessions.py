@@ -139,3 +139,27 @@ def test_the_oldest_session_makes_room() -> None:
     assert first is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert sessions.use(FetchRequest(session_id=ids[2], session_epoch=1)) is made[2]
     assert FetchSessions(0, random.Random(3)).use(FetchRequest(session_epoch=0)) is None
+
+
+def test_partitions_with_records_take_turns() -> None:
+    """An answer is filled in the session's order, and may be full after the first."""
+    session = FetchSession(1)
+    topic_ids = [UUID(int=number) for number in (1, 2, 3)]
+    request = FetchRequest(
+        topics=[
+            FetchRequest.FetchTopic(topic_id=one, partitions=[FetchRequest.FetchPartition()])
+            for one in topic_ids
+        ]
+    )
+    first = []
+    for _ in range(4):
+        wanted = session.take(request, lambda topic_id, asked: nowhere(str(topic_id.int), asked))
+        first.append(wanted[0].topic)
+        reads = [PartitionRead(size=1), PartitionRead(), PartitionRead()]
+        list(session.news(reads, is_full=False))
+        request = FetchRequest()
+    assert first == ["1", "2", "3", "1"]
+
+
+def nowhere(topic: str, asked: FetchRequest.FetchPartition) -> Wanted:
+    return Wanted(topic, None, asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -214,6 +214,7 @@ class LogManager:
         self._flushes.pop(log, None)
         # a topic of the same name must not inherit these
         self._checkpoint_recovery_points(parent)
+        self.checkpoint_high_watermarks({})
         for directory in self._directories:
             if directory.path == parent:
                 self._checkpoint_log_starts(directory)

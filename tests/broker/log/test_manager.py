@@ -105,8 +105,11 @@ def test_deletion_renames_first_and_removes_later(start: Opener, tmp_path: Path)
     log = manager.get_or_create("a-b", 0, TOPIC_ID, {"file.delete.delay.ms": "100"})
     append(log)
     manager.checkpoint_recovery_points()
+    manager.checkpoint_high_watermarks({("a-b", 0): 1})
     manager.delete("a-b", 0)
     assert manager.get("a-b", 0) is None
+    for name in (checkpoints.RECOVERY_POINTS, checkpoints.HIGH_WATERMARKS):
+        assert checkpoints.read_offsets(Storage(), tmp_path / name) == {}, "not to be inherited"
     (folder,) = tmp_path.glob("a-b-0.*-delete")
     assert not (tmp_path / "a-b-0").exists()
     manager.get_or_create("a-b", 0, uuid.UUID(int=5))

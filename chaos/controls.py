@@ -89,8 +89,11 @@ class LinkControls(Protocol):
         """Every link from and to `node`; without `clients`, those of the workload are left out."""
         ...
 
-    def cut(self, links: Sequence[Link]) -> None:
-        """Stall the links: bytes stop both ways, connections stay and go on after healing."""
+    def cut(self, links: Sequence[Link], *, answers_only: bool = False) -> None:
+        """Stall the links: bytes stop both ways, connections stay and go on after healing.
+
+        With `answers_only` requests still arrive, and are served for nobody.
+        """
         ...
 
     def close(self, links: Sequence[Link]) -> None:

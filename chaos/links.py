@@ -75,8 +75,8 @@ class Links:
             if node in (link.src, link.dst) and (clients or link.src != CLIENT)
         ]
 
-    def cut(self, links: Sequence[Link]) -> None:
-        for stream in STREAMS:
+    def cut(self, links: Sequence[Link], *, answers_only: bool = False) -> None:
+        for stream in STREAMS[:1] if answers_only else STREAMS:
             name = f"cut_{stream}"
             stall = Toxic(name=name, type="bandwidth", stream=stream, attributes={"rate": 0})
             self._add(links, stall)

@@ -12,13 +12,18 @@ from urteil.chaos.faults.base import Fault, Proof, probe_all
 PROBE_S = 0.5
 
 
-def cut_and_prove(controls: Controls, links: Sequence[Link], *, close: bool = False) -> Proof:
+def cut_and_prove(
+    controls: Controls, links: Sequence[Link], *, close: bool = False, answers_only: bool = False
+) -> Proof:
     """Cut `links`; the proof is a probe through each, answered before and silent after.
 
     Links whose far end did not answer before (it is down) prove nothing and are passed over.
     """
     before = {p.link: p for p in probe_all(controls, links, timeout_s=2 * PROBE_S)}
-    (controls.net.close if close else controls.net.cut)(links)
+    if close:
+        controls.net.close(links)
+    else:
+        controls.net.cut(links, answers_only=answers_only)
     after = probe_all(controls, links, timeout_s=PROBE_S)
     told = [probe for probe in after if before[probe.link].answered]
     silent = [probe for probe in told if not probe.answered]
@@ -44,7 +49,8 @@ class CutLinks(Fault):
     def begin(self, controls: Controls) -> Proof:
         self.links = tuple(self.choose(controls))
         self.targets = tuple(map(str, self.links))
-        return cut_and_prove(controls, self.links, close=self.aim.flag("close"))
+        close, answers_only = self.aim.flag("close"), self.aim.flag("answers_only")
+        return cut_and_prove(controls, self.links, close=close, answers_only=answers_only)
 
     def heal(self, controls: Controls) -> str:
         controls.net.heal(self.links)
@@ -60,6 +66,7 @@ class Partition(CutLinks):
     options: ClassVar[dict[str, str]] = {
         "direction": "one-way or two-way, instead of the arrow in the target",
         "close": "break connections rather than stall them",
+        "answers_only": "requests arrive, their answers do not (default false)",
     }
 
     def choose(self, controls: Controls) -> list[Link]:

@@ -36,7 +36,7 @@ class PaperNet:
         mine = [link for link in self.links() if node in (link.src, link.dst)]
         return [link for link in mine if clients or link.src != CLIENT]
 
-    def cut(self, links: Sequence[Link]) -> None:
+    def cut(self, links: Sequence[Link], *, answers_only: bool = False) -> None:
         if not self.cluster.toothless:
             self.broken |= set(links)
 

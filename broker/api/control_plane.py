@@ -56,6 +56,9 @@ async def update_metadata(
     before = set(broker.metadata.brokers)
     for topic, _ in broker.metadata.update(request):
         broker.topic_settings.forget(topic)  # StopReplica tells its replicas alone
-    for gone in before - set(broker.metadata.brokers):
-        broker.channels.forget(gone)
+    gone = before - set(broker.metadata.brokers)
+    for one in gone:
+        broker.channels.forget(one)
+    if gone:
+        broker.replicas.shrink_isrs()  # the high watermark need not wait for who was joining
     return UpdateMetadataResponse()

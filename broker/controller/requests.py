@@ -59,6 +59,8 @@ class RequestBatch:
             self._update.setdefault(broker, set()).update(tps)
 
     def stop_replica(self, broker: int, tp: TopicPartition, *, delete: bool) -> None:
+        """The broker hears nothing else of the partition: as a follower it would fetch, seem to
+        be about to join the ISR, and then be waited for in vain."""
         self._stop.setdefault(broker, {})[tp] = delete
 
     def build(self) -> dict[int, list[Request]]:
@@ -66,9 +68,9 @@ class RequestBatch:
         requests: dict[int, list[Request]] = {}
         for broker in sorted(self._context.present):
             built = [
+                self._build_stop(broker),  # first, since it may end a leadership
                 self._build_leader_and_isr(broker),
                 self._build_update(broker),
-                self._build_stop(broker),
             ]
             requests[broker] = [request for request in built if request is not None]
         return requests
@@ -81,12 +83,14 @@ class RequestBatch:
         }
 
     def _build_leader_and_isr(self, broker: int) -> LeaderAndIsrRequest | None:
-        wanted = self._leader_and_isr.get(broker)
+        stopped = self._stop.get(broker, {})
+        told = sorted(self._leader_and_isr.get(broker, {}).items())
+        wanted = [(tp, is_new) for tp, is_new in told if tp not in stopped]
         if not wanted:
             return None
         topics: dict[str, list[LeaderAndIsrRequest.LeaderAndIsrPartitionState]] = {}
         leaders = set()
-        for tp, is_new in sorted(wanted.items()):
+        for tp, is_new in wanted:
             state = self._context.states.get(tp)
             if state is not None:
                 topics.setdefault(tp[0], []).append(self._partition(tp, state, is_new))

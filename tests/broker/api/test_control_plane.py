@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.broker.api.asking import context
 from tests.broker.server.raw import run
-from urteil.broker.api.control_plane import stop_replica
+from urteil.broker.api.control_plane import stop_replica, update_metadata
 from urteil.broker.api.metadata import metadata
 from urteil.broker.replication.control import ReplicaControl
 from urteil.broker.server.metadata_cache import MetadataCache
@@ -79,5 +79,37 @@ def test_metadata_waits_for_the_controllers_first_word() -> None:
         one = UpdateMetadataRequest.UpdateMetadataBroker(id=1, endpoints=[endpoint])
         cache.update(UpdateMetadataRequest(controller_id=1, live_brokers=[one]))
         assert [broker.node_id for broker in (await answer).brokers] == [1]
+
+    run(scenario())
+
+
+def alive(*brokers: int) -> UpdateMetadataRequest:
+    return UpdateMetadataRequest(
+        controller_id=1,
+        live_brokers=[UpdateMetadataRequest.UpdateMetadataBroker(id=one) for one in brokers],
+    )
+
+
+def test_when_a_broker_left_the_partitions_look_whom_they_wait_for() -> None:
+    """A follower about to join holds up the high watermark; no fetch tells that it is gone."""
+
+    async def scenario() -> None:
+        seen: list[str] = []
+
+        async def registered() -> None:
+            return None
+
+        broker: Any = SimpleNamespace(
+            registration=SimpleNamespace(registered=registered),
+            control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE),
+            metadata=MetadataCache(),
+            channels=SimpleNamespace(forget=lambda one: seen.append(f"forget {one}")),
+            replicas=SimpleNamespace(shrink_isrs=lambda: seen.append("look")),
+        )
+        told = context(ApiKey.UPDATE_METADATA, 8)
+        await update_metadata(broker, told, alive(1, 2))
+        assert seen == []
+        await update_metadata(broker, told, alive(1))
+        assert seen == ["forget 2", "look"]
 
     run(scenario())

@@ -277,6 +277,8 @@ def test_controlled_shutdown_moves_everything_away(zookeeper: ZooKeeperServer, c
                 lambda: set(cluster[2].stopped()) == {("t", 0, False), ("t", 1, False)},
                 "StopReplica without deletion",
             )
+            told = {index: one.leader_epoch for index, one in cluster[2].states("t").items()}
+            assert told == {0: 0, 1: 0}, "it must not fetch in the epochs that go on without it"
             # and it may not come back into an ISR while it goes
             state = await cluster.state("t")
             assert state is not None

@@ -4,8 +4,9 @@
 `vals`   a row for each value: its send, if there is one, joined with where it ended up;
 `gaps`   reads that did not follow their predecessor's offset, or their pass's begin;
 `ticks`  acknowledgements by partition and 100 ms.
-A slot is partition number << 44 | offset; a bucket is 2^18 slots of one partition. Sorting begins
-with the slot, so that a sort's eight-byte prefix tells rows apart, and grouping follows that order.
+A slot is partition number << 48 | offset (what no offset can be is brought within bounds); a
+bucket is 2^18 slots of one partition. Sorting begins with the slot, so that a sort's eight-byte
+prefix tells rows apart, and grouping follows that order.
 """
 
 from __future__ import annotations
@@ -14,26 +15,28 @@ from pathlib import Path
 
 from urteil.harness.verify.engines import Engine
 
-SHIFT = 1 << 44
+SHIFT = 1 << 48
 BUCKET = 1 << 18
 TICK_NS = 100_000_000
 
 CELLS = f"""
-SELECT p.p * {SHIFT} + s.offset AS slot, s.value_id AS value_id, CAST(NULL AS STRING) AS rkey,
-       0 AS kind, CASE WHEN s.acks = -1 THEN 1 ELSE 0 END AS flag, 0 AS broken, 0 AS leading,
+SELECT p.p * {SHIFT} + LEAST(s.offset, {SHIFT} - 1) AS slot, s.value_id AS value_id,
+       CAST(NULL AS STRING) AS rkey, 0 AS kind,
+       CASE WHEN s.acks = -1 THEN 1 ELSE 0 END AS flag, 0 AS broken, 0 AS leading,
        CAST(0 AS BIGINT) AS ident, CAST(0 AS BIGINT) AS base, CAST(NULL AS BIGINT) AS pid,
        CAST(NULL AS BIGINT) AS pseq, CAST(0 AS BIGINT) AS bit, CAST(NULL AS BIGINT) AS read_ns
 FROM sends s JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partition
 WHERE s.outcome = 'ok' AND s.offset >= 0
 UNION ALL
-SELECT p.p * {SHIFT} + r.offset, r.value_id, r.key, 1, 0,
+SELECT p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)), r.value_id, COALESCE(r.key, ''),
+       1, 0,
        CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END, 0,
        0, 0, NULL, NULL, COALESCE(b.bit, 0), r.read_ns
 FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
 LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
      AND b.p = p.p
 UNION ALL
-SELECT p.p * {SHIFT} + l.offset, l.value_id, l.key, 2,
+SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, l.key, 2,
        (CASE WHEN l.control IS NOT NULL THEN 2 ELSE 0 END)
        + (CASE WHEN l.transactional THEN 1 ELSE 0 END),
        CASE WHEN l.intact = FALSE THEN 1 ELSE 0 END,
@@ -126,7 +129,7 @@ FULL OUTER JOIN placed v ON s.value_id = v.value_id
 GAPS = f"""
 SELECT g.* FROM (
   SELECT r.client, r.session, r.pass, r.poll, p.p, r.offset AS off, r.value_id, r.read_ns,
-    r.generation, p.p * {SHIFT} + r.offset AS slot,
+    r.generation, p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)) AS slot,
     COALESCE(LAG(r.offset) OVER w, b.from_offset - 1) AS prev_off,
     COALESCE(LAG(r.poll) OVER w, r.poll) AS prev_poll,
     COALESCE(LAG(r.generation) OVER w, r.generation) AS prev_generation,
@@ -143,7 +146,8 @@ TICKS = f"""
 SELECT p.p, s.complete_ns DIV {TICK_NS} AS tick, COUNT(*) AS acks,
   MIN(s.complete_ns) AS first_ns, MAX(s.complete_ns) AS last_ns
 FROM sends s LEFT JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partition
-WHERE s.outcome = 'ok' GROUP BY p.p, s.complete_ns DIV {TICK_NS}
+WHERE s.outcome = 'ok' AND s.complete_ns IS NOT NULL
+GROUP BY p.p, s.complete_ns DIV {TICK_NS}
 """
 
 STAGES = {"slots": SLOTS, "vals": VALS, "gaps": GAPS, "ticks": TICKS}

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from urteil.harness.verify.evidence import Row
 
 FOREVER_NS = 1 << 62
-NO_OFFSET = 1 << 43
+NO_OFFSET = 1 << 47
+"""Beyond every offset that can be judged."""
+
 CLOCK_SLACK_NS = 2_000_000_000
 """ZooKeeper stamps transactions in wall ms; an epoch may seem to begin this much too early."""
 
@@ -35,6 +37,14 @@ class Span:
         return self.previous is None or self.previous.leader_epoch != self.leader_epoch
 
     @property
+    def isr_before(self) -> tuple[int, ...]:
+        """The last ISR before this version that anybody was in; empty when there was none."""
+        before = self.previous
+        while before is not None and not before.isr:
+            before = before.previous
+        return before.isr if before else ()
+
+    @property
     def unclean(self) -> bool:
         """Led by a broker from outside the last ISR that anybody was in."""
         before = self.previous
@@ -42,8 +52,8 @@ class Span:
             before is not None
             and self.leader >= 0
             and self.leader != before.leader
-            and bool(before.isr)
-            and self.leader not in before.isr
+            and bool(self.isr_before)
+            and self.leader not in self.isr_before
         )
 
     def row(self) -> Row:
@@ -62,7 +72,7 @@ class Span:
             "prev_leader": before.leader if before else None,
             "prev_leader_epoch": before.leader_epoch if before else None,
             "prev_controller_epoch": before.controller_epoch if before else None,
-            "prev_isr": _text(before.isr) if before else None,
+            "prev_isr": _text(self.isr_before) if before else None,
             "path": self.path,
         }
 

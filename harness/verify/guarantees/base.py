@@ -8,7 +8,7 @@ from typing import Any
 
 Explain = Callable[[Mapping[str, Any]], str]
 
-SLOT = 1 << 44
+SLOT = 1 << 48
 """A slot is partition number * SLOT + offset."""
 
 EPOCH = 1 << 32

@@ -9,13 +9,13 @@ FROM logs_p l JOIN parts q ON q.p = l.p
 WHERE q.compacted = 0 AND l.log_end > l.log_start
 """
 _HERE = """
-JOIN parts q ON q.p = {log}.p JOIN replicas r ON r.broker = {log}.broker
+JOIN parts q ON q.p = {log}.p LEFT JOIN replicas r ON r.broker = {log}.broker
   AND r.topic_id = q.topic_id AND r.partition = q.partition
   AND r.offset >= {log}.log_start AND r.offset < {log}.log_end
 """
 _ODD = f"""
 (SELECT z.p, z.broker, z.log_start, z.log_end FROM (
-   SELECT l.p, l.broker, l.log_start, l.log_end, COUNT(*) AS n
+   SELECT l.p, l.broker, l.log_start, l.log_end, COUNT(r.offset) AS n
    FROM (SELECT l.p, l.broker, l.log_start, l.log_end {_LOGS}) l {_HERE.format(log="l")}
    GROUP BY l.p, l.broker, l.log_start, l.log_end) z
  WHERE z.n <> z.log_end - z.log_start)
@@ -38,7 +38,8 @@ FROM (SELECT o.p, o.broker, r.offset AS off, COALESCE(LAG(r.offset) OVER (
 WHERE w.off <> w.before_off + 1
 UNION ALL
 SELECT 'gap', e.p, e.last_off + 1, NULL, NULL, e.broker, e.log_end
-FROM (SELECT o.p, o.broker, o.log_end, MAX(r.offset) AS last_off
+FROM (SELECT o.p, o.broker, o.log_end,
+        COALESCE(MAX(r.offset), MIN(o.log_start) - 1) AS last_off
       FROM {_ODD} o {_HERE.format(log="o")} GROUP BY o.p, o.broker, o.log_end) e
 WHERE e.last_off + 1 < e.log_end""",
     explain=lambda row: (

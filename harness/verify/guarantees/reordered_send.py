@@ -10,7 +10,8 @@ from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Guarantee
 
 _ORDERED = f"""
 SELECT v.p, v.client, v.session, v.op, v.value_id, v.first_slot, v.invoke_ns, v.complete_ns,
-  v.idempotent, v.pid, LAG(v.first_slot) OVER w AS prev_slot, LAG(v.value_id) OVER w AS prev_value
+  v.idempotent, v.acks, v.pid,
+  LAG(v.first_slot) OVER w AS prev_slot, LAG(v.value_id) OVER w AS prev_value
 FROM vals v WHERE v.sent = 1 AND v.outcome = 'ok' AND v.log_slots > 0
 WINDOW w AS (PARTITION BY v.p, v.client, v.session, COALESCE(v.pid, -1),
   COALESCE(v.pseq, -1) DIV {EPOCH} ORDER BY v.op)
@@ -27,10 +28,11 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT 'inverted' AS sub_kind, o.p, o.first_slot % {SLOT} AS off, o.invoke_ns AS at_ns,
   o.complete_ns AS until_ns, o.value_id, o.prev_value, o.prev_slot % {SLOT} AS prev_off, o.client,
-  o.session, o.pid, o.idempotent, c.in_flight
+  o.session, o.pid, o.idempotent, o.acks, c.in_flight
 FROM ({_ORDERED}) o CROSS JOIN settings c WHERE o.first_slot < o.prev_slot""",
     permitted="CASE WHEN x.idempotent = 0 AND x.in_flight > 1 "
-    "THEN 'several in flight without idempotence' END",
+    "THEN 'several in flight without idempotence' "
+    "WHEN x.acks = 0 THEN 'acks=0: nobody waits for the one before' END",
     explain=lambda row: (
         f"{row['client']} sent {row['prev_value']} first and {row['value_id']} after it, but they "
         f"lie at offsets {row['prev_off']} and {row['off']} of {row['topic']}-{row['partition']}."

@@ -9,7 +9,7 @@ from urteil.harness.verify.guarantees.base import UNCLEAN, Guarantee, place
 
 _SENDS = (
     "FROM vals v WHERE v.outcome = 'ok' AND v.acks = -1 AND v.ack_off IS NOT NULL "
-    "AND v.sent_p IS NOT NULL"
+    "AND v.sent_p IS NOT NULL AND v.complete_ns IS NOT NULL"
 )
 
 GUARANTEE = Guarantee(

@@ -23,8 +23,8 @@ SELECT 'outside the ISR' AS sub_kind, s.p, CAST(NULL AS BIGINT) AS off, s.begin_
   (SELECT COUNT(*) FROM admin_ops a WHERE a.act LIKE '%unclean%') AS asked
 {_JUDGED} AND s.prev_isr <> ','
   AND s.prev_isr NOT LIKE concat('%,', CAST(s.leader AS STRING), ',%')""",
-    permitted="CASE WHEN x.unclean_on = 1 THEN 'unclean election is enabled' "
-    "WHEN x.asked > 0 THEN 'an administrator asked for it' END",
+    permitted="CASE WHEN x.asked > 0 THEN 'an administrator asked for it' "
+    "WHEN x.unclean_on = 1 THEN 'unclean election is enabled' END",
     explain=lambda row: (
         f"In epoch {row['leader_epoch']} broker {row['leader']} became leader of {place(row)}, "
         f"though the ISR before was [{row['prev_isr'].strip(',')}] and unclean election is off."

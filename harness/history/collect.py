@@ -63,11 +63,16 @@ def collect(run_dir: Path) -> Collected:
 
     `run.json` names the run and its topics. May be repeated: parts of an earlier collection are
     replaced. Call it once all clients, brokers and ZooKeepers have ended. What is missing or
-    damaged is told in the manifest, never by an exception.
+    damaged is told in the manifest, never by an exception; without anything to collect from, what
+    evidence there is stays.
     """
     facts = load_facts(run_dir)
     run = facts.run
     collected = Collected()
+    if not any((run_dir / source).is_dir() for source in ("journal", "nodes")):
+        collected.problems.append("there is neither journal/ nor nodes/ to collect evidence from")
+        fill_empty(run_dir)
+        return collected
     clear(run_dir, KEPT)
     topic_ids = {topic.name: topic.topic_id for topic in facts.topics}
     offset_ns = _journals(run_dir, run, collected)

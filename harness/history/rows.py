@@ -188,7 +188,8 @@ class JournalRows:
     def _on_pass_end(self, ended: j.PassEnd) -> Iterator[TableRow]:
         begun = self._passes.pop(ended.pass_, None)
         if begun is not None:
-            row = self._pass_row(begun, ended.to_offset, complete=ended.complete)
+            arrived = begun.to_offset is None or ended.to_offset >= begun.to_offset
+            row = self._pass_row(begun, ended.to_offset, complete=ended.complete and arrived)
             yield "passes", row | {"end_ns": ended.end_ns, "leader": ended.leader}
 
     def _pass_row(self, begun: j.PassBegin, reached: int, *, complete: bool) -> Row:

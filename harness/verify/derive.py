@@ -37,7 +37,7 @@ DERIVED: dict[str, pa.Schema] = {
     "parts": _schema(
         "p:l topic_id:s topic:s partition:i ours:i final_leader:i has_log:i log_start:l log_end:l "
         "committed_end:l seen_end:l replication:i min_isr:i unclean_on:i foreign_on:i compacted:i "
-        "unclean_floor:l last_epoch_ns:l agreed_end:l"
+        "unclean_floor:l last_epoch_ns:l agreed_end:l gone:i"
     ),
     "cover": _schema("p:l lo:l hi:l copies:i mask_ru:l mask_rc:l"),
     "pass_bits": _schema("client:s session:i pass:l p:l bit:l"),
@@ -101,6 +101,8 @@ def derive(
     logs = _by_partition(_whole_logs(run_dir, small["logs"]), numbers)
     passes = _by_partition([row for row in small["passes"] if row["final"]], numbers)
     settings = {topic.topic_id: topic for topic in facts.topics}
+    gone = _gone(small["states"])
+    asked = any("unclean" in (row["act"] or "") for row in evidence.rows(run_dir, "admin_ops"))
     tables: dict[str, list[Row]] = {name: [] for name in DERIVED}
     short: list[str] = []
     unasked: list[str] = []
@@ -112,6 +114,7 @@ def derive(
             unasked += _unasked(topic, key[1], logs.get(p, []), whole)
         bits = {id(row): 1 << index for index, row in enumerate(whole[:MASK_BITS])}
         part = _part(key, p, topic, scenario, spans.get(p, []), logs.get(p, []), whole)
+        part |= {"gone": int(key in gone), "unclean_on": int(part["unclean_on"] or asked)}
         _add_floors(tables, part, spans.get(p, []), logs.get(p, []))
         tables["parts"].append(part)
         tables["pass_bits"] += [
@@ -159,6 +162,16 @@ def _until_the_end(states: list[Row], facts: RunFacts) -> list[Row]:
     """States of the run itself; what the brokers' final shutdown wrote is no evidence."""
     end_ns = max((phase.end_ns for phase in facts.phases), default=FOREVER_NS)
     return [row for row in states if (row["at_ns"] or 0) <= end_ns]
+
+
+def _gone(states: list[Row]) -> set[tuple[str, int]]:
+    """Partitions whose topic was deleted, for all that ZooKeeper says."""
+    last = {
+        (row["topic_id"], row["partition"]): row["version"]
+        for row in sorted(states, key=lambda row: int(row["zxid"]))
+        if row["partition"] is not None
+    }
+    return {key for key, version in last.items() if version == -1}
 
 
 def _numbers(

@@ -19,6 +19,8 @@ from urteil.harness.verify import evidence, spark
 from urteil.harness.verify.derive import DERIVED
 from urteil.harness.verify.evidence import Row
 
+ENGINES = ("spark", "duckdb")
+
 
 class Engine(Protocol):
     """Runs Spark SQL over views of Parquet folders. All methods may be called from any thread."""
@@ -70,7 +72,9 @@ class Duck:
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
         if any(folder.glob("*.parquet")):
-            source = f"SELECT * FROM read_parquet('{_quoted(folder)}/*.parquet')"
+            found = f"read_parquet('{_quoted(folder)}/*.parquet')"
+            columns = [f'CAST("{f.name}" AS {_SPARK[f.type]}) AS "{f.name}"' for f in schema or ()]
+            source = f"SELECT {', '.join(columns) or '*'} FROM {found}"
             self._connection.cursor().execute(f"CREATE OR REPLACE VIEW {name} AS {source}")
         else:
             empty = (schema or pa.schema([])).empty_table()

@@ -69,11 +69,13 @@ def whole_again_ns(bad: Sequence[Stretch], since_ns: int) -> int | None:
     return since_ns
 
 
-def recoveries(derived: Derived, scenario: Scenario) -> list[Row]:
+def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """Rows of the derived table `recoveries`, one a healed fault.
 
-    A fault during whose recovery another one began is measured, not judged.
+    A fault during whose recovery another one began is measured, not judged; nor is one that the run
+    did not watch until the deadline.
     """
+    watched_ns = max((phase.end_ns for phase in facts.phases), default=0)
     bad = unhealthy(derived)
     known = bool(derived.tables.get("spans"))
     found = []
@@ -83,6 +85,7 @@ def recoveries(derived: Derived, scenario: Scenario) -> list[Row]:
             continue
         whole_ns = whole_again_ns(bad, healed_ns)
         until = whole_ns or healed_ns + int(scenario.recovery_deadline_s * SECOND_NS)
+        told = whole_ns is not None or until <= watched_ns
         alone = not any(
             acting(other).meets(Stretch(healed_ns, max(until, healed_ns + 1)))
             for m, other in enumerate(derived.faults)
@@ -96,7 +99,7 @@ def recoveries(derived: Derived, scenario: Scenario) -> list[Row]:
                 "healed_ns": healed_ns,
                 "recovery_s": None if whole_ns is None else (whole_ns - healed_ns) / SECOND_NS,
                 "deadline_s": scenario.recovery_deadline_s,
-                "judged": int(alone and bool(fault["acted"])),
+                "judged": int(alone and told and bool(fault["acted"])),
             }
         )
     return found
@@ -118,7 +121,7 @@ def trials(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
         if not _minority(fault, scenario):
             continue
         for part in derived.parts:
-            if not part["ours"] or part["replication"] < 2:
+            if not part["ours"] or part["gone"] or part["replication"] < 2:
                 continue
             from_ns = window.begin_ns + grace_ns(scenario)
             to_ns = min(fault["end_ns"] or window.end_ns, load.end_ns)

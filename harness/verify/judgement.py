@@ -16,18 +16,34 @@ from urteil.harness.scenario import RunFacts, Scenario, load_facts, load_scenari
 from urteil.harness.verify import evidence, impact, plan, trust
 from urteil.harness.verify.check import Places, check, tallies
 from urteil.harness.verify.derive import Derived, derive
-from urteil.harness.verify.engines import Engine, open_engine, open_views
+from urteil.harness.verify.engines import ENGINES, Engine, open_engine, open_views
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
 
 WORKERS = 2
+TIMED = frozenset({"future_read", "stale_append", "ack_below_min_isr", "no_progress"})
+"""Guarantees that compare times of several clients."""
+
 _COUNTED = ("sends", "reads", "polls", "passes", "replicas", "states", "faults")
 
-_ATTEMPTS = """
-SELECT w.n, COUNT(*) AS sends FROM sends s
+_TALLY = """
+SELECT 'sends' AS what, w.n, COUNT(*) AS found FROM sends s
 JOIN windows w ON s.invoke_ns >= w.begin_ns AND s.invoke_ns < w.end_ns GROUP BY w.n
+UNION ALL
+SELECT 'stray sends', -1, COUNT(*) FROM sends s LEFT JOIN parts p ON s.topic_id = p.topic_id
+  AND COALESCE(s.partition, s.partition_intended) = p.partition
+WHERE p.p IS NULL OR (p.ours = 0 AND p.gone = 0)
+UNION ALL
+SELECT 'stray reads', -1, COUNT(*) FROM reads r LEFT JOIN parts p ON r.topic_id = p.topic_id
+  AND r.partition = p.partition
+WHERE p.p IS NULL OR (p.ours = 0 AND p.gone = 0)
+UNION ALL
+SELECT 'blank sends', -1, COUNT(*) FROM sends s
+WHERE s.value_id IS NULL OR s.outcome IS NULL OR s.invoke_ns IS NULL
+  OR (s.outcome = 'ok' AND s.complete_ns IS NULL)
 """
+"""What trust asks of the large tables: sends in each fault's window, and rows nobody can judge."""
 
 
 def judge_run(
@@ -35,22 +51,31 @@ def judge_run(
 ) -> Result:
     """Judge `run_dir`; see `urteil.harness.verify.judge`."""
     scenario, facts = load_scenario(run_dir), load_facts(run_dir)
+    if engine not in ENGINES:
+        raise ValueError(f"no engine named {engine}: {' or '.join(ENGINES)}")
+    if flaws := evidence.flaws(run_dir):
+        return _unread(run_dir, facts, engine, flaws)
     work = run_dir / "work" / "verify"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     began = time.monotonic()
-    derived = prepare(run_dir, work, scenario, facts)
     running = open_engine(engine, run_dir, work, master=master, session=session)
     try:
+        derived = prepare(run_dir, work, scenario, facts)
         open_views(running, run_dir, work)
         judged, ticks = examine(running, run_dir, work, derived)
-        attempts = running.query(_ATTEMPTS) if derived.faults else []
+        tally = running.query(_TALLY)
+    except Exception as failure:
+        text = f"{type(failure).__name__}: {' '.join(str(failure).split())[:300]}"
+        return _unread(run_dir, facts, engine, [f"the evidence cannot be judged: {text}"])
     finally:
         running.close()
         shutil.rmtree(work, ignore_errors=True)
-    if tears := trust.torn(run_dir):
+    if tears := [*trust.torn(run_dir), *trust.blanks(tally)]:
         judged = [_doubted(one, tears[0]) for one in judged]
-    doubts = trust.reasons(run_dir, scenario, facts, derived, ticks, attempts)
+    if boots := trust.boots(run_dir, facts):
+        judged = [_doubted(one, boots[0]) if one.name in TIMED else one for one in judged]
+    doubts = trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
     result = _result(run_dir, scenario, facts, derived, judged, ticks, doubts, engine)
     if canary:
         from urteil.harness.verify.canary import sing
@@ -64,6 +89,34 @@ def judge_run(
     result.seconds = facts.seconds | {"verify": round(time.monotonic() - began, 3)}
     save(run_dir / "result.json", result)
     return result
+
+
+def _unread(run_dir: Path, facts: RunFacts, engine: str, told: list[str]) -> Result:
+    """The result of a run whose evidence cannot be read: UNKNOWN, with the reason."""
+    result = _bare(facts, engine, [*facts.problems, *told])
+    save(run_dir / "result.json", result)
+    return result
+
+
+def _bare(facts: RunFacts, engine: str, reasons: list[str]) -> Result:
+    """A result that says what was played, and nothing was judged yet."""
+    return Result(
+        verdict=Verdict.UNKNOWN,
+        reasons=reasons,
+        seed=facts.seed,
+        scenario=facts.scenario,
+        target=facts.target,
+        runtime=facts.runtime,
+        mutant=facts.mutant,
+        command=facts.command,
+        run=facts.run,
+        engine=engine,
+        versions=facts.versions,
+        seconds=dict(facts.seconds),
+        counts={},
+        guarantees=[],
+        faults=[],
+    )
 
 
 def _doubted(one: GuaranteeResult, tear: str) -> GuaranteeResult:
@@ -80,7 +133,7 @@ def _heard(told: str) -> bool:
 def prepare(run_dir: Path, work: Path, scenario: Scenario, facts: RunFacts) -> Derived:
     """Derive the small tables and write them under `work`."""
     derived = derive(run_dir, scenario, facts, trust.damaged_clients(run_dir))
-    derived.tables["recoveries"] = impact.recoveries(derived, scenario)
+    derived.tables["recoveries"] = impact.recoveries(derived, scenario, facts)
     derived.tables["windows"] = impact.windows(derived)
     derived.tables["trials"] = impact.trials(derived, scenario, facts)
     derived.write(work)
@@ -128,27 +181,16 @@ def _result(
         if one.status is Status.VIOLATED
     ]
     verdict = Verdict.FAIL if broken else Verdict.UNKNOWN if doubts else Verdict.PASS
-    return Result(
-        verdict=verdict,
-        reasons=broken + doubts,
-        seed=facts.seed,
-        scenario=facts.scenario,
-        target=facts.target,
-        runtime=facts.runtime,
-        mutant=facts.mutant,
-        command=facts.command,
-        run=facts.run,
-        engine=engine,
-        versions=facts.versions,
-        seconds=dict(facts.seconds),
-        counts=_counts(run_dir, ticks),
-        guarantees=list(judged),
-        faults=impact.fault_results(derived, derived.tables["recoveries"], ticks),
-        must_find={
-            name: name in by_name and bool(by_name[name].permitted or by_name[name].violations)
-            for name in scenario.must_find
-        },
-    )
+    result = _bare(facts, engine, broken + doubts)
+    result.verdict = verdict
+    result.counts = _counts(run_dir, ticks)
+    result.guarantees = list(judged)
+    result.faults = impact.fault_results(derived, derived.tables["recoveries"], ticks)
+    result.must_find = {
+        name: name in by_name and bool(by_name[name].permitted or by_name[name].violations)
+        for name in scenario.must_find
+    }
+    return result
 
 
 def _unjudged(scenario: Scenario, by_name: dict[str, GuaranteeResult]) -> list[str]:

@@ -9,6 +9,7 @@ from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derive import Derived, targets_of
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.timeline import NO_OFFSET
 
 _FAULTS = "faults.jsonl"
 REQUIRED = ("sends", "reads", "passes", "replicas", "logs", "states", "manifest")
@@ -35,21 +36,24 @@ def reasons(
     facts: RunFacts,
     derived: Derived,
     ticks: Sequence[Row],
-    attempts: Sequence[Row],
+    tally: Sequence[Row],
 ) -> list[str]:
     """Everything that keeps the run from a green verdict, beside the guarantees themselves.
 
-    `ticks` are the acknowledgements by time, `attempts` the sends invoked during each fault.
+    `ticks` are the acknowledgements by time, `tally` the counts of judgement's `_TALLY`.
     """
     told = [
         *facts.problems,
         *_missing(run_dir),
         *torn(run_dir),
+        *blanks(tally),
+        *boots(run_dir, facts),
         *_manifest(run_dir),
         *(f"the journal of {client} did not end properly" for client in sorted(derived.damaged)),
         *_faults(scenario, derived),
         *_traffic(scenario, derived, ticks),
-        *_attempts(derived, attempts),
+        *_attempts(derived, tally),
+        *_strays(facts, tally),
         *_passes(derived),
         *_mutant(facts),
     ]
@@ -84,7 +88,33 @@ def torn(run_dir: Path) -> list[str]:
         have = evidence.row_count(run_dir, table)
         if have != row["rows"]:
             told.append(f"the manifest says {row['rows']} rows of {table}, there are {have}")
-    return told
+    return told + _far(run_dir)
+
+
+def _far(run_dir: Path) -> list[str]:
+    """Offsets behind which slots of two partitions would be one."""
+    ends = [(row["topic"], row["log_end"]) for row in evidence.rows(run_dir, "logs")]
+    ends += [(row["topic"], row["to_offset"]) for row in evidence.rows(run_dir, "passes")]
+    far = max(((end, topic) for topic, end in ends if (end or 0) > NO_OFFSET), default=None)
+    return (
+        [f"{far[1]} has offsets up to {far[0]}, judged are those below {NO_OFFSET}"] if far else []
+    )
+
+
+def blanks(tally: Sequence[Row]) -> list[str]:
+    """Sends that do not say what they were: what they wrote would seem to come from nowhere."""
+    return [
+        f"{row['found']} sends lack their value_id, outcome or times"
+        for row in tally
+        if row["what"] == "blank sends" and row["found"]
+    ]
+
+
+def boots(run_dir: Path, facts: RunFacts) -> list[str]:
+    """Clients of several boots: their monotonic clocks have nothing in common."""
+    known = {row["boot_id"] for row in evidence.rows(run_dir, "clients")} | {facts.boot_id}
+    known -= {None, ""}
+    return [f"times of {len(known)} boots cannot be compared"] if len(known) > 1 else []
 
 
 def _table_of(file: str) -> str:
@@ -125,13 +155,27 @@ def _traffic(scenario: Scenario, derived: Derived, ticks: Sequence[Row]) -> list
     ]
 
 
-def _attempts(derived: Derived, attempts: Sequence[Row]) -> list[str]:
+def _attempts(derived: Derived, tally: Sequence[Row]) -> list[str]:
     """Faults during which nobody even tried to send: acknowledgements a fault may well prevent."""
-    tried = {row["n"]: row["sends"] for row in attempts}
+    tried = {row["n"]: row["found"] for row in tally if row["what"] == "sends"}
     return [
         f"nobody sent anything during {fault['fault']} on {', '.join(targets_of(fault))}"
         for n, fault in enumerate(derived.faults)
         if fault["acted"] and not tried.get(n)
+    ]
+
+
+def _strays(facts: RunFacts, tally: Sequence[Row]) -> list[str]:
+    """Rows that no check can place, so that nobody would miss what they tell."""
+    lacking = {
+        "stray sends": "name no partition of a topic in run.json",
+        "stray reads": "name no partition of a topic in run.json",
+    }
+    told = [] if facts.topics else ["run.json names no topic: nothing was promised"]
+    return told + [
+        f"{row['found']} {row['what'].split()[1]} {lacking[row['what']]}"
+        for row in tally
+        if row["what"] in lacking and row["found"]
     ]
 
 

@@ -82,6 +82,7 @@ def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bo
     from urteil.harness.runner import judge_again
 
     folder = find_run(run_dir, out)
+    _must_be_run(folder)
     return _tell(folder, judge_again(folder, engine=engine, master=master), as_json)
 
 
@@ -109,6 +110,23 @@ def find_run(name: str, out: Path, *, needs: str = "scenario.json") -> Path:
     runs = sorted(p.name for p in out.glob("*") if (p / "scenario.json").is_file())
     there = f"runs in {out}: {', '.join(runs[-5:])}" if runs else f"{out} holds no run"
     raise click.UsageError(f"no run {name!r}: {there}")
+
+
+def _must_be_run(folder: Path) -> None:
+    """A usage error (exit 254) that names the file that is not as `urteil run` wrote it."""
+    import msgspec
+
+    from urteil.harness.scenario import load_facts, load_scenario
+
+    for name, load in (("scenario.json", load_scenario), ("run.json", load_facts)):
+        try:
+            load(folder)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            text = getattr(error, "strerror", None) or str(error)
+            raise click.UsageError(
+                f"{folder / name} cannot be read ({text}): put back the file that the run wrote, "
+                "or play the run again"
+            ) from None
 
 
 def _scenario(name: str, asked: dict[str, Any]) -> Scenario:

@@ -37,10 +37,12 @@ def _add_state(copy: Copy, **changes: Any) -> None:
 
 
 def elect_outsider(copy: Copy) -> Trace:
-    outsider = max(brokers(copy)) + 1000
+    """Led for a moment by a broker from outside the ISR."""
+    outsider, led = max(brokers(copy)) + 1000, leader(copy)
     epoch = max(row["leader_epoch"] for row in states(copy)) + 1
-    isr = [outsider, *(broker for broker in brokers(copy) if broker != leader(copy))]
-    _add_state(copy, leader=outsider, isr=json.dumps(isr), leader_epoch=epoch)
+    isr = json.dumps([outsider, *brokers(copy)])
+    _add_state(copy, leader=outsider, isr=isr, leader_epoch=epoch)
+    _add_state(copy, leader=led, isr=json.dumps(brokers(copy)), leader_epoch=epoch + 1)
     return Trace("unclean_leader", "outside the ISR")
 
 
@@ -60,8 +62,13 @@ def repeat_version(copy: Copy) -> Trace:
 
 
 def stall(copy: Copy) -> Trace:
-    """A crash of one broker through which nothing is acknowledged."""
-    copy.tables["faults"] = [_crash(copy)]
+    """A crash of one broker through which nothing is acknowledged, though somebody waits for it."""
+    crash = _crash(copy)
+    waiting = {"value_id": "made up/waiting/0", "outcome": "info", "offset": None}
+    last = max(copy.rows("sends"), key=lambda row: int(row["invoke_ns"]))
+    times = {"invoke_ns": crash["begin_ns"], "complete_ns": None}
+    copy.rows("sends").append(last | waiting | times)
+    copy.tables["faults"] = [crash]
     return Trace("no_progress", "stalled")
 
 

@@ -2,16 +2,27 @@
 
 Judged only where the scenario says that its settings survive: crashes and full isolations
 (ZooKeeper too) of a minority, alone and on a whole cluster, counted from session timeout plus
-1.5 x replica.lag.time.max.ms on, or from when a client gives up on the old leader, if later.
+1.5 x replica.lag.time.max.ms on, or from when a client gives up on the old leader, if later; and
+only where somebody was sending to the partition for the last two seconds of it.
 """
 
 from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.plan import TICK_NS
+from urteil.harness.verify.timeline import FOREVER_NS
 
-_TRIED = """
+_WAIT_NS = 2_000_000_000
+
+_TRIED = f"""
 FROM trials t JOIN (SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p) b
   ON b.p = t.p AND b.first_ns < t.begin_ns
+JOIN (SELECT DISTINCT a.n, a.p
+      FROM trials a JOIN (SELECT v.sent_p AS p, MIN(v.invoke_ns) AS first_ns,
+                            MAX(COALESCE(v.complete_ns, {FOREVER_NS})) AS last_ns
+                          FROM vals v GROUP BY v.sent_p, v.invoke_ns DIV {TICK_NS}) w
+        ON w.p = a.p AND w.first_ns <= a.to_ns - {_WAIT_NS} AND w.last_ns >= a.from_ns) s
+  ON s.n = t.n AND s.p = t.p
 """
 
 GUARANTEE = Guarantee(

@@ -1,6 +1,7 @@
 """Journals, disks and faults become tables that have the schema's columns, whole or not at all."""
 
 import json
+import shutil
 
 import pyarrow.parquet as pq
 import pytest
@@ -124,6 +125,25 @@ def test_readers(run_dir):
     assert rows(run_dir, "offset_answers")[0]["offset"] == 2
     kinds = {row["client"]: row["kind"] for row in rows(run_dir, "clients")}
     assert kinds == {"p1": "producer", "c1": "consumer", "g1": "group"}
+
+
+def test_a_final_pass_whose_position_was_lost_did_not_arrive(run_dir):
+    journal(run_dir, "final-1", [
+        begin("final-1", "final"),
+        PassBegin(0, "orders", 0, 3, 0, 9, "read_uncommitted", True),
+        PassEnd(0, "orders", 0, 8, 2, True, 1),
+    ])  # fmt: skip
+    collect(run_dir)
+    (found,) = [row for row in rows(run_dir, "passes") if row["client"] == "final-1"]
+    assert (found["to_offset"], found["complete"]) == (9, False)
+
+
+def test_without_journals_and_nodes_the_evidence_stays(run_dir):
+    collect(run_dir)
+    shutil.rmtree(run_dir / "journal")
+    shutil.rmtree(run_dir / "nodes")
+    assert "neither journal/ nor nodes/" in collect(run_dir).problems[0]
+    assert len(rows(run_dir, "sends")) == 4
 
 
 def test_groups(run_dir):

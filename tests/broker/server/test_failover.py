@@ -107,13 +107,19 @@ def test_leaders_die_and_nothing_acknowledged_is_lost(nodes: Nodes) -> None:
 
 
 @pytest.mark.timeout(120)
+def registration(nodes: Nodes) -> int | None:
+    """The zxid that made broker 2's node; None while there is none, after its session's end."""
+    found = nodes.zk.exists("/brokers/ids/2")
+    return None if found is None else int(found.czxid)
+
+
 def test_a_restart_within_the_session_registers_again(nodes: Nodes) -> None:
     with Traffic(nodes) as traffic:
         traffic.await_more(100)
-        _, before = nodes.zk.get("/brokers/ids/2")
+        before = registration(nodes)
         nodes.kill(2)
         nodes.start(2)
-        until(lambda: nodes.zk.get("/brokers/ids/2")[1].czxid != before.czxid, "registered anew")
+        until(lambda: registration(nodes) not in (None, before), "registered anew")
         until(lambda: full_isr(nodes), "ISR full again", 30)
         traffic.await_more(100)
     found = read_all(nodes)

@@ -228,6 +228,10 @@ class LogManager:
         """The high watermark of the last checkpoint, before or after the start; 0 without one."""
         return self._watermarks.get((topic, partition), 0)
 
+    def note_high_watermark(self, topic: str, partition: int, offset: int) -> None:
+        """What the next checkpoint holds of a log that is no longer hosted."""
+        self._watermarks[topic, partition] = offset
+
     def checkpoint_high_watermarks(self, watermarks: Mapping[TopicPartition, int]) -> None:
         """Write `replication-offset-checkpoint` in each directory for the logs that lie there.
 

@@ -136,6 +136,7 @@ class ReplicaManager:
         self.fetchers.remove([(topic, partition)])
         found = self.partitions.pop((topic, partition), None)
         if found is not None:
+            self._logs.note_high_watermark(topic, partition, found.log.high_watermark)
             found.retire()
             self.tell_leadership(found)
             if all(one.topic != topic for one in self.partitions.values()):

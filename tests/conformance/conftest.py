@@ -52,7 +52,7 @@ class Pair:
         return expected
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     with ExitStack() as stack:
         ours, theirs = _standing() or _fresh(tmp_path_factory, stack)

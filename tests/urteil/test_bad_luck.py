@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-RUN = "run calm --duration-s 8 --seed 1 --engine duckdb --json"
+RUN = "run calm --duration-s 5 --seed 1 --engine duckdb --json"
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,10 @@ def test_bare_names_are_the_projects_own():
     assert WHOSE == "the other project's"
 """
 SHORT_NAMES = """
-def test_fixtures_by_short_names(cluster, history):
-    cluster.create_topic("t", partitions=1, replication_factor=1)
-    with history.load("t", rate=50):
-        pass
-    assert history.judge().verdict in ("PASS", "UNKNOWN")
+def test_fixtures_by_short_names(cluster, nemesis, history, urteil_lab):
+    assert cluster.bootstrap_servers
+    assert nemesis is urteil_lab.nemesis()
+    assert history is urteil_lab.history()
 """
 STANDING = """
 import pytest
@@ -71,7 +70,7 @@ def readme_example() -> str:
 
 def test_the_example_of_the_readme_works_in_another_project(project: Path) -> None:
     (project / "test_orders.py").write_text(readme_example())
-    done = pytest_in(project)
+    done = pytest_in(project, "--urteil-engine", "duckdb")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout
     (run,) = (path for path in (project / "runs").iterdir() if not path.is_symlink())
@@ -84,8 +83,7 @@ def test_short_names_are_opt_in(project: Path) -> None:
     without = pytest_in(project, "test_short.py")
     assert "fixture 'cluster' not found" in without.stdout
     (project / "pytest.ini").write_text("[pytest]\nurteil_short_names = true\n")
-    options = ("--urteil-brokers", "1", "--urteil-engine", "duckdb")
-    done = pytest_in(project, "test_short.py", *options)
+    done = pytest_in(project, "test_short.py", "--urteil-brokers", "1")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -124,3 +124,16 @@ def test_a_restart_within_the_session_registers_again(nodes: Nodes) -> None:
         traffic.await_more(100)
     found = read_all(nodes)
     assert {v: w for v, w in traffic.acknowledged.items() if found.get(v) != [w]} == {}
+
+
+def test_a_broker_that_goes_down_in_order_keeps_its_high_watermarks(nodes: Nodes) -> None:
+    """The controller stops its replicas first. Alone afterwards, below min ISR, it could not learn
+    them anew."""
+    with Traffic(nodes) as traffic:
+        traffic.await_more(100)
+    nodes.stop(1)
+    checkpoint = nodes.log(1).with_name("data1") / "replication-offset-checkpoint"
+    rows = [line.split() for line in checkpoint.read_text().splitlines()[2:]]
+    known = {int(partition): int(offset) for topic, partition, offset in rows if topic == "orders"}
+    assert len(known) == PARTITIONS
+    assert min(known.values()) > 0

@@ -1,4 +1,4 @@
-"""Whole runs of our broker: a good one, one without traffic, one whose cluster does not start."""
+"""Whole runs of our broker: a good one, and one whose cluster does not start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 import psutil
 
 from urteil.harness.runner import run_scenario
-from urteil.harness.scenario import Scenario, WorkloadSpec, lasting, load_facts
+from urteil.harness.scenario import Scenario, lasting, load_facts
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.scenarios.common import fault
 from urteil.harness.verify.result import Verdict, load_result
@@ -35,14 +35,6 @@ def test_a_run_ends_with_a_verdict(tmp_path: Path) -> None:
     assert pause.acted
     assert "is stopped" in pause.proof
     assert processes_of(tmp_path) == []
-
-
-def test_a_run_without_traffic_is_unknown(tmp_path: Path) -> None:
-    idle = WorkloadSpec(rate_records_per_s=0.0)
-    run_dir = play(msgspec.structs.replace(SHORT, workload=idle), tmp_path)
-    result = load_result(run_dir)
-    assert result.verdict is Verdict.UNKNOWN
-    assert any("acknowledgements" in reason for reason in result.reasons)
 
 
 def test_a_cluster_that_does_not_start_is_unknown(tmp_path: Path) -> None:

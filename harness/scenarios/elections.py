@@ -68,6 +68,21 @@ CUT_CRASH = Scenario(
     duration_s=22.0,
 )
 
+LAST_FOLLOWER = Scenario(
+    name="last-follower",
+    about="one follower is left in the ISR; it gets no more answers, then its leader dies",
+    cluster=cluster(replica_lag_time_max_ms="15000"),
+    workload=STEADY_LOAD,
+    faults=(
+        fault("crash", "straggler", 3, 13),
+        fault("partition", "successor->leader", 8.5, 7.5, answers_only=True),
+        fault("crash", "leader", 9.7, 6.3),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    duration_s=21.0,
+)
+"""With one follower, the first record after the cut has no witness but its leader."""
+
 SLOW_CRASH = Scenario(
     name="slow-crash",
     about="a leader with slow followers dies: what they have and nobody acknowledged is sent again",
@@ -96,4 +111,4 @@ EPOCH_TRUNCATION = Scenario(
     duration_s=26.0,
 )
 
-FAMILY = (UNCLEAN_ON, UNCLEAN_OFF, MIN_ISR, CUT_CRASH, SLOW_CRASH, EPOCH_TRUNCATION)
+FAMILY = (UNCLEAN_ON, UNCLEAN_OFF, MIN_ISR, CUT_CRASH, LAST_FOLLOWER, SLOW_CRASH, EPOCH_TRUNCATION)

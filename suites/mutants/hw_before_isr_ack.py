@@ -8,7 +8,7 @@ from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "records are committed when a follower's fetch is answered with them, not when it has them"
 MODELS = "the high watermark advanced by the request instead of the fetch position"
-SCENARIO = "cut-crash"
+SCENARIO = "last-follower"
 GUARANTEE = "lost_write"
 PARTITION = "urteil.broker.replication.partition:Partition"
 

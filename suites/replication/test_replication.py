@@ -10,7 +10,15 @@ from urteil.suites.verdicts import assert_holds
 
 @pytest.mark.parametrize(
     "result",
-    ["follower-crash", "rolling-restart", "restart-storm", "cut-crash", "slow-crash", "slow-links"],
+    [
+        "follower-crash",
+        "rolling-restart",
+        "restart-storm",
+        "cut-crash",
+        "last-follower",
+        "slow-crash",
+        "slow-links",
+    ],
     indirect=True,
 )
 def test_replicas_agree_and_nothing_is_lost(result: Result) -> None:

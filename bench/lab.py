@@ -63,7 +63,7 @@ class Bench:
         self.records = records
         self.latency_s = latency_s
         plan = cluster.plan
-        self.bootstrap = f"{plan.address('b1')}:{plan.network.internal}"
+        self.bootstrap = f"{plan.address('b1')}:{plan.ports.internal}"
         self.hosts = cluster.run_dir / "hosts.direct"
         self.hosts.write_text("".join(f"{plan.address(b)} {b}\n" for b in plan.brokers))
 

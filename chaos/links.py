@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from urteil.chaos.controls import CLIENT, LabFailure, Link, Probe
 from urteil.chaos.probes import probe
-from urteil.chaos.topology import Plan, ProxyPlan
+from urteil.chaos.topology import Address, Plan, ProxyPlan
 from urteil.chaos.toxiproxy import Toxic, ToxiproxyFailed, ToxiproxyServer, ToxiproxyStuck
 
 T = TypeVar("T")
@@ -104,9 +104,7 @@ class Links:
             _each(self._verify_source, self._servers)
 
     def probe(self, link: Link, *, timeout_s: float = 1.0) -> Probe:
-        address, port = self._plan.seen(link.src, link.dst), self._plan.ports(link)[0]
-        broker = link.dst in self._plan.brokers
-        return probe(link, address, port, broker=broker, timeout_s=timeout_s)
+        return self._ask(link, self._plan.through(link), timeout_s)
 
     def check(self) -> None:
         for node in self._servers:
@@ -206,14 +204,16 @@ class Links:
                 self._restart(link.src)
 
     def _direct(self, link: Link) -> Probe:
-        address, port = self._plan.address(link.dst), self._plan.ports(link)[0]
+        return self._ask(link, self._plan.direct(link.dst), VERIFY_S)
+
+    def _ask(self, link: Link, address: Address, timeout_s: float) -> Probe:
         broker = link.dst in self._plan.brokers
-        return probe(link, address, port, broker=broker, timeout_s=VERIFY_S)
+        return probe(link, *address, broker=broker, timeout_s=timeout_s)
 
     def _proxies_of(self, node: str) -> list[ProxyPlan]:
-        return [
-            proxy for link in self.links() if link.src == node for proxy in self._plan.proxies(link)
-        ]
+        links = [link for link in self.links() if link.src == node]
+        of_links = [proxy for link in links for proxy in self._plan.proxies(link)]
+        return [*self._plan.doors(node), *of_links]
 
     def _launch(self, node: str) -> None:
         """Start the server; proxies with a fault wait disabled until they have their toxics."""
@@ -226,10 +226,10 @@ class Links:
             }
             for one in self._proxies_of(node)
         ]
-        host, port = self._plan.toxiproxy(node)
+        host, port = self._plan.toxiproxy_listens(node)
         self._processes.start_toxiproxy(node, host, port, json.dumps(config, indent=1))
 
-    def _open_at_start(self, link: Link) -> bool:
+    def _open_at_start(self, link: Link | None) -> bool:
         return link not in self._toxics and link not in self._closed
 
     def _await_proxies(self, node: str) -> None:

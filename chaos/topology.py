@@ -1,32 +1,32 @@
 """The network of a cluster as a plan: addresses, names and one proxy a directed link.
 
-A cluster takes one network 127.N.0.0/16 of the loopback. `127.N.S.D` is node D as node S sees it:
-for S = D the node's own address, else an address at which the Toxiproxy beside S listens for D, at
-the same ports as D's own. Every process resolves the names `b1`, `zk1`, ... by its own hosts file,
-so that names lead through the links of the process that asks. Clients need no names: brokers
-advertise for them the addresses at which the clients' Toxiproxy listens.
+Every node has an address of its own, and one for every other node at which the Toxiproxy beside it
+listens for that node, at the same ports as the node's own. Every process resolves the names `b1`,
+`zk1`, ... by its own hosts file, so that names lead through the links of the process that asks.
+Clients need no names: brokers advertise for them where the clients' Toxiproxy listens.
+
+What the lab itself asks (a node past all proxies, a node through a link, a Toxiproxy) may be
+reached elsewhere than the nodes reach it: the methods that say so answer with host and port.
 """
 
 from __future__ import annotations
 
-import random
 import socket
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from urteil.chaos.controls import CLIENT, LabFailure, Link
+from urteil.chaos.controls import CLIENT, Link
 
-LOWEST_NETWORK, HIGHEST_NETWORK = 16, 250
-LOWEST_PORT, HIGHEST_PORT = 20_000, 32_000
-PORTS = ("internal", "client", "zookeeper", "peer", "election", "toxiproxy")
-ZOOKEEPER_INDEX, CLIENT_INDEX, TOXIPROXY_INDEX, CLAIM_INDEX = 100, 201, 250, 254
+ZOOKEEPER_INDEX, CLIENT_INDEX = 100, 201
 MOST_NODES = 99
+
+Address = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
-    """A free network: its second octet and the ports that every node of it uses."""
+class Ports:
+    """The ports that every node of a cluster uses, `toxiproxy` that of the API beside it."""
 
-    octet: int
     internal: int
     client: int
     zookeeper: int
@@ -37,84 +37,56 @@ class Network:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyPlan:
-    """One proxy of the Toxiproxy beside `link.src`."""
+    """One proxy of a Toxiproxy; `link` is None for one that no fault may touch."""
 
     name: str
-    link: Link
+    link: Link | None
     listen: str
     upstream: str
 
 
-class Claim:
-    """Holds a free network for as long as it is open (and the process lives)."""
-
-    def __init__(self) -> None:
-        rng = random.SystemRandom()
-        for _ in range(100):
-            octet = rng.randint(LOWEST_NETWORK, HIGHEST_NETWORK)
-            base = rng.randrange(LOWEST_PORT, HIGHEST_PORT, len(PORTS))
-            sockets = _bind_all(f"127.{octet}.0.{CLAIM_INDEX}", base)
-            if sockets:
-                self._sockets = sockets
-                ports = {name: base + index for index, name in enumerate(PORTS)}
-                self.network = Network(octet=octet, **ports)
-                return
-        raise LabFailure(
-            "no free loopback network: the lab needs addresses in 127.0.0.0/8 "
-            "(on macOS add them with `ifconfig lo0 alias`)"
-        )
-
-    def close(self) -> None:
-        for one in self._sockets:
-            one.close()
-        self._sockets = []
-
-
-# The port that every claim of one network binds, so that two can never share it.
-CLAIM_PORT = 32_100
-
-
-def _bind_all(address: str, base: int) -> list[socket.socket]:
-    """Sockets that hold the network, or none when it or a port is taken.
-
-    A port that some program holds on every address cannot be bound on this one either.
-    """
-    sockets: list[socket.socket] = []
-    for port in (CLAIM_PORT, *(base + index for index in range(len(PORTS)))):
-        one = socket.socket()
-        sockets.append(one)
-        try:
-            one.bind((address, port))
-        except OSError:
-            for taken in sockets:
-                taken.close()
-            return []
-    return sockets
-
-
-class Plan:
+class Plan(ABC):
     """Who sits where, and which proxies that takes."""
 
-    def __init__(self, network: Network, *, brokers: int, zookeepers: int) -> None:
+    def __init__(self, ports: Ports, *, brokers: int, zookeepers: int) -> None:
         if not 1 <= brokers <= MOST_NODES or not 1 <= zookeepers <= MOST_NODES:
             raise ValueError(f"a cluster has 1 to {MOST_NODES} brokers and ZooKeepers each")
-        self.network = network
+        self.ports = ports
         self.brokers = tuple(f"b{number}" for number in range(1, brokers + 1))
         self.zookeepers = tuple(f"zk{number}" for number in range(1, zookeepers + 1))
         self.nodes = (*self.brokers, *self.zookeepers, CLIENT)
 
+    @abstractmethod
     def address(self, node: str) -> str:
         """The node's own address."""
-        return self.seen(node, node)
 
+    @abstractmethod
     def seen(self, src: str, dst: str) -> str:
         """The address under which `src` reaches `dst`."""
-        return f"127.{self.network.octet}.{_index(src)}.{_index(dst)}"
 
-    def toxiproxy(self, node: str) -> tuple[str, int]:
-        """API of the Toxiproxy beside `node`."""
-        host = f"127.{self.network.octet}.{_index(node)}.{TOXIPROXY_INDEX}"
-        return host, self.network.toxiproxy
+    @abstractmethod
+    def toxiproxy_listens(self, node: str) -> Address:
+        """Where the API of the Toxiproxy beside `node` listens."""
+
+    @abstractmethod
+    def toxiproxy(self, node: str) -> Address:
+        """Where the lab reaches that API."""
+
+    @abstractmethod
+    def direct(self, node: str) -> Address:
+        """Where the lab asks a node itself: a broker's client listener, a ZooKeeper's port."""
+
+    @abstractmethod
+    def through(self, link: Link) -> Address:
+        """Where the lab asks `link.dst` through the link, as `link.src` does."""
+
+    @abstractmethod
+    def for_clients(self, broker: str) -> Address:
+        """Where clients reach a broker, which advertises it: through the clients' links."""
+
+    def bootstrap(self) -> list[str]:
+        """The brokers' addresses for clients."""
+        return ["{}:{}".format(*self.for_clients(node)) for node in self.brokers]
 
     def hosts_file(self, node: str) -> str:
         """Names as `node` resolves them; the machine's own name leads to the node itself."""
@@ -124,17 +96,15 @@ class Plan:
 
     def zookeeper_connect(self) -> str:
         """`zookeeper.connect` by names, for brokers."""
-        return ",".join(f"{node}:{self.network.zookeeper}" for node in self.zookeepers)
+        return ",".join(f"{node}:{self.ports.zookeeper}" for node in self.zookeepers)
 
     def zookeeper_direct(self) -> str:
-        """The ensemble's own addresses, for the lab itself: past all proxies."""
-        return ",".join(
-            f"{self.address(node)}:{self.network.zookeeper}" for node in self.zookeepers
-        )
+        """The ensemble for the lab itself: past all proxies."""
+        return ",".join("{}:{}".format(*self.direct(node)) for node in self.zookeepers)
 
-    def bootstrap(self) -> list[str]:
-        """The brokers' addresses for clients, through the clients' links."""
-        return [f"{self.seen(CLIENT, node)}:{self.network.client}" for node in self.brokers]
+    def service_port(self, node: str) -> int:
+        """The port at which a node answers the lab's questions."""
+        return self.ports.client if node in self.brokers else self.ports.zookeeper
 
     def links(self) -> tuple[Link, ...]:
         """Every directed link, in a fixed order."""
@@ -147,29 +117,36 @@ class Plan:
             Link(src, dst) for src, targets in sources.items() for dst in targets if src != dst
         )
 
-    def ports(self, link: Link) -> tuple[int, ...]:
+    def ports_of(self, link: Link) -> tuple[int, ...]:
         """Ports of `link.dst` that `link.src` reaches; the first is the one that answers probes."""
         if link.dst in self.brokers:
-            return (self.network.client if link.src == CLIENT else self.network.internal,)
+            return (self.ports.client if link.src == CLIENT else self.ports.internal,)
         if link.src in self.zookeepers:
-            return (self.network.zookeeper, self.network.peer, self.network.election)
-        return (self.network.zookeeper,)
+            return (self.ports.zookeeper, self.ports.peer, self.ports.election)
+        return (self.ports.zookeeper,)
 
     def proxies(self, link: Link) -> tuple[ProxyPlan, ...]:
         """The proxies of one link, one a port."""
-        listen, upstream = self.seen(link.src, link.dst), self.address(link.dst)
         return tuple(
             ProxyPlan(
                 name=f"{link.src}-{link.dst}-{port}",
                 link=link,
-                listen=f"{listen}:{port}",
-                upstream=f"{upstream}:{port}",
+                listen=self._listen(link, port),
+                upstream=f"{self.address(link.dst)}:{port}",
             )
-            for port in self.ports(link)
+            for port in self.ports_of(link)
         )
 
+    def doors(self, node: str) -> tuple[ProxyPlan, ...]:
+        """Proxies of the Toxiproxy beside `node` by which the lab comes in, if it must."""
+        return ()
 
-def _index(node: str) -> int:
+    def _listen(self, link: Link, port: int) -> str:
+        return f"{self.seen(link.src, link.dst)}:{port}"
+
+
+def index(node: str) -> int:
+    """A number of the node's own, 1 to 201: brokers from 1, ZooKeepers from 101."""
     if node == CLIENT:
         return CLIENT_INDEX
     if node.startswith("zk"):

@@ -9,16 +9,15 @@ from types import TracebackType
 
 from kazoo.client import KazooClient
 
-from urteil.chaos.controls import CLIENT, NodeState, NotHealthy
+from urteil.chaos.controls import NodeState, NotHealthy
 from urteil.chaos.links import Links
 from urteil.chaos.probes import zookeeper_serves
-from urteil.chaos.topology import Claim, Plan
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.cluster.toxiproxies import Toxiproxies
-from urteil.harness.parts import inventory, java, toxiproxy_binary, zookeeper_classpath
-from urteil.harness.runtimes.process import ProcessRuntime
+from urteil.harness.parts import inventory
+from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import BrokerNode, Target
 from urteil.harness.targets.base import common_properties, for_size, render
@@ -37,16 +36,27 @@ class Cluster:
     """
 
     def __init__(
-        self, spec: ClusterSpec, target: Target, run_dir: Path, mutant: str | None = None
+        self,
+        spec: ClusterSpec,
+        target: Target,
+        run_dir: Path,
+        *,
+        mutant: str | None = None,
+        runtime: str = "process",
     ) -> None:
         self.spec = spec
         self.target = target
         self.run_dir = run_dir.resolve()
         self.mutant = mutant
         self.ready_s = 0.0
-        self._claim = Claim()
-        self.plan = Plan(self._claim.network, brokers=spec.brokers, zookeepers=spec.zookeepers)
-        self.runtime = ProcessRuntime(self.run_dir)
+        self.runtime = open_runtime(
+            runtime,
+            self.run_dir,
+            target=target.name,
+            brokers=spec.brokers,
+            zookeepers=spec.zookeepers,
+        )
+        self.plan = self.runtime.plan
         self.links = Links(self.plan, Toxiproxies(self.runtime, self.run_dir))
         self.state = ClusterState(self.plan.zookeeper_direct())
         self.nodes = {name: self._broker_node(name) for name in self.plan.brokers}
@@ -102,7 +112,7 @@ class Cluster:
 
     def data_dirs(self) -> dict[int, Path]:
         """Log directory of every broker by id."""
-        return {node.broker_id: node.data for node in self.nodes.values()}
+        return {node.broker_id: self.node_dir(node.name) / "data" for node in self.nodes.values()}
 
     def versions(self) -> dict[str, str]:
         """Versions of the target and of the parts that the cluster runs on."""
@@ -114,8 +124,8 @@ class Cluster:
 
         Seconds that it took; NotHealthy with the end of the log of a node that did not come.
         """
-        self.target.prepare()
-        java(), zookeeper_classpath(), toxiproxy_binary()
+        for node in (*self.plan.zookeepers, *self.plan.brokers):
+            self._argv(node)  # installs what is missing, before the clock runs
         began = time.monotonic()
         self._write_files()
         for node in self.plan.zookeepers:
@@ -135,7 +145,7 @@ class Cluster:
         self._await_zookeepers(began + deadline_s)
         self.links.heal(early)
         self._await_ready(began + deadline_s)
-        self.ready_s = time.monotonic() - began
+        self.ready_s = self.runtime.opening_s + time.monotonic() - began
         return self.ready_s
 
     def stop(self, *, deadline_s: float = STOP_DEADLINE_S) -> None:
@@ -149,42 +159,49 @@ class Cluster:
         """End everything now; repeatable."""
         self.state.close()
         self.runtime.close()
-        self._claim.close()
 
     def _broker_node(self, name: str) -> BrokerNode:
         return BrokerNode(
             name=name,
             broker_id=int(name[1:]),
-            directory=self.node_dir(name),
+            home=self.runtime.home(self.node_dir(name)),
             address=self.plan.address(name),
-            internal_port=self.plan.network.internal,
-            client_port=self.plan.network.client,
-            client_host=self.plan.seen(CLIENT, name),
+            internal_port=self.plan.ports.internal,
+            client_port=self.plan.ports.client,
+            for_clients=self.plan.for_clients(name),
             zookeeper_connect=self.plan.zookeeper_connect(),
         )
 
     def _write_files(self) -> None:
         for name in self.plan.zookeepers:
-            write_zookeeper(self.plan, name, self.node_dir(name))
+            directory = self.node_dir(name)
+            write_zookeeper(self.plan, name, directory, self.runtime.home(directory))
         for node in self.nodes.values():
-            node.data.mkdir(parents=True, exist_ok=True)
-            node.hosts_file.write_text(self.plan.hosts_file(node.name))
+            directory = self.node_dir(node.name)
+            (directory / "data").mkdir(parents=True, exist_ok=True)
             properties = {
                 **common_properties(node),
                 **for_size(len(self.nodes)),
                 **self.target.properties(node),
                 **self.spec.config,
             }
-            node.properties_file.write_text(render(properties))
+            files = {
+                node.hosts_file.name: self.plan.hosts_file(node.name),
+                node.properties_file.name: render(properties),
+                **self.target.files(node),
+            }
+            for name, text in files.items():
+                (directory / name).write_text(text)
 
     def _start_node(self, name: str) -> None:
+        env = self.target.env(self.nodes[name]) if name in self.nodes else {}
+        self.runtime.start(name, self._argv(name), env=env, cwd=self.node_dir(name))
+
+    def _argv(self, name: str) -> list[str]:
+        programs = self.runtime.programs
         if name in self.nodes:
-            node = self.nodes[name]
-            argv = self.target.argv(node, self.mutant)
-            self.runtime.start(name, argv, env=self.target.env(node), cwd=node.directory)
-        else:
-            directory = self.node_dir(name)
-            self.runtime.start(name, zookeeper_argv(directory), cwd=directory)
+            return self.target.argv(self.nodes[name], programs, self.mutant)
+        return zookeeper_argv(programs, self.runtime.home(self.node_dir(name)))
 
     def _await_zookeepers(self, deadline: float) -> None:
         for node in self.plan.zookeepers:
@@ -198,8 +215,7 @@ class Cluster:
             self._fail_if_ended_or_late(deadline, problem)
 
     def _zookeeper_serves(self, node: str) -> bool:
-        address, port = self.plan.address(node), self.plan.network.zookeeper
-        return zookeeper_serves(address, port, timeout_s=1.0)
+        return zookeeper_serves(*self.plan.direct(node), timeout_s=1.0)
 
     def _fail_if_ended_or_late(self, deadline: float, problem: str) -> None:
         for node in (*self.plan.zookeepers, *self.plan.brokers):
@@ -213,6 +229,4 @@ class Cluster:
 
     def log_tail(self, node: str, lines: int = LOG_TAIL_LINES) -> str:
         """The last lines of a node's log."""
-        log = self.run_dir / "logs" / f"{node}.log"
-        text = log.read_text(errors="replace") if log.exists() else ""
-        return f"--- {log.name}\n" + "\n".join(text.splitlines()[-lines:])
+        return f"--- {node}.log\n" + "\n".join(self.runtime.log(node).splitlines()[-lines:])

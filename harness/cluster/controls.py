@@ -1,4 +1,4 @@
-"""What chaos may do to a cluster of processes: implements `chaos.controls.Controls`."""
+"""What chaos may do to a cluster of the lab's own: implements `chaos.controls.Controls`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 
 from urteil.chaos.controls import (
-    CLIENT,
     LabFailure,
     NodeState,
     NodeStatus,
@@ -17,20 +16,20 @@ from urteil.chaos.links import Links
 from urteil.chaos.probes import ask_broker, ask_metadata, zookeeper_serves
 from urteil.chaos.topology import Plan
 from urteil.harness.cluster.state import ClusterState
-from urteil.harness.runtimes.process import ProcessRuntime
+from urteil.harness.runtimes.base import Runtime
 
 POLL_S = 0.05
 PROBE_S = 1.0
 
 
 class ClusterControls:
-    """Nodes are processes of one runtime, state is ZooKeeper's."""
+    """Nodes are those of one runtime, state is ZooKeeper's."""
 
     def __init__(
         self,
         *,
         plan: Plan,
-        runtime: ProcessRuntime,
+        runtime: Runtime,
         links: Links,
         state: ClusterState,
         start_node: Callable[[str], None],
@@ -122,11 +121,10 @@ class ClusterControls:
 
     def not_known_to_clients(self) -> str:
         """Which broker does not yet tell clients, through their own proxy, of all the others."""
-        port = self._plan.network.client
         registered = set(self._state.registered())
         for node in self.brokers:
             try:
-                told = ask_metadata(self._plan.seen(CLIENT, node), port, timeout_s=PROBE_S)
+                told = ask_metadata(*self._plan.for_clients(node), timeout_s=PROBE_S)
             except OSError as error:
                 return f"{node} does not answer clients: {error}"
             known = {f"b{number}" for number in told.brokers}
@@ -168,12 +166,12 @@ class ClusterControls:
 
     def _silent(self, node: str) -> str:
         """Why a node does not serve a direct question; empty when it does."""
-        address, network = self._plan.address(node), self._plan.network
+        address = self._plan.direct(node)
         if node in self.zookeepers:
-            serves = zookeeper_serves(address, network.zookeeper, timeout_s=PROBE_S)
+            serves = zookeeper_serves(*address, timeout_s=PROBE_S)
             return "" if serves else f"{node} does not serve"
         try:
-            ask_broker(address, network.client, timeout_s=PROBE_S)
+            ask_broker(*address, timeout_s=PROBE_S)
         except OSError as error:
             return f"{node} does not answer: {error}"
         return ""

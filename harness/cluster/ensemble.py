@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from urteil.chaos.topology import Plan
-from urteil.harness.parts import java, zookeeper_classpath
+from urteil.harness.runtimes.base import Programs
 
 TICK_MS = 500
 LOGGING = """rootLogger.level=info
@@ -20,8 +20,10 @@ logger.environment.level=warn
 JVM = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 
 
-def write_zookeeper(plan: Plan, node: str, directory: Path) -> None:
-    """`zoo.cfg`, `hosts`, `myid` of one server. A whole transaction log is kept: it is evidence.
+def write_zookeeper(plan: Plan, node: str, directory: Path, home: Path) -> None:
+    """`zoo.cfg`, `hosts`, `myid` of one server, which sees `directory` as `home`.
+
+    A whole transaction log is kept: it is evidence.
 
     `initLimit` is short because a follower that connects a moment before its leader listens is
     accepted by the proxy and closed then; it looks for another leader, and the first one must
@@ -36,15 +38,15 @@ def write_zookeeper(plan: Plan, node: str, directory: Path) -> None:
         "minSessionTimeout": 2 * TICK_MS,
         "maxSessionTimeout": 60_000,
         "maxClientCnxns": 0,
-        "dataDir": data,
-        "clientPort": plan.network.zookeeper,
+        "dataDir": home / "data",
+        "clientPort": plan.ports.zookeeper,
         "clientPortAddress": plan.address(node),
         "admin.enableServer": "false",
         "4lw.commands.whitelist": "*",
         "autopurge.purgeInterval": 0,
     }
     if len(plan.zookeepers) > 1:
-        ports = f"{plan.network.peer}:{plan.network.election}"
+        ports = f"{plan.ports.peer}:{plan.ports.election}"
         settings |= {f"server.{name[2:]}": f"{name}:{ports}" for name in plan.zookeepers}
     text = "".join(f"{name}={value}\n" for name, value in settings.items())
     (directory / "zoo.cfg").write_text(text)
@@ -53,21 +55,21 @@ def write_zookeeper(plan: Plan, node: str, directory: Path) -> None:
     (directory / "log4j2.properties").write_text(LOGGING)
 
 
-def zookeeper_argv(directory: Path) -> list[str]:
-    """Starts the server of `directory`.
+def zookeeper_argv(programs: Programs, home: Path) -> list[str]:
+    """Starts the server whose files are in `home`.
 
     Without fsync: the lab kills processes, not the machine, and the page cache survives those.
     """
     return [
-        java(),
+        programs.java(),
         *JVM,
-        f"-Djdk.net.hosts.file={directory / 'hosts'}",
-        f"-Dlog4j2.configurationFile={directory / 'log4j2.properties'}",
+        f"-Djdk.net.hosts.file={home / 'hosts'}",
+        f"-Dlog4j2.configurationFile={home / 'log4j2.properties'}",
         "-Dzookeeper.forceSync=no",
         "-Dzookeeper.preAllocSize=1024",
         "-Dzookeeper.fastleader.maxNotificationInterval=1000",
         "-cp",
-        zookeeper_classpath(),
+        programs.zookeeper_classpath(),
         "org.apache.zookeeper.server.quorum.QuorumPeerMain",
-        str(directory / "zoo.cfg"),
+        str(home / "zoo.cfg"),
     ]

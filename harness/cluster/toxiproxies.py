@@ -1,26 +1,27 @@
-"""Toxiproxy servers as processes of a run."""
+"""Toxiproxy servers as nodes of a run."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from urteil.harness.parts import toxiproxy_binary
-from urteil.harness.runtimes.process import ProcessRuntime
+from urteil.harness.runtimes.base import Runtime
 
 
 class Toxiproxies:
-    """Implements `chaos.links.Processes`; the server beside b1 is the process `toxiproxy-b1`."""
+    """Implements `chaos.links.Processes`; the server beside b1 is the node `toxiproxy-b1`."""
 
-    def __init__(self, runtime: ProcessRuntime, run_dir: Path) -> None:
+    def __init__(self, runtime: Runtime, run_dir: Path) -> None:
         self._runtime = runtime
-        self._folder = run_dir / "nodes" / "toxiproxy"
+        self._run_dir = run_dir
 
     def start_toxiproxy(self, node: str, host: str, port: int, config: str) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        file = self._folder / f"{node}.json"
-        file.write_text(config)
-        argv = [str(toxiproxy_binary()), "-host", host, "-port", str(port), "-config", str(file)]
-        self._runtime.start(_name(node), argv, env={"LOG_LEVEL": "warn"})
+        folder = self._run_dir / "nodes" / _name(node)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "proxies.json").write_text(config)
+        file = self._runtime.home(folder) / "proxies.json"
+        toxiproxy = self._runtime.programs.toxiproxy()
+        argv = [toxiproxy, "-host", host, "-port", str(port), "-config", str(file)]
+        self._runtime.start(_name(node), argv, env={"LOG_LEVEL": "warn"}, cwd=folder)
 
     def kill_toxiproxy(self, node: str) -> None:
         self._runtime.kill(_name(node))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,10 @@ from pathlib import Path
 import psutil
 
 from urteil.chaos.controls import LabFailure, NodeState, NodeStatus
+from urteil.chaos.loopback import Claim, LoopbackPlan
+from urteil.harness.parts import java, kafka_classpath, toxiproxy_binary, zookeeper_classpath
 from urteil.harness.reaper import VARIABLE, start_reaper
+from urteil.harness.runtimes.base import Programs
 
 POLL_S = 0.01
 KILL_DEADLINE_S = 10.0
@@ -24,26 +28,54 @@ KILL_DEADLINE_S = 10.0
 class _Node:
     argv: list[str]
     env: dict[str, str]
-    cwd: Path | None
+    cwd: Path
     process: subprocess.Popen[bytes]
     starts: int = 1
     paused: bool = False
     ended_by_us: bool = False
 
 
+class MachinePrograms:
+    """What this machine has, installed where it is missing; MissingPart where that fails."""
+
+    def python(self) -> str:
+        return sys.executable
+
+    def java(self) -> str:
+        return java()
+
+    def toxiproxy(self) -> str:
+        return str(toxiproxy_binary())
+
+    def zookeeper_classpath(self) -> str:
+        return zookeeper_classpath()
+
+    def kafka_classpath(self, version: str) -> str:
+        return kafka_classpath(version)
+
+
 class ProcessRuntime:
-    """Starts, kills, pauses and watches processes by node name; safe to use from any thread.
+    """Nodes are processes on the loopback. Implements `Runtime`.
 
     Output goes to `logs/<node>.log` of the run, appended over restarts. Everything ends with
     `close`, or by the reaper when this process dies.
     """
 
-    def __init__(self, run_dir: Path) -> None:
+    def __init__(self, run_dir: Path, *, brokers: int, zookeepers: int) -> None:
+        self._claim = Claim()
+        self.plan = LoopbackPlan(
+            self._claim.octet, self._claim.ports, brokers=brokers, zookeepers=zookeepers
+        )
+        self.programs: Programs = MachinePrograms()
+        self.opening_s = 0.0
         self._logs = run_dir / "logs"
         self._logs.mkdir(parents=True, exist_ok=True)
         self._nodes: dict[str, _Node] = {}
         self._lock = threading.RLock()
         self._token = start_reaper()
+
+    def home(self, directory: Path) -> Path:
+        return directory
 
     def start(
         self,
@@ -51,7 +83,7 @@ class ProcessRuntime:
         argv: Sequence[str],
         *,
         env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
+        cwd: Path,
     ) -> NodeStatus:
         """Start a node that does not run, with the lab's environment and `env` on top."""
         with self._lock:
@@ -64,7 +96,7 @@ class ProcessRuntime:
             return self.status(node)
 
     def _spawn(
-        self, node: str, argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None
+        self, node: str, argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path
     ) -> subprocess.Popen[bytes]:
         with (self._logs / f"{node}.log").open("ab") as log:
             return subprocess.Popen(
@@ -78,7 +110,6 @@ class ProcessRuntime:
             )
 
     def status(self, node: str) -> NodeStatus:
-        """A node that was never started is dead without a pid."""
         with self._lock:
             known = self._nodes.get(node)
             if known is None:
@@ -104,7 +135,6 @@ class ProcessRuntime:
         return self.status(node)
 
     def stop(self, node: str, *, deadline_s: float) -> NodeStatus:
-        """SIGTERM, wait, and SIGKILL after the deadline. A paused node goes on first."""
         with self._lock:
             known = self._known(node)
             known.ended_by_us = known.ended_by_us or known.process.poll() is None
@@ -133,7 +163,6 @@ class ProcessRuntime:
         return self.status(node)
 
     def unexpected_ends(self) -> list[NodeStatus]:
-        """Nodes that ended although nobody here ended them."""
         with self._lock:
             return [
                 self.status(node)
@@ -141,8 +170,13 @@ class ProcessRuntime:
                 if known.process.poll() is not None and not known.ended_by_us
             ]
 
+    def log(self, node: str) -> str:
+        log = self._logs / f"{node}.log"
+        return log.read_text(errors="replace") if log.exists() else ""
+
     def close(self) -> None:
-        """SIGKILL whatever still runs."""
+        """SIGKILL whatever still runs; repeatable."""
+        self._claim.close()
         with self._lock:
             for known in self._nodes.values():
                 known.ended_by_us = True

@@ -7,35 +7,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from urteil.harness.runtimes.base import Programs
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerNode:
     """One broker's place: where it listens, what it resolves names by, where its files lie.
 
-    `directory` holds `server.properties`, `hosts` and `data/`. `client_host` is the address that
-    clients are told, at which their Toxiproxy listens at the same port.
+    `home` is its folder as it sees it, with `server.properties`, `hosts` and `data/`.
+    `for_clients` is what clients are told: host and port at which their Toxiproxy listens for it.
     """
 
     name: str
     broker_id: int
-    directory: Path
+    home: Path
     address: str
     internal_port: int
     client_port: int
-    client_host: str
+    for_clients: tuple[str, int]
     zookeeper_connect: str
 
     @property
     def properties_file(self) -> Path:
-        return self.directory / "server.properties"
+        return self.home / "server.properties"
 
     @property
     def hosts_file(self) -> Path:
-        return self.directory / "hosts"
+        return self.home / "hosts"
 
     @property
     def data(self) -> Path:
-        return self.directory / "data"
+        return self.home / "data"
 
 
 class Target(Protocol):
@@ -51,16 +53,16 @@ class Target(Protocol):
     @property
     def waits_for_own_znode(self) -> bool: ...
 
-    def prepare(self) -> None:
-        """Install what it needs; MissingPart when that cannot be."""
-        ...
-
-    def argv(self, node: BrokerNode, mutant: str | None) -> list[str]: ...
+    def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]: ...
 
     def env(self, node: BrokerNode) -> dict[str, str]: ...
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
         """Its own settings, on top of `common_properties`."""
+        ...
+
+    def files(self, node: BrokerNode) -> dict[str, str]:
+        """Further files of its folder by name."""
         ...
 
 
@@ -69,7 +71,7 @@ def common_properties(node: BrokerNode) -> dict[str, str]:
     internal = f"INTERNAL://{node.address}:{node.internal_port}"
     client = f"CLIENT://{node.address}:{node.client_port}"
     told_internal = f"INTERNAL://{node.name}:{node.internal_port}"
-    told_client = f"CLIENT://{node.client_host}:{node.client_port}"
+    told_client = "CLIENT://{}:{}".format(*node.for_clients)
     return {
         "broker.id": str(node.broker_id),
         "listeners": f"{internal},{client}",

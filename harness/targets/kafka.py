@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from urteil.harness.parts import java, kafka_classpath
 from urteil.harness.parts.kafka import VERSION
+from urteil.harness.runtimes.base import Programs
 from urteil.harness.targets.base import BrokerNode
 
 LOGGING = """log4j.rootLogger=INFO, stdout
@@ -16,6 +16,7 @@ log4j.logger.org.apache.zookeeper=WARN
 log4j.logger.kafka=INFO
 log4j.logger.kafka.log=WARN
 """
+LOGGING_FILE = "log4j.properties"
 HEAP = ("-Xms128m", "-Xmx512m")
 QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
@@ -29,24 +30,18 @@ class KafkaTarget:
     name: str = "kafka"
     waits_for_own_znode: bool = True
 
-    def prepare(self) -> None:
-        java()
-        kafka_classpath(self.version)
-
-    def argv(self, node: BrokerNode, mutant: str | None) -> list[str]:
+    def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:
         if mutant is not None:
             raise ValueError("mutants are bugs of the target urteil; Apache Kafka has none here")
-        logging = node.directory / "log4j.properties"
-        logging.write_text(LOGGING)
         return [
-            java(),
+            programs.java(),
             *self.jvm,
             "-XX:-UsePerfData",
             "-Djava.awt.headless=true",
             f"-Djdk.net.hosts.file={node.hosts_file}",
-            f"-Dlog4j.configuration=file:{logging}",
+            f"-Dlog4j.configuration=file:{node.home / LOGGING_FILE}",
             "-cp",
-            kafka_classpath(self.version),
+            programs.kafka_classpath(self.version),
             "kafka.Kafka",
             str(node.properties_file),
         ]
@@ -56,3 +51,6 @@ class KafkaTarget:
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
         return {"num.recovery.threads.per.data.dir": "1", "log.cleaner.threads": "1"}
+
+    def files(self, node: BrokerNode) -> dict[str, str]:
+        return {LOGGING_FILE: LOGGING}

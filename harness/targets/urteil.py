@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from importlib import metadata
 
+from urteil.harness.runtimes.base import Programs
 from urteil.harness.targets.base import BrokerNode
 
 
@@ -17,11 +17,8 @@ class UrteilTarget:
     name: str = "urteil"
     waits_for_own_znode: bool = False
 
-    def prepare(self) -> None:
-        """It comes with the lab."""
-
-    def argv(self, node: BrokerNode, mutant: str | None) -> list[str]:
-        python = [sys.executable, "-P", "-u", "-m"]
+    def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:
+        python = [programs.python(), "-P", "-u", "-m"]
         properties = str(node.properties_file)
         if mutant is None:
             return [*python, "urteil.broker", properties]
@@ -32,3 +29,6 @@ class UrteilTarget:
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
         return {"urteil.hosts.file": str(node.hosts_file)}
+
+    def files(self, node: BrokerNode) -> dict[str, str]:
+        return {}

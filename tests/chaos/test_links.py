@@ -12,7 +12,6 @@ import pytest
 
 from urteil.chaos.controls import LabFailure, Link
 from urteil.chaos.links import Links
-from urteil.chaos.topology import Claim, Plan
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.toxiproxies import Toxiproxies
 from urteil.harness.runtimes.process import ProcessRuntime
@@ -22,22 +21,21 @@ class Lab:
     """Three ZooKeepers through their links; brokers are only places here."""
 
     def __init__(self, folder: Path) -> None:
-        self.claim = Claim()
-        self.plan = Plan(self.claim.network, brokers=2, zookeepers=3)
-        self.runtime = ProcessRuntime(folder)
+        self.runtime = ProcessRuntime(folder, brokers=2, zookeepers=3)
+        self.plan = self.runtime.plan
         self.links = Links(self.plan, Toxiproxies(self.runtime, folder))
         for node in self.plan.zookeepers:
-            write_zookeeper(self.plan, node, folder / node)
-            self.runtime.start(node, zookeeper_argv(folder / node), cwd=folder / node)
+            home = folder / node
+            write_zookeeper(self.plan, node, home, home)
+            self.runtime.start(node, zookeeper_argv(self.runtime.programs, home), cwd=home)
         self.links.start()
 
     def close(self) -> None:
         self.runtime.close()
-        self.claim.close()
 
     def mode(self, node: str) -> str:
         """leader, follower, or nothing when the server does not serve."""
-        address = (self.plan.address(node), self.plan.network.zookeeper)
+        address = (self.plan.address(node), self.plan.ports.zookeeper)
         with contextlib.suppress(OSError), socket.create_connection(address, 2) as connection:
             connection.sendall(b"srvr")
             answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode()
@@ -78,7 +76,7 @@ def test_a_cut_stalls_one_direction_and_heals(lab: Lab) -> None:
 
 def test_a_stalled_connection_goes_on_after_healing(lab: Lab) -> None:
     link = Link("b1", "zk1")
-    address = (lab.plan.seen("b1", "zk1"), lab.plan.network.zookeeper)
+    address = (lab.plan.seen("b1", "zk1"), lab.plan.ports.zookeeper)
     with socket.create_connection(address, 5) as connection:
         lab.links.cut([link])
         connection.sendall(b"ruok")
@@ -121,9 +119,9 @@ def test_a_leader_cut_from_its_followers_is_replaced(lab: Lab) -> None:
 def test_a_server_that_hangs_is_started_anew_with_its_faults(lab: Lab) -> None:
     """Toxiproxy's API hangs on a proxy whose peer does not read."""
     full, other = Link("b1", "b2"), Link("b1", "zk1")
-    deaf = socket.create_server((lab.plan.address("b2"), lab.plan.network.internal))
+    deaf = socket.create_server((lab.plan.address("b2"), lab.plan.ports.internal))
     with deaf, socket.socket() as connection:
-        connection.connect((lab.plan.seen("b1", "b2"), lab.plan.network.internal))
+        connection.connect((lab.plan.seen("b1", "b2"), lab.plan.ports.internal))
         _fill(connection)
         before = lab.links.restarts
         lab.links.cut([full, other])

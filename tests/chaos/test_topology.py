@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from urteil.chaos.controls import CLIENT, Link
-from urteil.chaos.topology import Claim, Network, Plan
+from urteil.chaos.loopback import Claim, LoopbackPlan
+from urteil.chaos.topology import Ports
 
-NETWORK = Network(octet=77, internal=1, client=2, zookeeper=3, peer=4, election=5, toxiproxy=6)
+PORTS = Ports(internal=1, client=2, zookeeper=3, peer=4, election=5, toxiproxy=6)
 
 
 def test_every_directed_link_is_planned_once() -> None:
-    plan = Plan(NETWORK, brokers=3, zookeepers=3)
+    plan = LoopbackPlan(77, PORTS, brokers=3, zookeepers=3)
     links = plan.links()
     assert len(links) == len(set(links)) == 3 * 2 + 3 * 3 + 3 * 2 + 3
     assert Link("b1", "b2") in links
@@ -21,7 +22,7 @@ def test_every_directed_link_is_planned_once() -> None:
 
 
 def test_no_two_proxies_or_nodes_share_an_address() -> None:
-    plan = Plan(NETWORK, brokers=9, zookeepers=5)
+    plan = LoopbackPlan(77, PORTS, brokers=9, zookeepers=5)
     listens = [proxy.listen for link in plan.links() for proxy in plan.proxies(link)]
     own = [f"{plan.address(node)}:{port}" for node in plan.nodes for port in range(1, 7)]
     apis = ["{}:{}".format(*plan.toxiproxy(node)) for node in plan.nodes]
@@ -29,18 +30,18 @@ def test_no_two_proxies_or_nodes_share_an_address() -> None:
 
 
 def test_names_lead_through_the_links_of_who_asks() -> None:
-    plan = Plan(NETWORK, brokers=2, zookeepers=1)
+    plan = LoopbackPlan(77, PORTS, brokers=2, zookeepers=1)
     hosts = dict(reversed(line.split()) for line in plan.hosts_file("b1").splitlines())
     proxy = plan.proxies(Link("b1", "b2"))[0]
     assert hosts["b1"] == plan.address("b1") == "127.77.1.1"
-    assert proxy.listen == f"{hosts['b2']}:{NETWORK.internal}"
-    assert proxy.upstream == f"{plan.address('b2')}:{NETWORK.internal}"
+    assert proxy.listen == f"{hosts['b2']}:{PORTS.internal}"
+    assert proxy.upstream == f"{plan.address('b2')}:{PORTS.internal}"
     assert hosts["zk1"] != plan.address("zk1")
     assert hosts["localhost"] == plan.address("b1")
 
 
 def test_clients_have_links_of_their_own() -> None:
-    plan = Plan(NETWORK, brokers=2, zookeepers=1)
+    plan = LoopbackPlan(77, PORTS, brokers=2, zookeepers=1)
     listens = [plan.proxies(Link(CLIENT, node))[0].listen for node in plan.brokers]
     assert listens == plan.bootstrap()
 
@@ -48,7 +49,7 @@ def test_clients_have_links_of_their_own() -> None:
 def test_claims_side_by_side_get_networks_of_their_own() -> None:
     claims = [Claim() for _ in range(5)]
     try:
-        assert len({claim.network.octet for claim in claims}) == 5
+        assert len({claim.octet for claim in claims}) == 5
     finally:
         for claim in claims:
             claim.close()
@@ -57,4 +58,4 @@ def test_claims_side_by_side_get_networks_of_their_own() -> None:
 @pytest.mark.parametrize(("brokers", "zookeepers"), [(0, 1), (1, 0), (100, 1)])
 def test_sizes_without_room_are_refused(brokers: int, zookeepers: int) -> None:
     with pytest.raises(ValueError, match="1 to 99"):
-        Plan(NETWORK, brokers=brokers, zookeepers=zookeepers)
+        LoopbackPlan(77, PORTS, brokers=brokers, zookeepers=zookeepers)

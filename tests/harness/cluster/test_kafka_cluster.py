@@ -62,7 +62,7 @@ def test_state_and_properties_are_the_cluster_s_own(cluster: Cluster) -> None:
     assert {node for view in views for node in view.isr} == {"b1", "b2", "b3"}
     assert controls.controller() in controls.brokers
     assert controls.partitions("nothing") == []
-    text = cluster.nodes["b2"].properties_file.read_text()
+    text = (cluster.node_dir("b2") / "server.properties").read_text()
     assert "log.segment.bytes=1048576\n" in text
     assert cluster.versions()["kafka"] == "3.9.1"
 

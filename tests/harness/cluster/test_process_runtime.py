@@ -24,10 +24,10 @@ from pathlib import Path
 from urteil.harness.reaper import start_reaper
 from urteil.harness.runtimes.process import ProcessRuntime
 
-runtime = ProcessRuntime(Path(sys.argv[1]))
-runtime.start("one", ["sleep", "600"])
-runtime.start("two", ["sh", "-c", "setsid sleep 600 & exec sleep 600"])
-runtime.start("three", ["sleep", "600"])
+runtime = ProcessRuntime(Path(sys.argv[1]), brokers=1, zookeepers=1)
+runtime.start("one", ["sleep", "600"], cwd=Path("/"))
+runtime.start("two", ["sh", "-c", "setsid sleep 600 & exec sleep 600"], cwd=Path("/"))
+runtime.start("three", ["sleep", "600"], cwd=Path("/"))
 runtime.pause("three")
 client = subprocess.Popen(["sleep", "600"])
 print(start_reaper(), flush=True)
@@ -39,7 +39,7 @@ time.sleep(600)
 
 @pytest.fixture
 def runtime(tmp_path: Path) -> Iterator[ProcessRuntime]:
-    runtime = ProcessRuntime(tmp_path)
+    runtime = ProcessRuntime(tmp_path, brokers=1, zookeepers=1)
     yield runtime
     runtime.close()
 
@@ -52,19 +52,19 @@ def await_line(log: Path, count: int = 1) -> None:
 
 
 def test_kill_ends_a_node_and_it_can_start_again(runtime: ProcessRuntime, tmp_path: Path) -> None:
-    first = runtime.start("b1", SLEEP)
+    first = runtime.start("b1", SLEEP, cwd=tmp_path)
     assert first.state is NodeState.RUNNING
     await_line(tmp_path / "logs" / "b1.log")
     dead = runtime.kill("b1")
     assert (dead.state, dead.exit_code) == (NodeState.DEAD, -signal.SIGKILL)
     assert not psutil.pid_exists(dead.pid or 0)
-    second = runtime.start("b1", SLEEP)
+    second = runtime.start("b1", SLEEP, cwd=tmp_path)
     await_line(tmp_path / "logs" / "b1.log", 2)
     assert (second.starts, runtime.unexpected_ends()) == (2, [])
 
 
-def test_pause_stops_and_resume_goes_on(runtime: ProcessRuntime) -> None:
-    pid = runtime.start("b1", SLEEP).pid
+def test_pause_stops_and_resume_goes_on(runtime: ProcessRuntime, tmp_path: Path) -> None:
+    pid = runtime.start("b1", SLEEP, cwd=tmp_path).pid
     assert runtime.pause("b1").state is NodeState.PAUSED
     assert psutil.Process(pid).status() == psutil.STATUS_STOPPED
     assert runtime.resume("b1").state is NodeState.RUNNING
@@ -75,13 +75,17 @@ def test_pause_stops_and_resume_goes_on(runtime: ProcessRuntime) -> None:
 
 def test_a_node_deaf_to_sigterm_is_killed(runtime: ProcessRuntime, tmp_path: Path) -> None:
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-    runtime.start("b1", [sys.executable, "-c", deaf + "print('up', flush=True); time.sleep(600)"])
+    runtime.start(
+        "b1",
+        [sys.executable, "-c", deaf + "print('up', flush=True); time.sleep(600)"],
+        cwd=tmp_path,
+    )
     await_line(tmp_path / "logs" / "b1.log")
     assert runtime.stop("b1", deadline_s=0.3).exit_code == -signal.SIGKILL
 
 
-def test_a_node_that_ends_by_itself_is_noticed(runtime: ProcessRuntime) -> None:
-    runtime.start("b1", [sys.executable, "-c", "raise SystemExit(3)"])
+def test_a_node_that_ends_by_itself_is_noticed(runtime: ProcessRuntime, tmp_path: Path) -> None:
+    runtime.start("b1", [sys.executable, "-c", "raise SystemExit(3)"], cwd=tmp_path)
     deadline = time.monotonic() + 10
     while not runtime.unexpected_ends():
         assert time.monotonic() < deadline
@@ -89,10 +93,10 @@ def test_a_node_that_ends_by_itself_is_noticed(runtime: ProcessRuntime) -> None:
     assert runtime.unexpected_ends()[0].exit_code == 3
 
 
-def test_two_nodes_of_one_name_are_refused(runtime: ProcessRuntime) -> None:
-    runtime.start("b1", SLEEP)
+def test_two_nodes_of_one_name_are_refused(runtime: ProcessRuntime, tmp_path: Path) -> None:
+    runtime.start("b1", SLEEP, cwd=tmp_path)
     with pytest.raises(LabFailure, match="runs already"):
-        runtime.start("b1", SLEEP)
+        runtime.start("b1", SLEEP, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

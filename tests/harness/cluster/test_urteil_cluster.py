@@ -47,7 +47,7 @@ def test_two_clusters_stand_side_by_side(tmp_path: Path) -> None:
     spec = ClusterSpec(brokers=1)
     with Cluster(spec, UrteilTarget(), tmp_path / "a") as one:
         with Cluster(spec, UrteilTarget(), tmp_path / "b") as other:
-            assert one.plan.network.octet != other.plan.network.octet
+            assert one.plan.address("b1") != other.plan.address("b1")
             assert one.state.cluster_id() != other.state.cluster_id()
             assert one.controls().controller() == other.controls().controller() == "b1"
 

@@ -1,0 +1,89 @@
+"""What a cluster must know of the place where its nodes run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from urteil.chaos.controls import NodeStatus
+from urteil.chaos.topology import Plan
+
+
+class Programs(Protocol):
+    """Where a node finds what it is started with, as the node sees it."""
+
+    def python(self) -> str: ...
+
+    def java(self) -> str: ...
+
+    def toxiproxy(self) -> str: ...
+
+    def zookeeper_classpath(self) -> str: ...
+
+    def kafka_classpath(self, version: str) -> str: ...
+
+
+class Runtime(Protocol):
+    """Starts, kills, pauses and watches nodes by name; safe to use from any thread.
+
+    `plan` says under which addresses. LabFailure where the lab itself fails.
+    """
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def programs(self) -> Programs: ...
+
+    @property
+    def opening_s(self) -> float:
+        """Seconds that addresses and links took to be there, installs left out."""
+        ...
+
+    def home(self, directory: Path) -> Path:
+        """The folder `directory` of the run as a node started in it sees it."""
+        ...
+
+    def start(
+        self,
+        node: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path,
+    ) -> NodeStatus:
+        """Start a node that does not run, in the folder `cwd` of the run, with its files."""
+        ...
+
+    def status(self, node: str) -> NodeStatus:
+        """A node that was never started is dead without a pid."""
+        ...
+
+    def alive(self, node: str) -> bool: ...
+
+    def kill(self, node: str) -> NodeStatus:
+        """SIGKILL; returns when the process is gone."""
+        ...
+
+    def stop(self, node: str, *, deadline_s: float) -> NodeStatus:
+        """SIGTERM, wait, and SIGKILL after the deadline. A paused node goes on first."""
+        ...
+
+    def pause(self, node: str) -> NodeStatus:
+        """Stop every thread of the node; returns when they are stopped."""
+        ...
+
+    def resume(self, node: str) -> NodeStatus: ...
+
+    def unexpected_ends(self) -> Sequence[NodeStatus]:
+        """Nodes that ended although nobody here ended them."""
+        ...
+
+    def log(self, node: str) -> str:
+        """What the node has printed, over its restarts."""
+        ...
+
+    def close(self) -> None:
+        """End whatever still runs; files and logs of all nodes are in the run's folder then."""
+        ...

@@ -1,0 +1,147 @@
+"""The base of the images: Debian 12, from a registry or made here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import docker
+import requests
+
+from urteil.harness.containers.engine import Engine
+from urteil.harness.parts.part import MissingPart, apt_install, cache_dir, can_apt, run
+from urteil.harness.parts.toxiproxy import MACHINES
+
+PUBLIC = "debian:bookworm-slim"
+OWN = "urteil/base:bookworm"
+SUITE = "bookworm"
+REGISTRY_TIMEOUT_S = 10
+PULL_TIMEOUT_S = 300
+LEFT_OUT = (
+    "dev/",
+    "proc/",
+    "sys/",
+    "usr/share/doc/",
+    "usr/share/man/",
+    "usr/share/info/",
+    "usr/share/locale/",
+    "var/cache/apt/",
+    "var/lib/apt/lists/",
+    "var/log/",
+)
+SOURCES = """deb {mirror} bookworm main
+deb {mirror} bookworm-updates main
+"""
+SETTINGS = {
+    "etc/dpkg/dpkg.cfg.d/urteil": "path-exclude /usr/share/man/*\npath-exclude /usr/share/doc/*\n",
+    "etc/apt/apt.conf.d/urteil": 'Acquire::Languages "none";\nAcquire::Retries "3";\n',
+}
+HOW = (
+    f"let the engine reach a registry that has {PUBLIC}, or load that image (`docker load`), or "
+    "name another base (`urteil images build --base IMAGE`), or run this as root on Debian, where "
+    "the base is made with debootstrap"
+)
+
+
+def base_image(engine: Engine, say: Callable[[str], None]) -> str:
+    """A Debian 12 that the engine has: what is there, else pulled, else made by debootstrap.
+
+    MissingPart when none can be had.
+    """
+    for reference in (PUBLIC, OWN):
+        with suppress(docker.errors.ImageNotFound):
+            engine.client.images.get(reference)
+            return reference
+    if _pulled(engine, say):
+        return PUBLIC
+    _made(engine, say)
+    return OWN
+
+
+def _pulled(engine: Engine, say: Callable[[str], None]) -> bool:
+    """Whether a registry answered within 10 s and gave the image."""
+    api = engine.client.api
+    usual, api.timeout = api.timeout, REGISTRY_TIMEOUT_S
+    try:
+        api.inspect_distribution(PUBLIC)
+        say(f"pulling {PUBLIC}")
+        api.timeout = PULL_TIMEOUT_S
+        engine.client.images.pull(PUBLIC)
+    except (docker.errors.DockerException, requests.RequestException):
+        return False
+    finally:
+        api.timeout = usual
+    return True
+
+
+def _made(engine: Engine, say: Callable[[str], None]) -> None:
+    machine = MACHINES.get(os.uname().machine)
+    if not can_apt() or machine != engine.architecture:
+        raise MissingPart("base image", f"no registry answers: {HOW}")
+    if shutil.which("debootstrap") is None:
+        apt_install("debootstrap", "debootstrap", how=HOW)
+    say(f"no registry answers: making {OWN} with debootstrap (about 30 s)")
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=".base.part.", dir=cache_dir()))
+    try:
+        _debootstrap(folder)
+        _import(engine, folder)
+    finally:
+        _remove(folder)
+
+
+def _debootstrap(folder: Path) -> None:
+    """Debian's own bootstrap; URTEIL_DEBIAN_MIRROR names a mirror other than deb.debian.org."""
+    mirror = os.environ.get("URTEIL_DEBIAN_MIRROR", "http://deb.debian.org/debian")
+    argv = ["debootstrap", "--variant=minbase", SUITE, str(folder), mirror]
+    run("base image", argv, how=f"debootstrap failed: {HOW}", timeout_s=900)
+    for name, text in SETTINGS.items():
+        (folder / name).write_text(text)
+    (folder / "etc/apt/sources.list").write_text(SOURCES.format(mirror=mirror))
+
+
+def _import(engine: Engine, folder: Path) -> None:
+    with tempfile.TemporaryFile(dir=cache_dir()) as file:
+        with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            tar.add(folder, ".", filter=_kept)
+        file.seek(0)
+        try:
+            changes = ["LABEL org.urteil.image=base", 'CMD ["bash"]']
+            repository, tag = OWN.split(":")
+            engine.client.api.import_image_from_stream(
+                file, repository=repository, tag=tag, changes=changes
+            )
+        except (docker.errors.DockerException, requests.RequestException) as error:
+            raise MissingPart("base image", f"the engine did not take {OWN}: {error}") from error
+
+
+def _kept(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """Folders stay, what lies in the ones of LEFT_OUT goes."""
+    name = info.name.removeprefix("./")
+    if name.startswith(LEFT_OUT) and not (info.isdir() and name.count("/") == 1):
+        return None if not _folder_that_apt_needs(name) else info
+    return info
+
+
+def _folder_that_apt_needs(name: str) -> bool:
+    return name in ("var/cache/apt/archives", "var/cache/apt/archives/partial")
+
+
+def _remove(folder: Path) -> None:
+    """What debootstrap mounted is unmounted first: a removal must never walk into /proc."""
+    for _ in range(3):
+        mounted = [
+            line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()
+        ]
+        inside = [point for point in mounted if Path(point).is_relative_to(folder)]
+        if not inside:
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        for point in sorted(inside, reverse=True):
+            subprocess.run(["umount", point], capture_output=True, timeout=20)

@@ -3,7 +3,8 @@
 Every process that a lab starts inherits `URTEIL_LAB=<token>` in its environment. The reaper is a
 small process outside the lab's process group that reads from a pipe whose other end only the lab
 holds. When the pipe closes, it kills every process with the token. Nothing has to be registered,
-so there is no moment at which a new process is unknown to it.
+so there is no moment at which a new process is unknown to it. Containers carry the token as a
+label; the engine that runs some is told to the reaper over the pipe.
 
 Run as a script by `start_reaper`; it imports nothing of ours, so that it starts at once.
 """
@@ -20,6 +21,7 @@ import uuid
 from pathlib import Path
 
 VARIABLE = "URTEIL_LAB"
+LABEL = "org.urteil.lab"
 QUIET_SWEEPS = 4
 SWEEP_S = 0.1
 DEADLINE_S = 5.0
@@ -51,6 +53,14 @@ def start_reaper() -> str:
             _owner_pid = os.getpid()
             os.environ[VARIABLE] = token
         return os.environ[VARIABLE]
+
+
+def sweep_containers(url: str) -> None:
+    """From now on, containers and networks that carry the token on this engine end too."""
+    assert _reaper is not None
+    assert _reaper.stdin is not None
+    _reaper.stdin.write(url.encode() + b"\n")
+    _reaper.stdin.flush()
 
 
 def _let_go_in_child() -> None:
@@ -114,9 +124,21 @@ def reap(token: str) -> None:
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    while os.read(0, 4096):
-        continue
-    reap(sys.argv[1])
+    token = sys.argv[1]
+    told = b""
+    while chunk := os.read(0, 4096):
+        told += chunk
+    engines = dict.fromkeys(told.decode().split())
+    sweeps = [_sweep(url, token) for url in engines]
+    reap(token)
+    for one in sweeps:
+        one.wait()
+
+
+def _sweep(url: str, token: str) -> subprocess.Popen[bytes]:
+    script = Path(__file__).parent / "containers" / "sweep.py"
+    argv = [sys.executable, "-I", str(script), url, f"{LABEL}={token}"]
+    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class Cluster:
         self.runtime = open_runtime(
             runtime,
             self.run_dir,
-            target=target.name,
+            image=target.image,
             brokers=spec.brokers,
             zookeepers=spec.zookeepers,
         )

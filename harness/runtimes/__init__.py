@@ -10,9 +10,11 @@ RUNTIMES = ("process", "docker")
 
 
 def open_runtime(
-    name: str, run_dir: Path, *, target: str, brokers: int, zookeepers: int
+    name: str, run_dir: Path, *, image: str, brokers: int, zookeepers: int
 ) -> Runtime:
     """A runtime with room for a cluster; what it holds ends with its `close`.
+
+    `image` is what brokers are made of, where they are made of images.
 
     ValueError for an unknown name; MissingPart where what it needs cannot be had.
     """
@@ -23,5 +25,5 @@ def open_runtime(
     if name == "docker":
         from urteil.harness.runtimes.docker import DockerRuntime
 
-        return DockerRuntime(run_dir, target=target, brokers=brokers, zookeepers=zookeepers)
+        return DockerRuntime(run_dir, image=image, brokers=brokers, zookeepers=zookeepers)
     raise ValueError(f"unknown runtime {name!r}: {', '.join(RUNTIMES)}")

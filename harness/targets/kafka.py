@@ -30,6 +30,10 @@ class KafkaTarget:
     name: str = "kafka"
     waits_for_own_znode: bool = True
 
+    @property
+    def image(self) -> str:
+        return f"kafka:{self.version}"
+
     def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:
         if mutant is not None:
             raise ValueError("mutants are bugs of the target urteil; Apache Kafka has none here")

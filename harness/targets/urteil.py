@@ -15,6 +15,7 @@ class UrteilTarget:
 
     version: str = metadata.version("urteil")
     name: str = "urteil"
+    image: str = "broker"
     waits_for_own_znode: bool = False
 
     def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:

@@ -1,0 +1,297 @@
+"""Nodes in containers: each beside its Toxiproxy in a pod (see `harness/containers/pods.py`)."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tarfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+import requests
+from docker.models.containers import Container
+
+from urteil.chaos.controls import LabFailure, NodeState, NodeStatus
+from urteil.harness.containers.engine import connect
+from urteil.harness.containers.images import ensure_images
+from urteil.harness.containers.pods import Pods, all_at_once
+from urteil.harness.reaper import LABEL, start_reaper, sweep_containers
+from urteil.harness.runtimes.base import Programs
+
+HOME = "/urteil"
+USER_ID = 1000
+END_DEADLINE_S = 10
+STATES = {"running": NodeState.RUNNING, "paused": NodeState.PAUSED}
+
+
+class ImagePrograms:
+    """What the images of `compose/` hold."""
+
+    def python(self) -> str:
+        return "python"
+
+    def java(self) -> str:
+        return "java"
+
+    def toxiproxy(self) -> str:
+        return "/toxiproxy"
+
+    def zookeeper_classpath(self) -> str:
+        return "/opt/zookeeper/lib/*"
+
+    def kafka_classpath(self, version: str) -> str:
+        return "/opt/kafka/libs/*"
+
+
+@dataclass(slots=True)
+class _Node:
+    container: Container
+    cwd: Path
+    starts: int = 1
+    ended_by_us: bool = False
+
+
+class DockerRuntime:
+    """Nodes are containers. Implements `Runtime`.
+
+    A node's files go into its container by archive and come back by archive with `close`, so that
+    the engine may be another machine's. Everything ends with `close`, or by the reaper when this
+    process dies. MissingPart without an engine or an image.
+    """
+
+    def __init__(self, run_dir: Path, *, image: str, brokers: int, zookeepers: int) -> None:
+        self._run_dir = run_dir
+        self._engine = connect()
+        with _told("images"):
+            images = ensure_images(self._engine, [image, "zookeeper", "toxiproxy"])
+        self._images = {**images, "broker": images[image]}
+        token = start_reaper()
+        sweep_containers(self._engine.url)
+        self._labels = {LABEL: token}
+        self._nodes: dict[str, _Node] = {}
+        self._lock = threading.RLock()
+        self.programs: Programs = ImagePrograms()
+        began = time.monotonic()
+        with _told("pods"):
+            self._pods = Pods(
+                self._engine,
+                self._images["zookeeper"],
+                token,
+                brokers=brokers,
+                zookeepers=zookeepers,
+            )
+        self.plan = self._pods.plan
+        self.opening_s = time.monotonic() - began
+
+    def home(self, directory: Path) -> Path:
+        return Path(HOME)
+
+    def start(
+        self,
+        node: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path,
+    ) -> NodeStatus:
+        """The first start makes the container, later ones start it again with its data kept."""
+        with self._lock, _told(node):
+            known = self._nodes.get(node)
+            if known is None:
+                container = self._create(node, argv, dict(env or {}))
+                known = self._nodes[node] = _Node(container, cwd)
+                container.put_archive("/", _packed(cwd, whole=True))
+            else:
+                if self.alive(node):
+                    raise LabFailure(f"{node} runs already")
+                known.container.put_archive("/", _packed(cwd, whole=False))
+                known.starts += 1
+            known.ended_by_us = False
+            known.container.start()
+            return self.status(node)
+
+    def status(self, node: str) -> NodeStatus:
+        known = self._nodes.get(node)
+        if known is None:
+            return NodeStatus(node=node, state=NodeState.DEAD, pid=None)
+        with _told(node):
+            known.container.reload()
+        state = known.container.attrs["State"]
+        now = STATES.get(state["Status"], NodeState.DEAD)
+        return NodeStatus(
+            node=node,
+            state=now,
+            pid=state["Pid"] or None,
+            exit_code=_exit_code(state["ExitCode"]) if now is NodeState.DEAD else None,
+            starts=known.starts,
+        )
+
+    def alive(self, node: str) -> bool:
+        return self.status(node).state is not NodeState.DEAD
+
+    def kill(self, node: str) -> NodeStatus:
+        return self._end(node, lambda container: container.kill())
+
+    def stop(self, node: str, *, deadline_s: float) -> NodeStatus:
+        return self._end(node, lambda container: container.stop(timeout=round(deadline_s)))
+
+    def pause(self, node: str) -> NodeStatus:
+        """By the freezer of the container's control group, which stops all its processes."""
+        with _told(node):
+            self._known(node).container.pause()
+        return self.status(node)
+
+    def resume(self, node: str) -> NodeStatus:
+        with _told(node):
+            self._known(node).container.unpause()
+        return self.status(node)
+
+    def unexpected_ends(self) -> Sequence[NodeStatus]:
+        """LabFailure when a container or a pod was removed by somebody else."""
+        with self._lock:
+            known = {one.container.id: node for node, one in self._nodes.items()}
+            pods = {self._pods.pod(node).id: f"the pod of {node}" for node in self.plan.nodes}
+            with _told("the engine"):
+                found = {one["Id"]: one["State"] for one in self._list()}
+            for identity, name in {**known, **pods}.items():
+                if identity not in found:
+                    raise LabFailure(f"the container of {name} was removed in the middle of a run")
+            for identity, name in pods.items():
+                if found[identity] != "running":
+                    raise LabFailure(f"{name} is {found[identity]}: somebody ended its container")
+            ended = [node for one, node in known.items() if found[one] not in STATES]
+            return [self.status(node) for node in ended if not self._nodes[node].ended_by_us]
+
+    def log(self, node: str) -> str:
+        known = self._nodes.get(node)
+        if known is None:
+            return ""
+        with _told(node):
+            return bytes(known.container.logs()).decode(errors="replace")
+
+    def close(self) -> None:
+        """Kill what runs, bring files and logs back, remove containers and networks; repeatable."""
+        with self._lock:
+            nodes = list(self._nodes.items())
+            self._nodes.clear()
+            failures: list[str] = []
+            all_at_once(lambda one: self._leave(*one, failures), nodes)
+            with contextlib.suppress(requests.RequestException, docker.errors.DockerException):
+                self._pods.close()
+                self._engine.client.close()
+        if failures:
+            raise LabFailure(f"evidence of {', '.join(sorted(failures))}")
+
+    def _leave(self, node: str, known: _Node, failures: list[str]) -> None:
+        """End one node for good, its files and its log in the run's folder."""
+        try:
+            with contextlib.suppress(docker.errors.APIError):
+                known.container.kill()
+            self._gather(node, known)
+            known.container.remove(force=True, v=True)
+        except (requests.RequestException, docker.errors.DockerException, OSError) as error:
+            failures.append(f"{node} did not come back: {error}")
+
+    def _gather(self, node: str, known: _Node) -> None:
+        logs = self._run_dir / "logs"
+        logs.mkdir(exist_ok=True)
+        (logs / f"{node}.log").write_bytes(known.container.logs())
+        if not node.startswith("toxiproxy"):
+            _unpack(known.container, known.cwd)
+
+    def _create(self, node: str, argv: Sequence[str], env: dict[str, str]) -> Container:
+        beside = node.removeprefix("toxiproxy-")
+        part = "toxiproxy" if beside != node else "zookeeper" if node[:2] == "zk" else "broker"
+        return self._engine.client.containers.create(
+            self._images[part],
+            entrypoint=list(argv[:1]),
+            command=list(argv[1:]),
+            environment=env,
+            network_mode=f"container:{self._pods.pod(beside).id}",
+            working_dir=HOME,
+            labels={**self._labels, "org.urteil.node": node},
+            healthcheck={"test": ["NONE"]},
+        )
+
+    def _end(self, node: str, how: Any) -> NodeStatus:
+        known = self._known(node)
+        with _told(node):
+            now = self.status(node)
+            if now.state is NodeState.DEAD:
+                return now
+            known.ended_by_us = True
+            if now.state is NodeState.PAUSED:
+                known.container.unpause()
+            try:
+                how(known.container)
+                known.container.wait(timeout=END_DEADLINE_S)
+            except docker.errors.APIError:
+                if self.alive(node):  # else it ended by itself at this very moment
+                    raise
+        return self.status(node)
+
+    def _list(self) -> list[dict[str, Any]]:
+        label = "=".join(next(iter(self._labels.items())))
+        found: list[dict[str, Any]] = self._engine.client.api.containers(
+            all=True, filters={"label": label}
+        )
+        return found
+
+    def _known(self, node: str) -> _Node:
+        known = self._nodes.get(node)
+        if known is None:
+            raise LabFailure(f"{node} was never started")
+        return known
+
+
+def _exit_code(code: int) -> int:
+    """As subprocess says it: the negative signal where one ended the process."""
+    return 128 - code if code > 128 else code
+
+
+def _packed(folder: Path, *, whole: bool) -> bytes:
+    """An archive of a node's folder as HOME, for the image's user; not `whole`: without data."""
+    buffer = io.BytesIO()
+
+    def owned(one: tarfile.TarInfo) -> tarfile.TarInfo:
+        one.uid = one.gid = USER_ID
+        one.uname = one.gname = ""
+        return one
+
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        if whole:
+            tar.add(folder, arcname=HOME, filter=owned)
+        else:
+            for file in sorted(path for path in folder.iterdir() if path.is_file()):
+                tar.add(file, arcname=f"{HOME}/{file.name}", filter=owned)
+    return buffer.getvalue()
+
+
+def _unpack(container: Container, folder: Path) -> None:
+    """What HOME holds now, into `folder`."""
+    chunks, _ = container.get_archive(HOME)
+    with io.BytesIO(b"".join(chunks)) as buffer, tarfile.open(fileobj=buffer) as tar:
+        members = []
+        for one in tar.getmembers():
+            _, _, one.name = one.name.partition("/")
+            if one.name:
+                members.append(one)
+        tar.extractall(folder, members=members, filter="data")
+
+
+@contextlib.contextmanager
+def _told(what: str) -> Iterator[None]:
+    """The engine's failures as the lab's."""
+    try:
+        yield
+    except docker.errors.NotFound as error:
+        raise LabFailure(f"{what}: its container is gone: {error.explanation}") from error
+    except docker.errors.DockerException as error:
+        raise LabFailure(f"{what}: the Docker engine failed: {error}") from error
+    except requests.RequestException as error:
+        raise LabFailure(f"{what}: the Docker engine does not answer: {error}") from error

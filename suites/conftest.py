@@ -1,6 +1,6 @@
 """The suites play scenarios of the catalogue and assert their verdicts.
 
-`--urteil-target`, `--urteil-seed`, `--urteil-engine` and `--urteil-out` are the plugin's;
+`--urteil-target`, `--urteil-runtime`, `--urteil-seed`, `--urteil-engine` and `--urteil-out` are the plugin's;
 `--urteil-nightly` adds what takes hours, under a seed drawn anew unless one is given.
 """
 
@@ -48,7 +48,8 @@ def play(request: pytest.FixtureRequest) -> Play:
     option = request.config.getoption
 
     def run(name: str, **changes: object) -> Result:
-        chosen = {"seed": option("--urteil-seed"), "target": option("--urteil-target")} | changes
+        asked = {name: option(f"--urteil-{name}") for name in ("seed", "target", "runtime")}
+        chosen = asked | changes
         scenario = msgspec.structs.replace(SCENARIOS[name], **chosen)
         _, result = run_scenario(
             scenario,

@@ -54,6 +54,7 @@ class Options:
 
     standing: str | None = None
     target: str = "urteil"
+    runtime: str = "process"
     brokers: int = 3
     zookeepers: int = 1
     seed: int = 1
@@ -117,14 +118,16 @@ class Lab:
         name = re.sub(r"[^A-Za-z0-9_.]+", "-", test).strip("-")
         spec = ClusterSpec(brokers=options.brokers, zookeepers=options.zookeepers)
         target = f"standing:{options.standing}" if options.standing else options.target
-        self.scenario = Scenario(name=name, cluster=spec, seed=options.seed, target=target)
+        self.scenario = Scenario(
+            name=name, cluster=spec, seed=options.seed, target=target, runtime=options.runtime
+        )
         self.run_dir = new_run_dir(Path(options.out), self.scenario)
         self.facts = RunFacts(
             run=secrets.token_hex(4),
             seed=options.seed,
             scenario=name,
             target=target,
-            runtime="process",
+            runtime=options.runtime,
             boot_id=boot_id(),
             command=f"pytest -k {name} --urteil-seed {options.seed}",
         )
@@ -142,7 +145,9 @@ class Lab:
 
     def _start(self) -> ClusterHandle:
         target = parse_target(self.options.target)
-        self._own = Cluster(self.scenario.cluster, target, self.run_dir)
+        self._own = Cluster(
+            self.scenario.cluster, target, self.run_dir, runtime=self.options.runtime
+        )
         self._own.start()
         self.facts.versions = self._own.versions()
         self.facts.brokers = sorted(self._own.data_dirs())
@@ -274,6 +279,7 @@ class History:
             permits=("foreign_records",),
             seed=whole.seed,
             target=whole.target,
+            runtime=whole.runtime,
         )
         save(lab.run_dir / "scenario.json", lab.scenario)
         assert self._topic is not None

@@ -19,6 +19,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("urteil", "chaos on clusters that speak the Kafka protocol")
     group.addoption("--urteil-cluster", metavar="NAME", help="use the standing cluster NAME")
     group.addoption("--urteil-target", default="urteil", help="urteil (default) or kafka[:VERSION]")
+    group.addoption(
+        "--urteil-runtime", choices=["process", "docker"], default="process", help="where nodes run"
+    )
     group.addoption("--urteil-brokers", type=int, default=3, help="brokers of a cluster (3)")
     group.addoption("--urteil-zookeepers", type=int, default=1, help="ZooKeeper servers (1)")
     group.addoption("--urteil-seed", type=int, default=1, help="seed of every random choice (1)")
@@ -50,6 +53,7 @@ def urteil_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
         Options(
             standing=option("--urteil-cluster"),
             target=option("--urteil-target"),
+            runtime=option("--urteil-runtime"),
             brokers=option("--urteil-brokers"),
             zookeepers=option("--urteil-zookeepers"),
             seed=option("--urteil-seed"),

@@ -53,7 +53,13 @@ class Play:
     def _with_cluster(self) -> None:
         scenario = self.scenario
         target = parse_target(scenario.target)
-        cluster = Cluster(scenario.cluster, target, self.run_dir, mutant=scenario.mutant)
+        cluster = Cluster(
+            scenario.cluster,
+            target,
+            self.run_dir,
+            mutant=scenario.mutant,
+            runtime=scenario.runtime,
+        )
         began_ns = time.monotonic_ns()
         try:
             with self._stage("setup"):

@@ -158,6 +158,7 @@ def _unknown(run_dir: Path, facts: RunFacts, engine: str, failure: str) -> Resul
 def _command(scenario: Scenario) -> str:
     words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
     words += ["--target", scenario.target] if scenario.target != "urteil" else []
+    words += ["--runtime", scenario.runtime] if scenario.runtime != "process" else []
     words += ["--mutant", scenario.mutant] if scenario.mutant else []
     return shlex.join(words)
 

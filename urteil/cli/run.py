@@ -40,7 +40,9 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
 @click.argument("scenario")
 @click.option("--seed", type=click.IntRange(0), help="[default: drawn anew and printed]")
 @click.option("--target", default=None, help="urteil, kafka or kafka:VERSION  [default: urteil]")
-@click.option("--runtime", type=click.Choice(["process", "docker"]), default="process")
+@click.option(
+    "--runtime", type=click.Choice(["process", "docker"]), default="process", show_default=True
+)
 @click.option("--brokers", type=click.IntRange(1, 9))
 @click.option("--zookeepers", type=click.IntRange(1, 5))
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
@@ -56,9 +58,9 @@ def run(
     """Play SCENARIO (`urteil list scenarios`), judge it and write its report."""
     from urteil.harness.runner import run_scenario
 
-    if asked["runtime"] == "docker":
-        raise click.UsageError("--runtime docker is not built yet; use --runtime process")
     whole = _scenario(scenario, asked)
+    if whole.runtime == "docker":
+        _must_have_engine()
     run_dir, result = run_scenario(
         whole,
         out=out,
@@ -112,6 +114,17 @@ def find_run(name: str, out: Path, *, needs: str = "scenario.json") -> Path:
     raise click.UsageError(f"no run {name!r}: {there}")
 
 
+def _must_have_engine() -> None:
+    """Cause and mend, before there is a run, when no container engine answers."""
+    from urteil.harness.containers.engine import connect
+    from urteil.harness.parts import MissingPart
+
+    try:
+        connect().client.close()
+    except MissingPart as error:
+        raise click.ClickException(f"--runtime docker: {error}") from None
+
+
 def _must_be_run(folder: Path) -> None:
     """A usage error (exit 254) that names the file that is not as `urteil run` wrote it."""
     import msgspec
@@ -159,6 +172,7 @@ def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
         workload=replace(base.workload, **rate),
         seed=secrets.randbelow(1_000_000) if asked["seed"] is None else asked["seed"],
         target=target,
+        runtime=asked["runtime"],
         mutant=asked["mutant"],
     )
 
@@ -167,6 +181,7 @@ def _command(scenario: Scenario, asked: dict[str, Any], engine: str, master: str
     """The command that plays this very run again."""
     words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
     words += ["--target", scenario.target] if scenario.target != "urteil" else []
+    words += ["--runtime", scenario.runtime] if scenario.runtime != "process" else []
     for key in ("brokers", "zookeepers", "duration_s", "rate", "mutant"):
         if asked[key] is not None:
             words += [f"--{key.replace('_', '-')}", f"{asked[key]}"]

@@ -65,6 +65,25 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a node's control group allows it and counted; None is no limit.
+
+    `throttled` is how many of its scheduling periods ended early so far, out of `periods`.
+    """
+
+    node: str
+    cpus: float | None
+    memory_mb: int | None
+    throttled: int = 0
+    periods: int = 0
+
+    def __str__(self) -> str:
+        cpus = "all processors" if self.cpus is None else f"{self.cpus:g} processors"
+        memory = "all memory" if self.memory_mb is None else f"{self.memory_mb} MB"
+        return f"{cpus}, {memory}, throttled in {self.throttled} of {self.periods} periods"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
     """One question sent through a link's proxy. `rtt_ms` is None when no answer came in time."""
 
@@ -125,6 +144,28 @@ class LinkControls(Protocol):
         ...
 
 
+class ContainerControls(Protocol):
+    """What can be done to nodes in containers alone."""
+
+    def unplug(self, node: str) -> None:
+        """Take the network by which nodes reach each other; repeatable."""
+        ...
+
+    def plug(self, node: str) -> None:
+        """Give it back, with the same address; repeatable."""
+        ...
+
+    def limits(self, node: str) -> Limits: ...
+
+    def limit(self, node: str, *, cpus: float | None, memory_mb: int | None) -> Limits:
+        """Limit processors and memory while it runs; None leaves one as it is."""
+        ...
+
+    def unlimit(self, node: str) -> Limits:
+        """Take all limits off; repeatable."""
+        ...
+
+
 class Controls(Protocol):
     """A cluster's nodes and its state."""
 
@@ -140,6 +181,11 @@ class Controls(Protocol):
 
     @property
     def net(self) -> LinkControls: ...
+
+    @property
+    def containers(self) -> ContainerControls:
+        """LabFailure when nodes are no containers."""
+        ...
 
     def status(self, node: str) -> NodeStatus: ...
 

@@ -1,7 +1,7 @@
 """The suites play scenarios of the catalogue and assert their verdicts.
 
-`--urteil-target`, `--urteil-runtime`, `--urteil-seed`, `--urteil-engine` and `--urteil-out` are the plugin's;
-`--urteil-nightly` adds what takes hours, under a seed drawn anew unless one is given.
+`--urteil-target`, `--urteil-runtime`, `--urteil-seed`, `--urteil-engine` and `--urteil-out` are
+the plugin's; `--urteil-nightly` adds what takes hours, under a seed drawn anew unless one is given.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def play(request: pytest.FixtureRequest) -> Play:
 
     def run(name: str, **changes: object) -> Result:
         asked = {name: option(f"--urteil-{name}") for name in ("seed", "target", "runtime")}
-        chosen = asked | changes
+        given = {name: value for name, value in asked.items() if value is not None}
+        chosen = given | changes
         scenario = msgspec.structs.replace(SCENARIOS[name], **chosen)
         _, result = run_scenario(
             scenario,

@@ -20,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--urteil-cluster", metavar="NAME", help="use the standing cluster NAME")
     group.addoption("--urteil-target", default="urteil", help="urteil (default) or kafka[:VERSION]")
     group.addoption(
-        "--urteil-runtime", choices=["process", "docker"], default="process", help="where nodes run"
+        "--urteil-runtime", choices=["process", "docker"], help="where nodes run (process)"
     )
     group.addoption("--urteil-brokers", type=int, default=3, help="brokers of a cluster (3)")
     group.addoption("--urteil-zookeepers", type=int, default=1, help="ZooKeeper servers (1)")
@@ -53,7 +53,7 @@ def urteil_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
         Options(
             standing=option("--urteil-cluster"),
             target=option("--urteil-target"),
-            runtime=option("--urteil-runtime"),
+            runtime=option("--urteil-runtime") or "process",
             brokers=option("--urteil-brokers"),
             zookeepers=option("--urteil-zookeepers"),
             seed=option("--urteil-seed"),

@@ -34,6 +34,7 @@ class Fault:
         "leader, follower, followers, controller, random, minority, all, node"
     )
     options: ClassVar[dict[str, str]] = {}
+    needs_containers: ClassVar[bool] = False
 
     def __init__(self, aim: Aim) -> None:
         unknown = sorted(set(aim.options) - set(self.options))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from urteil.chaos import selectors
@@ -15,15 +15,21 @@ PROBE_S = 0.5
 def cut_and_prove(
     controls: Controls, links: Sequence[Link], *, close: bool = False, answers_only: bool = False
 ) -> Proof:
-    """Cut `links`; the proof is a probe through each, answered before and silent after.
+    """Cut `links`, and prove it."""
+    if close:
+        return silence_proven(controls, links, lambda: controls.net.close(links))
+    return silence_proven(
+        controls, links, lambda: controls.net.cut(links, answers_only=answers_only)
+    )
+
+
+def silence_proven(controls: Controls, links: Sequence[Link], act: Callable[[], object]) -> Proof:
+    """Act; the proof is a probe through each link, answered before and silent after.
 
     Links whose far end did not answer before (it is down) prove nothing and are passed over.
     """
     before = {p.link: p for p in probe_all(controls, links, timeout_s=2 * PROBE_S)}
-    if close:
-        controls.net.close(links)
-    else:
-        controls.net.cut(links, answers_only=answers_only)
+    act()
     after = probe_all(controls, links, timeout_s=PROBE_S)
     told = [probe for probe in after if before[probe.link].answered]
     silent = [probe for probe in told if not probe.answered]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from urteil.chaos.controls import (
+    ContainerControls,
     LabFailure,
     NodeState,
     NodeStatus,
@@ -54,6 +55,13 @@ class ClusterControls:
     @property
     def net(self) -> Links:
         return self._links
+
+    @property
+    def containers(self) -> ContainerControls:
+        found = self._runtime.containers
+        if found is None:
+            raise LabFailure("this fault acts on containers: use --runtime docker")
+        return found
 
     def status(self, node: str) -> NodeStatus:
         return self._runtime.status(node)

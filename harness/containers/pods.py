@@ -61,15 +61,19 @@ class Pods:
         return self._pods[node].get_wrapped_container()
 
     def unplug(self, node: str) -> None:
-        """Take the data network from a pod: nobody reaches it, it reaches nobody."""
-        self._data_network().disconnect(self.pod(node))
+        """Take the data network from a pod: nobody reaches it, it reaches nobody; repeatable."""
+        if self._plugged(node):
+            self._data_network().disconnect(self.pod(node))
 
     def plug(self, node: str) -> None:
         """Give it back, with the same address; repeatable."""
+        if not self._plugged(node):
+            self._data_network().connect(self.pod(node), ipv4_address=self.plan.address(node))
+
+    def _plugged(self, node: str) -> bool:
         pod = self.pod(node)
         pod.reload()
-        if self._data.name not in pod.attrs["NetworkSettings"]["Networks"]:
-            self._data_network().connect(pod, ipv4_address=self.plan.address(node))
+        return self._data.name in pod.attrs["NetworkSettings"]["Networks"]
 
     def close(self) -> None:
         """Remove pods and networks; repeatable."""
@@ -149,7 +153,7 @@ def _remove(pod: DockerContainer) -> None:
 
 @contextlib.contextmanager
 def _testcontainers_as_we_need_it() -> Iterator[None]:
-    """Without Ryuk, whose image may not exist; its setting is one of the process, so it is put back.
+    """Without Ryuk, whose image may not exist; a setting of the process, so it is put back.
 
     Cleaning up after a lab that was killed is `harness/reaper.py`'s.
     """

@@ -9,9 +9,7 @@ from urteil.harness.runtimes.base import Runtime
 RUNTIMES = ("process", "docker")
 
 
-def open_runtime(
-    name: str, run_dir: Path, *, image: str, brokers: int, zookeepers: int
-) -> Runtime:
+def open_runtime(name: str, run_dir: Path, *, image: str, brokers: int, zookeepers: int) -> Runtime:
     """A runtime with room for a cluster; what it holds ends with its `close`.
 
     `image` is what brokers are made of, where they are made of images.

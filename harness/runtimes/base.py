@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from urteil.chaos.controls import NodeStatus
+from urteil.chaos.controls import ContainerControls, NodeStatus
 from urteil.chaos.topology import Plan
 
 
@@ -35,6 +35,11 @@ class Runtime(Protocol):
 
     @property
     def programs(self) -> Programs: ...
+
+    @property
+    def containers(self) -> ContainerControls | None:
+        """What can be done to containers; None where nodes are none."""
+        ...
 
     @property
     def opening_s(self) -> float:

@@ -16,7 +16,7 @@ import docker
 import requests
 from docker.models.containers import Container
 
-from urteil.chaos.controls import LabFailure, NodeState, NodeStatus
+from urteil.chaos.controls import ContainerControls, LabFailure, Limits, NodeState, NodeStatus
 from urteil.harness.containers.engine import connect
 from urteil.harness.containers.images import ensure_images
 from urteil.harness.containers.pods import Pods, all_at_once
@@ -26,6 +26,7 @@ from urteil.harness.runtimes.base import Programs
 HOME = "/urteil"
 USER_ID = 1000
 END_DEADLINE_S = 10
+PERIOD_US = 100_000
 STATES = {"running": NodeState.RUNNING, "paused": NodeState.PAUSED}
 
 
@@ -76,7 +77,10 @@ class DockerRuntime:
         self._nodes: dict[str, _Node] = {}
         self._lock = threading.RLock()
         self.programs: Programs = ImagePrograms()
+        self.containers: ContainerControls | None = self
         began = time.monotonic()
+        with _told("the engine"):
+            self._memory = int(self._engine.client.info()["MemTotal"])
         with _told("pods"):
             self._pods = Pods(
                 self._engine,
@@ -150,6 +154,48 @@ class DockerRuntime:
         with _told(node):
             self._known(node).container.unpause()
         return self.status(node)
+
+    def unplug(self, node: str) -> None:
+        with _told(node):
+            self._pods.unplug(node)
+
+    def plug(self, node: str) -> None:
+        with _told(node):
+            self._pods.plug(node)
+
+    def limits(self, node: str) -> Limits:
+        known = self._known(node)
+        with _told(node):
+            known.container.reload()
+            told = known.container.attrs["HostConfig"]
+            found = known.container.stats(stream=False, one_shot=True)
+        allowed = found["memory_stats"].get("limit", 0)
+        counted = found["cpu_stats"].get("throttling_data", {})
+        quota = told["CpuQuota"]
+        return Limits(
+            node=node,
+            cpus=quota / PERIOD_US if quota > 0 else None,
+            memory_mb=allowed >> 20 if 0 < allowed < self._memory else None,
+            throttled=counted.get("throttled_periods", 0),
+            periods=counted.get("periods", 0),
+        )
+
+    def limit(self, node: str, *, cpus: float | None, memory_mb: int | None) -> Limits:
+        asked: dict[str, int] = {}
+        if cpus is not None:
+            asked |= {"cpu_period": PERIOD_US, "cpu_quota": round(cpus * PERIOD_US)}
+        if memory_mb is not None:
+            asked |= {"mem_limit": memory_mb << 20, "memswap_limit": -1}
+        return self._update(node, asked)
+
+    def unlimit(self, node: str) -> Limits:
+        all_of_it = {"mem_limit": self._memory, "memswap_limit": -1}
+        return self._update(node, {"cpu_period": PERIOD_US, "cpu_quota": -1, **all_of_it})
+
+    def _update(self, node: str, asked: dict[str, int]) -> Limits:
+        with _told(node):
+            self._known(node).container.update(**asked)
+        return self.limits(node)
 
     def unexpected_ends(self) -> Sequence[NodeStatus]:
         """LabFailure when a container or a pod was removed by somebody else."""

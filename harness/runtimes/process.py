@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from urteil.chaos.controls import LabFailure, NodeState, NodeStatus
+from urteil.chaos.controls import ContainerControls, LabFailure, NodeState, NodeStatus
 from urteil.chaos.loopback import Claim, LoopbackPlan
 from urteil.harness.parts import java, kafka_classpath, toxiproxy_binary, zookeeper_classpath
 from urteil.harness.reaper import VARIABLE, start_reaper
@@ -68,6 +68,7 @@ class ProcessRuntime:
         )
         self.programs: Programs = MachinePrograms()
         self.opening_s = 0.0
+        self.containers: ContainerControls | None = None
         self._logs = run_dir / "logs"
         self._logs.mkdir(parents=True, exist_ok=True)
         self._nodes: dict[str, _Node] = {}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from urteil.chaos.controls import (
     CLIENT,
     LabFailure,
+    Limits,
     Link,
     NodeState,
     NodeStatus,
@@ -63,6 +64,32 @@ class PaperNet:
         pass
 
 
+class PaperBoxes:
+    """Containers of the cluster on paper: cables and limits."""
+
+    def __init__(self, cluster: PaperCluster) -> None:
+        self.cluster = cluster
+        self.found: dict[str, Limits] = {}
+
+    def unplug(self, node: str) -> None:
+        self.cluster.net.cut(self.cluster.net.of(node))
+
+    def plug(self, node: str) -> None:
+        self.cluster.net.heal(self.cluster.net.of(node))
+
+    def limits(self, node: str) -> Limits:
+        return self.found.get(node, Limits(node=node, cpus=None, memory_mb=None))
+
+    def limit(self, node: str, *, cpus: float | None, memory_mb: int | None) -> Limits:
+        if not self.cluster.toothless:
+            self.found[node] = Limits(node=node, cpus=cpus, memory_mb=memory_mb)
+        return self.limits(node)
+
+    def unlimit(self, node: str) -> Limits:
+        self.found.pop(node, None)
+        return self.limits(node)
+
+
 class PaperCluster:
     """Three brokers that elect nobody; `toothless` makes every fault without effect."""
 
@@ -73,6 +100,7 @@ class PaperCluster:
         self.starts = dict.fromkeys(self.states, 1)
         self.toothless = toothless
         self.net = PaperNet(self)
+        self.containers = PaperBoxes(self)
         self.view: PartitionView | None = PartitionView(
             topic="t",
             partition=0,

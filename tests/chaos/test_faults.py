@@ -41,6 +41,7 @@ def test_healing_leaves_nothing_behind(name: str) -> None:
     assert set(cluster.states.values()) == {NodeState.RUNNING}
     assert not cluster.net.broken
     assert not cluster.net.delays
+    assert not cluster.containers.found
 
 
 def test_a_one_way_partition_cuts_the_followers_fetches_alone() -> None:

@@ -41,7 +41,9 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
 @click.option("--seed", type=click.IntRange(0), help="[default: drawn anew and printed]")
 @click.option("--target", default=None, help="urteil, kafka or kafka:VERSION  [default: urteil]")
 @click.option(
-    "--runtime", type=click.Choice(["process", "docker"]), default="process", show_default=True
+    "--runtime",
+    type=click.Choice(["process", "docker"]),
+    help="[default: process, or docker where the scenario needs it]",
 )
 @click.option("--brokers", type=click.IntRange(1, 9))
 @click.option("--zookeepers", type=click.IntRange(1, 5))
@@ -172,9 +174,23 @@ def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
         workload=replace(base.workload, **rate),
         seed=secrets.randbelow(1_000_000) if asked["seed"] is None else asked["seed"],
         target=target,
-        runtime=asked["runtime"],
+        runtime=_runtime(base, asked["runtime"]),
         mutant=asked["mutant"],
     )
+
+
+def _runtime(scenario: Scenario, asked: str | None) -> str:
+    """The runtime to use; a usage error where a fault of the scenario cannot act in it."""
+    from urteil.chaos.faults import FAULTS
+
+    runtime = asked or scenario.runtime
+    wanting = [one.fault for one in scenario.faults if FAULTS[one.fault].needs_containers]
+    if wanting and runtime != "docker":
+        raise click.UsageError(
+            f"{scenario.name} has the fault {wanting[0]}, which acts on containers: "
+            "use --runtime docker"
+        )
+    return runtime
 
 
 def _command(scenario: Scenario, asked: dict[str, Any], engine: str, master: str | None) -> str:

@@ -1,0 +1,56 @@
+"""Give a running node little processor time or memory; proof: what its control group says."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import selectors
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import Controls, Limits
+from urteil.chaos.faults.base import Fault, Proof, together
+
+CPUS = 0.1
+
+
+class Limit(Fault):
+    """The limits of a container's control group, changed while it runs.
+
+    A node that needs more memory than it has is killed by the kernel: that is a crash without
+    healing's start, so `memory_mb` is for nodes that shall live with less.
+    """
+
+    name = "limit"
+    about = "limit the processor time and memory of a node's container while it runs"
+    needs_containers = True
+    options: ClassVar[dict[str, str]] = {
+        "cpus": f"processors it may use, a fraction too (default {CPUS} without memory_mb)",
+        "memory_mb": "megabytes it may use, 16 at least (default as before)",
+    }
+
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.memory_mb = round(aim.number("memory_mb", 0)) or None
+        self.cpus = aim.number("cpus", 0.0 if self.memory_mb else CPUS) or None
+        if self.cpus is not None and not 0.01 <= self.cpus <= 1024:
+            raise ValueError(f"cpus={self.cpus} is not between 0.01 and 1024")
+        if self.memory_mb is not None and self.memory_mb < 16:
+            raise ValueError(f"memory_mb={self.memory_mb} is below 16")
+
+    def begin(self, controls: Controls) -> Proof:
+        boxes = controls.containers
+        self.targets = tuple(selectors.running(controls, selectors.nodes(controls, self.aim)))
+        before = dict(zip(self.targets, together(boxes.limits, self.targets), strict=True))
+        after = together(
+            lambda node: boxes.limit(node, cpus=self.cpus, memory_mb=self.memory_mb), self.targets
+        )
+        acted = bool(after) and all(self._acts(one) for one in after)
+        text = "; ".join(f"{one.node}: {before[one.node]} before, {one} now" for one in after)
+        return Proof(acted=acted, text=text or "nobody ran")
+
+    def heal(self, controls: Controls) -> str:
+        after = together(controls.containers.unlimit, self.targets)
+        return "; ".join(f"{one.node}: {one}" for one in after)
+
+    def _acts(self, limits: Limits) -> bool:
+        cpus = self.cpus is None or limits.cpus == self.cpus
+        return cpus and (self.memory_mb is None or limits.memory_mb == self.memory_mb)

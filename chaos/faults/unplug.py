@@ -1,0 +1,36 @@
+"""Take the network from a node, as if its cable were pulled; give it back at healing."""
+
+from __future__ import annotations
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import Controls, Link
+from urteil.chaos.faults.base import Fault, Proof, together
+from urteil.chaos.faults.partition import silence_proven
+
+
+class Unplug(Fault):
+    """Nobody reaches the nodes and they reach nobody; packets vanish, connections hang.
+
+    Proof: probes through the links to and from them, answered before and silent after.
+    """
+
+    name = "unplug"
+    about = "take the data network from a node's container, plugged in again at healing"
+    needs_containers = True
+
+    def begin(self, controls: Controls) -> Proof:
+        boxes = controls.containers
+        self.targets = tuple(selectors.nodes(controls, self.aim))
+        return silence_proven(
+            controls, self._links(controls), lambda: together(boxes.unplug, self.targets)
+        )
+
+    def heal(self, controls: Controls) -> str:
+        together(controls.containers.plug, self.targets)
+        return f"{', '.join(self.targets)} plugged in again"
+
+    def _links(self, controls: Controls) -> list[Link]:
+        chosen = set(self.targets)
+        return [
+            link for link in controls.net.links() if (link.src in chosen) != (link.dst in chosen)
+        ]

@@ -1,0 +1,31 @@
+"""What only containers allow: a cable pulled, a node starved. They run with `docker` alone."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import Scenario, WorkloadSpec
+from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
+
+LOAD = WorkloadSpec(topics=(DURABLE,))
+ELECTIONS = ("unclean_leader", "epoch_went_back")
+
+UNPLUG_LEADER = Scenario(
+    name="unplug-leader",
+    about="the network is taken from a leader's container beyond its session, then given back",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("unplug", "leader", 5, 10),),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
+    runtime="docker",
+)
+
+STARVED_LEADER = Scenario(
+    name="starved-leader",
+    about="a leader gets a twentieth of a processor: late in everything, its session in danger",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("limit", "leader", 5, 10, cpus=0.05),),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
+    runtime="docker",
+)
+
+FAMILY = (UNPLUG_LEADER, STARVED_LEADER)

@@ -107,30 +107,25 @@ def _debootstrap(folder: Path) -> None:
 
 
 def _import(engine: Engine, folder: Path) -> None:
-    with tempfile.TemporaryFile(dir=cache_dir()) as file:
+    with tempfile.NamedTemporaryFile(prefix=".base.part.", dir=cache_dir()) as file:
         with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
             tar.add(folder, ".", filter=_kept)
-        file.seek(0)
+        file.flush()
+        changes = ["LABEL org.urteil.image=base", 'CMD ["bash"]']
+        repository, tag = OWN.split(":")
         try:
-            changes = ["LABEL org.urteil.image=base", 'CMD ["bash"]']
-            repository, tag = OWN.split(":")
-            engine.client.api.import_image_from_stream(
-                file, repository=repository, tag=tag, changes=changes
+            engine.client.api.import_image_from_file(
+                file.name, repository=repository, tag=tag, changes=changes
             )
+            engine.client.images.get(OWN)
         except (docker.errors.DockerException, requests.RequestException) as error:
             raise MissingPart("base image", f"the engine did not take {OWN}: {error}") from error
 
 
 def _kept(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Folders stay, what lies in the ones of LEFT_OUT goes."""
-    name = info.name.removeprefix("./")
-    if name.startswith(LEFT_OUT) and not (info.isdir() and name.count("/") == 1):
-        return None if not _folder_that_apt_needs(name) else info
-    return info
-
-
-def _folder_that_apt_needs(name: str) -> bool:
-    return name in ("var/cache/apt/archives", "var/cache/apt/archives/partial")
+    """Every folder, because packages expect theirs, and no file below LEFT_OUT."""
+    left_out = info.name.removeprefix("./").startswith(LEFT_OUT)
+    return info if info.isdir() or not left_out else None
 
 
 def _remove(folder: Path) -> None:

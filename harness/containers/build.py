@@ -20,7 +20,7 @@ IMAGE = "org.urteil.image"
 CHECKOUT = "org.urteil.checkout"
 STAGE = "org.urteil.stage"
 TIMEOUT_S = 900
-TAIL_LINES = 12
+TAIL_LINES = 20
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
@@ -44,7 +44,7 @@ class _Log:
                     if not cached and self._running:
                         self.made.append(words[1])
                 cached = words == ["--->", "Using", "cache"]
-                if line.strip():
+                if line.strip() and not line.startswith("Removing intermediate"):
                     self.lines.append(line.rstrip())
 
     @property

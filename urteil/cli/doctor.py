@@ -19,6 +19,7 @@ def doctor(install: bool, quiet: bool) -> int:
     from rich.table import Table
 
     from urteil.harness import parts
+    from urteil.harness.containers.engine import engine_part
 
     if install:
         try:
@@ -26,7 +27,7 @@ def doctor(install: bool, quiet: bool) -> int:
         except parts.MissingPart as error:
             raise click.ClickException(str(error)) from None
     table = Table("part", "found", "version", "where, or how to get it")
-    inventory = parts.inventory()
+    inventory = [*parts.inventory(), engine_part()]
     for part in inventory:
         found = "yes" if part.found else "missing" if part.required else "no (optional)"
         table.add_row(part.name, found, part.version, part.where if part.found else part.how)

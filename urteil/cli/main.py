@@ -10,6 +10,8 @@ import click
 
 from urteil.cli.cluster import cluster
 from urteil.cli.doctor import doctor
+from urteil.cli.engine import engine
+from urteil.cli.images import images
 from urteil.cli.listing import list_command
 from urteil.cli.run import report, run, verify
 
@@ -26,7 +28,7 @@ def urteil() -> None:
     """
 
 
-for command in (doctor, list_command, run, verify, report, cluster):
+for command in (doctor, list_command, run, verify, report, cluster, images, engine):
     urteil.add_command(command)
 
 

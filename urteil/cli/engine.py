@@ -1,0 +1,55 @@
+"""`urteil engine start|stop|status`: a container engine of the lab's own."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.group()
+def engine() -> None:
+    """A container engine of the lab's own, where none runs."""
+
+
+@engine.command()
+def start() -> None:
+    """Start one that stays until `urteil engine stop`; eval $(urteil engine start) uses it."""
+    from urteil.harness.containers import standing_engine
+    from urteil.harness.parts import MissingPart
+
+    try:
+        found = standing_engine.start(say)
+    except MissingPart as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"export DOCKER_HOST={found.url}")
+
+
+@engine.command()
+def stop() -> None:
+    """Stop it and remove its containers and networks; its images are kept for the next start."""
+    from urteil.harness.containers import standing_engine
+
+    if not standing_engine.stop():
+        raise click.UsageError("no engine of the lab's own stands; urteil engine start starts one")
+    click.echo("the engine is stopped")
+
+
+@engine.command()
+def status() -> None:
+    """Print the engine that the lab uses, and the lab's own if one stands."""
+    from urteil.harness.containers import standing_engine
+    from urteil.harness.containers.engine import engine_part
+
+    part = engine_part()
+    click.echo(
+        f"in use     {part.version} at {part.where}" if part.found else f"none       {part.how}"
+    )
+    if found := standing_engine.find():
+        click.echo(f"own        {found.url} (keeper {found.keeper})")
+        click.echo(f"data       {found.data}")
+        click.echo(f"log        {found.log}")
+        click.echo(f"use it     export DOCKER_HOST={found.url}")
+
+
+def say(line: str) -> None:
+    """Progress goes to stderr: what is printed may be evaluated or piped."""
+    click.echo(line, err=True)

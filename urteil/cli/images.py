@@ -1,0 +1,60 @@
+"""`urteil images build|list`: the images that nodes in containers run from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from urteil.cli.engine import say
+
+if TYPE_CHECKING:
+    from urteil.harness.containers.engine import Engine
+
+DEFAULT = ("broker", "zookeeper", "toxiproxy")
+
+
+@click.group()
+def images() -> None:
+    """The images of brokers, ZooKeepers and Toxiproxies."""
+
+
+@images.command()
+@click.argument("names", nargs=-1)
+@click.option("--base", metavar="IMAGE", help="A Debian 12 to build on instead of the one found.")
+def build(names: tuple[str, ...], base: str | None) -> None:
+    """Build what is missing or out of date, and nothing else.
+
+    NAMES are broker, zookeeper, toxiproxy (these three by default), kafka or kafka:VERSION.
+    """
+    from urteil.harness.containers.images import ensure_images
+    from urteil.harness.parts import MissingPart
+
+    try:
+        found = ensure_images(_engine(), names or DEFAULT, say, base=base)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except MissingPart as error:
+        raise click.ClickException(str(error)) from None
+    for name, reference in found.items():
+        click.echo(f"{name:<12} {reference}")
+
+
+@images.command("list")
+def list_images() -> None:
+    """Print every image: current, out of date or missing, and its size."""
+    from urteil.harness.containers.images import image_states
+
+    for one in image_states(_engine()):
+        size = f"{one.size_bytes / 1e6:,.0f} MB" if one.size_bytes else ""
+        click.echo(f"{one.name:<12} {one.state:<12} {size:>8}  {one.reference}".rstrip())
+
+
+def _engine() -> Engine:
+    from urteil.harness.containers.engine import connect
+    from urteil.harness.parts import MissingPart
+
+    try:
+        return connect()
+    except MissingPart as error:
+        raise click.ClickException(str(error)) from None

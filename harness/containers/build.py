@@ -12,7 +12,7 @@ import requests
 
 from urteil.harness.containers.context import Context
 from urteil.harness.containers.engine import Engine
-from urteil.harness.containers.recipes import PACKAGE, Recipe
+from urteil.harness.containers.recipes import Recipe
 from urteil.harness.parts.part import MissingPart
 
 INPUTS = "org.urteil.inputs"
@@ -72,7 +72,7 @@ def build(engine: Engine, recipe: Recipe, base: str | None) -> None:
         raise
     if log.error:
         _forget(engine, log.made)
-        raise MissingPart(f"image {recipe.repository}", _failure(engine, recipe, log))
+        raise MissingPart(f"image {recipe.repository}", _failure(engine, recipe, base, log))
     engine.client.images.get(recipe.reference).tag(recipe.moving)
     _sweep_stages(engine, recipe, log.seen)
 
@@ -95,10 +95,10 @@ def _options(recipe: Recipe, base: str | None, tar: Any) -> dict[str, Any]:
 
 def labels(recipe: Recipe) -> dict[str, str]:
     """What says whose image it is and of which inputs."""
-    return {INPUTS: recipe.inputs, IMAGE: recipe.name, CHECKOUT: str(PACKAGE.resolve())}
+    return {INPUTS: recipe.inputs, IMAGE: recipe.name, CHECKOUT: recipe.checkout}
 
 
-def _failure(engine: Engine, recipe: Recipe, log: _Log) -> str:
+def _failure(engine: Engine, recipe: Recipe, base: str | None, log: _Log) -> str:
     if "no space left on device" in log.error or any(
         "no space left on device" in line.lower() for line in log.lines[-TAIL_LINES:]
     ):
@@ -109,7 +109,7 @@ def _failure(engine: Engine, recipe: Recipe, log: _Log) -> str:
         )
     tail = "\n".join(log.lines[-TAIL_LINES:])
     return (
-        f"its build failed: {log.error}\n{tail}\n"
+        f"its build on {base or 'scratch'} failed: {log.error}\n{tail}\n"
         f"mend that and build it again: urteil images build {recipe.name}"
     )
 

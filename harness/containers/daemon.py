@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -56,6 +57,8 @@ class Daemon:
         the parent-death signal fires when the spawning thread ends."""
         data, lock = _free_data_folder()
         _clear_last(data)
+        # A daemon that finds an earlier one's networks there deletes docker0, whosever it is.
+        shutil.rmtree(data / "network", ignore_errors=True)
         run = Path(tempfile.mkdtemp(prefix="urteil-", dir=_short_folder()))
         data.with_suffix(".run").write_text(str(run))
         log = data.with_suffix(".log")
@@ -191,8 +194,18 @@ def _clear(run: Path, data: Path) -> None:
     _kill_children_of(run)
     _unmount(run)
     _unmount(data)
-    remove_bridge(run.name)
+    for name in [run.name, *_bridges_of(data)]:
+        remove_bridge(name)
     shutil.rmtree(run, ignore_errors=True)
+
+
+def _bridges_of(data: Path) -> set[str]:
+    """Bridges of networks that a daemon left: it keeps them for its next start."""
+    try:
+        stored = (data / "network" / "files" / "local-kv.db").read_bytes()
+    except FileNotFoundError:
+        return set()
+    return {name.decode() for name in re.findall(rb'"BridgeName":"(br-[0-9a-f]{12})"', stored)}
 
 
 def _clear_last(data: Path) -> None:

@@ -22,13 +22,15 @@ PACKAGE = Path(urteil.__file__).parent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """One image. `inputs` is the hash of all it is made of; `fill(context, architecture)` puts
-    its files into a context, and may fetch parts (MissingPart)."""
+    """One image. `inputs` is the hash of all it is made of, `checkout` the package whose files
+    those are; `fill(context, architecture)` puts them into a context, and may fetch parts
+    (MissingPart)."""
 
     name: str
     repository: str
     version: str
     inputs: str
+    checkout: str
     on_base: bool
     fill: Callable[[Context, str], None]
 
@@ -148,6 +150,7 @@ def _made(
         repository=f"urteil/{name}",
         version=version,
         inputs=digest.hexdigest(),
+        checkout=str(PACKAGE.resolve()),
         on_base=on_base,
         fill=whole,
     )

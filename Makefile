@@ -1,6 +1,6 @@
 # Two commands: `make demo` runs the main job, `make test` passes the tests. Both set everything up.
 # make turns every exit code into 2; for the lab's own codes call .venv/bin/urteil.
-.PHONY: demo test setup lock clean
+.PHONY: demo test setup lock compose-files clean
 
 # uv trusts roots of its own; where the machine keeps some (a company's proxy adds its own there),
 # every tool shall trust those.
@@ -24,6 +24,10 @@ lock: setup
 	{ echo "# What the broker needs at run time, from requirements.lock (\`make lock\` writes both)."; \
 	    awk '/^[a-z0-9-]+==/ { on = ($$1 ~ /^(crc32c|kazoo|pyarrow|uvloop)==/) } on && !/^ *#/' \
 	    requirements.lock; } > compose/broker/requirements.txt
+
+# What compose/compose.yaml mounts, and that file: laid out by the lab's own plan.
+compose-files: setup
+	.venv/bin/python -m urteil.harness.containers.compose_files compose
 
 clean:
 	rm -rf .venv .tox dist

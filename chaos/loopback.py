@@ -76,6 +76,9 @@ class LoopbackPlan(Plan):
     def seen(self, src: str, dst: str) -> str:
         return f"127.{self.octet}.{index(src)}.{index(dst)}"
 
+    def own_names(self) -> list[str]:
+        return [socket.gethostname(), socket.getfqdn(), *super().own_names()]
+
     def toxiproxy_listens(self, node: str) -> Address:
         return f"127.{self.octet}.{index(node)}.{TOXIPROXY_INDEX}", self.ports.toxiproxy
 

@@ -11,7 +11,6 @@ reached elsewhere than the nodes reach it: the methods that say so answer with h
 
 from __future__ import annotations
 
-import socket
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -91,8 +90,12 @@ class Plan(ABC):
     def hosts_file(self, node: str) -> str:
         """Names as `node` resolves them; the machine's own name leads to the node itself."""
         names = [f"{self.seen(node, other)} {other}" for other in (*self.brokers, *self.zookeepers)]
-        own = dict.fromkeys([socket.gethostname(), socket.getfqdn(), "localhost"])
+        own = dict.fromkeys(self.own_names())
         return "\n".join([*names, *(f"{self.address(node)} {name}" for name in own)]) + "\n"
+
+    def own_names(self) -> list[str]:
+        """What the machine that a node runs on is called there."""
+        return ["localhost"]
 
     def zookeeper_connect(self) -> str:
         """`zookeeper.connect` by names, for brokers."""

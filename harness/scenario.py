@@ -120,7 +120,8 @@ class RunFacts(msgspec.Struct, kw_only=True):
     """What happened, beside the evidence. Any entry in `problems` makes the run UNKNOWN.
 
     `healed` says that every fault was undone and every part of the lab lived: what is not whole
-    then is the cluster's own doing.
+    then is the cluster's own doing. `withheld` names tables of evidence that the target cannot
+    give: what needs them is not judged.
     """
 
     run: str
@@ -137,6 +138,7 @@ class RunFacts(msgspec.Struct, kw_only=True):
     brokers: list[int] = []
     problems: list[str] = []
     healed: bool = True
+    withheld: list[str] = []
     mutant: str | None = None
     mutant_ran: bool | None = None
 

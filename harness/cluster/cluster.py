@@ -106,6 +106,10 @@ class Cluster:
         """As `chaos.controls.Controls.await_healthy`."""
         return self._controls.await_healthy(deadline_s=deadline_s)
 
+    def can_restart(self) -> bool:
+        """Whether every broker can be stopped and started."""
+        return True
+
     def node_dir(self, node: str) -> Path:
         """Where a node's files lie: `nodes/<node>` of the run, data in `data/`."""
         return self.run_dir / "nodes" / node
@@ -114,9 +118,13 @@ class Cluster:
         """Log directory of every broker by id."""
         return {node.broker_id: self.node_dir(node.name) / "data" for node in self.nodes.values()}
 
+    def withheld(self) -> list[str]:
+        """Tables of evidence that the cluster cannot give: none."""
+        return []
+
     def versions(self) -> dict[str, str]:
         """Versions of the target and of the parts that the cluster runs on."""
-        parts = {part.name: part.version for part in inventory() if part.name != "kafka"}
+        parts = {part.name: part.version for part in inventory() if part.required}
         return {self.target.name: self.target.version, **parts}
 
     def start(self, *, deadline_s: float = READY_DEADLINE_S) -> float:

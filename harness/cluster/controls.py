@@ -17,7 +17,7 @@ from urteil.chaos.links import Links
 from urteil.chaos.probes import ask_broker, ask_metadata, zookeeper_serves
 from urteil.chaos.topology import Plan
 from urteil.harness.cluster.state import ClusterState
-from urteil.harness.runtimes.base import Runtime
+from urteil.harness.runtimes.base import Nodes
 
 POLL_S = 0.05
 PROBE_S = 1.0
@@ -30,7 +30,7 @@ class ClusterControls:
         self,
         *,
         plan: Plan,
-        runtime: Runtime,
+        runtime: Nodes,
         links: Links,
         state: ClusterState,
         start_node: Callable[[str], None],

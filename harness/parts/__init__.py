@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urteil.harness.parts.compose import compose_part, docker_compose
 from urteil.harness.parts.java import java, java_part
 from urteil.harness.parts.kafka import kafka_classpath, kafka_part, kafka_tool
 from urteil.harness.parts.part import MissingPart, Part, cache_dir
@@ -12,6 +13,7 @@ __all__ = [
     "MissingPart",
     "Part",
     "cache_dir",
+    "docker_compose",
     "install_all",
     "inventory",
     "java",
@@ -24,13 +26,15 @@ __all__ = [
 
 def inventory() -> list[Part]:
     """Every part as `urteil doctor` shows it; installs nothing."""
-    return [java_part(), zookeeper_part(), toxiproxy_part(), kafka_part()]
+    return [java_part(), zookeeper_part(), toxiproxy_part(), kafka_part(), compose_part()]
 
 
-def install_all(*, kafka: bool = False) -> None:
+def install_all(*, kafka: bool = False, compose: bool = False) -> None:
     """Install what is missing; MissingPart names what could not be."""
     java()
     zookeeper_classpath()
     toxiproxy_binary()
     if kafka:
         kafka_classpath()
+    if compose:
+        docker_compose()

@@ -9,11 +9,10 @@ from pathlib import Path
 
 from urteil.chaos.nemesis import Nemesis
 from urteil.chaos.schedule import plan
-from urteil.harness.cluster import Cluster
+from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster
 from urteil.harness.runner.stopwatch import Stopwatch
 from urteil.harness.runner.topics import create_topics, fitted
 from urteil.harness.scenario import Phase, RunFacts, Scenario, TopicFact, save
-from urteil.harness.targets import parse_target
 from urteil.harness.workload import Workload
 from urteil.harness.workload.rotation import leadership_rounds
 
@@ -52,14 +51,7 @@ class Play:
 
     def _with_cluster(self) -> None:
         scenario = self.scenario
-        target = parse_target(scenario.target)
-        cluster = Cluster(
-            scenario.cluster,
-            target,
-            self.run_dir,
-            mutant=scenario.mutant,
-            runtime=scenario.runtime,
-        )
+        cluster = open_cluster(scenario, self.run_dir)
         began_ns = time.monotonic_ns()
         try:
             with self._stage("setup"):
@@ -67,6 +59,7 @@ class Play:
                 self.log(f"{len(cluster.bootstrap)} brokers ready after {ready_s:.1f} s")
                 self.facts.versions |= cluster.versions()
                 self.facts.brokers = sorted(cluster.data_dirs())
+                self.facts.withheld = cluster.withheld()
                 create_topics(cluster.bootstrap, scenario)
                 self.facts.topics = self._topics(cluster)
             save(self.run_dir / "run.json", self.facts)
@@ -78,7 +71,7 @@ class Play:
             cluster.close()
             self._look_for_mark()
 
-    def _with_clients(self, cluster: Cluster) -> None:
+    def _with_clients(self, cluster: Cluster | ExternalCluster) -> None:
         workload = Workload(
             self.scenario, self.run_dir, cluster.bootstrap, self.facts.topics, self.facts.run
         )
@@ -91,7 +84,7 @@ class Play:
             workload.stop()
             self.facts.problems += workload.problems()
 
-    def _load(self, cluster: Cluster, workload: Workload) -> None:
+    def _load(self, cluster: Cluster | ExternalCluster, workload: Workload) -> None:
         scenario = self.scenario
         workload.start()
         self._await_first_acks(workload)
@@ -119,7 +112,7 @@ class Play:
         progress = workload.progress()
         self.log(f"{progress.acked} of {progress.invoked} records acknowledged")
 
-    def _read_finally(self, cluster: Cluster, workload: Workload) -> None:
+    def _read_finally(self, cluster: Cluster | ExternalCluster, workload: Workload) -> None:
         """Leadership goes round only in a cluster that is whole; another is read as it stands."""
         began_ns = time.monotonic_ns()
         deadline_s = self.scenario.final_read_deadline_s
@@ -127,7 +120,11 @@ class Play:
         rounds = None
         if self._whole:
             rounds = leadership_rounds(
-                cluster.controls(), cluster.bootstrap, names, deadline_s=deadline_s
+                cluster.controls(),
+                cluster.bootstrap,
+                names,
+                deadline_s=deadline_s,
+                restart=cluster.can_restart(),
             )
         reads = workload.final_reads(deadline_s, rounds)
         workload.stop_consumers()
@@ -141,7 +138,7 @@ class Play:
             return
         workload.await_acked(1, deadline_s=FIRST_ACKS_DEADLINE_S)
 
-    def _topics(self, cluster: Cluster) -> list[TopicFact]:
+    def _topics(self, cluster: Cluster | ExternalCluster) -> list[TopicFact]:
         facts = []
         for asked in self.scenario.workload.topics:
             topic = fitted(asked, self.scenario.cluster.brokers)

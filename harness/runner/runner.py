@@ -12,11 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+import msgspec
+
 from urteil.harness.history.collect import collect
 from urteil.harness.runner.folder import new_run_dir
 from urteil.harness.runner.play import Play
 from urteil.harness.runner.stopwatch import Stopwatch
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, save
+from urteil.harness.targets.external import PREFIX
 from urteil.harness.verify import judge
 from urteil.harness.verify.result import Result, Verdict
 from urteil.harness.verify.spark import Warming, warm
@@ -45,10 +48,12 @@ def run_scenario(
     make it UNKNOWN with the reason. KeyboardInterrupt (also by SIGTERM, in the main thread) ends
     cluster and clients and is raised on; `judge_again` can judge what was recorded.
     """
+    run = secrets.token_hex(4)
+    scenario = _named_apart(scenario, run)
     run_dir = new_run_dir(out, scenario)
     log(f"run {run_dir}")
     facts = RunFacts(
-        run=secrets.token_hex(4),
+        run=run,
         seed=scenario.seed,
         scenario=scenario.name,
         target=scenario.target,
@@ -72,6 +77,16 @@ def run_scenario(
     finally:
         for one in warming:
             one.stop()
+
+
+def _named_apart(scenario: Scenario, run: str) -> Scenario:
+    """In a cluster that stays, topics and groups are the run's own; others' are not touched."""
+    if not scenario.target.startswith(PREFIX):
+        return scenario
+    replace, load = msgspec.structs.replace, scenario.workload
+    topics = tuple(replace(one, name=f"{one.name}-{run}") for one in load.topics)
+    load = replace(load, topics=topics, group=f"{load.group}-{run}")
+    return replace(scenario, workload=load)
 
 
 def judge_again(run_dir: Path, *, engine: str = "spark", master: str | None = None) -> Result:

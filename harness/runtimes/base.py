@@ -24,41 +24,15 @@ class Programs(Protocol):
     def kafka_classpath(self, version: str) -> str: ...
 
 
-class Runtime(Protocol):
-    """Starts, kills, pauses and watches nodes by name; safe to use from any thread.
+class Nodes(Protocol):
+    """Kills, pauses and watches nodes by name; safe to use from any thread.
 
-    `plan` says under which addresses. LabFailure where the lab itself fails.
+    LabFailure where the lab itself fails.
     """
-
-    @property
-    def plan(self) -> Plan: ...
-
-    @property
-    def programs(self) -> Programs: ...
 
     @property
     def containers(self) -> ContainerControls | None:
         """What can be done to containers; None where nodes are none."""
-        ...
-
-    @property
-    def opening_s(self) -> float:
-        """Seconds that addresses and links took to be there, installs left out."""
-        ...
-
-    def home(self, directory: Path) -> Path:
-        """The folder `directory` of the run as a node started in it sees it."""
-        ...
-
-    def start(
-        self,
-        node: str,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str] | None = None,
-        cwd: Path,
-    ) -> NodeStatus:
-        """Start a node that does not run, in the folder `cwd` of the run, with its files."""
         ...
 
     def status(self, node: str) -> NodeStatus:
@@ -83,6 +57,36 @@ class Runtime(Protocol):
 
     def unexpected_ends(self) -> Sequence[NodeStatus]:
         """Nodes that ended although nobody here ended them."""
+        ...
+
+
+class Runtime(Nodes, Protocol):
+    """Starts them too. `plan` says under which addresses."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def programs(self) -> Programs: ...
+
+    @property
+    def opening_s(self) -> float:
+        """Seconds that addresses and links took to be there, installs left out."""
+        ...
+
+    def home(self, directory: Path) -> Path:
+        """The folder `directory` of the run as a node started in it sees it."""
+        ...
+
+    def start(
+        self,
+        node: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path,
+    ) -> NodeStatus:
+        """Start a node that does not run, in the folder `cwd` of the run, with its files."""
         ...
 
     def log(self, node: str) -> str:

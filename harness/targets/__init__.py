@@ -10,6 +10,7 @@ __all__ = ["TARGETS", "BrokerNode", "KafkaTarget", "Target", "UrteilTarget", "pa
 
 TARGETS = {
     "urteil": "the broker of this project",
+    "external:FILE.toml": "a cluster that somebody else keeps (docs/external.md)",
     "kafka": "Apache Kafka with ZooKeeper from Maven Central; kafka:VERSION for another than 3.9.1",
 }
 

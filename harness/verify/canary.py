@@ -32,6 +32,8 @@ def sing(run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived) -
     `not tried: ...` where the run has no such evidence: one replica, no consumer. The one entry
     `canary` stands for all of them when none could be tried.
     """
+    if "replicas" in facts.withheld:
+        return {"canary": "not tried: the target gives no logs of its replicas"}
     work = run_dir / "work" / "canary"
     shutil.rmtree(work, ignore_errors=True)
     try:

@@ -44,7 +44,7 @@ def reasons(
     """
     told = [
         *facts.problems,
-        *_missing(run_dir),
+        *_missing(run_dir, facts),
         *torn(run_dir),
         *blanks(tally),
         *boots(run_dir, facts),
@@ -54,14 +54,15 @@ def reasons(
         *_traffic(scenario, derived, ticks),
         *_attempts(derived, tally),
         *_strays(facts, tally),
-        *_passes(derived),
+        *_passes(facts, derived),
         *_mutant(facts),
     ]
     return list(dict.fromkeys(told))
 
 
-def _missing(run_dir: Path) -> list[str]:
-    empty = [table for table in REQUIRED if evidence.row_count(run_dir, table) == 0]
+def _missing(run_dir: Path, facts: RunFacts) -> list[str]:
+    wanted = [table for table in REQUIRED if table not in facts.withheld]
+    empty = [table for table in wanted if evidence.row_count(run_dir, table) == 0]
     return [f"the evidence has no {table}" for table in empty]
 
 
@@ -179,7 +180,7 @@ def _strays(facts: RunFacts, tally: Sequence[Row]) -> list[str]:
     ]
 
 
-def _passes(derived: Derived) -> list[str]:
+def _passes(facts: RunFacts, derived: Derived) -> list[str]:
     told = [f"a final pass over {name} stopped before its end" for name in derived.short]
     told += [
         f"no complete final pass over {part['topic']}-{part['partition']}"
@@ -190,7 +191,7 @@ def _passes(derived: Derived) -> list[str]:
     return told + [
         f"no log of the final leader of {part['topic']}-{part['partition']}"
         for part in derived.parts
-        if part["ours"] and not part["has_log"]
+        if part["ours"] and not part["has_log"] and "logs" not in facts.withheld
     ]
 
 

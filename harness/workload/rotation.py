@@ -28,14 +28,19 @@ ALTER_PARTITION_REASSIGNMENTS = 45
 
 
 def leadership_rounds(
-    controls: Controls, bootstrap: Sequence[str], topics: Sequence[str], *, deadline_s: float
+    controls: Controls,
+    bootstrap: Sequence[str],
+    topics: Sequence[str],
+    *,
+    deadline_s: float,
+    restart: bool = True,
 ) -> Iterator[dict[tuple[str, int], int]]:
     """Rounds of (topic, partition) to the id of the broker that leads it while the round lasts.
 
     The first round is the leadership as it stands; over all rounds every replica of every
     partition leads once. Each round holds until the next is asked for. In the end all brokers are
-    there again, also when the caller stops early. LabFailure when a broker cannot be made leader
-    within `deadline_s`.
+    there again, also when the caller stops early. Without `restart`, brokers that cannot elect
+    are left as they stand. LabFailure when a broker cannot be made leader within `deadline_s`.
     """
     deadline = time.monotonic() + deadline_s
     yield _leaders(controls, topics)
@@ -45,7 +50,7 @@ def leadership_rounds(
     try:
         if _can_elect(admin):
             yield from _by_election(controls, admin, topics, deadline)
-        else:
+        elif restart:
             yield from _by_restart(controls, topics, deadline)
     finally:
         admin.close()

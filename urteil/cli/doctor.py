@@ -9,8 +9,9 @@ EXIT_MISSING = 255
 
 @click.command()
 @click.option("--install", is_flag=True, help="Get the required parts that are missing first.")
+@click.option("--compose", is_flag=True, help="With --install: Docker Compose too.")
 @click.option("--quiet", is_flag=True, help="Print nothing when every required part is there.")
-def doctor(install: bool, quiet: bool) -> int:
+def doctor(install: bool, compose: bool, quiet: bool) -> int:
     """Print a table of the parts: found, version, missing and how to get it.
 
     Exit 0 when every part that a run of our own broker needs is there, otherwise 255.
@@ -23,7 +24,7 @@ def doctor(install: bool, quiet: bool) -> int:
 
     if install:
         try:
-            parts.install_all()
+            parts.install_all(compose=compose)
         except parts.MissingPart as error:
             raise click.ClickException(str(error)) from None
     table = Table("part", "found", "version", "where, or how to get it")

@@ -39,7 +39,11 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
 @click.command()
 @click.argument("scenario")
 @click.option("--seed", type=click.IntRange(0), help="[default: drawn anew and printed]")
-@click.option("--target", default=None, help="urteil, kafka or kafka:VERSION  [default: urteil]")
+@click.option(
+    "--target",
+    default=None,
+    help="urteil, kafka[:VERSION] or external:FILE.toml  [default: urteil]",
+)
 @click.option(
     "--runtime",
     type=click.Choice(["process", "docker"]),
@@ -151,13 +155,17 @@ def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
     from urteil.harness.scenario import lasting
     from urteil.harness.scenarios import SCENARIOS
     from urteil.harness.targets import parse_target
+    from urteil.harness.targets.external import PREFIX
     from urteil.suites.mutants import MUTANTS
 
     base = SCENARIOS[known("scenario", name, SCENARIOS)]
     replace = msgspec.structs.replace
     target = asked["target"] or base.target
     try:
-        parse_target(target)
+        if target.startswith(PREFIX):
+            base = _external(base, target, asked)
+        else:
+            parse_target(target)
     except ValueError as error:
         raise click.UsageError(f"--target {target}: {error}") from None
     if asked["mutant"] is not None:
@@ -179,11 +187,33 @@ def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
     )
 
 
+def _external(scenario: Scenario, target: str, asked: dict[str, Any]) -> Scenario:
+    """The scenario on somebody else's cluster: as large as that is, with that one's settings.
+
+    ValueError where that cannot be.
+    """
+    import msgspec
+
+    from urteil.harness.targets.external import PREFIX, load_external
+
+    file = load_external(Path(target.removeprefix(PREFIX)))
+    for option in ("runtime", "brokers", "zookeepers"):
+        if asked[option] is not None:
+            raise ValueError(f"--{option} is the cluster's own, not the lab's; leave it out")
+    if scenario.cluster.config:
+        settings = ", ".join(f"{name}={value}" for name, value in scenario.cluster.config.items())
+        raise ValueError(f"{scenario.name} sets {settings}, which only a cluster of the lab takes")
+    brokers = sum(name.startswith("b") for name in file.nodes) or len(file.bootstrap)
+    keepers = sum(name.startswith("zk") for name in file.nodes) or 1
+    cluster = msgspec.structs.replace(scenario.cluster, brokers=brokers, zookeepers=keepers)
+    return msgspec.structs.replace(scenario, cluster=cluster, runtime="external")
+
+
 def _runtime(scenario: Scenario, asked: str | None) -> str:
     """The runtime to use; a usage error where a fault of the scenario cannot act in it."""
     from urteil.chaos.faults import FAULTS
 
-    runtime = asked or scenario.runtime
+    runtime: str = asked or scenario.runtime
     wanting = [one.fault for one in scenario.faults if FAULTS[one.fault].needs_containers]
     if wanting and runtime != "docker":
         raise click.UsageError(
@@ -197,7 +227,7 @@ def _command(scenario: Scenario, asked: dict[str, Any], engine: str, master: str
     """The command that plays this very run again."""
     words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
     words += ["--target", scenario.target] if scenario.target != "urteil" else []
-    words += ["--runtime", scenario.runtime] if scenario.runtime != "process" else []
+    words += ["--runtime", scenario.runtime] if asked["runtime"] is not None else []
     for key in ("brokers", "zookeepers", "duration_s", "rate", "mutant"):
         if asked[key] is not None:
             words += [f"--{key.replace('_', '-')}", f"{asked[key]}"]

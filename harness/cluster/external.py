@@ -1,0 +1,289 @@
+"""A cluster that somebody else keeps: its faults by commands and by its own Toxiproxies."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from urteil.chaos.controls import (
+    CLIENT,
+    ContainerControls,
+    LabFailure,
+    Link,
+    NodeState,
+    NodeStatus,
+    NotHealthy,
+)
+from urteil.chaos.links import Links
+from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
+from urteil.harness.cluster.controls import ClusterControls
+from urteil.harness.cluster.state import ClusterState
+from urteil.harness.targets.external import ExternalFile, load_external
+
+READY_DEADLINE_S = 60.0
+COMMAND_DEADLINE_S = 60.0
+POLL_S = 0.1
+STATES = {"running": NodeState.RUNNING, "paused": NodeState.PAUSED}
+NO_PORTS = Ports(internal=0, client=0, zookeeper=0, peer=0, election=0, toxiproxy=0)
+
+
+class ExternalPlan(Plan):
+    """Where the lab reaches what the file names; where the nodes reach each other is theirs."""
+
+    def __init__(self, file: ExternalFile) -> None:
+        brokers = tuple(sorted((one for one in file.nodes if one[0] == "b"), key=_number))
+        zookeepers = tuple(sorted((one for one in file.nodes if one[0] == "z"), key=_number))
+        super().__init__(NO_PORTS, brokers=max(1, len(brokers)), zookeepers=max(1, len(zookeepers)))
+        self._file = file
+        self._links = {Link(one.src, one.dst): one for one in file.links}
+        self.brokers, self.zookeepers = brokers, zookeepers
+        self.nodes = tuple(dict.fromkeys(one.src for one in file.links))
+
+    def address(self, node: str) -> str:
+        return self.direct(node)[0]
+
+    def seen(self, src: str, dst: str) -> str:
+        return self.through(Link(src, dst))[0]
+
+    def toxiproxy_listens(self, node: str) -> Address:
+        return self.toxiproxy(node)
+
+    def toxiproxy(self, node: str) -> Address:
+        return next(_address(one.toxiproxy) for one in self._file.links if one.src == node)
+
+    def direct(self, node: str) -> Address:
+        return _address(self._file.nodes[node].direct)
+
+    def through(self, link: Link) -> Address:
+        return _address(self._links[link].probe)
+
+    def for_clients(self, broker: str) -> Address:
+        link = self._links.get(Link(CLIENT, broker))
+        return self.direct(broker) if link is None else _address(link.probe)
+
+    def bootstrap(self) -> list[str]:
+        return list(self._file.bootstrap)
+
+    def zookeeper_direct(self) -> str:
+        return self._file.zookeeper
+
+    def links(self) -> tuple[Link, ...]:
+        return tuple(self._links)
+
+    def proxies(self, link: Link) -> tuple[ProxyPlan, ...]:
+        return tuple(
+            ProxyPlan(name=name, link=link, listen="", upstream="")
+            for name in self._links[link].proxies
+        )
+
+
+class Commands:
+    """Nodes by the file's commands: what `ClusterControls` asks of a runtime."""
+
+    containers: ContainerControls | None = None
+
+    def __init__(self, path: Path, file: ExternalFile) -> None:
+        self._folder = path.resolve().parent
+        self._nodes = file.nodes
+        self._starts = dict.fromkeys(file.nodes, 1)
+        self._ended_by_us: set[str] = set()
+
+    def status(self, node: str) -> NodeStatus:
+        """By the command `state`; a node without one is taken to run."""
+        known = self._nodes[node]
+        words = self.run(node, "state").split() if known.state else ["running"]
+        if not words:
+            raise LabFailure(f"the command state of {node} printed nothing: {known.state}")
+        numbers = [int(word) for word in words[1:3] if word.lstrip("-").isdigit()]
+        pid, code = [*numbers, 0, 0][:2]
+        state = STATES.get(words[0], NodeState.DEAD)
+        return NodeStatus(
+            node=node,
+            state=state,
+            pid=pid or None,
+            exit_code=(128 - code if code > 128 else code) if state is NodeState.DEAD else None,
+            starts=self._starts[node],
+        )
+
+    def alive(self, node: str) -> bool:
+        return self.status(node).state is not NodeState.DEAD
+
+    def start(self, node: str) -> None:
+        self.run(node, "start")
+        self._starts[node] += 1
+        self._ended_by_us.discard(node)
+
+    def kill(self, node: str) -> NodeStatus:
+        return self._end(node, "kill", COMMAND_DEADLINE_S)
+
+    def stop(self, node: str, *, deadline_s: float) -> NodeStatus:
+        return self._end(node, "stop", deadline_s + COMMAND_DEADLINE_S)
+
+    def pause(self, node: str) -> NodeStatus:
+        self.run(node, "pause")
+        return self.status(node)
+
+    def resume(self, node: str) -> NodeStatus:
+        self.run(node, "resume")
+        return self.status(node)
+
+    def unexpected_ends(self) -> list[NodeStatus]:
+        found = [self.status(node) for node in self._nodes if node not in self._ended_by_us]
+        return [one for one in found if one.state is NodeState.DEAD]
+
+    def run(
+        self, node: str, name: str, deadline_s: float = COMMAND_DEADLINE_S, into: str = ""
+    ) -> str:
+        """What the command printed; LabFailure when it is not there, fails or takes too long."""
+        command: str = getattr(self._nodes[node], name)
+        if not command:
+            raise LabFailure(f"the file names no command {name} for {node}")
+        argv = [word.replace("{into}", into) for word in shlex.split(command)]
+        try:
+            done = subprocess.run(
+                argv, cwd=self._folder, capture_output=True, text=True, timeout=deadline_s,
+                stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise LabFailure(f"{name} of {node} failed: {error}") from error
+        if done.returncode != 0:
+            last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+            raise LabFailure(f"{name} of {node} failed ({done.returncode}): {' '.join(last)}")
+        return done.stdout
+
+    def _end(self, node: str, how: str, deadline_s: float) -> NodeStatus:
+        if self.alive(node):
+            self._ended_by_us.add(node)
+            self.run(node, how, deadline_s)
+        return self.status(node)
+
+
+class TheirToxiproxies:
+    """Implements `chaos.links.Processes`: servers that run already, and are not ours to restart."""
+
+    def start_toxiproxy(self, node: str, host: str, port: int, config: str) -> None:
+        """It runs, or it does not: `Links` looks for its proxies next."""
+
+    def kill_toxiproxy(self, node: str) -> None:
+        raise LabFailure(f"the Toxiproxy beside {node} hangs, and is not the lab's to restart")
+
+    def toxiproxy_alive(self, node: str) -> bool:
+        return True
+
+
+class ExternalCluster:
+    """Implements what `harness.runner` asks of a cluster. Nodes that faults of ours ended run
+    again afterwards; topics of the run stay."""
+
+    def __init__(self, path: Path, run_dir: Path) -> None:
+        """ValueError for a file that is not as `load_external` wants it."""
+        self._file = load_external(path)
+        self.run_dir = run_dir.resolve()
+        self.plan = ExternalPlan(self._file)
+        self.commands = Commands(path, self._file)
+        self.links = Links(self.plan, TheirToxiproxies())
+        self.state = ClusterState(self._file.zookeeper)
+        self._controls = ClusterControls(
+            plan=self.plan,
+            runtime=self.commands,
+            links=self.links,
+            state=self.state,
+            start_node=self.commands.start,
+            waits_for_own_znode=True,
+        )
+        self._stopped = False
+
+    @property
+    def bootstrap(self) -> list[str]:
+        return self.plan.bootstrap()
+
+    def controls(self) -> ClusterControls:
+        return self._controls
+
+    def can_restart(self) -> bool:
+        """Whether every broker can be stopped and started."""
+        nodes = [self._file.nodes[node] for node in self.plan.brokers]
+        return bool(nodes) and all(node.stop and node.start for node in nodes)
+
+    def data_dirs(self) -> dict[int, Path]:
+        """Where brokers' log directories are copied to, by broker id, of those that can be."""
+        return {_number(node): self._node_dir(node) / "data" for node in self._copied("b")}
+
+    def withheld(self) -> list[str]:
+        """Tables of evidence that the file names no command `copy` for."""
+        replicas = [] if self._copied("b") else ["replicas", "logs"]
+        return replicas if self._copied("z") else [*replicas, "states"]
+
+    def versions(self) -> dict[str, str]:
+        return {"external": "whatever answers"}
+
+    def start(self, *, deadline_s: float = READY_DEADLINE_S) -> float:
+        """Wait until ZooKeeper knows all brokers of the file and its Toxiproxies have the links.
+
+        Faults that somebody left on the links are taken off. Seconds that it took.
+        """
+        began = time.monotonic()
+        self.state.start(deadline_s=deadline_s)
+        self.links.heal_all()
+        while problem := self._controls.missing_members():
+            if time.monotonic() > began + deadline_s:
+                raise NotHealthy(f"the cluster is not ready: {problem}")
+            time.sleep(POLL_S)
+        return time.monotonic() - began
+
+    def stop(self) -> None:
+        """Copy the nodes' log directories where the file says how: brokers end cleanly for that
+        and start again."""
+        brokers = self._copied("b")
+        _each(self._controls.stop, brokers)
+        try:
+            _each(self._copy, [*brokers, *self._copied("z")])
+        finally:
+            _each(self._controls.start, brokers)
+        self._logs()
+        self.close()
+
+    def close(self) -> None:
+        if not self._stopped:
+            self._stopped = True
+            self.state.close()
+
+    def _copied(self, kind: str) -> list[str]:
+        return [name for name, node in self._file.nodes.items() if name[0] == kind and node.copy]
+
+    def _copy(self, node: str) -> None:
+        folder = self._node_dir(node)
+        shutil.rmtree(folder / "data", ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.commands.run(node, "copy", into=str(folder))
+        if not (folder / "data").is_dir():
+            raise LabFailure(f"the command copy of {node} left nothing in {folder / 'data'}")
+
+    def _logs(self) -> None:
+        logs = self.run_dir / "logs"
+        logs.mkdir(parents=True, exist_ok=True)
+        for node, known in self._file.nodes.items():
+            if known.log:
+                (logs / f"{node}.log").write_text(self.commands.run(node, "log"))
+
+    def _node_dir(self, node: str) -> Path:
+        return self.run_dir / "nodes" / node
+
+
+def _each(act: Callable[[str], object], nodes: Sequence[str]) -> None:
+    with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as pool:
+        list(pool.map(act, nodes))
+
+
+def _number(node: str) -> int:
+    return int(node.lstrip("bzk"))
+
+
+def _address(text: str) -> Address:
+    host, _, port = text.rpartition(":")
+    return host.strip("[]"), int(port)

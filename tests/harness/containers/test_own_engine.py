@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -12,6 +13,7 @@ import urllib.request
 from collections.abc import Callable
 from ipaddress import IPv4Network
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,12 +53,18 @@ def processes(run: Path) -> list[str]:
 
 
 def left_of(run: Path) -> list[str]:
-    """Processes, mounts, the bridge, the control group and the folder of an engine."""
+    """Processes, mounts, bridge, control group, firewall rules and folder of an engine."""
     mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     links = [name for _, name in socket.if_nameindex() if name == run.name]
     groups = [str(path) for path in Path("/sys/fs/cgroup").glob(f"*/{run.name}")]
     inside = [point for point in mounts if point.startswith(str(run))]
-    return [*processes(run), *inside, *links, *groups, *([str(run)] if run.exists() else [])]
+    rules = [rule for rule in firewall().splitlines() if run.name in rule]
+    folder = [str(run)] if run.exists() else []
+    return [*processes(run), *inside, *links, *groups, *rules, *folder]
+
+
+def firewall() -> str:
+    return subprocess.run(["iptables", "-w", "-S"], capture_output=True, text=True).stdout
 
 
 def within(seconds: float, what: Callable[[], object]) -> None:
@@ -81,17 +89,12 @@ def test_it_serves_for_the_time_of_the_block_and_leaves_nothing() -> None:
     with own_engine() as engine:
         run = run_folder(engine.url)
         assert os.environ["DOCKER_HOST"] == engine.url
-        image = ensure_images(engine, ["toxiproxy"])["toxiproxy"]
         network = engine.client.networks.create("net")
         network.reload()
         subnet = IPv4Network(network.attrs["IPAM"]["Config"][0]["Subnet"])
         assert subnet.subnet_of(RANGE)
-        container = engine.client.containers.run(
-            image, detach=True, network="net", ports={"8474/tcp": ("127.0.0.1", None)}
-        )
-        container.reload()
-        port = container.ports["8474/tcp"][0]["HostPort"]
-        assert proxies(f"http://127.0.0.1:{port}/proxies") == b"{}"
+        container = toxiproxy(engine, "net")
+        assert proxies(f"{published(container, 8474)}/proxies") == b"{}"
         assert len(processes(run)) >= 4
         assert bridges() - before == {run.name}
     assert left_of(run) == []
@@ -110,6 +113,43 @@ def proxies(url: str) -> bytes:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
+
+
+def test_containers_of_one_network_reach_each_other_and_no_others() -> None:
+    """Also where the machine forwards, or its firewall drops what is forwarded."""
+    with own_engine() as engine:
+        near, far = (engine.client.networks.create(name).name for name in ("near", "far"))
+        server = toxiproxy(engine, near)
+        address = server.attrs["NetworkSettings"]["Networks"]["near"]["IPAddress"]
+        assert reaches(engine, near, address)
+        assert not reaches(engine, far, address)
+
+
+def toxiproxy(engine: Engine, network: str) -> Any:
+    """A started Toxiproxy that has answered; ports 8474 and 9000 are published."""
+    image = ensure_images(engine, ["toxiproxy"])["toxiproxy"]
+    ports = {f"{port}/tcp": ("127.0.0.1", None) for port in (8474, 9000)}
+    container = engine.client.containers.run(image, detach=True, network=network, ports=ports)
+    container.reload()
+    proxies(f"{published(container, 8474)}/proxies")
+    return container
+
+
+def published(container: Any, port: int) -> str:
+    return f"http://127.0.0.1:{container.ports[f'{port}/tcp'][0]['HostPort']}"
+
+
+def reaches(engine: Engine, network: str, address: str) -> bool:
+    """Whether a container in `network` reaches port 8474 of `address`: it proxies to there."""
+    container = toxiproxy(engine, network)
+    proxy = {"name": "x", "listen": "0.0.0.0:9000", "upstream": f"{address}:8474"}
+    data = json.dumps(proxy).encode()
+    urllib.request.urlopen(f"{published(container, 8474)}/proxies", data, timeout=5).close()
+    try:
+        with urllib.request.urlopen(f"{published(container, 9000)}/version", timeout=3) as answer:
+            return bool(answer.read())
+    except OSError:
+        return False
 
 
 def test_two_at_once_have_a_data_folder_each() -> None:

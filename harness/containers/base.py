@@ -23,6 +23,7 @@ OWN = "urteil/base:bookworm"
 SUITE = "bookworm"
 REGISTRY_TIMEOUT_S = 10
 PULL_TIMEOUT_S = 300
+PART = ".base.part."
 LEFT_OUT = (
     "dev/",
     "proc/",
@@ -88,7 +89,9 @@ def _made(engine: Engine, say: Callable[[str], None]) -> None:
         apt_install("debootstrap", "debootstrap", how=HOW)
     say(f"no registry answers: making {OWN} with debootstrap (about 30 s)")
     cache_dir().mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=".base.part.", dir=cache_dir()))
+    for left in cache_dir().glob(f"{PART}*"):  # by one that was killed; the caller has the lock
+        _remove(left)
+    folder = Path(tempfile.mkdtemp(prefix=PART, dir=cache_dir()))
     try:
         _debootstrap(folder)
         _import(engine, folder)
@@ -107,7 +110,7 @@ def _debootstrap(folder: Path) -> None:
 
 
 def _import(engine: Engine, folder: Path) -> None:
-    with tempfile.NamedTemporaryFile(prefix=".base.part.", dir=cache_dir()) as file:
+    with tempfile.NamedTemporaryFile(prefix=PART, dir=cache_dir()) as file:
         with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
             tar.add(folder, ".", filter=_kept)
         file.flush()
@@ -130,6 +133,8 @@ def _kept(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 def _remove(folder: Path) -> None:
     """What debootstrap mounted is unmounted first: a removal must never walk into /proc."""
+    if folder.is_file():
+        return folder.unlink()
     for _ in range(3):
         mounted = [
             line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()

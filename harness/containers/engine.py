@@ -14,6 +14,9 @@ from urteil.harness.parts.part import MissingPart, Part
 
 LOWEST_API = (1, 41)
 TIMEOUT_S = 60
+ANSWER_S = 10
+"""For the first answer; later calls may take TIMEOUT_S."""
+
 HOW = (
     "start Docker, or set DOCKER_HOST, or let the lab start an engine of its own "
     "(`urteil engine start`, on Debian as root)"
@@ -78,8 +81,8 @@ def _client(url: str | None) -> docker.DockerClient:
     host = url or os.environ.get("DOCKER_HOST") or ""
     ssh = {"use_ssh_client": True} if host.startswith("ssh://") else {}
     if url is not None:
-        return docker.DockerClient(base_url=url, timeout=TIMEOUT_S, version="auto", **ssh)
-    return docker.from_env(timeout=TIMEOUT_S, version="auto", **ssh)
+        return docker.DockerClient(base_url=url, timeout=ANSWER_S, version="auto", **ssh)
+    return docker.from_env(timeout=ANSWER_S, version="auto", **ssh)
 
 
 def _described(client: docker.DockerClient) -> Engine:
@@ -89,6 +92,7 @@ def _described(client: docker.DockerClient) -> Engine:
         raise MissingPart("docker", _too_old(said.get("Version", "?"), api))
     if said.get("Os", "linux") != "linux":
         raise MissingPart("docker", f"the engine runs {said['Os']} containers, not linux ones")
+    client.api.timeout = TIMEOUT_S
     url = _url(client)
     remote = not url.startswith(("unix://", "npipe://"))
     return Engine(
@@ -142,5 +146,5 @@ def _why(error: BaseException, url: str | None) -> str:
     if "ConnectionRefusedError" in said or "Connection refused" in said:
         return f"no engine at {where} (nothing listens there): {HOW}"
     if "imed out" in said or "Timeout" in said:
-        return f"the engine at {where} did not answer within {TIMEOUT_S} s: {HOW}"
+        return f"the engine at {where} did not answer within {ANSWER_S} s: {HOW}"
     return f"no engine at {where} ({said}): {HOW}"

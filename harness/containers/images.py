@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import docker
+import requests
 
 from urteil.harness.containers.base import base_image
 from urteil.harness.containers.build import CHECKOUT, IMAGE, INPUTS, build, labels
@@ -50,17 +51,28 @@ def ensure_images(
     build's output, when one cannot be built.
     """
     recipes = {name: recipe(name) for name in names}
-    stale = [one for one in recipes.values() if not _is_current(engine, one)]
-    if stale:
-        with locked("images"):
-            for one in stale:
-                _build(engine, one, base, say)
+    with _engine_failures():
+        stale = [one for one in recipes.values() if not _is_current(engine, one)]
+        if stale:
+            with locked("images"):
+                for one in stale:
+                    _build(engine, one, base, say)
     return {name: one.reference for name, one in recipes.items()}
 
 
 def image_states(engine: Engine) -> list[ImageState]:
     """How the image of every name stands; builds nothing."""
-    return [_state(engine, name) for name in NAMES]
+    with _engine_failures():
+        return [_state(engine, name) for name in NAMES]
+
+
+@contextmanager
+def _engine_failures() -> Iterator[None]:
+    """An engine that goes away or refuses is a part that is missing."""
+    try:
+        yield
+    except (docker.errors.DockerException, requests.RequestException) as error:
+        raise MissingPart("docker", f"the engine failed: {error}; look at its log") from error
 
 
 def _build(engine: Engine, one: Recipe, base: str | None, say: Say) -> None:

@@ -44,8 +44,13 @@ def build(names: tuple[str, ...], base: str | None) -> None:
 def list_images() -> None:
     """Print every image: current, out of date or missing, and its size."""
     from urteil.harness.containers.images import image_states
+    from urteil.harness.parts import MissingPart
 
-    for one in image_states(_engine()):
+    try:
+        states = image_states(_engine())
+    except MissingPart as error:
+        raise click.ClickException(str(error)) from None
+    for one in states:
         size = f"{one.size_bytes / 1e6:,.0f} MB" if one.size_bytes else ""
         click.echo(f"{one.name:<12} {one.state:<12} {size:>8}  {one.reference}".rstrip())
 

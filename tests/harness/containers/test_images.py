@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import docker
 import pytest
 
 from urteil.harness.containers import recipes
@@ -157,6 +159,12 @@ def test_a_base_that_is_not_there_is_named(engine: Engine, checkout: Path) -> No
     edit(checkout)
     with pytest.raises(MissingPart, match="no-such-base"):
         ensure_images(engine, ["broker"], base="localhost:1/no-such-base:1")
+
+
+def test_an_engine_that_went_away_is_told(engine: Engine) -> None:
+    gone = dataclasses.replace(engine, client=docker.DockerClient("tcp://127.0.0.1:9", "1.41"))
+    with pytest.raises(MissingPart, match="docker is missing: the engine failed"):
+        ensure_images(gone, ["toxiproxy"])
 
 
 def test_images_that_nobody_knows(engine: Engine) -> None:

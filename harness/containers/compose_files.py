@@ -128,7 +128,7 @@ def _pod(plan: PodPlan, node: str) -> str:
         extra=[
             f"hostname: {node}",
             "init: true",
-            "healthcheck: {disable: true}",
+            'healthcheck: {test: ["CMD", "true"], interval: 5s}',
             f"sysctls: {json.dumps(SYSCTLS)}",
             f"ports: {json.dumps(ports)}",
             f"networks: {{control: {{}}, data: {{ipv4_address: {plan.address(node)}}}}}",
@@ -143,10 +143,10 @@ def _node(plan: PodPlan, node: str) -> str:
     after = [f"toxiproxy-{one}: {{condition: service_started}}" for one in plan.nodes]
     if not keeper:
         after += [f"{one}: {{condition: service_healthy}}" for one in plan.zookeepers]
-    environment = (
-        f"ZOOKEEPER: {plan.address(node)}/{plan.ports.zookeeper}"
+    own = (
+        f"healthcheck: {json.dumps(_asked(plan, node))}"
         if keeper
-        else f"URTEIL_CONFIG: {HOME}/server.properties"
+        else f"environment: {{URTEIL_CONFIG: {HOME}/server.properties}}"
     )
     return _service(
         node,
@@ -154,11 +154,23 @@ def _node(plan: PodPlan, node: str) -> str:
         command=zookeeper_argv(ImagePrograms(), Path(HOME)) if keeper else None,
         extra=[
             f"network_mode: service:pod-{node}",
-            f"environment: {{{environment}}}",
+            own,
             f"volumes: {json.dumps([f'./nodes/{node}/{one}:{HOME}/{one}:ro' for one in files])}",
             f"depends_on: {{{', '.join(after)}}}",
         ],
     )
+
+
+def _asked(plan: PodPlan, node: str) -> dict[str, object]:
+    """A ZooKeeper here listens at its own address alone, not where its image's check asks."""
+    where = f"/dev/tcp/{plan.address(node)}/{plan.ports.zookeeper}"
+    ask = f"exec 3<>{where} && printf srvr >&3 && grep -q Mode <&3"
+    return {
+        "test": ["CMD", "bash", "-c", ask],
+        "interval": "1s",
+        "timeout": "4s",
+        "retries": 60,
+    }
 
 
 def _service(name: str, image: str, *, command: list[str] | None, extra: list[str]) -> str:

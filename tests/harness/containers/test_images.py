@@ -121,18 +121,20 @@ def layers(engine: Engine, reference: str) -> list[str]:
 def test_replaced_images_of_a_checkout_go_unless_a_container_uses_them(
     engine: Engine, checkout: Path
 ) -> None:
-    references = []
-    edit(checkout)
-    references.append(ensure_images(engine, ["broker"])["broker"])
-    container = engine.client.containers.create(references[0], ["true"])
+    references = [changed_toxiproxy(engine, checkout)]
+    container = engine.client.containers.create(references[0])
     try:
-        for _ in range(2):
-            edit(checkout)
-            references.append(ensure_images(engine, ["broker"])["broker"])
+        references += [changed_toxiproxy(engine, checkout) for _ in range(2)]
     finally:  # the image of a container that is there, running or not, is in use
         container.remove()
-    tags = {tag for image in engine.client.images.list("urteil/broker") for tag in image.tags}
+    tags = {tag for image in engine.client.images.list("urteil/toxiproxy") for tag in image.tags}
     assert [one in tags for one in references] == [True, False, True]
+
+
+def changed_toxiproxy(engine: Engine, checkout: Path) -> str:
+    with (checkout / "compose/toxiproxy/Dockerfile").open("a") as file:
+        file.write(f"# {time.time()}\n")
+    return ensure_images(engine, ["toxiproxy"])["toxiproxy"]
 
 
 def test_a_build_that_fails_says_why_and_leaves_nothing(engine: Engine, checkout: Path) -> None:

@@ -12,7 +12,6 @@ import ctypes
 import fcntl
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -26,6 +25,7 @@ from typing import IO
 
 from urteil.harness.containers.bridge import add_bridge, remove_bridge
 from urteil.harness.containers.firewall import close_networks, open_networks
+from urteil.harness.containers.remains import clear, clear_last, remember
 from urteil.harness.parts.part import cache_dir
 
 POOLS = "198.18.0.0/15"
@@ -58,11 +58,11 @@ class Daemon:
         """Spawn it on the first data folder that no other uses. Call it from the main thread:
         the parent-death signal fires when the spawning thread ends."""
         data, lock = _free_data_folder()
-        _clear_last(data)
+        clear_last(data)
         # A daemon that finds an earlier one's networks there deletes docker0, whosever it is.
         shutil.rmtree(data / "network", ignore_errors=True)
         run = Path(tempfile.mkdtemp(prefix="urteil-", dir=_short_folder()))
-        data.with_suffix(".run").write_text(str(run))
+        remember(run, data)
         log = data.with_suffix(".log")
         (run / "daemon.json").write_text(json.dumps(_settings(data, run)))
         try:
@@ -115,7 +115,7 @@ class Daemon:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        _clear(self.run, self.data)
+        clear(self.run, self.data)
 
     def _empty(self) -> None:
         import docker
@@ -190,82 +190,3 @@ def _answers(path: Path) -> bool:
             return b" 200 " in connection.recv(64)
         except OSError:
             return False
-
-
-def _clear(run: Path, data: Path) -> None:
-    """End and remove what a daemon that is dead, however it died, left."""
-    _kill_group(f"/{run.name}")
-    _kill_children_of(run)
-    _unmount(run)
-    _unmount(data)
-    close_networks(run.name)
-    for name in [run.name, *_bridges_of(data)]:
-        remove_bridge(name)
-    shutil.rmtree(run, ignore_errors=True)
-
-
-def _bridges_of(data: Path) -> set[str]:
-    """Bridges of networks that a daemon left: it keeps them for its next start."""
-    try:
-        stored = (data / "network" / "files" / "local-kv.db").read_bytes()
-    except FileNotFoundError:
-        return set()
-    return {name.decode() for name in re.findall(rb'"BridgeName":"(br-[0-9a-f]{12})"', stored)}
-
-
-def _clear_last(data: Path) -> None:
-    """The same after the last daemon on this data folder, should its keeper have been killed."""
-    with suppress(FileNotFoundError):
-        run = Path(data.with_suffix(".run").read_text())
-        if run.name.startswith("urteil-"):
-            _clear(run, data)
-
-
-def _kill_group(group: str) -> None:
-    """Every process of the containers; control groups of version 1 and 2."""
-    deadline = time.monotonic() + STOP_S
-    while time.monotonic() < deadline:
-        roots = [*Path("/sys/fs/cgroup").glob(group[1:]), *Path("/sys/fs/cgroup").glob("*" + group)]
-        pids = {pid for root in roots for pid in _members(root)}
-        if not pids:
-            return _remove_groups(roots)
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(POLL_S)
-
-
-def _members(root: Path) -> list[int]:
-    found: list[int] = []
-    for file in root.rglob("cgroup.procs"):
-        with suppress(OSError):
-            found += [int(pid) for pid in file.read_text().split()]
-    return found
-
-
-def _remove_groups(roots: list[Path]) -> None:
-    for root in roots:
-        for folder in sorted((path for path in root.rglob("*") if path.is_dir()), reverse=True):
-            with suppress(OSError):
-                folder.rmdir()
-        with suppress(OSError):
-            root.rmdir()
-
-
-def _kill_children_of(run: Path) -> None:
-    """containerd and its shims, known by the paths in their arguments: left by a killed daemon."""
-    wanted = str(run).encode() + b"/"
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            with suppress(OSError):
-                if wanted in Path(f"/proc/{name}/cmdline").read_bytes():
-                    os.kill(int(name), signal.SIGKILL)
-
-
-def _unmount(folder: Path) -> None:
-    """What a killed daemon left mounted below `folder`."""
-    lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    points = [line.split()[4] for line in lines]
-    inside = [point for point in points if Path(point).is_relative_to(folder)]
-    for point in sorted(inside, reverse=True):
-        subprocess.run(["umount", "-l", point], capture_output=True, timeout=20)

@@ -69,7 +69,7 @@ def result(request: pytest.FixtureRequest, play: Play) -> Result:
 
     An UNKNOWN verdict is raised here, in the setup, so that pytest and JUnit count an error.
     """
-    return _known(play(request.param))
+    return known(play(request.param))
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def repeats(request: pytest.FixtureRequest, play: Play) -> list[Result]:
     after REPEATS of them. UNKNOWN is an error, as in `result`."""
     results: list[Result] = []
     for seed in range(1, REPEATS + 1):
-        results.append(_known(play(request.param, seed=seed)))
+        results.append(known(play(request.param, seed=seed)))
         if all(results[-1].must_find.values()):
             break
     return results
@@ -90,12 +90,13 @@ def mutated(request: pytest.FixtureRequest, play: Play) -> list[Result]:
     mutant = MUTANTS[request.param]
     seeds = SEEDS if request.config.getoption("--urteil-nightly") else SEEDS[:1]
     return [
-        _known(play(mutant.scenario, seed=seed, mutant=mutant.name, target="urteil"))
+        known(play(mutant.scenario, seed=seed, mutant=mutant.name, target="urteil"))
         for seed in seeds
     ]
 
 
-def _known(result: Result) -> Result:
+def known(result: Result) -> Result:
+    """The result, unless it says nothing about the cluster."""
     if result.verdict is Verdict.UNKNOWN:
         raise UnknownVerdict(told(result))
     return result

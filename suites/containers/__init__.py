@@ -1,0 +1,1 @@
+"""The same verdicts where every part is a container."""

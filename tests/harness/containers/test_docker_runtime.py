@@ -1,0 +1,195 @@
+"""Clusters in containers: nodes die, lose their cable or starve, come back, and leave nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer
+
+from urteil.chaos.controls import CLIENT, LabFailure, Link, NodeState
+from urteil.harness.cluster import Cluster
+from urteil.harness.containers.engine import Engine
+from urteil.harness.reaper import LABEL, start_reaper
+from urteil.harness.runner import run_scenario
+from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario
+from urteil.harness.targets import UrteilTarget
+from urteil.harness.verify.result import Status, Verdict
+
+SPEC = ClusterSpec(brokers=2)
+TOPIC = "kept"
+LAB = """
+import sys, time
+from pathlib import Path
+from urteil.harness.cluster import Cluster
+from urteil.harness.reaper import start_reaper
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import UrteilTarget
+
+with Cluster(ClusterSpec(brokers=1), UrteilTarget(), Path(sys.argv[1]), runtime="docker"):
+    print(start_reaper(), flush=True)
+    time.sleep(600)
+"""
+SCENARIO = Scenario(
+    name="in-containers",
+    faults=(
+        FaultSpec(fault="crash", target="leader", at_s=1, duration_s=5),
+        FaultSpec(fault="unplug", target="follower", at_s=8, duration_s=2),
+    ),
+    duration_s=12,
+    guarantees=("lost_write", "replica_divergence"),
+    runtime="docker",
+)
+
+
+def left_of(engine: Engine, token: str) -> list[Any]:
+    """Containers, networks and volumes of one lab that are there."""
+    wanted = {"label": f"{LABEL}={token}"}
+    client = engine.client
+    return [
+        *client.containers.list(all=True, filters=wanted, ignore_removed=True),
+        *client.networks.list(filters=wanted),
+        *client.volumes.list(filters=wanted),
+    ]
+
+
+def until(reached: Callable[[], object], deadline_s: float) -> None:
+    deadline = time.monotonic() + deadline_s
+    while not reached():
+        assert time.monotonic() < deadline, "the deadline passed"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def cluster(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("docker")
+    with Cluster(SPEC, UrteilTarget(), folder, runtime="docker") as cluster:
+        yield cluster
+    assert list((folder / "nodes" / "b1" / "data").glob(f"{TOPIC}-*/*.log"))
+    assert list((folder / "nodes" / "zk1" / "data").glob("version-2/log.*"))
+    assert not left_of(engine, start_reaper())
+
+
+def test_records_outlive_the_death_of_their_broker(cluster: Cluster) -> None:
+    controls = cluster.controls()
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")
+    sent = [producer.send(TOPIC, b"%d" % number) for number in range(50)]
+    assert all(one.get(timeout=20) for one in sent)
+    producer.close()
+    dead = [controls.kill(node) for node in cluster.plan.brokers]
+    assert [(one.state, one.exit_code) for one in dead] == [(NodeState.DEAD, -9)] * 2
+    controls.check()  # what the lab killed is no failure of the lab
+    for node in cluster.plan.brokers:
+        assert controls.start(node).starts == 2
+    controls.await_healthy(deadline_s=30)
+    consumer = KafkaConsumer(
+        TOPIC, bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest",
+        consumer_timeout_ms=5_000,
+    )  # fmt: skip
+    assert sorted(int(record.value) for record in consumer) == list(range(50))
+    consumer.close()
+
+
+def test_a_paused_node_is_frozen_and_goes_on(cluster: Cluster) -> None:
+    controls, link = cluster.controls(), Link(CLIENT, "b1")
+    assert controls.pause("b1").state is NodeState.PAUSED
+    assert not controls.net.probe(link, timeout_s=0.5).answered
+    assert controls.resume("b1").state is NodeState.RUNNING
+    until(lambda: controls.net.probe(link, timeout_s=0.5).answered, 5)
+
+
+def test_a_cut_link_is_silent_one_way_and_heals(cluster: Cluster) -> None:
+    net, link = cluster.controls().net, Link("b1", "b2")
+    net.cut([link])
+    assert not net.probe(link, timeout_s=0.5).answered
+    assert net.probe(Link("b2", "b1"), timeout_s=2).answered
+    net.heal_all()
+    assert net.probe(link, timeout_s=2).answered
+
+
+def test_an_unplugged_node_is_gone_and_comes_back_at_its_address(cluster: Cluster) -> None:
+    controls = cluster.controls()
+    around = [Link("b1", "b2"), Link("b2", "b1"), Link(CLIENT, "b2")]
+    controls.containers.unplug("b2")
+    controls.containers.unplug("b2")
+    assert not any(controls.net.probe(link, timeout_s=0.5).answered for link in around)
+    assert controls.status("b2").state is NodeState.RUNNING
+    controls.containers.plug("b2")
+    controls.containers.plug("b2")
+    controls.net.heal_all()
+    assert all(controls.net.probe(link, timeout_s=2).answered for link in around)
+    controls.await_healthy(deadline_s=30)
+
+
+def test_limits_act_while_a_node_runs_and_are_taken_off(cluster: Cluster) -> None:
+    net, boxes = cluster.controls().net, cluster.controls().containers
+    tight = boxes.limit("b1", cpus=0.02, memory_mb=256)
+    assert (tight.cpus, tight.memory_mb) == (0.02, 256)
+
+    def throttled() -> int:
+        for _ in range(50):  # some work
+            net.probe(Link(CLIENT, "b1"), timeout_s=0.5)
+        return boxes.limits("b1").throttled
+
+    until(throttled, 20)
+    free = boxes.unlimit("b1")
+    assert (free.cpus, free.memory_mb) == (None, None)
+
+
+def test_ports_are_published_on_loopback_alone(cluster: Cluster, engine: Engine) -> None:
+    wanted = {"label": f"{LABEL}={start_reaper()}"}
+    found = [
+        place["HostIp"]
+        for container in engine.client.containers.list(filters=wanted)
+        for places in container.attrs["NetworkSettings"]["Ports"].values()
+        for place in places or []
+    ]
+    assert found
+    assert set(found) == {engine.bind}
+
+
+def test_a_container_that_somebody_removes_is_a_failure_of_the_lab(
+    engine: Engine, tmp_path: Path
+) -> None:
+    with Cluster(ClusterSpec(brokers=1), UrteilTarget(), tmp_path, runtime="docker") as cluster:
+        wanted = {"label": ["org.urteil.node=b1", f"{LABEL}={start_reaper()}"]}
+        (broker,) = [
+            one
+            for one in engine.client.containers.list(filters=wanted)
+            if one.attrs["Config"]["WorkingDir"] == "/urteil"
+            if cluster.runtime.status("b1").pid == one.attrs["State"]["Pid"]
+        ]
+        broker.remove(force=True)
+        with pytest.raises(LabFailure, match="the container of b1 was removed"):
+            cluster.controls().check()
+        with pytest.raises(LabFailure, match="b1 did not come back"):
+            cluster.close()
+
+
+def test_nothing_outlives_a_lab_that_is_killed(engine: Engine, tmp_path: Path) -> None:
+    lab = subprocess.Popen(
+        [sys.executable, "-c", LAB, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert lab.stdout is not None
+    token = lab.stdout.readline().strip()
+    assert token
+    assert len(left_of(engine, token)) >= 9
+    lab.kill()
+    lab.wait()
+    until(lambda: not left_of(engine, token), 5)
+
+
+def test_a_run_in_containers_is_judged(engine: Engine, tmp_path: Path) -> None:
+    run_dir, result = run_scenario(SCENARIO, out=tmp_path, engine="duckdb")
+    assert result.verdict is Verdict.PASS, result.reasons
+    assert [fault.acted for fault in result.faults] == [True, True]
+    status = {one.name: one.status for one in result.guarantees}
+    assert status["replica_divergence"] is Status.HOLDS
+    assert result.runtime == "docker"
+    assert "--runtime docker" in result.command
+    assert (run_dir / "logs" / "toxiproxy-b1.log").exists()

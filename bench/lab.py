@@ -1,6 +1,7 @@
 """Both targets side by side, in one run on one machine: start, memory, throughput, latency.
+Then both runtimes: what containers cost.
 
-    python bench/lab.py [--target urteil --target kafka] [--records N] [--json FILE]
+    python bench/lab.py [--target urteil --target kafka] [--records N] [--no-runtimes] [--json FILE]
 
 Load comes from Apache Kafka's own ProducerPerformance and ConsumerPerformance, straight to the
 brokers (no proxy between). Machines are noisy: compare the ratios within one run, never two runs.
@@ -10,7 +11,9 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -25,6 +28,8 @@ from rich.console import Console
 from rich.table import Table
 
 from urteil.harness.cluster import Cluster
+from urteil.harness.containers.images import ensure_images
+from urteil.harness.containers.own_engine import running_engine
 from urteil.harness.parts import kafka_tool
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
@@ -40,6 +45,11 @@ ROWS = {
     "p50_ms": "median at 1,000 records/s of 100 bytes, acks=all (ms)",
     "p99_ms": "p99 at 1,000 records/s of 100 bytes, acks=all (ms)",
     "rss_loaded_mb": "resident memory a broker, after the load (MB)",
+}
+RUNTIMES = ("process", "docker")
+RUNTIME_ROWS = {
+    "ready_s": "start to ready (s), 3 brokers, the median of {trials}",
+    "demo_s": "`urteil run demo --seed 1` (s)",
 }
 PRODUCED = re.compile(
     r"([\d.]+) records/sec.*?([\d.]+) ms avg latency.*?(\d+) ms 50th.*?(\d+) ms 99th", re.S
@@ -143,6 +153,43 @@ def measure(target: Target, records: int, latency_s: int) -> dict[str, float]:
             return Bench(cluster, records, latency_s).run()
 
 
+def measure_runtimes(trials: int) -> dict[str, dict[str, float]]:
+    """Start and demo of our broker in both runtimes, turn about."""
+    ready: dict[str, list[float]] = {runtime: [] for runtime in RUNTIMES}
+    for _ in range(trials):
+        for runtime in RUNTIMES:
+            with tempfile.TemporaryDirectory(prefix="urteil-bench-") as folder:
+                with Cluster(
+                    ClusterSpec(), UrteilTarget(), Path(folder), runtime=runtime
+                ) as cluster:
+                    ready[runtime].append(cluster.ready_s)
+    return {
+        runtime: {"ready_s": statistics.median(ready[runtime]), "demo_s": demo_s(runtime)}
+        for runtime in RUNTIMES
+    }
+
+
+def demo_s(runtime: str) -> float:
+    """Seconds of `urteil run demo`, report included; it must PASS."""
+    with tempfile.TemporaryDirectory(prefix="urteil-bench-") as folder:
+        argv = [sys.executable, "-m", "urteil", "run", "demo", "--seed", "1"]
+        argv += ["--runtime", runtime, "--out", folder]
+        began = time.monotonic()
+        done = subprocess.run(argv, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise click.ClickException(f"the demo in {runtime} did not pass:\n{done.stdout}")
+        return time.monotonic() - began
+
+
+def runtimes_table(figures: dict[str, dict[str, float]], trials: int) -> Table:
+    shown = Table("figure", *RUNTIMES, "docker - process")
+    for key, title in RUNTIME_ROWS.items():
+        process, container = (figures[runtime][key] for runtime in RUNTIMES)
+        cells = [f"{process:.1f}", f"{container:.1f}", f"{container - process:+.1f}"]
+        shown.add_row(title.format(trials=trials), *cells)
+    return shown
+
+
 def table(figures: dict[str, dict[str, float]]) -> Table:
     names = list(figures)
     shown = Table("figure", *names, *(["ratio"] if len(names) == 2 else []))
@@ -155,18 +202,35 @@ def table(figures: dict[str, dict[str, float]]) -> Table:
 
 
 @click.command()
-@click.option("--target", "targets", multiple=True, default=("urteil", "kafka"))
+@click.option(
+    "--target", "targets", multiple=True, default=("urteil", "kafka"), help="May be given twice."
+)
 @click.option("--records", default=200_000, show_default=True, help="Records a throughput figure.")
 @click.option("--latency-s", default=15, show_default=True, help="Seconds of paced load.")
+@click.option("--runtimes/--no-runtimes", "both", default=True, help="Compare the runtimes too.")
+@click.option("--trials", default=5, show_default=True, help="Starts of each runtime.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write them here.")
-def main(targets: tuple[str, ...], records: int, latency_s: int, json_file: Path | None) -> None:
-    """Measure the targets one after the other and print the table."""
+def main(
+    targets: tuple[str, ...],
+    records: int,
+    latency_s: int,
+    both: bool,
+    trials: int,
+    json_file: Path | None,
+) -> None:
+    """Measure the targets one after the other, then the runtimes, and print the tables."""
     known: dict[str, Target] = {
         "urteil": UrteilTarget(),
         "kafka": KafkaTarget(jvm=("-Xms256m", "-Xmx512m")),
     }
     figures = {name: measure(known[name], records, latency_s) for name in targets}
-    Console(width=130).print(table(figures))
+    if figures:
+        Console(width=130).print(table(figures))
+    if both:
+        with running_engine(click.echo) as engine:
+            ensure_images(engine, ["broker", "zookeeper", "toxiproxy"], click.echo)
+            figures |= measure_runtimes(trials)
+        Console(width=130).print(runtimes_table(figures, trials))
     if json_file is not None:
         json_file.write_text(json.dumps(figures, indent=2) + "\n")
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from urteil.chaos.controls import (
@@ -23,6 +26,7 @@ from urteil.chaos.links import Links
 from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.state import ClusterState
+from urteil.harness.reaper import VARIABLE, start_reaper
 from urteil.harness.targets.external import ExternalFile, load_external
 
 READY_DEADLINE_S = 60.0
@@ -83,20 +87,27 @@ class ExternalPlan(Plan):
 
 
 class Commands:
-    """Nodes by the file's commands: what `ClusterControls` asks of a runtime."""
+    """Nodes by the file's commands: what `ClusterControls` asks of a runtime.
+
+    One thing at a time is done to a node or asked of it: who starts one that is being stopped
+    waits for its end first.
+    """
 
     containers: ContainerControls | None = None
 
     def __init__(self, path: Path, file: ExternalFile) -> None:
         self._folder = path.resolve().parent
         self._nodes = file.nodes
+        self._busy = {node: threading.RLock() for node in file.nodes}
         self._starts = dict.fromkeys(file.nodes, 1)
         self._ended_by_us: set[str] = set()
+        self._paused_by_us: set[str] = set()
 
     def status(self, node: str) -> NodeStatus:
-        """By the command `state`; a node without one is taken to run."""
-        known = self._nodes[node]
-        words = self.run(node, "state").split() if known.state else ["running"]
+        """By the command `state`; a node without one, which nothing can be done to, runs."""
+        with self._of(node):
+            known = self._nodes[node]
+            words = self.run(node, "state").split() if known.state else ["running"]
         if not words:
             raise LabFailure(f"the command state of {node} printed nothing: {known.state}")
         numbers = [int(word) for word in words[1:3] if word.lstrip("-").isdigit()]
@@ -114,41 +125,71 @@ class Commands:
         return self.status(node).state is not NodeState.DEAD
 
     def start(self, node: str) -> None:
-        self.run(node, "start")
-        self._starts[node] += 1
-        self._ended_by_us.discard(node)
+        with self._of(node):
+            self.run(node, "start")
+            self._starts[node] += 1
+            self._ended_by_us.discard(node)
+            self._paused_by_us.discard(node)
 
     def kill(self, node: str) -> NodeStatus:
         return self._end(node, "kill", COMMAND_DEADLINE_S)
 
     def stop(self, node: str, *, deadline_s: float) -> NodeStatus:
+        if node in self.paused_by_us():
+            self.resume(node)
         return self._end(node, "stop", deadline_s + COMMAND_DEADLINE_S)
 
     def pause(self, node: str) -> NodeStatus:
-        self.run(node, "pause")
+        with self._of(node):
+            self._paused_by_us.add(node)
+            self.run(node, "pause")
         return self.status(node)
 
     def resume(self, node: str) -> NodeStatus:
-        self.run(node, "resume")
+        with self._of(node):
+            self.run(node, "resume")
+            self._paused_by_us.discard(node)
         return self.status(node)
 
     def unexpected_ends(self) -> list[NodeStatus]:
-        found = [self.status(node) for node in self._nodes if node not in self._ended_by_us]
+        asked = [node for node in self._nodes if node not in self._ended_by_us]
+        with ThreadPoolExecutor(max_workers=max(1, len(asked))) as pool:
+            found = list(pool.map(self.status, asked))
         return [one for one in found if one.state is NodeState.DEAD]
+
+    def paused_by_us(self) -> list[str]:
+        """Nodes that we paused and did not resume, nor end."""
+        return sorted(self._paused_by_us - self._ended_by_us)
+
+    def ended_by_us(self) -> list[str]:
+        """Nodes that we ended and did not start again."""
+        return sorted(self._ended_by_us)
 
     def run(
         self, node: str, name: str, deadline_s: float = COMMAND_DEADLINE_S, into: str = ""
     ) -> str:
-        """What the command printed; LabFailure when it is not there, fails or takes too long."""
+        """What the command printed; LabFailure when it is not there, fails or takes too long.
+
+        It is nobody's child that must end with the lab: a node that it starts outlives the run,
+        and Ctrl-C.
+        """
         command: str = getattr(self._nodes[node], name)
         if not command:
             raise LabFailure(f"the file names no command {name} for {node}")
         argv = [word.replace("{into}", into) for word in shlex.split(command)]
         try:
             done = subprocess.run(
-                argv, cwd=self._folder, capture_output=True, text=True, timeout=deadline_s,
+                argv,
+                cwd=self._folder,
                 stdin=subprocess.DEVNULL,
-            )  # fmt: skip
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT if name == "log" else subprocess.PIPE,
+                text=True,
+                errors="replace",
+                timeout=deadline_s,
+                env={key: value for key, value in os.environ.items() if key != VARIABLE},
+                start_new_session=True,
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise LabFailure(f"{name} of {node} failed: {error}") from error
         if done.returncode != 0:
@@ -156,11 +197,18 @@ class Commands:
             raise LabFailure(f"{name} of {node} failed ({done.returncode}): {' '.join(last)}")
         return done.stdout
 
+    def _of(self, node: str) -> threading.RLock:
+        """Held while something is done to the node; LabFailure for one that the file lacks."""
+        if node not in self._busy:
+            raise LabFailure(f"the file names no node {node}")
+        return self._busy[node]
+
     def _end(self, node: str, how: str, deadline_s: float) -> NodeStatus:
-        if self.alive(node):
-            self._ended_by_us.add(node)
-            self.run(node, how, deadline_s)
-        return self.status(node)
+        with self._of(node):
+            if self.alive(node):
+                self._ended_by_us.add(node)
+                self.run(node, how, deadline_s)
+            return self.status(node)
 
 
 class TheirToxiproxies:
@@ -196,7 +244,8 @@ class ExternalCluster:
             start_node=self.commands.start,
             waits_for_own_znode=True,
         )
-        self._stopped = False
+        self._closed = False
+        start_reaper()
 
     @property
     def bootstrap(self) -> list[str]:
@@ -240,8 +289,8 @@ class ExternalCluster:
         """Copy the nodes' log directories where the file says how: brokers end cleanly for that
         and start again."""
         brokers = self._copied("b")
-        _each(self._controls.stop, brokers)
         try:
+            _each(self._controls.stop, brokers)
             _each(self._copy, [*brokers, *self._copied("z")])
         finally:
             _each(self._controls.start, brokers)
@@ -249,9 +298,28 @@ class ExternalCluster:
         self.close()
 
     def close(self) -> None:
-        if not self._stopped:
-            self._stopped = True
+        """Undo what faults of ours left when a run ended in the middle of them; repeatable.
+
+        LabFailure names what could not be undone.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            left = [why for what, undo in self._undoing() if (why := _failure(what, undo))]
+        finally:
             self.state.close()
+        if left:
+            raise LabFailure(f"not as it was before the run: {'; '.join(left)}")
+
+    def _undoing(self) -> Iterator[tuple[str, Callable[[], object]]]:
+        """What is to be undone now, step by step."""
+        if active := list(self.links.active()):
+            yield "links", partial(self.links.heal, active)
+        for node in self.commands.paused_by_us():
+            yield node, partial(self.commands.resume, node)
+        for node in self.commands.ended_by_us():
+            yield node, partial(self._controls.start, node)
 
     def _copied(self, kind: str) -> list[str]:
         return [name for name, node in self._file.nodes.items() if name[0] == kind and node.copy]
@@ -278,6 +346,15 @@ class ExternalCluster:
 def _each(act: Callable[[str], object], nodes: Sequence[str]) -> None:
     with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as pool:
         list(pool.map(act, nodes))
+
+
+def _failure(what: str, act: Callable[[], object]) -> str:
+    """Why it could not be done; empty when it could."""
+    try:
+        act()
+    except (LabFailure, NotHealthy) as failure:
+        return f"{what}: {failure}"
+    return ""
 
 
 def _number(node: str) -> int:

@@ -68,8 +68,15 @@ class Play:
             with self._stage("stop"):
                 cluster.stop()
         finally:
-            cluster.close()
+            self._close(cluster)
             self._look_for_mark()
+
+    def _close(self, cluster: Cluster | ExternalCluster) -> None:
+        """A failure of it is told beside what went before, an interrupt too, and hides neither."""
+        try:
+            cluster.close()
+        except Exception as failure:
+            self._problem(f"{type(failure).__name__}: {failure}")
 
     def _with_clients(self, cluster: Cluster | ExternalCluster) -> None:
         workload = Workload(

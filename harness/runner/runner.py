@@ -27,6 +27,12 @@ from urteil.harness.workload.client import boot_id
 
 Log = Callable[[str], None]
 UNENDED = "the run did not come to its end"
+TOPIC_DEFAULTS = {
+    "cleanup.policy": "delete",
+    "min.insync.replicas": "2",
+    "unclean.leader.election.enable": "false",
+}
+"""What topics have on the lab's own brokers, and checks take for granted (verify/derive.py)."""
 
 
 def silent(_line: str) -> None:
@@ -80,11 +86,17 @@ def run_scenario(
 
 
 def _named_apart(scenario: Scenario, run: str) -> Scenario:
-    """In a cluster that stays, topics and groups are the run's own; others' are not touched."""
+    """In a cluster that stays, topics and groups are the run's own; others' are not touched.
+
+    What its brokers have for defaults is not known: topics carry those that checks depend on.
+    """
     if not scenario.target.startswith(PREFIX):
         return scenario
     replace, load = msgspec.structs.replace, scenario.workload
-    topics = tuple(replace(one, name=f"{one.name}-{run}") for one in load.topics)
+    topics = tuple(
+        replace(one, name=f"{one.name}-{run}", config=TOPIC_DEFAULTS | one.config)
+        for one in load.topics
+    )
     load = replace(load, topics=topics, group=f"{load.group}-{run}")
     return replace(scenario, workload=load)
 

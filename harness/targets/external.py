@@ -22,20 +22,35 @@
     probe = "127.0.0.1:18602"                # asked through the link (default: none, no probes)
 
 All but `bootstrap` and `zookeeper` may be left out: what is not there cannot be done (a fault that
-needs it did not act, and the run is UNKNOWN) or not be judged.
+needs it did not act, and the run is UNKNOWN) or not be judged. A command that changes a node comes
+with those that show it and undo it (`NEEDS`), so that no run leaves a cluster less than it was.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
+from urteil.chaos.faults import FAULTS
+from urteil.harness.scenario import Scenario
+
 PREFIX = "external:"
 NODE = re.compile(r"(b\d+|zk[1-9]\d*)")
 ADDRESS = re.compile(r"[^\s:,]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
+HIGHEST_PORT = 65_535
 COMMANDS = ("state", "start", "stop", "kill", "pause", "resume", "copy", "log")
+NEEDS = {
+    "start": ("state",),
+    "stop": ("state", "start"),
+    "kill": ("state", "start"),
+    "pause": ("state", "resume"),
+    "resume": ("state",),
+}
+"""What else must be there for a command: what shows that it acted, and what undoes it."""
 
 
 class ExternalNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,6 +105,17 @@ def load_external(path: Path) -> ExternalFile:
     return found
 
 
+def must_fit(scenario: Scenario) -> None:
+    """ValueError for a scenario with broker settings of its own, which would be judged as if the
+    cluster had them, or with a fault that acts on the lab's own containers."""
+    if scenario.cluster.config:
+        settings = ", ".join(f"{name}={value}" for name, value in scenario.cluster.config.items())
+        raise ValueError(f"{scenario.name} sets {settings}, which only a cluster of the lab takes")
+    for fault in scenario.faults:
+        if FAULTS[fault.fault].needs_containers:
+            raise ValueError(f"the fault {fault.fault} acts on containers of the lab's own alone")
+
+
 def _problems(found: ExternalFile) -> list[str]:
     addresses = {f"bootstrap {one}": one for one in found.bootstrap}
     addresses |= {f"zookeeper {one}": one for one in found.zookeeper.split(",")}
@@ -100,17 +126,54 @@ def _problems(found: ExternalFile) -> list[str]:
     problems = [] if found.bootstrap else ["bootstrap names no broker"]
     problems += [
         f"{what}: {one!r} is no host:port" for what, one in addresses.items()
-        if not ADDRESS.fullmatch(one)
+        if not ADDRESS.fullmatch(one) or int(one.rpartition(":")[2]) > HIGHEST_PORT
     ]  # fmt: skip
     problems += [
         f"nodes.{name}: a broker is named b and its broker.id, a ZooKeeper zk1, zk2, ..."
         for name in found.nodes
         if not NODE.fullmatch(name)
     ]
+    return [*problems, *_in_links(found), *_in_commands(found)]
+
+
+def _in_links(found: ExternalFile) -> Iterator[str]:
     known = {*found.nodes, "client"}
-    problems += [
-        f"a link leads from {link.src} to {link.dst}: nodes are {', '.join(sorted(known))}"
-        for link in found.links
-        if not {link.src, link.dst} <= known or link.dst == "client" or link.src == link.dst
-    ]
-    return problems
+    seen: set[tuple[str, str]] = set()
+    servers: dict[str, str] = {}
+    for link in found.links:
+        name = f"{link.src} to {link.dst}"
+        if not {link.src, link.dst} <= known or link.dst == "client" or link.src == link.dst:
+            yield f"a link leads from {name}: nodes are {', '.join(sorted(known))}"
+        if (link.src, link.dst) in seen:
+            yield f"the link from {name} is there twice: one entry names all its proxies"
+        if not link.proxies:
+            yield f"the link from {name} names no proxies"
+        if servers.setdefault(link.src, link.toxiproxy) != link.toxiproxy:
+            yield f"links from {link.src} name several toxiproxies: one has all that begin there"
+        seen.add((link.src, link.dst))
+
+
+def _in_commands(found: ExternalFile) -> Iterator[str]:
+    copied = {name: bool(node.copy) for name, node in found.nodes.items() if name[0] == "b"}
+    if len(set(copied.values())) > 1:
+        without = min(name for name, there in copied.items() if not there)
+        yield f"nodes.{without} has no copy: judged are the logs of all brokers or of none"
+    for name, node in found.nodes.items():
+        given = {one: command for one in COMMANDS if (command := getattr(node, one))}
+        needs = NEEDS | ({"copy": ("stop",)} if name[0] == "b" else {})
+        for one, command in given.items():
+            if why := _no_command(command):
+                yield f"nodes.{name}.{one} is no command: {why}"
+            for other in needs.get(one, ()):
+                if other not in given:
+                    yield f"nodes.{name} has {one}, which needs {other} too"
+        if node.copy and "{into}" not in node.copy:
+            yield f"nodes.{name}.copy names no {{into}}, the folder to copy into"
+
+
+def _no_command(text: str) -> str:
+    """Why it cannot be run; empty when it can."""
+    try:
+        return "" if shlex.split(text) else "it is empty"
+    except ValueError as error:
+        return str(error)

@@ -194,15 +194,13 @@ def _external(scenario: Scenario, target: str, asked: dict[str, Any]) -> Scenari
     """
     import msgspec
 
-    from urteil.harness.targets.external import PREFIX, load_external
+    from urteil.harness.targets.external import PREFIX, load_external, must_fit
 
     file = load_external(Path(target.removeprefix(PREFIX)))
     for option in ("runtime", "brokers", "zookeepers"):
         if asked[option] is not None:
             raise ValueError(f"--{option} is the cluster's own, not the lab's; leave it out")
-    if scenario.cluster.config:
-        settings = ", ".join(f"{name}={value}" for name, value in scenario.cluster.config.items())
-        raise ValueError(f"{scenario.name} sets {settings}, which only a cluster of the lab takes")
+    must_fit(scenario)
     brokers = sum(name.startswith("b") for name in file.nodes) or len(file.bootstrap)
     keepers = sum(name.startswith("zk") for name in file.nodes) or 1
     cluster = msgspec.structs.replace(scenario.cluster, brokers=brokers, zookeepers=keepers)

@@ -13,14 +13,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from urteil.harness.cluster import Cluster
+from urteil.chaos.controls import LabFailure, Link, NodeState
+from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster
+from urteil.harness.reaper import holders, start_reaper
 from urteil.harness.runner import run_scenario
-from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, load_scenario
+from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, load_facts, load_scenario
 from urteil.harness.targets import UrteilTarget
 from urteil.harness.targets.external import load_external
 from urteil.harness.verify.result import Status, Verdict
 
 SMALL = 'bootstrap = ["127.0.0.1:1"]\nzookeeper = "127.0.0.1:2"\n'
+NODE = '[nodes.b1]\ndirect = "a:1"\n'
+LINK = '[[links]]\nfrom = "client"\nto = "b1"\nproxies = {}\nprobe = "a:9"\ntoxiproxy = "a:{}"\n'
 SCENARIO = Scenario(
     name="external",
     faults=(
@@ -48,6 +52,27 @@ SCENARIO = Scenario(
             "a link leads from b1 to b2: nodes are client",
         ),
         ("bootstrap = [", "Invalid|invalid"),
+        (SMALL.replace(":1", ":70000"), "'127.0.0.1:70000' is no host:port"),
+        (SMALL + NODE + 'kill = "x"', "nodes.b1 has kill, which needs state too"),
+        (SMALL + NODE + 'state = "x"\nstop = "x"', "nodes.b1 has stop, which needs start too"),
+        (SMALL + NODE + 'state = "x"\npause = "x"', "nodes.b1 has pause, which needs resume too"),
+        (SMALL + NODE + 'copy = "x {into}"', "nodes.b1 has copy, which needs stop too"),
+        (SMALL + NODE + 'state = "it\'s"', "nodes.b1.state is no command: No closing quotation"),
+        (SMALL + NODE.replace("b1", "zk1") + 'copy = "cp x"', "zk1.copy names no {into}"),
+        (
+            SMALL + NODE + 'copy = "x {into}"\n' + NODE.replace("b1", "b2"),
+            "nodes.b2 has no copy: judged are the logs of all brokers or of none",
+        ),
+        (SMALL + NODE + LINK.format("[]", 1), "the link from client to b1 names no proxies"),
+        (SMALL + NODE + LINK.format('["p"]', 1) * 2, "from client to b1 is there twice"),
+        (
+            SMALL
+            + NODE
+            + NODE.replace("b1", "b2")
+            + LINK.format('["p"]', 1)
+            + LINK.format('["q"]', 2).replace("b1", "b2"),
+            "links from client name several toxiproxies",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_file_is_told(tmp_path: Path, text: str, told: str) -> None:
@@ -99,16 +124,20 @@ class Keeper:
 
     def _node(self, node: str) -> str:
         folder, pid = self.cluster.node_dir(node), f"$(cat {self._pid_file(node)})"
-        lives = f"grep -qs '^State:.[RSD]' /proc/{pid}/status"
+        lives = f"grep -qs '^State:.[RSDT]' /proc/{pid}/status"
+        frozen = f"grep -qs '^State:.T' /proc/{pid}/status"
         start = shlex.join(self.cluster._argv(node))
         commands = {
             "direct": "{}:{}".format(*self.cluster.plan.direct(node)),
-            "state": f"{lives} && echo running {pid} || echo gone",
+            "state": f"if {frozen}; then echo paused {pid}; elif {lives}; then echo running {pid}; "
+            "else echo gone; fi",
+            "pause": f"kill -STOP {pid}; until {frozen}; do sleep 0.1; done",
+            "resume": f"kill -CONT {pid}; while {frozen}; do sleep 0.1; done",
             "start": f"cd {folder}; setsid {start} >>log 2>&1 & echo $! >{self._pid_file(node)}",
             "stop": f"kill {pid}; while {lives}; do sleep 0.1; done",
             "kill": f"kill -9 {pid}; while {lives}; do sleep 0.1; done",
             "copy": f"cp -r {folder}/data {{into}}/data",
-            "log": f"cat {folder}/log || true",
+            "log": f"cat {folder}/log || true; printf 'told \\377' >&2",
         }
         text = f"[nodes.{node}]\n"
         for name, command in commands.items():
@@ -135,12 +164,60 @@ def test_a_cluster_of_somebody_else_is_judged_under_faults(keeper: Keeper, tmp_p
     status = {one.name: one.status for one in result.guarantees}
     assert status["replica_divergence"] is Status.HOLDS
     assert status["two_leaders"] is Status.HOLDS
-    assert (run_dir / "logs" / "b1.log").exists()
+    assert "told \N{REPLACEMENT CHARACTER}" in (run_dir / "logs" / "b1.log").read_text()
+    own = load_facts(run_dir).topics[0].config
+    assert own["min.insync.replicas"] == "2"  # whatever their brokers have
     topic = load_scenario(run_dir).workload.topics[0].name
     assert topic.startswith("urteil-")
     state = keeper.cluster.state
     assert set(state.registered()) == {"b1", "b2", "b3"}
     assert state.partitions(topic)
+
+
+def test_what_faults_left_in_the_middle_of_a_run_is_undone(keeper: Keeper, tmp_path: Path) -> None:
+    cluster = ExternalCluster(keeper.file, tmp_path)
+    cluster.start()
+    controls, link = cluster.controls(), Link("b3", "b2")
+    controls.net.cut([link])
+    controls.pause("b3")
+    assert controls.kill("b1").state is NodeState.DEAD
+    cluster.close()
+    cluster.close()
+    assert controls.net.probe(link).answered
+    states = {node: controls.status(node).state for node in controls.brokers}
+    assert set(states.values()) == {NodeState.RUNNING}
+    pid = controls.status("b1").pid
+    assert pid not in holders(start_reaper())  # the lab's end is not theirs
+    assert os.getpgid(pid or 0) != os.getpgrp()  # nor is Ctrl-C
+
+
+def test_brokers_run_again_when_one_cannot_be_stopped(keeper: Keeper, tmp_path: Path) -> None:
+    lame = tmp_path / "lame.toml"
+    whole = keeper.file.read_text()
+    stop = next(line for line in whole.splitlines() if line.startswith("stop"))
+    lame.write_text(whole.replace(stop, 'stop = "false"', 1))
+    cluster = ExternalCluster(lame, tmp_path)
+    cluster.start()
+    with pytest.raises(LabFailure, match="stop of b1 failed"):
+        cluster.stop()
+    cluster.close()
+    assert set(keeper.cluster.state.registered()) == {"b1", "b2", "b3"}
+
+
+def test_a_node_that_the_file_lacks_is_told(keeper: Keeper, tmp_path: Path) -> None:
+    cluster = ExternalCluster(keeper.file, tmp_path)
+    with pytest.raises(LabFailure, match="the file names no node b7"):
+        cluster.controls().kill("b7")
+    cluster.close()
+
+
+def test_a_scenario_with_settings_of_its_own_is_refused(keeper: Keeper, tmp_path: Path) -> None:
+    spec = ClusterSpec(config={"unclean.leader.election.enable": "true"})
+    scenario = msgspec.structs.replace(
+        SCENARIO, cluster=spec, target=f"external:{keeper.file}", runtime="external"
+    )
+    with pytest.raises(ValueError, match="which only a cluster of the lab takes"):
+        open_cluster(scenario, tmp_path)
 
 
 def test_what_a_cluster_cannot_give_is_not_judged(keeper: Keeper, tmp_path: Path) -> None:

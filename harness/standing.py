@@ -37,6 +37,7 @@ class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     target: str
+    runtime: str = "process"
     brokers: int
     zookeepers: int
     directory: str
@@ -54,7 +55,8 @@ class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         option = "" if self.name == "default" else f" --name {self.name}"
         lines = [
-            f"cluster    {self.name}: {self.brokers} brokers, target {self.target}",
+            f"cluster    {self.name}: {self.brokers} brokers, target {self.target}, "
+            f"runtime {self.runtime}",
             f"bootstrap  {self.bootstrap_servers}",
             f"zookeeper  {self.zookeeper}",
             f"files      {self.directory}",
@@ -70,6 +72,7 @@ def up(
     brokers: int = 3,
     zookeepers: int = 1,
     target: str = "urteil",
+    runtime: str = "process",
     directory: Path | None = None,
 ) -> StandingCluster:
     """Start a cluster and return when it is ready; StandingError with the reason otherwise."""
@@ -91,6 +94,7 @@ def up(
         str(brokers),
         str(zookeepers),
         target,
+        runtime,
     ]
     env = {key: value for key, value in os.environ.items() if key != VARIABLE}
     with (_folder(name) / "keeper.log").open("wb") as log:

@@ -18,19 +18,22 @@ from urteil.harness.standing import StandingCluster, write_state
 from urteil.harness.targets import parse_target
 
 
-def keep(name: str, directory: Path, brokers: int, zookeepers: int, target: str) -> None:
+def keep(
+    name: str, directory: Path, brokers: int, zookeepers: int, target: str, runtime: str
+) -> None:
     """Start the cluster, write down where it is, and hold it until a signal."""
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: ended.set())
     spec = ClusterSpec(brokers=brokers, zookeepers=zookeepers)
-    with Cluster(spec, parse_target(target), directory) as cluster:
+    with Cluster(spec, parse_target(target), directory, runtime=runtime) as cluster:
         nodes = (*cluster.plan.zookeepers, *cluster.plan.brokers)
         pids = {node: cluster.runtime.status(node).pid or 0 for node in nodes}
         write_state(
             StandingCluster(
                 name=name,
                 target=target,
+                runtime=runtime,
                 brokers=brokers,
                 zookeepers=zookeepers,
                 directory=str(directory),
@@ -45,9 +48,9 @@ def keep(name: str, directory: Path, brokers: int, zookeepers: int, target: str)
 
 
 def main() -> int:
-    name, directory, brokers, zookeepers, target = sys.argv[1:]
+    name, directory, brokers, zookeepers, target, runtime = sys.argv[1:]
     try:
-        keep(name, Path(directory), int(brokers), int(zookeepers), target)
+        keep(name, Path(directory), int(brokers), int(zookeepers), target, runtime)
     except (LabFailure, NotHealthy, MissingPart) as error:
         print(error, file=sys.stderr)
         return 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 
@@ -18,7 +20,8 @@ _name = click.option("--name", default="default", show_default=True, help="Sever
 @click.option("--brokers", type=click.IntRange(1, 9), default=3, show_default=True)
 @click.option("--zookeepers", type=click.IntRange(1, 5), default=1, show_default=True)
 @click.option("--target", default="urteil", show_default=True, help="urteil or kafka[:VERSION]")
-def up(name: str, brokers: int, zookeepers: int, target: str) -> None:
+@click.option("--runtime", type=click.Choice(["process", "docker"]), default="process")
+def up(name: str, target: str, **asked: Any) -> None:
     """Start a cluster, print its bootstrap address and how to stop it."""
     from urteil.harness import standing
     from urteil.harness.targets import parse_target
@@ -28,7 +31,7 @@ def up(name: str, brokers: int, zookeepers: int, target: str) -> None:
     except ValueError as error:
         raise click.UsageError(f"--target {target}: {error}") from None
     try:
-        info = standing.up(name=name, brokers=brokers, zookeepers=zookeepers, target=target)
+        info = standing.up(name=name, target=target, **asked)
     except standing.StandingError as error:
         raise click.ClickException(str(error)) from None
     click.echo(str(info))

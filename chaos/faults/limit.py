@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from urteil.chaos import selectors
@@ -52,5 +53,6 @@ class Limit(Fault):
         return "; ".join(f"{one.node}: {one}" for one in after)
 
     def _acts(self, limits: Limits) -> bool:
-        cpus = self.cpus is None or limits.cpus == self.cpus
+        """By the microsecond in which an engine counts processors, a period being 100,000."""
+        cpus = self.cpus is None or math.isclose(limits.cpus or 0.0, self.cpus, abs_tol=1e-5)
         return cpus and (self.memory_mb is None or limits.memory_mb == self.memory_mb)

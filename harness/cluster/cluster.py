@@ -158,15 +158,19 @@ class Cluster:
 
     def stop(self, *, deadline_s: float = STOP_DEADLINE_S) -> None:
         """SIGTERM to all brokers at once, SIGKILL after the deadline, then the rest."""
-        alive = [node for node in self.plan.brokers if self.runtime.alive(node)]
-        with ThreadPoolExecutor(max_workers=max(1, len(alive))) as pool:
-            list(pool.map(lambda node: self.runtime.stop(node, deadline_s=deadline_s), alive))
-        self.close()
+        try:
+            alive = [node for node in self.plan.brokers if self.runtime.alive(node)]
+            with ThreadPoolExecutor(max_workers=max(1, len(alive))) as pool:
+                list(pool.map(lambda node: self.runtime.stop(node, deadline_s=deadline_s), alive))
+        finally:
+            self.close()
 
     def close(self) -> None:
         """End everything now; repeatable."""
-        self.state.close()
-        self.runtime.close()
+        try:
+            self.state.close()
+        finally:
+            self.runtime.close()
 
     def _broker_node(self, name: str) -> BrokerNode:
         return BrokerNode(
@@ -228,7 +232,7 @@ class Cluster:
     def _fail_if_ended_or_late(self, deadline: float, problem: str) -> None:
         for node in (*self.plan.zookeepers, *self.plan.brokers):
             status = self.runtime.status(node)
-            if status.state is NodeState.DEAD and status.pid is not None:
+            if status.state is NodeState.DEAD and status.starts:
                 raise NotHealthy(f"{node} ended with {status.exit_code}:\n{self.log_tail(node)}")
         if time.monotonic() > deadline:
             tails = "\n".join(self.log_tail(node) for node in self.plan.brokers)

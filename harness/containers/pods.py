@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import docker
+import requests
 from docker.models.containers import Container
 from docker.types import IPAMConfig, IPAMPool
 from testcontainers.core.config import testcontainers_config
@@ -54,7 +55,8 @@ class Pods:
                 all_at_once(lambda node: self._start(node, image, control), self.plan.nodes)
                 self.plan.published = self._published()
         except BaseException:
-            self.close()
+            with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
+                self.close()
             raise
 
     def pod(self, node: str) -> Container:
@@ -76,11 +78,13 @@ class Pods:
         return self._data.name in pod.attrs["NetworkSettings"]["Networks"]
 
     def close(self) -> None:
-        """Remove pods and networks; repeatable."""
-        all_at_once(_remove, [self._pods.pop(node) for node in list(self._pods)])
-        while self._networks:
-            with contextlib.suppress(docker.errors.NotFound):
-                self._networks.pop().remove()
+        """Remove pods and networks, all that can be, then raise the first failure; repeatable."""
+        pods, self._pods = list(self._pods.values()), {}
+        networks, self._networks = self._networks, []
+        try:
+            all_at_once(_remove, pods)
+        finally:
+            all_at_once(_remove_network, networks)
 
     def _data_network(self) -> Any:
         return self._engine.client.networks.get(self._data.id or "")
@@ -149,6 +153,11 @@ def _remove(pod: DockerContainer) -> None:
     """A pod whose start failed may have no container, or one that is gone."""
     with contextlib.suppress(docker.errors.NotFound):
         pod.stop()
+
+
+def _remove_network(network: Network) -> None:
+    with contextlib.suppress(docker.errors.NotFound):
+        network.remove()
 
 
 @contextlib.contextmanager

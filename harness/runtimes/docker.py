@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shutil
 import tarfile
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import docker
 import requests
@@ -27,6 +29,7 @@ HOME = "/urteil"
 USER_ID = 1000
 END_DEADLINE_S = 10
 PERIOD_US = 100_000
+ENGINE_FAILURES = (docker.errors.DockerException, requests.RequestException)
 STATES = {"running": NodeState.RUNNING, "paused": NodeState.PAUSED}
 
 
@@ -139,9 +142,12 @@ class DockerRuntime:
         return self.status(node).state is not NodeState.DEAD
 
     def kill(self, node: str) -> NodeStatus:
+        """A paused node dies as it is: it does not go on for a moment."""
         return self._end(node, lambda container: container.kill())
 
     def stop(self, node: str, *, deadline_s: float) -> NodeStatus:
+        if self.status(node).state is NodeState.PAUSED:
+            self.resume(node)
         return self._end(node, lambda container: container.stop(timeout=round(deadline_s)))
 
     def pause(self, node: str) -> NodeStatus:
@@ -227,21 +233,26 @@ class DockerRuntime:
             self._nodes.clear()
             failures: list[str] = []
             all_at_once(lambda one: self._leave(*one, failures), nodes)
-            with contextlib.suppress(requests.RequestException, docker.errors.DockerException):
+            with contextlib.suppress(*ENGINE_FAILURES):  # the reaper tries again
                 self._pods.close()
-                self._engine.client.close()
+            self._engine.client.close()
         if failures:
             raise LabFailure(f"evidence of {', '.join(sorted(failures))}")
 
     def _leave(self, node: str, known: _Node, failures: list[str]) -> None:
-        """End one node for good, its files and its log in the run's folder."""
+        """End one node for good, its files and its log in the run's folder.
+
+        Half of its data would be worse than none: it would be judged.
+        """
         try:
             with contextlib.suppress(docker.errors.APIError):
                 known.container.kill()
             self._gather(node, known)
-            known.container.remove(force=True, v=True)
-        except (requests.RequestException, docker.errors.DockerException, OSError) as error:
+        except (*ENGINE_FAILURES, OSError, tarfile.TarError) as error:
+            shutil.rmtree(known.cwd / "data", ignore_errors=True)
             failures.append(f"{node} did not come back: {error}")
+        with contextlib.suppress(*ENGINE_FAILURES):  # the reaper tries again
+            known.container.remove(force=True, v=True)
 
     def _gather(self, node: str, known: _Node) -> None:
         logs = self._run_dir / "logs"
@@ -271,8 +282,6 @@ class DockerRuntime:
             if now.state is NodeState.DEAD:
                 return now
             known.ended_by_us = True
-            if now.state is NodeState.PAUSED:
-                known.container.unpause()
             try:
                 how(known.container)
                 known.container.wait(timeout=END_DEADLINE_S)
@@ -321,7 +330,15 @@ def _packed(folder: Path, *, whole: bool) -> bytes:
 def _unpack(container: Container, folder: Path) -> None:
     """What HOME holds now, into `folder`."""
     chunks, _ = container.get_archive(HOME)
-    with io.BytesIO(b"".join(chunks)) as buffer, tarfile.open(fileobj=buffer) as tar:
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for chunk in chunks:
+            file.write(chunk)
+        file.seek(0)
+        _extract(file, folder)
+
+
+def _extract(file: IO[bytes], folder: Path) -> None:
+    with tarfile.open(fileobj=file) as tar:
         members = []
         for one in tar.getmembers():
             _, _, one.name = one.name.partition("/")

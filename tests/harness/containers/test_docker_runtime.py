@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docker.models.containers import Container
 from kafka import KafkaConsumer, KafkaProducer
 
-from urteil.chaos.controls import CLIENT, LabFailure, Link, NodeState
+from urteil.chaos.controls import CLIENT, LabFailure, Link, NodeState, NotHealthy
 from urteil.harness.cluster import Cluster
 from urteil.harness.containers.engine import Engine
 from urteil.harness.reaper import LABEL, start_reaper
 from urteil.harness.runner import run_scenario
+from urteil.harness.runtimes.docker import DockerRuntime
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario
 from urteil.harness.targets import UrteilTarget
 from urteil.harness.verify.result import Status, Verdict
@@ -56,6 +58,13 @@ def left_of(engine: Engine, token: str) -> list[Any]:
         *client.networks.list(filters=wanted),
         *client.volumes.list(filters=wanted),
     ]
+
+
+def ours(engine: Engine, node: str) -> Container:
+    """The container of a node of the newest cluster of this process."""
+    wanted = {"label": [f"org.urteil.node={node}", f"{LABEL}={start_reaper()}"]}
+    newest: Container = engine.client.containers.list(filters=wanted)[0]
+    return newest
 
 
 def until(reached: Callable[[], object], deadline_s: float) -> None:
@@ -101,6 +110,14 @@ def test_a_paused_node_is_frozen_and_goes_on(cluster: Cluster) -> None:
     assert not controls.net.probe(link, timeout_s=0.5).answered
     assert controls.resume("b1").state is NodeState.RUNNING
     until(lambda: controls.net.probe(link, timeout_s=0.5).answered, 5)
+
+
+def test_a_paused_node_dies_by_sigkill(cluster: Cluster) -> None:
+    controls = cluster.controls()
+    controls.pause("b1")
+    assert controls.kill("b1").exit_code == -9
+    controls.start("b1")
+    controls.await_healthy(deadline_s=30)
 
 
 def test_a_cut_link_is_silent_one_way_and_heals(cluster: Cluster) -> None:
@@ -157,18 +174,52 @@ def test_a_container_that_somebody_removes_is_a_failure_of_the_lab(
     engine: Engine, tmp_path: Path
 ) -> None:
     with Cluster(ClusterSpec(brokers=1), UrteilTarget(), tmp_path, runtime="docker") as cluster:
-        wanted = {"label": ["org.urteil.node=b1", f"{LABEL}={start_reaper()}"]}
-        (broker,) = [
-            one
-            for one in engine.client.containers.list(filters=wanted)
-            if one.attrs["Config"]["WorkingDir"] == "/urteil"
-            if cluster.runtime.status("b1").pid == one.attrs["State"]["Pid"]
-        ]
-        broker.remove(force=True)
+        ours(engine, "b1").remove(force=True)
         with pytest.raises(LabFailure, match="the container of b1 was removed"):
             cluster.controls().check()
         with pytest.raises(LabFailure, match="b1 did not come back"):
             cluster.close()
+
+
+def test_a_cluster_is_ended_when_it_cannot_be_stopped(engine: Engine, tmp_path: Path) -> None:
+    before = len(left_of(engine, start_reaper()))
+    cluster = Cluster(ClusterSpec(brokers=1), UrteilTarget(), tmp_path, runtime="docker")
+    cluster.start()
+    ours(engine, "b1").remove(force=True)
+    with pytest.raises(LabFailure, match="b1 did not come back"):
+        cluster.stop()
+    assert len(left_of(engine, start_reaper())) == before
+
+
+def test_a_node_that_ends_while_the_cluster_starts_is_told_at_once(
+    engine: Engine, tmp_path: Path
+) -> None:
+    spec = ClusterSpec(brokers=1, config={"inter.broker.listener.name": "NO_SUCH_LISTENER"})
+    cluster = Cluster(spec, UrteilTarget(), tmp_path, runtime="docker")
+    with pytest.raises(NotHealthy, match="b1 ended with 1:"), cluster:
+        pass
+
+
+def test_data_that_come_back_in_part_are_no_evidence(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = len(left_of(engine, start_reaper()))
+    runtime = DockerRuntime(tmp_path, image="broker", brokers=1, zookeepers=1)
+    home = tmp_path / "zk1"
+    (home / "data").mkdir(parents=True)
+    (home / "data" / "file").write_bytes(bytes(100_000))
+    runtime.start("zk1", ["sleep", "1000"], cwd=home)
+    whole = Container.get_archive
+
+    def cut(self: Container, path: str) -> tuple[list[bytes], Any]:
+        chunks, told = whole(self, path)
+        return [b"".join(chunks)[:50_000]], told
+
+    monkeypatch.setattr(Container, "get_archive", cut)
+    with pytest.raises(LabFailure, match="evidence of zk1 did not come back"):
+        runtime.close()
+    assert not (home / "data").exists()
+    assert len(left_of(engine, start_reaper())) == before
 
 
 def test_nothing_outlives_a_lab_that_is_killed(engine: Engine, tmp_path: Path) -> None:

@@ -10,14 +10,16 @@ import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from urteil.chaos.by_hand import ByHand
+from urteil.chaos.controls import LabFailure
 from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.history.collect import collect
+from urteil.harness.parts import MissingPart
 from urteil.harness.runner.folder import new_run_dir
 from urteil.harness.runner.topics import create_topics
 from urteil.harness.scenario import (
@@ -144,11 +146,18 @@ class Lab:
         return self._handle
 
     def _start(self) -> ClusterHandle:
-        target = parse_target(self.options.target)
-        self._own = Cluster(
-            self.scenario.cluster, target, self.run_dir, runtime=self.options.runtime
-        )
-        self._own.start()
+        """PluginError when a part is missing, or the target is none of the lab's own."""
+        options = self.options
+        try:
+            target = parse_target(options.target)
+            self._own = Cluster(
+                self.scenario.cluster, target, self.run_dir, runtime=options.runtime
+            )
+            self._own.start()
+        except (MissingPart, ValueError) as error:
+            raise PluginError(
+                f"--urteil-target {options.target} --urteil-runtime {options.runtime}: {error}"
+            ) from None
         self.facts.versions = self._own.versions()
         self.facts.brokers = sorted(self._own.data_dirs())
         return ClusterHandle(self._own.bootstrap, self._own.state, self._own)
@@ -177,9 +186,13 @@ class Lab:
         return self._history
 
     def end_cluster(self) -> None:
-        """Stop the test's own cluster cleanly: its logs on disk are evidence."""
-        if self._own is not None:
-            self._own.stop()
+        """Stop the test's own cluster cleanly: its logs on disk are evidence. Where they do not
+        come back, that is a problem of the run."""
+        try:
+            if self._own is not None:
+                self._own.stop()
+        except LabFailure as failure:
+            self.facts.problems.append(str(failure))
 
     def fault_times(self) -> list[tuple[int, int]]:
         """(begin, healed) of every fault so far, CLOCK_MONOTONIC in ns."""
@@ -187,12 +200,11 @@ class Lab:
         return [(one.begin_ns, one.healed_ns or time.monotonic_ns()) for one in injections]
 
     def close(self) -> None:
-        if self._history is not None:
-            self._history.close()
-        if self._own is not None:
-            self._own.close()
-        if self._state is not None:
-            self._state.close()
+        """Clients first, and everything, whatever fails on the way."""
+        with ExitStack() as ends:
+            for part in (self._state, self._own, self._history):
+                if part is not None:
+                    ends.callback(part.close)
 
 
 class History:

@@ -244,6 +244,7 @@ class ExternalCluster:
             start_node=self.commands.start,
             waits_for_own_znode=True,
         )
+        self._in_use = False
         self._closed = False
         start_reaper()
 
@@ -278,6 +279,7 @@ class ExternalCluster:
         """
         began = time.monotonic()
         self.state.start(deadline_s=deadline_s)
+        self._in_use = True
         self.links.heal_all()
         while problem := self._controls.missing_members():
             if time.monotonic() > began + deadline_s:
@@ -314,8 +316,8 @@ class ExternalCluster:
 
     def _undoing(self) -> Iterator[tuple[str, Callable[[], object]]]:
         """What is to be undone now, step by step."""
-        if active := list(self.links.active()):
-            yield "links", partial(self.links.heal, active)
+        if self._in_use:
+            yield "links", partial(self.links.heal, self.links.links())
         for node in self.commands.paused_by_us():
             yield node, partial(self.commands.resume, node)
         for node in self.commands.ended_by_us():

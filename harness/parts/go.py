@@ -39,7 +39,8 @@ def _compile(
     built = program.parent / "built"
     env = {**os.environ, "CGO_ENABLED": "0"} | _output(go, built, how, platform)
     run(name, [go, "install", "-ldflags", ldflags, package], how=how, timeout_s=TIMEOUT_S, env=env)
-    next(path for path in built.rglob("*") if path.is_file()).rename(program)
+    made = package.partition("@")[0].rpartition("/")[2]  # Go keeps files of its own beside it
+    next(path for path in built.rglob(made) if path.is_file()).rename(program)
     shutil.rmtree(built)
 
 

@@ -16,8 +16,13 @@ TARGETS = {
 
 
 def parse_target(name: str) -> Target:
-    """`urteil`, `kafka` or `kafka:VERSION`; ValueError names the known ones otherwise."""
+    """`urteil`, `kafka` or `kafka:VERSION`: what the lab starts itself.
+
+    ValueError names the known ones otherwise.
+    """
     kind, _, version = name.partition(":")
+    if kind == "external":
+        raise ValueError("somebody else keeps that cluster: only `urteil run` judges it")
     if kind == "kafka":
         return KafkaTarget(version=version) if version else KafkaTarget()
     if name == "urteil":

@@ -99,6 +99,23 @@ def test_a_standing_cluster(project: Path) -> None:
         urteil("cluster", "down", "--name", name)
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--urteil-runtime", "docker"), "docker is missing: no engine at unix:///nowhere"),
+        (("--urteil-target", "external:x.toml"), "somebody else keeps that cluster"),
+    ],
+)
+def test_what_cannot_be_had_is_told_in_one_message(
+    project: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, str], told: str
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
+    (project / "test_short.py").write_text("def test_it(urteil_cluster):\n    pass\n")
+    done = pytest_in(project, "test_short.py", *options)
+    assert re.search(rf"PluginError: .*{' '.join(options)}.*{told}", done.stdout), done.stdout
+    assert "During handling" not in done.stdout
+
+
 def urteil(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "urteil", *arguments], check=True, timeout=120)
 

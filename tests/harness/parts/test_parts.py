@@ -8,6 +8,18 @@ from pathlib import Path
 import pytest
 
 from urteil.harness import parts
+from urteil.harness.parts.go import go_install
+
+GO = """#!/bin/sh
+case $1 in
+env) echo /modules ;;
+install)
+  for file in pkg/sumdb/sum.golang.org/latest bin/linux_arm64/server apart/latest; do
+    mkdir -p $GOPATH/$(dirname $file)
+    echo $file >$GOPATH/$file
+  done ;;
+esac
+"""
 
 
 def test_java_is_new_enough() -> None:
@@ -25,6 +37,20 @@ def test_toxiproxy_says_the_pinned_version() -> None:
     binary = parts.toxiproxy_binary()
     done = subprocess.run([binary, "-version"], capture_output=True, text=True, timeout=30)
     assert done.stdout.split()[-1] == "2.12.0"
+
+
+def test_of_what_go_leaves_the_program_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For another platform Go keeps its checksum database beside it."""
+    (tmp_path / "go").write_text(GO)
+    (tmp_path / "go").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    (tmp_path / "out").mkdir()
+    program = tmp_path / "out" / "toxiproxy"
+    go_install("t", "example.com/v2/cmd/server@v1", program, how="", platform="linux/arm64")
+    assert program.read_text() == "bin/linux_arm64/server\n"
+    assert [path.name for path in program.parent.iterdir()] == ["toxiproxy"]
 
 
 def test_the_inventory_says_what_is_missing_and_how_to_get_it(

@@ -25,6 +25,10 @@ WORKERS = 2
 TIMED = frozenset({"future_read", "stale_append", "ack_below_min_isr", "no_progress"})
 """Guarantees that compare times of several clients."""
 
+AVAILABILITY = frozenset({"no_progress", "slow_recovery"})
+"""Guarantees that a lab which lost a part of its own would break by that alone."""
+LOST = "not every part of the lab lived, or was healed: it may be the lab that is late"
+
 _COUNTED = ("sends", "reads", "polls", "passes", "replicas", "states", "faults")
 
 _TALLY = """
@@ -75,6 +79,8 @@ def judge_run(
         judged = [_doubted(one, tears[0]) for one in judged]
     if boots := trust.boots(run_dir, facts):
         judged = [_doubted(one, boots[0]) if one.name in TIMED else one for one in judged]
+    if not facts.healed:
+        judged = [_doubted(one, LOST) if one.name in AVAILABILITY else one for one in judged]
     doubts = trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
     result = _result(run_dir, scenario, facts, derived, judged, ticks, doubts, engine)
     if canary:
@@ -120,7 +126,7 @@ def _bare(facts: RunFacts, engine: str, reasons: list[str]) -> Result:
 
 
 def _doubted(one: GuaranteeResult, tear: str) -> GuaranteeResult:
-    """A violation that damaged evidence may have made is none: the guarantee is unknown."""
+    """A violation that damaged evidence, or the lab, may have made is none: it is unknown."""
     if one.status is not Status.VIOLATED:
         return one
     return msgspec.structs.replace(one, status=Status.UNKNOWN, reason=tear)

@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.harness.verify.made import ONE, healthy, judged, named
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.impact import Stretch, longest_gap_s, whole_again_ns
-from urteil.harness.verify.result import Status
+from urteil.harness.verify.result import Status, Verdict
 from urteil.harness.verify.synthetic import CRASH_NS, HEALED_NS, S
 from urteil.harness.verify.timeline import FOREVER_NS
 
@@ -89,6 +90,16 @@ def test_recovery_has_a_deadline(deadline_s: float, status: Status, tmp_path: Pa
     scenario = synthetic.scenario(ONE, recovery_deadline_s=deadline_s)
     result = judged(tmp_path, healthy(), scenario=scenario)
     assert named(result, "slow_recovery").status is status
+
+
+def test_a_lab_that_lost_a_part_accuses_nobody_of_being_late(tmp_path: Path) -> None:
+    facts = msgspec.structs.replace(synthetic.facts(ONE), healed=False)
+    stalled = judged(tmp_path / "stalled", _silence(), facts=facts)
+    assert named(stalled, "no_progress").status is Status.UNKNOWN
+    scenario = synthetic.scenario(ONE, recovery_deadline_s=0.5)
+    late = judged(tmp_path / "late", healthy(), scenario=scenario, facts=facts)
+    assert named(late, "slow_recovery").status is Status.UNKNOWN
+    assert {stalled.verdict, late.verdict} == {Verdict.UNKNOWN}
 
 
 def test_a_recovery_that_the_next_fault_disturbed_is_not_judged(tmp_path: Path) -> None:

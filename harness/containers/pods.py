@@ -124,7 +124,7 @@ class Pods:
             labels={**self._labels, "org.urteil.node": f"pod-{node}"},
             sysctls=SYSCTLS,
         )
-        container.start()
+        _start(container)
         self.plug(node)
 
     def _published(self) -> dict[tuple[str, int], Address]:
@@ -147,6 +147,31 @@ def all_at_once(act: Callable[[T], object], items: Sequence[T]) -> None:
         futures = [pool.submit(act, item) for item in items]
     for future in futures:
         future.result()
+
+
+def _start(container: DockerContainer) -> None:
+    """The engine looks for free ports among few: where others took those, it goes on from there."""
+    try:
+        container.start()
+    except docker.errors.APIError as error:
+        if not port_taken(error):
+            raise
+        start_published(container.get_wrapped_container())
+
+
+def start_published(container: Container) -> None:
+    """Start a container whose ports the engine shall choose, until it finds free ones."""
+    for attempt in range(TRIES):
+        try:
+            container.start()
+            return
+        except docker.errors.APIError as error:
+            if not port_taken(error) or attempt == TRIES - 1:
+                raise
+
+
+def port_taken(error: docker.errors.APIError) -> bool:
+    return "address already in use" in str(error) or "port is already allocated" in str(error)
 
 
 def _remove(pod: DockerContainer) -> None:

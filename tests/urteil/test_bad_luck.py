@@ -16,7 +16,7 @@ RUN = "run calm --duration-s 5 --seed 1 --engine duckdb --json"
 
 @pytest.mark.parametrize(
     ("part", "file"),
-    [("zk1", "nodes/zk1/zoo.cfg"), ("toxiproxy-b2", "nodes/toxiproxy/b2.json")],
+    [("zk1", "nodes/zk1/zoo.cfg"), ("toxiproxy-b2", "nodes/toxiproxy-b2/proxies.json")],
 )
 def test_a_part_that_dies_makes_the_verdict_unknown(tmp_path: Path, part: str, file: str) -> None:
     command = [sys.executable, "-m", "urteil", *RUN.split(), "--out", str(tmp_path)]

@@ -85,7 +85,9 @@ def test_a_run_without_traffic_exits_2(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_lab_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: int) -> None:
-    lab = subprocess.Popen([*URTEIL, "run", "leader-crash", "--out", str(tmp_path)])
+    lab = subprocess.Popen(
+        [*URTEIL, "run", "leader-crash", "--out", str(tmp_path)], preexec_fn=hear_ctrl_c
+    )
     journal = tmp_path / "latest" / "faults.jsonl"
     deadline = time.monotonic() + 60
     while not journal.exists():
@@ -103,6 +105,11 @@ def test_a_lab_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: in
     assert (judged.returncode, result["verdict"]) == (2, "UNKNOWN")
     assert "the run did not come to its end" in result["reasons"]
     assert result["counts"]["acknowledged"] > 0
+
+
+def hear_ctrl_c() -> None:
+    """As in a terminal: what a script starts in its background ignores SIGINT, tests too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def belonging_to(out: Path) -> list[psutil.Process]:

@@ -117,7 +117,7 @@ def test_a_forbidden_socket_says_which_group(monkeypatch: pytest.MonkeyPatch) ->
         raise docker.errors.DockerException("Connection aborted: PermissionError(13, ...)")
 
     monkeypatch.setattr(engines, "_client", refuse)
-    with pytest.raises(MissingPart, match="permission denied on .*usermod -aG docker"):
+    with pytest.raises(MissingPart, match=r"permission denied on .*usermod -aG docker"):
         connect()
 
 

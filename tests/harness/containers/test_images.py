@@ -142,7 +142,7 @@ def test_a_build_that_fails_says_why_and_leaves_nothing(engine: Engine, checkout
         file.write("RUN echo step one\nRUN echo the reason; exit 3\n")
     before = everything(engine)
     containers = len(engine.client.containers.list(all=True))
-    with pytest.raises(MissingPart, match="image urteil/broker.*its build on .* failed") as failed:
+    with pytest.raises(MissingPart, match=r"image urteil/broker.*its build on .* failed") as failed:
         ensure_images(engine, ["broker"])
     assert "the reason" in str(failed.value)
     assert "urteil images build broker" in str(failed.value)

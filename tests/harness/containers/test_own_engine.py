@@ -23,6 +23,7 @@ from urteil.harness.containers.engine import Engine, connect
 from urteil.harness.containers.images import ensure_images
 from urteil.harness.containers.install import MARK, _no_services
 from urteil.harness.containers.own_engine import own_engine
+from urteil.harness.containers.pods import start_published
 from urteil.harness.parts import MissingPart
 
 OWNER = """
@@ -129,7 +130,8 @@ def toxiproxy(engine: Engine, network: str) -> Any:
     """A started Toxiproxy that has answered; ports 8474 and 9000 are published."""
     image = ensure_images(engine, ["toxiproxy"])["toxiproxy"]
     ports = {f"{port}/tcp": ("127.0.0.1", None) for port in (8474, 9000)}
-    container = engine.client.containers.run(image, detach=True, network=network, ports=ports)
+    container = engine.client.containers.create(image, network=network, ports=ports)
+    start_published(container)
     container.reload()
     proxies(f"{published(container, 8474)}/proxies")
     return container
@@ -222,7 +224,7 @@ def test_without_root_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_without_control_groups_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own, "_mounts", lambda: ["1 1 0:1 / / rw - ext4 /dev/x rw"])
-    with pytest.raises(MissingPart, match="no cgroups are mounted.*--privileged"), own_engine():
+    with pytest.raises(MissingPart, match=r"no cgroups are mounted.*--privileged"), own_engine():
         pass
 
 

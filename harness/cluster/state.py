@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,14 +15,18 @@ from kazoo.retry import KazooRetry
 from urteil.chaos.controls import LabFailure, PartitionView
 
 ANSWER_S = 5.0
+PAUSES = {"delay": 0.1, "backoff": 1, "max_jitter": 0.0}
+"""Between two connections; kazoo's jitter multiplies up, and without backoff soon to nothing."""
 
 
 class ClusterState:
     """Reads znodes through a session of the lab's own; LabFailure when ZooKeeper is silent."""
 
     def __init__(self, hosts: str) -> None:
-        retry = KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_delay=0.2)
-        self.client = KazooClient(hosts=hosts, timeout=10.0, connection_retry=retry)
+        retry = KazooRetry(max_tries=-1, **PAUSES)
+        self.client = KazooClient(
+            hosts=hosts, timeout=10.0, connection_retry=retry, logger=_unheard()
+        )
         self._started = False
 
     def start(self, *, deadline_s: float) -> None:
@@ -96,6 +101,14 @@ class ClusterState:
             except (KazooException, KazooTimeoutError) as error:
                 raise LabFailure(f"ZooKeeper does not answer: {error!r}") from error
         return answers
+
+
+def _unheard() -> logging.Logger:
+    """A ZooKeeper that is away is what faults make; who asks for its state is told."""
+    logger = logging.getLogger("urteil.zookeeper")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    return logger
 
 
 def _view(

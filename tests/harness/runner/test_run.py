@@ -6,7 +6,10 @@ from pathlib import Path
 
 import msgspec
 import psutil
+import pytest
 
+from urteil.chaos.controls import LabFailure
+from urteil.harness.runner import play as play_module
 from urteil.harness.runner import run_scenario
 from urteil.harness.scenario import Scenario, lasting, load_facts
 from urteil.harness.scenarios import SCENARIOS
@@ -43,6 +46,27 @@ def test_a_cluster_that_does_not_start_is_unknown(tmp_path: Path) -> None:
     result = load_result(play(msgspec.structs.replace(SHORT, cluster=broken), tmp_path))
     assert result.verdict is Verdict.UNKNOWN
     assert any("NotHealthy" in reason for reason in result.reasons)
+
+
+class Interrupted:
+    """A cluster whose start somebody interrupts, and whose end fails."""
+
+    def start(self) -> float:
+        raise KeyboardInterrupt
+
+    def close(self) -> None:
+        raise LabFailure("evidence of b1 did not come back")
+
+
+def test_a_failing_end_does_not_hide_an_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(play_module, "open_cluster", lambda *_: Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        run_scenario(SHORT, out=tmp_path, engine="duckdb")
+    problems = load_facts(tmp_path / "latest").problems
+    assert "interrupted" in problems
+    assert "LabFailure: evidence of b1 did not come back" in problems
 
 
 def processes_of(out: Path) -> list[str]:

@@ -7,6 +7,7 @@ Sources: `CheckpointFile`, `OffsetCheckpointFile`, `LeaderEpochCheckpointFile`,
 from __future__ import annotations
 
 import base64
+import re
 import time
 import uuid
 from collections.abc import Iterable, Mapping
@@ -28,6 +29,11 @@ ZERO_UUID = uuid.UUID(int=0)
 TopicPartition = tuple[str, int]
 
 
+# no more digits than a 64-bit number has; `str.isdigit` would let others than 0 to 9 pass
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
+_COUNT = re.compile(r"[0-9]{1,9}")
+
+
 class DamagedFile(ValueError):
     """A checkpoint that is not in its format; the text names the file and the line."""
 
@@ -39,20 +45,16 @@ def _encode(lines: Iterable[str]) -> bytes:
 
 def _decode(path: Path, data: bytes, columns: int) -> list[list[str]]:
     """Rows of a checkpoint: version, count, then so many rows."""
-    lines = data.decode("utf-8", "replace").splitlines()
-    if len(lines) < 2 or lines[0] != "0" or not lines[1].isdigit():
+    lines = data.decode("ascii", "replace").split("\n")
+    if len(lines) < 2 or lines[0] != "0" or not _COUNT.fullmatch(lines[1]):
         raise DamagedFile(f"{path}: malformed head {lines[:2]!r}")
     rows = [line.split() for line in lines[2:] if line]
     if len(rows) != int(lines[1]):
         raise DamagedFile(f"{path}: expected {lines[1]} entries, found {len(rows)}")
     for row in rows:
-        if len(row) != columns or not all(_is_int(cell) for cell in row[-2:]):
+        if len(row) != columns or not all(_NUMBER.fullmatch(cell) for cell in row[-2:]):
             raise DamagedFile(f"{path}: malformed line {' '.join(row)!r}")
     return rows
-
-
-def _is_int(text: str) -> bool:
-    return text.removeprefix("-").isdigit()
 
 
 def read_offsets(storage: Storage, path: Path) -> dict[TopicPartition, int]:
@@ -112,13 +114,21 @@ def write_topic_id(storage: Storage, directory: Path, topic_id: uuid.UUID) -> No
 
 
 def read_meta(storage: Storage, directory: Path) -> dict[str, str]:
-    """`meta.properties` as text by name; empty without a file."""
+    """`meta.properties` as text by name; empty without a file.
+
+    Raises DamagedFile for a file without the version that tells how to read it.
+    """
     path = directory / META_PROPERTIES
     if not storage.exists(path):
         return {}
     lines = storage.read(path).decode("utf-8", "replace").splitlines()
     pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
-    return {key.strip(): value.strip() for key, value in pairs}
+    fields = {key.strip(): value.strip() for key, value in pairs}
+    if fields.get("version") != "0":
+        raise DamagedFile(f"{path}: version {fields.get('version')!r}, 0 is expected")
+    if not _NUMBER.fullmatch(fields.get("broker.id", "0")):
+        raise DamagedFile(f"{path}: broker.id {fields['broker.id']!r} is no number")
+    return fields
 
 
 def write_meta(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,12 +14,13 @@ from urteil.broker.log.storage import DirectoryLock, Storage
 
 _log = logging.getLogger("urteil.broker.log")
 
-DELETE_SUFFIX = "-delete"
-FUTURE_SUFFIX = "-future"
+
+_LOG_FOLDER = re.compile(r"(.+)-(0|[1-9][0-9]{0,9})")
+_DOOMED_FOLDER = re.compile(r".*-[0-9]+\.[0-9a-f]{32}(-delete|-future)")
 
 
-class InconsistentMeta(ValueError):
-    """The directory belongs to another broker or cluster."""
+class InconsistentMeta(OSError):
+    """The directory belongs to another broker or cluster, or does not say to whom."""
 
 
 class LogDirectory:
@@ -45,19 +47,26 @@ class LogDirectory:
 
     def check_meta(self, broker_id: int, cluster_id: str | None, now_ms: int) -> None:
         """Compare `meta.properties` with who we are, or write it. Raises InconsistentMeta."""
-        meta = checkpoints.read_meta(self._storage, self.path)
+        mend = (
+            f"if the folder is broker {broker_id}'s of cluster {cluster_id}, remove the file and "
+            "it is written anew; if not, mend log.dirs"
+        )
+        try:
+            meta = checkpoints.read_meta(self._storage, self.path)
+        except checkpoints.DamagedFile as error:
+            raise InconsistentMeta(f"{error}; {mend}") from error
         known_id, known_cluster = meta.get("broker.id"), meta.get("cluster.id")
-        if known_id is not None and known_id != str(broker_id):
+        if known_id is not None and int(known_id) != broker_id:
             raise InconsistentMeta(
                 f"Configured broker.id {broker_id} doesn't match stored broker.id {known_id} in "
-                f"{self.path / checkpoints.META_PROPERTIES}"
+                f"{self.path / checkpoints.META_PROPERTIES}; {mend}"
             )
         if cluster_id is None:
             return
         if known_cluster is not None and known_cluster != cluster_id:
             raise InconsistentMeta(
-                f"The Cluster ID {cluster_id} doesn't match stored clusterId {known_cluster} in "
-                f"{self.path / checkpoints.META_PROPERTIES}"
+                f"The Cluster ID {cluster_id} doesn't match stored clusterId {known_cluster!r} in "
+                f"{self.path / checkpoints.META_PROPERTIES}; {mend}"
             )
         if known_id is None or known_cluster is None:
             checkpoints.write_meta(self._storage, self.path, broker_id, cluster_id, now_ms)
@@ -82,15 +91,20 @@ class LogDirectory:
         """(topic, partition, folder) of every log."""
         found = []
         for name in self._storage.names(self.path):
-            topic, _, number = name.rpartition("-")
-            if topic and number.isdigit() and self._storage.is_directory(self.path / name):
-                found.append((topic, int(number), self.path / name))
+            parts = _LOG_FOLDER.fullmatch(name)
+            if not self._storage.is_directory(self.path / name):
+                continue
+            if parts:
+                found.append((parts[1], int(parts[2]), self.path / name))
+            elif not _DOOMED_FOLDER.fullmatch(name):
+                _log.warning("%s: not a log's folder, left alone", self.path / name)
         return found
 
     def folders_to_delete(self) -> list[Path]:
         """Folders whose deletion a stop interrupted, and half-moved copies."""
         names = self._storage.names(self.path)
-        return [self.path / name for name in names if name.endswith((DELETE_SUFFIX, FUTURE_SUFFIX))]
+        doomed = [self.path / name for name in names if _DOOMED_FOLDER.fullmatch(name)]
+        return [path for path in doomed if self._storage.is_directory(path)]
 
     def close(self) -> None:
         self._lock.release()

@@ -9,13 +9,25 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
 _IOV_MAX = 1000
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors of calls on descriptors say what went wrong, not where: add the file's name."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
 
 
 class File:
@@ -45,19 +57,24 @@ class File:
         """Write all buffers, `size` bytes together, at `position`: one call when it fits."""
         if len(buffers) > _IOV_MAX:
             buffers = [b"".join(buffers)]
-        written = os.pwritev(self._fd, buffers, position)
-        if written == size:
-            return
-        rest = memoryview(b"".join(buffers))
-        while written < size:
-            written += os.pwrite(self._fd, rest[written:], position + written)
+        try:
+            written = os.pwritev(self._fd, buffers, position)
+            if written == size:
+                return
+            rest = memoryview(b"".join(buffers))
+            while written < size:
+                written += os.pwrite(self._fd, rest[written:], position + written)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def truncate(self, size: int) -> None:
-        os.ftruncate(self._fd, size)
+        with _naming(self.path):
+            os.ftruncate(self._fd, size)
 
     def sync(self) -> None:
         """Return once data and size are on the device."""
-        os.fdatasync(self._fd)
+        with _naming(self.path):
+            os.fdatasync(self._fd)
 
     def size(self) -> int:
         return os.fstat(self._fd).st_size
@@ -104,11 +121,12 @@ class Storage:
         part = path.with_name(path.name + ".tmp")
         fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
-            rest = memoryview(data)
-            while rest:  # a disk that fills up takes a part first and says so at the next write
-                rest = rest[os.write(fd, rest) :]
-            if sync:
-                os.fsync(fd)
+            with _naming(part):
+                rest = memoryview(data)
+                while rest:  # a disk that fills up takes a part first and says so at the next write
+                    rest = rest[os.write(fd, rest) :]
+                if sync:
+                    os.fsync(fd)
         finally:
             os.close(fd)
         os.replace(part, path)

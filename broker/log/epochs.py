@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_left, bisect_right
 from pathlib import Path
 
 from urteil.broker.log.checkpoints import LEADER_EPOCHS, DamagedFile, read_epochs, write_epochs
 from urteil.broker.log.storage import Storage
+
+_log = logging.getLogger("urteil.broker.log")
 
 UNKNOWN = (-1, -1)
 
@@ -25,7 +28,8 @@ class EpochCache:
         self.damaged = False
         try:
             entries = read_epochs(storage, self._path)
-        except DamagedFile:
+        except DamagedFile as error:
+            _log.error("%s: built anew from the log", error)
             entries, self.damaged = [], True
         for epoch, start in entries:
             self._put(epoch, start)
@@ -58,6 +62,18 @@ class EpochCache:
         """Assign many, found in the log, with one write of the file."""
         if any([self._put(epoch, start) for epoch, start in entries]):
             self._write()
+
+    def replace(self, entries: list[tuple[int, int]]) -> None:
+        """Know these alone."""
+        self._epochs, self._starts = [], []
+        for epoch, start in entries:
+            self._put(epoch, start)
+        self._write()
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
 
     def _put(self, epoch: int, start_offset: int) -> bool:
         if self._epochs and self._epochs[-1] == epoch and self._starts[-1] <= start_offset:

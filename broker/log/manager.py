@@ -75,7 +75,8 @@ class LogManager:
         """Lock the directories and open every log, recovering those of an unclean stop.
 
         `cluster_id` is compared with `meta.properties`, or written there. `overrides` gives a
-        topic's own settings. Raises OSError (locked, unreadable) and InconsistentMeta.
+        topic's own settings. Raises OSError: locked, unreadable, full,
+        or InconsistentMeta.
         """
         now_ms = self._clock.now_ms()
         self._expiration_due_ms = now_ms + self._expiration_period_ms()
@@ -102,6 +103,7 @@ class LogManager:
             remembered = Remembered(
                 recovery_point=recovery.get(key, 0),
                 log_start_offset=starts.get(key, 0),
+                high_watermark=self._watermarks.get(key),
                 clean=clean,
             )
             config = LogConfig.from_properties(self._props, overrides(topic))

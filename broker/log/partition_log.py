@@ -15,7 +15,14 @@ from urteil.broker.log.read import read
 from urteil.broker.log.recovery import Remembered
 from urteil.broker.log.replay import rebuild_producers
 from urteil.broker.log.results import AppendResult, ReadResult, TimestampOffset
-from urteil.broker.log.segment import INDEX, LOG, MAX_RELATIVE_OFFSET, TIME_INDEX, TXN_INDEX
+from urteil.broker.log.segment import (
+    INDEX,
+    LOG,
+    MAX_RELATIVE_OFFSET,
+    TIME_INDEX,
+    TXN_INDEX,
+    DamagedSegment,
+)
 from urteil.broker.log.storage import Storage
 from urteil.broker.log.txn_index import AbortedTxn
 from urteil.broker.wire.errors import ErrorCode
@@ -70,6 +77,7 @@ class PartitionLog:
         self.flushed_ms = now_ms
         self._generation = 0
         self._deleted: list[tuple[int, Path]] = []
+        self._complaints: set[tuple[Path, int]] = set()
 
     def __repr__(self) -> str:
         return f"{self.topic}-{self.partition}[{self.log_start_offset}, {self.log_end_offset})"
@@ -176,21 +184,30 @@ class PartitionLog:
 
         At most `max_bytes`, where the last batch may be cut; with `min_one` the first one is
         whole however large it is, without it nothing is read if it does not fit.
-        OFFSET_OUT_OF_RANGE outside of [log_start_offset, log_end_offset].
+        OFFSET_OUT_OF_RANGE outside of [log_start_offset, log_end_offset], CORRUPT_MESSAGE where
+        the file is damaged: nothing is skipped.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE, offset=offset)
-        return read(
-            self.segments,
-            offset,
-            max_bytes,
-            min(upto, self.log_end_offset),
-            self.log_end_offset,
-            min_one=min_one,
-        )
+        end = self.log_end_offset
+        try:
+            return read(self.segments, offset, max_bytes, min(upto, end), end, min_one=min_one)
+        except DamagedSegment as damage:
+            self._complain(damage)
+            return ReadResult(ErrorCode.CORRUPT_MESSAGE, offset=offset)
+
+    def _complain(self, damage: DamagedSegment) -> None:
+        """Once a place: readers ask again and again."""
+        if (damage.path, damage.position) not in self._complaints:
+            self._complaints.add((damage.path, damage.position))
+            _log.error("%s: cannot be read from there on; stop the broker and remove the log's "
+                       "folder if another replica has it, or restore the file", damage)  # fmt: skip
 
     def offset_for_timestamp(self, timestamp_ms: int) -> TimestampOffset | None:
-        """The first record at or after a time, None without one."""
+        """The first record at or after a time, None without one.
+
+        Raises DamagedSegment (OSError) when the way there is not readable.
+        """
         return timestamps.first_at_or_after(self.segments, timestamp_ms, self.log_start_offset)
 
     def max_timestamp_offset(self) -> TimestampOffset | None:

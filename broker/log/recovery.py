@@ -11,28 +11,21 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
+from urteil.broker.log.checkpoints import LOG_STARTS
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.epochs import EpochCache
+from urteil.broker.log.leftovers import base_offsets, settle_leftovers
 from urteil.broker.log.producers import Producers
 from urteil.broker.log.replay import learn, rebuild_producers
 from urteil.broker.log.scan import Batch, read_batches
-from urteil.broker.log.segment import (
-    DELETED,
-    INDEX,
-    LOG,
-    MAX_RELATIVE_OFFSET,
-    TIME_INDEX,
-    TXN_INDEX,
-    LogSegment,
-)
+from urteil.broker.log.segment import LOG, LogSegment
 from urteil.broker.log.segments import Segments
 from urteil.broker.log.snapshots import Snapshots
+from urteil.broker.log.soundness import epochs_fit, epochs_of, is_sound
 from urteil.broker.log.storage import Storage
 from urteil.broker.wire.batches import crc_ok
 
 _log = logging.getLogger("urteil.broker.log")
-
-_LEFTOVERS = (DELETED, ".cleaned", ".tmp")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,6 +48,7 @@ class Remembered:
 
     recovery_point: int = 0
     log_start_offset: int = 0
+    high_watermark: int | None = None
     clean: bool = False
 
 
@@ -62,7 +56,7 @@ def load(
     storage: Storage, directory: Path, config: LogConfig, remembered: Remembered, now_ms: int
 ) -> Loaded:
     """Open a log, recovering it as needed. Raises OSError when the storage fails."""
-    _remove_leftovers(storage, directory)
+    settle_leftovers(storage, directory)
     segments = _open_segments(storage, directory, now_ms)
     epochs = EpochCache(storage, directory)
     snapshots = Snapshots(storage, directory)
@@ -80,21 +74,9 @@ def load(
     return loaded
 
 
-def _remove_leftovers(storage: Storage, directory: Path) -> None:
-    """Remove files that were to be deleted or were never finished, and orphaned indexes."""
-    names = storage.names(directory)
-    logs = {name.removesuffix(LOG) for name in names if name.endswith(LOG)}
-    for name in names:
-        stem, dot, kind = name.partition(".")
-        orphan = dot + kind in (INDEX, TIME_INDEX, TXN_INDEX) and stem not in logs
-        if orphan or name.endswith(_LEFTOVERS):
-            storage.remove(directory / name)
-
-
 def _open_segments(storage: Storage, directory: Path, now_ms: int) -> Segments:
     segments = Segments(storage, directory)
-    stems = (name.removesuffix(LOG) for name in storage.names(directory) if name.endswith(LOG))
-    for base_offset in sorted(int(stem) for stem in stems if stem.isdigit()):
+    for base_offset in base_offsets(storage, directory, LOG):
         segments.open(base_offset, now_ms, create=False)
     return segments
 
@@ -150,52 +132,61 @@ class _Recovery:
         for index in range(len(segments)):
             if index >= len(segments):
                 break
-            suspect = index >= first or no_epochs or not self._indexes_fit(segments[index])
+            suspect = index >= first or no_epochs or not self._is_sound(index)
             if suspect and self._recover(index):
                 removed = segments.remove_after(index)
                 if removed:
-                    _log.warning("%s: dropped segments %s after it", segments.directory, removed)
+                    _log.error("%s: dropped segments %s after it", segments.directory, removed)
 
-    def _indexes_fit(self, segment: LogSegment) -> bool:
-        storage_has = all(index.exists() for index in (segment.offset_index, segment.time_index))
-        return (
-            storage_has
-            and segment.offset_index.is_sane(segment.size)
-            and segment.time_index.is_sane()
-            and segment.txn_index.is_sane()
-        )
+    def _is_sound(self, index: int) -> bool:
+        segment = self.loaded.segments[index]
+        sound = is_sound(self.loaded.segments, index)
+        if not sound:
+            _log.warning("%s: does not fit its indexes, read anew", segment.path(LOG))
+        return sound
 
-    def _recover(self, index: int) -> int:
-        """Read a segment through, rebuild what follows from it; returns the bytes cut off."""
+    def _recover(self, index: int) -> bool:
+        """Read a segment through, rebuild what follows from it; whether its end was lost."""
         loaded, segment = self.loaded, self.loaded.segments[index]
+        promised = segment.promised_end()
         self._rebuild_producers(segment.base_offset)
         if segment.base_offset > loaded.log_start_offset:
             entries = loaded.producers.entries.values()
             loaded.snapshots.take(segment.base_offset, entries, sync=False)
         segment.clear_indexes()
         position, expected = 0, segment.base_offset
-        bound = loaded.segments.end_of(index, segment.base_offset + MAX_RELATIVE_OFFSET + 1)
         for batch in read_batches(segment.file, 0, segment.size):
             header = batch.header
-            fits = expected <= header.base_offset and header.last_offset < bound
+            fits = expected <= header.base_offset and header.last_offset < segment.bound
             if not fits or not crc_ok(batch.data):
                 break
             self._take(segment, batch)
             position += header.size
             expected = header.last_offset + 1
         loaded.producers.end_offset = expected
-        return self._cut(segment, position, expected)
-
-    def _cut(self, segment: LogSegment, position: int, offset: int) -> int:
         cut = segment.size - position
-        if cut:
-            name = segment.path(LOG)
-            _log.warning("%s: cut %d bytes at %d, offset %d", name, cut, position, offset)
+        lost = cut > 0 or (expected < promised and index < len(loaded.segments) - 1)
+        if lost:
+            self._tell_loss(segment, position, expected)
             segment.cut(position)
-            self.loaded.cut_bytes += cut
-        if segment is not self.loaded.segments.active:
+            loaded.cut_bytes += cut
+        if segment is not loaded.segments.active:
             segment.seal()
-        return cut
+        return lost
+
+    def _tell_loss(self, segment: LogSegment, position: int, offset: int) -> None:
+        """A torn tail is what a crash leaves; below the high watermark it is damage."""
+        name, cut = segment.path(LOG), segment.size - position
+        committed = self.remembered.high_watermark or 0
+        if offset >= committed:
+            _log.warning("%s: cut %d bytes at %d, offset %d", name, cut, position, offset)
+            return
+        _log.error(
+            "%s: damaged at byte %d: cut %d bytes there, the log ends at offset %d now, below its "
+            "high watermark %d; what is missing comes from the partition's leader, and from a "
+            "backup of the file alone if there is no other replica",
+            name, position, cut, offset, committed,
+        )  # fmt: skip
 
     def _take(self, segment: LogSegment, batch: Batch) -> None:
         header = batch.header
@@ -217,8 +208,10 @@ class _Recovery:
         loaded, segments = self.loaded, self.loaded.segments
         start = max(self.remembered.log_start_offset, 0)
         if len(segments):
-            start = max(start, segments.first_offset)
             loaded.log_end_offset = segments.active.activate()
+            if self._start_is_wrong(start):
+                start = 0
+            start = max(start, segments.first_offset)
         if len(segments) and loaded.log_end_offset < start:
             _log.warning("%s: log ends before its start %d: emptied", segments.directory, start)
             segments.remove_after(-1)
@@ -230,8 +223,25 @@ class _Recovery:
         untouched = self.remembered.clean and not loaded.cut_bytes
         loaded.recovery_point = end if untouched else min(self.remembered.recovery_point, end)
 
+    def _start_is_wrong(self, start: int) -> bool:
+        """Whether the checkpoint's start lies beyond the high watermark, which no start does.
+
+        Not if that is beyond the end, too: then the end of the log was lost, as in a power cut.
+        """
+        end, committed = self.loaded.log_end_offset, self.remembered.high_watermark
+        if committed is None or start <= end or committed > end or self.loaded.cut_bytes:
+            return False
+        _log.error(
+            "%s: %s has the start offset %d, beyond high watermark %d and end %d: passed over",
+            self.loaded.segments.directory, LOG_STARTS, start, committed, end,
+        )  # fmt: skip
+        return True
+
     def _settle_epochs(self) -> None:
-        epochs = self.loaded.epochs
+        loaded, epochs = self.loaded, self.loaded.epochs
         epochs.learn(self.new_epochs)
-        epochs.truncate_from_end(self.loaded.log_end_offset)
-        epochs.truncate_from_start(self.loaded.log_start_offset)
+        if not epochs_fit(loaded.segments, epochs.entries, loaded.log_end_offset):
+            _log.error("%s: does not fit the log, built anew", epochs.path)
+            epochs.replace(epochs_of(loaded.segments))
+        epochs.truncate_from_end(loaded.log_end_offset)
+        epochs.truncate_from_start(loaded.log_start_offset)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+
 from urteil.broker.log.producers import Producers, Staged
 from urteil.broker.log.scan import Batch, read_batches
+from urteil.broker.log.segment import DamagedSegment
 from urteil.broker.log.segments import Segments
 from urteil.broker.log.snapshots import Snapshots
 from urteil.broker.log.txn_index import AbortedTxn
+from urteil.broker.wire.batches import crc_ok
+
+_log = logging.getLogger("urteil.broker.log")
 
 
 def rebuild_producers(
@@ -36,13 +42,17 @@ def rebuild_producers(
 
 def _replay(producers: Producers, segments: Segments, index: int, begin: int, end: int) -> None:
     segment = segments[index]
-    start = segment.position_of(begin)
+    try:
+        start = segment.position_of(begin)
+    except DamagedSegment as damage:
+        _log.error("%s: what producers wrote from there on is not known", damage)
+        return
     if start is None:
         return
     for batch in read_batches(segment.file, start, segment.size):
         if batch.header.base_offset >= end:
             return
-        if batch.header.base_offset >= begin:
+        if batch.header.base_offset >= begin and crc_ok(batch.data):
             learn(producers, batch)
 
 

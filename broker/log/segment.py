@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -24,7 +25,25 @@ Appended = tuple[int, int, int]
 """(last offset, largest timestamp in ms, size in bytes) of a batch that is appended."""
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
+
+
+class DamagedSegment(OSError):
+    """The file holds something else than batches in the order of their offsets.
+
+    What lies before `position` is good; it ends before `offset`.
+    """
+
+    def __init__(self, path: Path, position: int, offset: int) -> None:
+        super().__init__(f"{path}: damaged at byte {position}, where offset {offset} is expected")
+        self.path = path
+        self.position = position
+        self.offset = offset
+
+
 _TAIL_BATCHES = 512
+_INDEX_INTERVAL_BYTES = 4096
+
+_log = logging.getLogger("urteil.broker.log")
 
 
 def file_name(offset: int, suffix: str) -> str:
@@ -36,16 +55,19 @@ class LogSegment:
     """Appends at the end, finds positions by offset and time; whoever owns it picks the bounds.
 
     Not known until written or recovered: `max_timestamp_ms` and the rolling time of a segment
-    that was opened from disk are read when first asked.
+    that was opened from disk are read when first asked. `bound` is what its offsets stay below:
+    the next segment's first one.
     """
 
     __slots__ = (
         "_bytes_since_index",
+        "_damage",
         "_max_timestamp",
         "_rolling_timestamp_ms",
         "_storage",
         "_tail",
         "base_offset",
+        "bound",
         "created_ms",
         "directory",
         "file",
@@ -73,6 +95,8 @@ class LogSegment:
         self._rolling_timestamp_ms: int | None = None
         self._max_timestamp: tuple[int, int] | None = (-1, base_offset) if create else None
         self._tail = _Tail(base_offset) if self.size == 0 else None
+        self._damage: DamagedSegment | None = None
+        self.bound = base_offset + MAX_RELATIVE_OFFSET + 1
 
     def path(self, suffix: str) -> Path:
         return self.directory / file_name(self.base_offset, suffix)
@@ -131,16 +155,22 @@ class LogSegment:
         """Drop the file's bytes from `size` on, which no index knows."""
         self.file.truncate(size)
         self.size = size
+        self._damage = None
 
     def truncate(self, offset: int) -> int:
         """Drop the batch that holds `offset` and all after it; returns the new end offset.
 
         The end is below `offset` when it lies inside a batch: batches are kept whole.
         """
-        position = self.position_of(offset)
-        if position is None:
-            return self.end_offset()
-        end = min(offset, self._head_at(position)[1])
+        try:
+            position = self.position_of(offset)
+        except DamagedSegment as damage:
+            _log.error("%s: all from there on is dropped", damage)
+            position, end = damage.position, damage.offset
+        else:
+            if position is None:
+                return self.end_offset()
+            end = min(offset, self._head_at(position)[1])
         self.offset_index.truncate(end)
         self.time_index.truncate(end)
         self.txn_index.truncate(end)
@@ -161,7 +191,11 @@ class LogSegment:
         return self._tail.end_offset
 
     def position_of(self, offset: int) -> int | None:
-        """The position of the first batch that ends at `offset` or later."""
+        """The position of the first batch that ends at `offset` or later.
+
+        An index that leads astray is built anew. Raises DamagedSegment where the file ends
+        otherwise than with a batch before such a batch is found.
+        """
         if self._tail is not None:
             found = self._tail.find(offset)
             if found >= 0:
@@ -169,10 +203,72 @@ class LogSegment:
             if offset >= self._tail.end_offset:
                 return None
         start = self.offset_index.lookup(offset)
-        for position, _, last, _ in walk(self.file, start, self.size):
+        try:
+            return self._find(start, offset)
+        except DamagedSegment:
+            if start == 0:
+                raise
+        self._check_log()
+        _log.error("%s: does not fit its log, built anew", self.offset_index.path)
+        self._rebuild_offset_index()
+        return self._find(self.offset_index.lookup(offset), offset)
+
+    def _check_log(self) -> None:
+        """Raises DamagedSegment if it is the log, not its index, that cannot be followed."""
+        if self._damage is None:
+            try:
+                self._find(0, self.bound)
+            except DamagedSegment as damage:
+                self._damage = damage
+        if self._damage is not None:
+            raise self._damage
+
+    def _find(self, start: int, offset: int) -> int | None:
+        """Walk from `start`, where an index says that a batch begins, not beyond `offset`."""
+        expected = self.base_offset
+        bound = self._tail.end_offset if self._tail is not None else self.bound
+        if not 0 <= start <= self.size:
+            raise DamagedSegment(self.file.path, start, offset)
+        after = start
+        for position, base, last, size in walk(self.file, start, self.size):
+            if not expected <= base <= last < bound or (position == start > 0 and base > offset):
+                break
             if last >= offset:
                 return position
+            expected, after = last + 1, position + size
+        if after != self.size:
+            raise DamagedSegment(self.file.path, after, expected)
         return None
+
+    def _rebuild_offset_index(self) -> None:
+        self.offset_index.clear()
+        since = 0
+        for position, _, last, size in walk(self.file, 0, self.size):
+            if since > _INDEX_INTERVAL_BYTES:
+                self.offset_index.append(last, position)
+                since = 0
+            since += size
+        if self._tail is None:
+            self.offset_index.seal()
+
+    def promised_end(self) -> int:
+        """Where the indexes say that the segment ends at the earliest; its base offset if they
+        cannot be read or promise too much."""
+        ends = [self.base_offset]
+        for index in (self.offset_index, self.time_index):
+            if index.exists() and index.count:
+                offset = index.last[0] if isinstance(index, OffsetIndex) else index.last[1]
+                ends.append(offset + 1)
+        return max((end for end in ends if end <= self.bound), default=self.base_offset)
+
+    def end_from_index(self) -> int:
+        """The offset after the last batch. Raises DamagedSegment if the way there from the last
+        entry of the index is not batches to the file's very end."""
+        offset, start = self.offset_index.last
+        if self.size and self._find(start, offset) is None:
+            raise DamagedSegment(self.file.path, start, offset)
+        self._find(start, self.bound)
+        return self.end_offset()
 
     def position_at_bound(self, bound: int) -> int:
         """Where the batches that lie wholly below offset `bound` end."""
@@ -214,6 +310,42 @@ class LogSegment:
             if batch.header.max_timestamp > best[0]:
                 best = (batch.header.max_timestamp, batch.header.last_offset)
         return best
+
+    def older_than(self, timestamp_ms: int) -> int:
+        """An offset before which all is older than `timestamp_ms`, by the time index, which is
+        built anew if it does not fit the log."""
+        entry = self.time_index.lookup(timestamp_ms - 1)
+        if self._is_newest_at(*entry):
+            return entry[1]
+        _log.error("%s: does not fit its log, built anew", self.time_index.path)
+        self._rebuild_time_index()
+        return self.time_index.lookup(timestamp_ms - 1)[1]
+
+    def _is_newest_at(self, timestamp_ms: int, offset: int) -> bool:
+        if timestamp_ms < 0:
+            return True
+        position = self.position_of(offset)
+        if position is None:
+            return False
+        for batch in read_batches(self.file, position, self.size):
+            return batch.header.max_timestamp == timestamp_ms
+        return False
+
+    def _rebuild_time_index(self) -> None:
+        self.time_index.clear()
+        newest, since = (-1, self.base_offset), 0
+        for batch in read_batches(self.file, 0, self.size):
+            header = batch.header
+            if header.max_timestamp > newest[0]:
+                newest = (header.max_timestamp, header.last_offset)
+            if since > _INDEX_INTERVAL_BYTES:
+                self.time_index.maybe_append(*newest)
+                since = 0
+            since += header.size
+        if self._tail is None:
+            self.time_index.maybe_append(*newest)
+            self.time_index.seal()
+        self._max_timestamp = newest
 
     def largest_timestamp_ms(self) -> int:
         """The newest record's time, else (no record has one) the file's."""

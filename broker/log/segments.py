@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 
-from urteil.broker.log.segment import LogSegment
+from urteil.broker.log.segment import MAX_RELATIVE_OFFSET, LogSegment
 from urteil.broker.log.storage import Storage
 
 
@@ -50,6 +50,8 @@ class Segments:
     def open(self, base_offset: int, now_ms: int, *, create: bool) -> LogSegment:
         """Open or create the segment that follows all others."""
         segment = LogSegment(self._storage, self.directory, base_offset, now_ms, create=create)
+        if self._list:
+            self._list[-1].bound = base_offset
         self._bases.append(base_offset)
         self._list.append(segment)
         if create:
@@ -73,6 +75,8 @@ class Segments:
         while len(self._list) > index + 1:
             removed.append(self._bases.pop())
             self._list.pop().remove()
+        if removed and self._list:
+            self._list[-1].bound = self._bases[-1] + MAX_RELATIVE_OFFSET + 1
         return removed
 
     def take_first(self, count: int) -> list[LogSegment]:

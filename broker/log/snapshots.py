@@ -6,15 +6,19 @@ after a restart only that one is known as a duplicate, until the log behind it i
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Iterable
 from pathlib import Path
 
 import crc32c
 
+from urteil.broker.log.leftovers import base_offsets
 from urteil.broker.log.producers import Producer, SentBatch
 from urteil.broker.log.segment import SNAPSHOT, file_name
 from urteil.broker.log.storage import Storage
+
+_log = logging.getLogger("urteil.broker.log")
 
 _HEAD = struct.Struct(">hI")
 _COUNT = struct.Struct(">i")
@@ -81,9 +85,7 @@ class Snapshots:
     def __init__(self, storage: Storage, directory: Path) -> None:
         self._storage = storage
         self._directory = directory
-        names = [name for name in storage.names(directory) if name.endswith(SNAPSHOT)]
-        stems = (name.removesuffix(SNAPSHOT) for name in names)
-        self.offsets = sorted(int(stem) for stem in stems if stem.isdigit())
+        self.offsets = base_offsets(storage, directory, SNAPSHOT)
 
     def path(self, offset: int) -> Path:
         return self._directory / file_name(offset, SNAPSHOT)
@@ -105,7 +107,8 @@ class Snapshots:
         for offset in [taken for taken in reversed(self.offsets) if taken <= not_beyond]:
             try:
                 return offset, decode(self._storage.read(self.path(offset)))
-            except DamagedSnapshot:
+            except DamagedSnapshot as error:
+                _log.error("%s: %s, producers are read from the log", self.path(offset), error)
                 self.remove(offset)
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urteil.broker.log.results import TimestampOffset
 from urteil.broker.log.scan import Batch, read_batches
-from urteil.broker.log.segment import LogSegment
+from urteil.broker.log.segment import DamagedSegment, LogSegment
 from urteil.broker.log.segments import Segments
 from urteil.broker.wire.batches import iter_records
 from urteil.broker.wire.compression import UnsupportedCompression
@@ -25,13 +25,18 @@ def first_at_or_after(
 
 def _in_segment(segment: LogSegment, timestamp_ms: int, from_offset: int) -> TimestampOffset | None:
     # all before the entry are older; equal times may begin before it
-    below = segment.time_index.lookup(timestamp_ms - 1)[1]
-    start = segment.offset_index.lookup(max(below, from_offset))
+    start = segment.position_of(max(segment.older_than(timestamp_ms), from_offset))
+    if start is None:
+        return None
+    end, after = start, from_offset
     for batch in read_batches(segment.file, start, segment.size):
         if batch.header.max_timestamp >= timestamp_ms and batch.header.last_offset >= from_offset:
             found = _in_batch(batch, timestamp_ms, from_offset)
             if found is not None:
                 return found
+        end, after = batch.position + batch.header.size, batch.header.last_offset + 1
+    if end != segment.size:
+        raise DamagedSegment(segment.file.path, end, after)
     return None
 
 

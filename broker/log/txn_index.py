@@ -46,7 +46,7 @@ class TxnIndex:
         if not self._storage.exists(self.path):
             return []
         data = self._storage.read(self.path)
-        if len(data) % _ENTRY.size:
+        if not data or len(data) % _ENTRY.size:
             raise ValueError(f"{self.path}: {len(data)} bytes are no whole entries")
         rows = list(_ENTRY.iter_unpack(data))
         if any(row[0] != 0 for row in rows):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
+from urteil.broker.log.segment import DamagedSegment
 from urteil.broker.replication.partition import Partition
 from urteil.broker.wire.errors import ErrorCode
+
+_log = logging.getLogger("replicas")
 
 LATEST = -1
 EARLIEST = -2
@@ -57,11 +61,15 @@ def find_offset(
         return FoundOffset()
     if timestamp < MAX_TIMESTAMP:
         return FoundOffset(ErrorCode.UNSUPPORTED_VERSION)
-    found = (
-        log.max_timestamp_offset()
-        if timestamp == MAX_TIMESTAMP
-        else log.offset_for_timestamp(timestamp)
-    )
+    try:
+        found = (
+            log.max_timestamp_offset()
+            if timestamp == MAX_TIMESTAMP
+            else log.offset_for_timestamp(timestamp)
+        )
+    except DamagedSegment as damage:
+        _log.error("%s: no offset by time: %s", partition, damage)
+        return FoundOffset(ErrorCode.CORRUPT_MESSAGE)
     if found is not None and found[1] < end:
         return FoundOffset(ErrorCode.NONE, found[0], found[1], found[2])
     return unavailable if lagging else FoundOffset()

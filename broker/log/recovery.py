@@ -8,6 +8,7 @@ epochs) is built anew.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,6 +80,14 @@ def _open_segments(storage: Storage, directory: Path, now_ms: int) -> Segments:
     for base_offset in base_offsets(storage, directory, LOG):
         segments.open(base_offset, now_ms, create=False)
     return segments
+
+
+def _with_next(batches: Iterator[Batch]) -> Iterator[tuple[Batch, Batch | None]]:
+    here = next(batches, None)
+    while here is not None:
+        following = next(batches, None)
+        yield here, following
+        here = following
 
 
 class _Recovery:
@@ -155,10 +164,14 @@ class _Recovery:
             loaded.snapshots.take(segment.base_offset, entries, sync=False)
         segment.clear_indexes()
         position, expected = 0, segment.base_offset
-        for batch in read_batches(segment.file, 0, segment.size):
+        for batch, following in _with_next(read_batches(segment.file, 0, segment.size)):
             header = batch.header
             fits = expected <= header.base_offset and header.last_offset < segment.bound
-            if not fits or not crc_ok(batch.data):
+            # no checksum covers the offset: one that the next batch falls back behind is wrong
+            leaps = following is not None and (
+                expected <= following.header.base_offset <= header.base_offset
+            )
+            if not fits or leaps or not crc_ok(batch.data):
                 break
             self._take(segment, batch)
             position += header.size

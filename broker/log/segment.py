@@ -234,11 +234,19 @@ class LogSegment:
             if not expected <= base <= last < bound or (position == start > 0 and base > offset):
                 break
             if last >= offset:
+                if base > offset and self._falls_back(position + size, base):
+                    break
                 return position
             expected, after = last + 1, position + size
         if after != self.size:
             raise DamagedSegment(self.file.path, after, expected)
         return None
+
+    def _falls_back(self, position: int, base_offset: int) -> bool:
+        """Whether the batch at `position` begins no later than the one before it, whose offset
+        is wrong then: no checksum covers it."""
+        following = next(walk(self.file, position, self.size), None)
+        return following is not None and following[1] <= base_offset
 
     def _rebuild_offset_index(self) -> None:
         self.offset_index.clear()

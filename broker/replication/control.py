@@ -105,6 +105,11 @@ class ReplicaControl:
         try:
             partition = self._replicas.host(topic, state.partition_index, topic_id)
             if ZERO_UUID not in (topic_id, partition.topic_id) and topic_id != partition.topic_id:
+                log.error(
+                    "%s: its files are of topic id %s, not %s: if the topic was not made anew, "
+                    "partition.metadata in %s is damaged, remove it and restart the broker",
+                    partition, partition.topic_id, topic_id, partition.log.directory,
+                )  # fmt: skip
                 self._replicas.drop(topic, state.partition_index, delete=False)
                 return ErrorCode.INCONSISTENT_TOPIC_ID
             return self._take_role(partition, state, leaders)

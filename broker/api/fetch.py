@@ -42,6 +42,8 @@ async def fetch(broker: Broker, context: RequestContext, request: FetchRequest) 
         for partition in topic.partitions
     ]
     reads = await broker.replicas.fetch(terms, wanted)
+    if not terms.is_follower:
+        broker.replicas.traffic.sent(wanted, reads)
     return _response(broker, context, request, wanted, reads)
 
 

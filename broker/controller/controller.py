@@ -16,8 +16,10 @@ from urteil.broker.controller.senders import Sends
 from urteil.broker.controller.store import ControllerFenced
 from urteil.broker.controller.tenure import Tenure, TenureOptions
 from urteil.broker.controller.topic_admin import TopicAdmin
+from urteil.broker.metrics.elections import Elections
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
+from urteil.broker.server.stopwatch import waiting
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AlterPartitionRequest,
@@ -67,6 +69,7 @@ class Controller:
             default_partitions=config.num_partitions,
             default_replication_factor=config.default_replication_factor,
         )
+        self.elections = Elections()
         self._config = config
         self._zk = zk
         self._registration = registration
@@ -170,7 +173,7 @@ class Controller:
         self._asked[future] = not_controller
         self._put(event, event)
         try:
-            return await future
+            return await waiting(future)
         finally:
             self._asked.pop(future, None)
 
@@ -283,6 +286,7 @@ class Controller:
             ),
             self._put_for_tenure,
             lambda: self._put("verify", self._verify),
+            self.elections,
         )
 
     def _end_tenure(self, why: str) -> None:

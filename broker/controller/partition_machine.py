@@ -14,6 +14,7 @@ from urteil.broker.controller.context import Context
 from urteil.broker.controller.requests import RequestBatch
 from urteil.broker.controller.states import TopicPartition
 from urteil.broker.controller.store import Store
+from urteil.broker.metrics.elections import Elections
 from urteil.broker.zookeeper.configs import TopicConfigs
 from urteil.broker.zookeeper.znodes import PartitionState
 
@@ -26,11 +27,18 @@ class PartitionMachine:
     """Decides by `elections`, writes by the store, takes what stands into the context."""
 
     def __init__(
-        self, context: Context, store: Store, configs: TopicConfigs, *, unclean_by_default: bool
+        self,
+        context: Context,
+        store: Store,
+        configs: TopicConfigs,
+        elections_held: Elections,
+        *,
+        unclean_by_default: bool,
     ) -> None:
         self._context = context
         self._store = store
         self._configs = configs
+        self._elections_held = elections_held
         self._unclean_by_default = unclean_by_default
 
     async def settle(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
@@ -84,7 +92,9 @@ class PartitionMachine:
         results = await self._store.update_states(wanted)
         for tp, written in results.items():
             if written is not None:
-                _log_change(tp, self._context.states[tp], written)
+                known = self._context.states[tp]
+                _log_change(tp, known, written)
+                self._elections_held.unclean += _is_unclean(known, written)
                 self._context.record(tp, written)
         return results
 
@@ -150,6 +160,10 @@ class PartitionMachine:
         )
         overrides = await self._configs.overrides_of(list(needing))
         return {topic for topic in needing if self.allows_unclean(overrides[topic])}
+
+
+def _is_unclean(old: PartitionState, new: PartitionState) -> bool:
+    return new.recovery_state == elections.RECOVERING and new.leader not in old.isr
 
 
 def _log_change(tp: TopicPartition, old: PartitionState, new: PartitionState) -> None:

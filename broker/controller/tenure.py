@@ -22,6 +22,7 @@ from urteil.broker.controller.requests import Request, RequestBatch, partitions_
 from urteil.broker.controller.senders import Senders, Sends
 from urteil.broker.controller.states import PartitionStatus, TopicPartition
 from urteil.broker.controller.store import Store
+from urteil.broker.metrics.elections import Elections
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AlterPartitionRequest,
@@ -64,6 +65,7 @@ class Tenure:
         options: TenureOptions,
         later: Later,
         suspect: Callable[[], None],
+        elections: Elections,
     ) -> None:
         """`suspect` is called when a broker says that it knows a newer controller."""
         self.context = context
@@ -71,9 +73,14 @@ class Tenure:
         self._options = options
         self._later = later
         self._suspect = suspect
+        self._elections = elections
         self._store = Store(zk, context.epoch, context.epoch_version)
         self._machine = PartitionMachine(
-            context, self._store, configs, unclean_by_default=options.unclean_by_default
+            context,
+            self._store,
+            configs,
+            elections,
+            unclean_by_default=options.unclean_by_default,
         )
         self._deletions = Deletions()
         self.senders = Senders(
@@ -177,6 +184,8 @@ class Tenure:
 
     async def brokers_changed(self) -> None:
         """Compare the registered brokers with the known ones; a new czxid is a new broker."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
         now = {info.id: info for info in await read_brokers(self._zk, self._on_brokers)}
         known = dict(self.context.brokers)
         gone = {one for one in known if one not in now or now[one].epoch != known[one].epoch}
@@ -185,6 +194,7 @@ class Tenure:
             await self._brokers_left(gone)
         if come:
             await self._brokers_came(come)
+        self._elections.held(loop.time() - began_s)
 
     async def _brokers_left(self, gone: set[int]) -> None:
         log.info("brokers left: %s", sorted(gone))

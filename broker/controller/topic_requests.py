@@ -11,6 +11,7 @@ from urteil.broker.controller.tenure import Tenure
 from urteil.broker.controller.topic_admin import NewTopic, Outcome, TopicAdmin
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.config_view import topic_settings
+from urteil.broker.server.stopwatch import waiting
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     CreateTopicsRequest,
@@ -204,7 +205,7 @@ async def _missing(
     try:
         async with asyncio.timeout(max(0, timeout_ms) / 1000):
             while left() and not tenure.closed:
-                await tenure.progress()
+                await waiting(tenure.progress())
             await tenure.senders.answered_so_far(tenure.context.controller_id)
     except TimeoutError:
         return left()

@@ -19,6 +19,7 @@ from urteil.broker.replication.manager import ReplicaManager
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.metadata_cache import MetadataCache
+from urteil.broker.server.stopwatch import waiting
 from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.schema import Message
@@ -164,7 +165,7 @@ class GroupCoordinator:
         future: asyncio.Future[JoinResult] = asyncio.get_running_loop().create_future()
         group.join(request, self._clock.monotonic_ms(), partial(_resolve, future))
         self._after(shard, group)
-        return await future
+        return await waiting(future)
 
     async def sync(
         self,
@@ -192,7 +193,7 @@ class GroupCoordinator:
         if group.sync(member_id, instance_id, generation, protocol_type, protocol, now_ms, answer):
             self._spawn(self._store_assignment(shard, group, generation, dict(assignments)))
         self._schedule(group)
-        return await future
+        return await waiting(future)
 
     async def _store_assignment(
         self, shard: Shard, group: Group, generation: int, assignments: dict[str, bytes]

@@ -53,7 +53,10 @@ class _Proposal:
 
 class IsrProposals:
     """One request in flight at a time, retried until the controller answered or the proposal is
-    outdated by newer state."""
+    outdated by newer state.
+
+    `shrinks`, `expands` and `refusals` count the controller's answers.
+    """
 
     def __init__(
         self,
@@ -66,6 +69,7 @@ class IsrProposals:
         self._broker_epoch = broker_epoch
         self._ask = ask
         self._now_ms = now_ms
+        self.shrinks = self.expands = self.refusals = 0
         self._pending: dict[tuple[UUID, int], _Proposal] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -138,15 +142,23 @@ class IsrProposals:
         error = ErrorCode(answer.error_code)
         if error is ErrorCode.NONE:
             if one.is_current:
+                self._count(one.isr)
                 one.partition.isr_altered(
                     answer.leader_epoch, answer.partition_epoch, tuple(answer.isr), self._now_ms()
                 )
             return True
+        self.refusals += 1
         log.info("%s: ISR %s refused: %s", one.partition, one.isr.proposed, error.name)
         if error in _NOT_APPLIED:
             one.partition.isr_refused(one.isr, self._now_ms())
             return True
         return error in _AWAIT_NEWS
+
+    def _count(self, taken: IsrState) -> None:
+        if len(taken.proposed or ()) < len(taken.committed):
+            self.shrinks += 1
+        else:
+            self.expands += 1
 
     def close(self) -> None:
         if self._task is not None:

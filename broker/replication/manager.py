@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from urteil.broker.metrics.traffic import Traffic
 from urteil.broker.replication.alter_isr import AskController, IsrProposals
 from urteil.broker.replication.fetchers import Fetchers
 from urteil.broker.replication.partition import Partition, refusal
@@ -18,7 +19,7 @@ from urteil.broker.replication.reading import (
     upper_bound,
 )
 from urteil.broker.replication.wanted import Wanted
-from urteil.broker.server.purgatory import Delayed
+from urteil.broker.server.purgatory import Delayed, Purgatory
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest
 from urteil.broker.wire.primitives import ZERO_UUID
@@ -65,6 +66,8 @@ class ReplicaManager:
         self.broker_id = config.broker_id
         self.controller_epoch = 0
         self.partitions: dict[TopicPartition, Partition] = {}
+        self.traffic = Traffic()
+        self.purgatories = {"Fetch": Purgatory(), "Produce": Purgatory()}
         self._config = config
         self._clock = clock
         self._logs = logs
@@ -141,6 +144,7 @@ class ReplicaManager:
             self.tell_leadership(found)
             if all(one.topic != topic for one in self.partitions.values()):
                 self._topic_names.pop(found.topic_id, None)
+                self.traffic.forget(topic)
         if delete and self._logs.get(topic, partition) is not None:
             self._logs.delete(topic, partition)
 
@@ -171,10 +175,14 @@ class ReplicaManager:
                 continue
             result = self._append(partition, data, acks, wall_ms, now_ms, from_client=not internal)
             results[key] = result
-            if acks == ACKS_ALL and result.error is ErrorCode.NONE:
-                waiting[key] = partition
+            if result.error is ErrorCode.NONE:
+                records = result.last_offset - result.base_offset + 1
+                self.traffic.appended(partition.topic, len(data), records)
+                if acks == ACKS_ALL:
+                    waiting[key] = partition
         if waiting:
-            await _Acknowledgement(results, waiting).wait(timeout_ms)
+            produces = self.purgatories["Produce"]
+            await _Acknowledgement(results, waiting, produces).wait(timeout_ms)
         return results
 
     def _append(
@@ -219,7 +227,8 @@ class ReplicaManager:
         else:
             watched = [partition.on_committed for partition in hosted]
         look = self._condition(terms, wanted, hosted)
-        await Delayed(look, lambda: True).wait(watched, terms.max_wait_ms)
+        fetches = self.purgatories["Fetch"]
+        await Delayed(look, lambda: True, fetches).wait(watched, terms.max_wait_ms)
         return self._read_all(terms, wanted)
 
     def _condition(
@@ -337,14 +346,18 @@ class _Acknowledgement:
     """acks=all: holds the results back until each partition's high watermark passed."""
 
     def __init__(
-        self, results: dict[TopicPartition, AppendResult], waiting: dict[TopicPartition, Partition]
+        self,
+        results: dict[TopicPartition, AppendResult],
+        waiting: dict[TopicPartition, Partition],
+        purgatory: Purgatory,
     ) -> None:
         self._results = results
         self._waiting = waiting
+        self._purgatory = purgatory
 
     async def wait(self, timeout_ms: int) -> None:
         watched = [partition.on_committed for partition in self._waiting.values()]
-        await Delayed(self._look, self._time_out).wait(watched, timeout_ms)
+        await Delayed(self._look, self._time_out, self._purgatory).wait(watched, timeout_ms)
 
     def _look(self) -> bool | None:
         for key, partition in list(self._waiting.items()):

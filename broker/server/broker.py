@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
@@ -15,6 +16,8 @@ from urteil.broker.controller.controller import Controller
 from urteil.broker.groups.coordinator import GroupCoordinator
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.manager import LogManager
+from urteil.broker.metrics import families
+from urteil.broker.metrics.scrapes import ScrapeServer
 from urteil.broker.replication.control import ReplicaControl
 from urteil.broker.replication.manager import ReplicaManager
 from urteil.broker.server.channels import Channels
@@ -63,11 +66,15 @@ class Broker:
         )
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, rng)
         self.topic_settings = TopicSettings(self.controller.configs, self._settings_changed)
+        dispatcher = Dispatcher(self)
+        self.requests = dispatcher.requests
+        self.began_s = 0.0  # when it began to serve, by the loop's clock
+        self._scrapes = ScrapeServer(lambda: families.blocks(self))
         self._sockets = SocketServer(
             max_frame_bytes=config.socket_request_max_bytes,
             max_idle_ms=config.connections_max_idle_ms,
             backlog=config.socket_listen_backlog_size,
-            answer=Dispatcher(self).answer,
+            answer=dispatcher.answer,
         )
         self._upkeep: Upkeep | None = None
 
@@ -90,13 +97,20 @@ class Broker:
         self.cluster_id = await cluster_id(self.zk, self._make_uuid)
         await self._open_logs()
         self._make_replicas()
-        await self._sockets.listen(self.config.listeners, self._resolver)
+        await self._listen()
         await self.registration.register()
         await self.controller.start()
         self._upkeep = Upkeep(self.config, self.clock, self.logs, self.replicas, self.halt)
         self._upkeep.start()
         gc.freeze()  # what is here now stays: no collection need look at it again
         log.info("broker %d is up, epoch %d", self.broker_id, self.broker_epoch)
+
+    async def _listen(self) -> None:
+        self.began_s = asyncio.get_running_loop().time()
+        if self.config.metrics_listener is not None:
+            host, port = self.config.metrics_listener
+            await self._scrapes.listen(self._resolver.resolve(host), port)
+        await self._sockets.listen(self.config.listeners, self._resolver)
 
     async def _open_logs(self) -> None:
         await self.topic_settings.know(await self.zk.children("/config/topics"))
@@ -151,6 +165,7 @@ class Broker:
         if self._upkeep is not None:
             await self._upkeep.stop()
         await self._sockets.close()
+        self._scrapes.close()
         self.groups.stop()
         self.topic_settings.close()
         await self.replicas.close()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from urteil.broker.server.config_values import ConfigError, known_keys
-from urteil.broker.server.listeners import Listener, parse_listeners
+from urteil.broker.server.listeners import Listener, parse_listeners, parse_metrics_listener
 
 log = logging.getLogger("config")
 
@@ -25,6 +25,7 @@ class BrokerConfig:
     listeners: tuple[Listener, ...]
     inter_broker_listener: str
     log_dirs: tuple[str, ...]
+    metrics_listener: tuple[str, int] | None
 
     auto_create_topics_enable: bool
     broker_id: int
@@ -81,7 +82,9 @@ class BrokerConfig:
         return next(one for one in self.listeners if one.name == self.inter_broker_listener)
 
 
-_COMPUTED = {"properties", "listeners", "inter_broker_listener", "log_dirs"}
+_COMPUTED = {
+    "properties", "listeners", "inter_broker_listener", "log_dirs", "metrics_listener",
+}  # fmt: skip
 
 
 def load_config(properties: Mapping[str, str]) -> BrokerConfig:
@@ -105,6 +108,7 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
         listeners=listeners,
         inter_broker_listener=inter_broker,
         log_dirs=_log_dirs(values),
+        metrics_listener=parse_metrics_listener(values["urteil.metrics.listener"]),
         **view,
     )
 

@@ -80,5 +80,6 @@ def known_keys() -> dict[str, ConfigKey]:
         name, kind, default, minimum = line.split("|")
         value = "" if default == "''" else default or None
         keys[name] = ConfigKey(name, kind, value, int(minimum) if minimum else None)
-    keys["urteil.hosts.file"] = ConfigKey("urteil.hosts.file", "string", None, None)
+    for name in ("urteil.hosts.file", "urteil.metrics.listener"):
+        keys[name] = ConfigKey(name, "string", None, None)
     return keys

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
+from urteil.broker.server import stopwatch
+
 log = logging.getLogger("connection")
 
 # Answers one frame: the buffers of the response, None for no answer. Raises Hangup to close.
@@ -33,7 +35,8 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_answer", "_frames", "_max_frame_bytes", "_need", "_on_close", "_partial", "_paused",
         "_server_task", "_transport", "_wakeup", "_writable", "busy", "complained",
-        "last_active_s", "listener", "peer_host",
+        "last_active_s", "listener", "peer_host", "time",
+        "waits",
     )  # fmt: skip
 
     def __init__(
@@ -48,7 +51,9 @@ class Connection(asyncio.Protocol):
         self.peer_host = ""
         self.complained = False
         self.busy = False  # a request is being answered
-        self.last_active_s = 0.0
+        self.last_active_s = 0.0  # a request came; or was answered, as `answer` notes
+        self.time: Callable[[], float] = float  # the loop's clock in s, once connected
+        self.waits = stopwatch.Waits()
         self._max_frame_bytes = max_frame_bytes
         self._answer = answer
         self._on_close = on_close
@@ -70,7 +75,8 @@ class Connection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self.peer_host = peer[0] if peer else ""
         loop = asyncio.get_running_loop()
-        self.last_active_s = loop.time()
+        self.time = loop.time
+        self.last_active_s = self.time()
         self._server_task = loop.create_task(self._serve())
 
     def data_received(self, data: bytes) -> None:
@@ -82,6 +88,7 @@ class Connection(asyncio.Protocol):
                 whole, self._partial = self._partial, None
                 self._split(whole)
         if self._frames:
+            self.last_active_s = self.time()
             self._wake()
             if len(self._frames) >= MAX_QUEUED_FRAMES and not self._paused:
                 self._paused = True
@@ -126,7 +133,7 @@ class Connection(asyncio.Protocol):
     # -- the broker's side ----------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        loop = asyncio.get_running_loop()
+        stopwatch.begin(self.waits)
         try:
             while True:
                 frame = await self._next_frame()
@@ -135,7 +142,6 @@ class Connection(asyncio.Protocol):
                 if buffers is not None:
                     self._open_transport().writelines(buffers)
                 self.busy = False
-                self.last_active_s = loop.time()
         except Hangup as reason:
             if reason.args:
                 self.complain(str(reason))

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from urteil.broker.api.registry import SERVED, CloseConnection, RequestContext
+from urteil.broker.metrics.requests import RequestCounts, kind_of
 from urteil.broker.server.connection import Connection, Hangup
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -21,13 +22,18 @@ log = logging.getLogger("dispatch")
 
 
 class Dispatcher:
-    """Answers frames by the registry, with Apache Kafka's answers to what it does not serve."""
+    """Answers frames by the registry, with Apache Kafka's answers to what it does not serve.
+
+    `requests` counts what was answered.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self.requests = RequestCounts()
 
     async def answer(self, connection: Connection, frame: memoryview) -> list[Any] | None:
         """The response's buffers, None when the API gives no answer. Raises Hangup."""
+        began_s = connection.time()
         try:
             header, pos = decode_request_header(frame)
         except WireError as error:
@@ -42,9 +48,10 @@ class Dispatcher:
         except WireError as error:
             raise Hangup(f"bad {served.key.name} {header.api_version}: {error}") from None
         context = RequestContext(header, connection.peer_host, connection.listener)
+        waited_s = connection.waits.s
         try:
             response = await served.handle(self._broker, context, body)
-            return None if response is None else self._encode(header, response)
+            answer = None if response is None else self._encode(header, response)
         except CloseConnection:
             raise Hangup from None
         except ConnectionError:
@@ -52,6 +59,12 @@ class Dispatcher:
         except Exception:
             log.exception("%s %d failed", served.key.name, header.api_version)
             raise Hangup(f"{served.key.name} failed") from None
+        kind = kind_of(header.api_key, header.api_version, body)
+        arrived_s, ended_s = connection.last_active_s, connection.time()
+        connection.last_active_s = ended_s
+        waited_s = connection.waits.s - waited_s
+        self.requests.answered(kind, arrived_s, began_s, waited_s, ended_s)
+        return answer
 
     def _encode(self, header: RequestHeader, response: Message) -> list[Any]:
         return list(

@@ -10,6 +10,8 @@ from typing import Any
 from urteil.broker.server.config_values import ConfigError
 
 _URI = re.compile(r"^([A-Za-z0-9_.-]+)://\[?([0-9a-zA-Z\-%._:]*?)\]?:(-?[0-9]+)$")
+_ADDRESS = re.compile(r"^\[?([0-9a-zA-Z\-%._:]+?)\]?:([0-9]{1,5})$")
+_HIGHEST_PORT = 65_535
 _SERVED_PROTOCOLS = ("PLAINTEXT",)
 
 
@@ -48,6 +50,18 @@ def parse_listeners(values: Mapping[str, Any]) -> tuple[tuple[Listener, ...], st
         if name in advertised or not advertised
     )
     return listeners, _inter_broker(values, listeners)
+
+
+def parse_metrics_listener(text: str | None) -> tuple[str, int] | None:
+    """Host and port of `urteil.metrics.listener`, None when it is not set. Raises ConfigError."""
+    if not text:
+        return None
+    match = _ADDRESS.match(text)
+    if match is None or not 1 <= int(match.group(2)) <= _HIGHEST_PORT:
+        raise ConfigError(
+            f"Invalid value {text} for configuration urteil.metrics.listener: not HOST:PORT"
+        )
+    return match.group(1), int(match.group(2))
 
 
 def _listener(

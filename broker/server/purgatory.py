@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from urteil.broker.server.stopwatch import waiting
+
 Result = TypeVar("Result")
 
 
@@ -32,19 +34,34 @@ class Watchers:
         return len(self._callbacks)
 
 
+class Purgatory:
+    """How many operations of one kind wait, and how many objects they watch, all together."""
+
+    __slots__ = ("delayed", "watched")
+
+    def __init__(self) -> None:
+        self.delayed = 0
+        self.watched = 0
+
+
 class Delayed(Generic[Result]):
     """One waiting operation: done when `try_complete` answers, or when its time is up.
 
-    `try_complete` returns None to go on waiting; `expire` gives the answer of last resort.
+    `try_complete` returns None to go on waiting; `expire` gives the answer of last resort. While
+    it waits it is counted in `purgatory`.
     """
 
-    __slots__ = ("_expire", "_future", "_try_complete", "_watched")
+    __slots__ = ("_expire", "_future", "_purgatory", "_try_complete", "_watched")
 
     def __init__(
-        self, try_complete: Callable[[], Result | None], expire: Callable[[], Result]
+        self,
+        try_complete: Callable[[], Result | None],
+        expire: Callable[[], Result],
+        purgatory: Purgatory | None = None,
     ) -> None:
         self._try_complete = try_complete
         self._expire = expire
+        self._purgatory = purgatory or Purgatory()
         self._watched: list[Watchers] = []
         self._future: asyncio.Future[Result] | None = None
 
@@ -61,9 +78,13 @@ class Delayed(Generic[Result]):
         self._watched = watched
         for watchers in watched:
             watchers.add(self._check)
+        self._purgatory.delayed += 1
+        self._purgatory.watched += len(watched)
         try:
-            return await self._future
+            return await waiting(self._future)
         finally:
+            self._purgatory.delayed -= 1
+            self._purgatory.watched -= len(watched)
             timer.cancel()
             self._unwatch()
 

@@ -1,0 +1,72 @@
+"""Prometheus' text format, version 0.0.4.
+
+Written here and not by `prometheus-client`: that keeps a lock and an object a number, to be called
+for every request; the broker counts in plain integers, and what is left to do is these lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import ceil
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+BLOCK_LINES = 500
+QUANTILES = {
+    "0.50": 0.5, "0.75": 0.75, "0.95": 0.95, "0.98": 0.98, "0.99": 0.99, "0.999": 0.999,
+}  # fmt: skip
+"""Those of a histogram of Kafka's, which has no sum, as the exporter writes them."""
+
+Labels = tuple[tuple[str, str], ...]
+Sample = tuple[Labels, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One metric with all its samples; `kind` is gauge or counter. Samples are read once."""
+
+    name: str
+    kind: str
+    help: str
+    samples: Iterable[Sample]
+
+    def blocks(self) -> Iterator[str]:
+        """Its text, in pieces of at most `BLOCK_LINES` lines."""
+        lines = self._lines()
+        while block := list(islice(lines, BLOCK_LINES)):
+            yield "".join(block)
+
+    def _lines(self) -> Iterator[str]:
+        yield f"# HELP {self.name} {self.help}\n# TYPE {self.name} {self.kind}\n"
+        for labels, value in self.samples:
+            yield f"{self.name}{_labels(labels)} {value}\n"
+
+
+def gauge(name: str, about: str, value: float) -> Family:
+    return Family(name, "gauge", about, [((), value)])
+
+
+def counter(name: str, about: str, value: float) -> Family:
+    return Family(name, "counter", about, [((), value)])
+
+
+def quantiles_ms(values_s: Iterable[float], labels: Labels = ()) -> Iterator[Sample]:
+    """A sample a quantile (nearest rank) in ms; 0 where there is nothing, as Kafka has it."""
+    ordered = sorted(values_s)
+    for label, quantile in QUANTILES.items():
+        yield (*labels, ("quantile", label)), round(_rank(ordered, quantile) * 1000, 3)
+
+
+def _rank(ordered: Sequence[float], quantile: float) -> float:
+    return ordered[ceil(quantile * len(ordered)) - 1] if ordered else 0.0
+
+
+def _labels(labels: Labels) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

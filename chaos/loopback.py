@@ -14,7 +14,7 @@ from urteil.chaos.topology import Address, Plan, Ports, index
 
 LOWEST_NETWORK, HIGHEST_NETWORK = 16, 250
 LOWEST_PORT, HIGHEST_PORT = 20_000, 32_000
-PORTS = ("internal", "client", "zookeeper", "peer", "election", "toxiproxy")
+PORTS = ("internal", "client", "zookeeper", "peer", "election", "toxiproxy", "metrics")
 TOXIPROXY_INDEX, CLAIM_INDEX = 250, 254
 CLAIM_PORT = 32_100
 """The port that every claim of one network binds, so that two can never share it."""

@@ -24,7 +24,10 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports that every node of a cluster uses, `toxiproxy` that of the API beside it."""
+    """The ports that every node of a cluster uses, `toxiproxy` that of the API beside it.
+
+    `metrics` is where a broker that can shows its metrics by HTTP; no proxy leads there.
+    """
 
     internal: int
     client: int
@@ -32,6 +35,7 @@ class Ports:
     peer: int
     election: int
     toxiproxy: int
+    metrics: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,14 @@ class Plan(ABC):
     @abstractmethod
     def for_clients(self, broker: str) -> Address:
         """Where clients reach a broker, which advertises it: through the clients' links."""
+
+    def metrics_listen(self, broker: str) -> Address:
+        """Where a broker shows its metrics."""
+        return self.address(broker), self.ports.metrics
+
+    def metrics(self, broker: str) -> Address:
+        """Where the lab, and people, reach them."""
+        return self.metrics_listen(broker)
 
     def bootstrap(self) -> list[str]:
         """The brokers' addresses for clients."""

@@ -44,6 +44,7 @@ class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
     keeper: int
     keeper_began: float
     bootstrap: list[str] = []
+    metrics: list[str] = []
     zookeeper: str = ""
     pids: dict[str, int] = {}
 
@@ -59,6 +60,7 @@ class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
             f"runtime {self.runtime}",
             f"bootstrap  {self.bootstrap_servers}",
             f"zookeeper  {self.zookeeper}",
+            *(f"metrics    http://{address}/metrics" for address in self.metrics),
             f"files      {self.directory}",
             *(f"{node:<10} {_life(pid)}" for node, pid in self.pids.items()),
             f"stop it    urteil cluster down{option}",

@@ -40,6 +40,7 @@ def keep(
                 keeper=os.getpid(),
                 keeper_began=psutil.Process().create_time(),
                 bootstrap=cluster.bootstrap,
+                metrics=cluster.metrics,
                 zookeeper=cluster.plan.zookeeper_direct(),
                 pids=pids,
             )

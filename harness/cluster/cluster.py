@@ -94,6 +94,12 @@ class Cluster:
         return self.plan.bootstrap()
 
     @property
+    def metrics(self) -> list[str]:
+        """Where the brokers show their metrics, `host:port`; none when their kind does not."""
+        shown = self.plan.brokers if self.target.shows_metrics else ()
+        return ["{}:{}".format(*self.plan.metrics(node)) for node in shown]
+
+    @property
     def zk(self) -> KazooClient:
         """A session of the lab at ZooKeeper, past all proxies."""
         return self.state.client
@@ -181,6 +187,7 @@ class Cluster:
             internal_port=self.plan.ports.internal,
             client_port=self.plan.ports.client,
             for_clients=self.plan.for_clients(name),
+            metrics=self.plan.metrics_listen(name),
             zookeeper_connect=self.plan.zookeeper_connect(),
         )
 

@@ -33,7 +33,7 @@ READY_DEADLINE_S = 60.0
 COMMAND_DEADLINE_S = 60.0
 POLL_S = 0.1
 STATES = {"running": NodeState.RUNNING, "paused": NodeState.PAUSED}
-NO_PORTS = Ports(internal=0, client=0, zookeeper=0, peer=0, election=0, toxiproxy=0)
+NO_PORTS = Ports(internal=0, client=0, zookeeper=0, peer=0, election=0, toxiproxy=0, metrics=0)
 
 
 class ExternalPlan(Plan):

@@ -18,11 +18,12 @@ from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.containers.plan import CLIENT_PORT, DOOR, PodPlan
 from urteil.harness.containers.pods import SYSCTLS
 from urteil.harness.runtimes.docker import HOME, ImagePrograms
+from urteil.harness.targets import UrteilTarget
 from urteil.harness.targets.base import BrokerNode, common_properties, render
 
 SUBNET = "198.19.253"
 CONTROL_SUBNET = "198.19.252"
-BOOTSTRAP, API, DOORS = 19_092, 18_474, 21_000
+BOOTSTRAP, API, METRICS, DOORS = 19_092, 18_474, 19_404, 21_000
 LOCALHOST = "127.0.0.1"
 HEAD = "# Made by `make compose-files`. {}\n"
 ABOUT = (
@@ -62,6 +63,8 @@ def _outside(plan: Plan, node: str, port: int) -> Address:
     place = plan.nodes.index(node)
     if port == plan.ports.toxiproxy:
         return LOCALHOST, API + place
+    if port == plan.ports.metrics:
+        return LOCALHOST, METRICS + place
     if node == CLIENT:
         return LOCALHOST, BOOTSTRAP + port - CLIENT_PORT - 1
     return LOCALHOST, DOORS + 200 * place + port - DOOR
@@ -77,9 +80,10 @@ def _write_broker(plan: Plan, name: str, directory: Path) -> None:
         internal_port=plan.ports.internal,
         client_port=plan.ports.client,
         for_clients=plan.for_clients(name),
+        metrics=plan.metrics_listen(name),
         zookeeper_connect=plan.zookeeper_connect(),
     )
-    properties = {**common_properties(node), "urteil.hosts.file": str(node.hosts_file)}
+    properties = {**common_properties(node), **UrteilTarget().properties(node)}
     (directory / "server.properties").write_text(render(properties))
     (directory / "hosts").write_text(plan.hosts_file(name))
 

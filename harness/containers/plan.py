@@ -13,7 +13,15 @@ from collections.abc import Mapping
 from urteil.chaos.controls import CLIENT, Link
 from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan, index
 
-PORTS = Ports(internal=9092, client=9093, zookeeper=2181, peer=2888, election=3888, toxiproxy=8474)
+PORTS = Ports(
+    internal=9092,
+    client=9093,
+    zookeeper=2181,
+    peer=2888,
+    election=3888,
+    toxiproxy=8474,
+    metrics=9404,
+)
 EVERYWHERE = "0.0.0.0"
 CLIENT_PORT = 20_000
 """Where the clients' Toxiproxy listens for broker N: this and N."""
@@ -53,6 +61,12 @@ class PodPlan(Plan):
     def for_clients(self, broker: str) -> Address:
         return self.published[CLIENT, CLIENT_PORT + index(broker)]
 
+    def metrics_listen(self, broker: str) -> Address:
+        return EVERYWHERE, self.ports.metrics
+
+    def metrics(self, broker: str) -> Address:
+        return self.published[broker, self.ports.metrics]
+
     def doors(self, node: str) -> tuple[ProxyPlan, ...]:
         if node == CLIENT:
             return ()
@@ -72,6 +86,8 @@ class PodPlan(Plan):
             inside = [CLIENT_PORT + index(broker) for broker in self.brokers]
         else:
             inside = [int(door.listen.rpartition(":")[2]) for door in self.doors(node)]
+        if node in self.brokers:
+            inside.append(self.ports.metrics)
         return [self.ports.toxiproxy, *inside]
 
     def _listen(self, link: Link, port: int) -> str:

@@ -16,6 +16,7 @@ class BrokerNode:
 
     `home` is its folder as it sees it, with `server.properties`, `hosts` and `data/`.
     `for_clients` is what clients are told: host and port at which their Toxiproxy listens for it.
+    `metrics` is where it shows its metrics, if its kind can.
     """
 
     name: str
@@ -25,6 +26,7 @@ class BrokerNode:
     internal_port: int
     client_port: int
     for_clients: tuple[str, int]
+    metrics: tuple[str, int]
     zookeeper_connect: str
 
     @property
@@ -42,7 +44,8 @@ class BrokerNode:
 
 class Target(Protocol):
     """A kind of broker. `waits_for_own_znode`: it ends when its own `/brokers/ids/N` is still
-    there at its start, so a restart waits until the znode is gone."""
+    there at its start, so a restart waits until the znode is gone. `shows_metrics`: at
+    `BrokerNode.metrics`, by itself."""
 
     @property
     def name(self) -> str: ...
@@ -57,6 +60,9 @@ class Target(Protocol):
 
     @property
     def waits_for_own_znode(self) -> bool: ...
+
+    @property
+    def shows_metrics(self) -> bool: ...
 
     def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]: ...
 

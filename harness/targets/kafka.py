@@ -29,6 +29,7 @@ class KafkaTarget:
     jvm: tuple[str, ...] = field(default=(*HEAP, *QUICK_START))
     name: str = "kafka"
     waits_for_own_znode: bool = True
+    shows_metrics: bool = False
 
     @property
     def image(self) -> str:

@@ -17,6 +17,7 @@ class UrteilTarget:
     name: str = "urteil"
     image: str = "broker"
     waits_for_own_znode: bool = False
+    shows_metrics: bool = True
 
     def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:
         python = [programs.python(), "-P", "-u", "-m"]
@@ -29,7 +30,10 @@ class UrteilTarget:
         return {}
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
-        return {"urteil.hosts.file": str(node.hosts_file)}
+        return {
+            "urteil.hosts.file": str(node.hosts_file),
+            "urteil.metrics.listener": "{}:{}".format(*node.metrics),
+        }
 
     def files(self, node: BrokerNode) -> dict[str, str]:
         return {}

@@ -8,7 +8,7 @@ from urteil.chaos.controls import CLIENT, Link
 from urteil.chaos.loopback import Claim, LoopbackPlan
 from urteil.chaos.topology import Ports
 
-PORTS = Ports(internal=1, client=2, zookeeper=3, peer=4, election=5, toxiproxy=6)
+PORTS = Ports(internal=1, client=2, zookeeper=3, peer=4, election=5, toxiproxy=6, metrics=7)
 
 
 def test_every_directed_link_is_planned_once() -> None:
@@ -24,7 +24,7 @@ def test_every_directed_link_is_planned_once() -> None:
 def test_no_two_proxies_or_nodes_share_an_address() -> None:
     plan = LoopbackPlan(77, PORTS, brokers=9, zookeepers=5)
     listens = [proxy.listen for link in plan.links() for proxy in plan.proxies(link)]
-    own = [f"{plan.address(node)}:{port}" for node in plan.nodes for port in range(1, 7)]
+    own = [f"{plan.address(node)}:{port}" for node in plan.nodes for port in range(1, 8)]
     apis = ["{}:{}".format(*plan.toxiproxy(node)) for node in plan.nodes]
     assert len(set(listens + own + apis)) == len(listens) + len(own) + len(apis)
 

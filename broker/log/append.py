@@ -164,10 +164,10 @@ class Append:
             log.segments.active.append(buffers, size, placed, log.config.index_interval_bytes)
             log.log_end_offset = placed[-1][0] + 1
             self._take_over(staged)
+            if log.log_end_offset - log.recovery_point >= log.config.flush_messages:
+                log.flush()
         except OSError as error:
             log.fail(error)
-        if log.log_end_offset - log.recovery_point >= log.config.flush_messages:
-            log.flush()
         if log.failure is None:
             return None
         return AppendResult(

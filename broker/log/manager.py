@@ -138,16 +138,19 @@ class LogManager:
     def shutdown(self, broker_epoch: int = -1) -> None:
         """Flush and close all logs, write the checkpoints and the marker of a clean stop.
 
-        A directory with a log whose storage failed gets no marker: it is recovered next time.
+        A directory whose storage failed gets no marker: it is recovered next time.
         """
         for directory in self._directories:
             logs = self._in_directory(directory.path)
             for log in logs.values():
                 log.close()
-            self._checkpoint_recovery_points(directory.path)
-            self._checkpoint_log_starts(directory)
-            if all(log.failure is None for log in logs.values()):
-                directory.put_clean_marker(broker_epoch)
+            try:
+                self._checkpoint_recovery_points(directory.path)
+                self._checkpoint_log_starts(directory)
+                if all(log.failure is None for log in logs.values()):
+                    directory.put_clean_marker(broker_epoch)
+            except OSError as error:
+                _log.error("%s: no clean stop: %s", directory.path, error)
             directory.close()
         self._directories, self._logs = [], {}
 

@@ -367,13 +367,22 @@ class PartitionLog:
             self.recovery_point = max(self.recovery_point, job.upto)
 
     def close(self, *, clean: bool = True) -> None:
-        """Close all files; `clean` first makes all durable, indexes and producers too."""
-        if clean and self.failure is None:
-            self.take_snapshot(sync=True)
-            self.segments.active.seal()
-            self.flush()
+        """Close all files; `clean` first makes all durable, indexes and producers too.
+
+        Where the storage fails the files are closed all the same, and `failure` says why.
+        """
+        try:
+            if clean and self.failure is None:
+                self.take_snapshot(sync=True)
+                self.segments.active.seal()
+                self.flush()
+            if self.failure is None:
+                for segment in self.segments:
+                    segment.seal()
+        except OSError as error:
+            self.fail(error)
         for segment in self.segments:
-            segment.close()
+            segment.file.close()
 
     def rename_for_delete(self) -> Path:
         """Close the log and rename its folder to `topic-partition.<id>-delete`; returns it."""

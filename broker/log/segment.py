@@ -406,10 +406,6 @@ class LogSegment:
         self.offset_index.flush()
         self.time_index.flush()
 
-    def close(self) -> None:
-        self.seal()
-        self.file.close()
-
     def rename_deleted(self) -> list[Path]:
         """Close and rename all files to `.deleted`; returns them, to be removed later."""
         self.file.close()

@@ -157,7 +157,9 @@ class _Recovery:
     def _recover(self, index: int) -> bool:
         """Read a segment through, rebuild what follows from it; whether its end was lost."""
         loaded, segment = self.loaded, self.loaded.segments[index]
-        promised = segment.promised_end()
+        promised = segment.promised_ends() or [segment.base_offset]
+        # compaction leaves holes, in which a damaged index may point: there both have to agree
+        promised_end = min(promised) if self.config.compacts else max(promised)
         self._rebuild_producers(segment.base_offset)
         if segment.base_offset > loaded.log_start_offset:
             entries = loaded.producers.entries.values()
@@ -178,7 +180,7 @@ class _Recovery:
             expected = header.last_offset + 1
         loaded.producers.end_offset = expected
         cut = segment.size - position
-        lost = cut > 0 or (expected < promised and index < len(loaded.segments) - 1)
+        lost = cut > 0 or (expected < promised_end and index < len(loaded.segments) - 1)
         if lost:
             self._tell_loss(segment, position, expected)
             segment.cut(position)

@@ -259,15 +259,15 @@ class LogSegment:
         if self._tail is None:
             self.offset_index.seal()
 
-    def promised_end(self) -> int:
-        """Where the indexes say that the segment ends at the earliest; its base offset if they
-        cannot be read or promise too much."""
-        ends = [self.base_offset]
+    def promised_ends(self) -> list[int]:
+        """Where each index that has entries says that the segment ends at the earliest, if that
+        is possible at all."""
+        ends = []
         for index in (self.offset_index, self.time_index):
             if index.exists() and index.count:
                 offset = index.last[0] if isinstance(index, OffsetIndex) else index.last[1]
                 ends.append(offset + 1)
-        return max((end for end in ends if end <= self.bound), default=self.base_offset)
+        return [end for end in ends if end <= self.bound]
 
     def end_from_index(self) -> int:
         """The offset after the last batch. Raises DamagedSegment if the way there from the last

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log, read
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.manager import LogManager
 from urteil.broker.log.recovery import Remembered
+from urteil.broker.wire.errors import ErrorCode
 
 CONFIG = LogConfig(segment_bytes=900, index_interval_bytes=150)
 HEX = "0123456789abcdef" * 2
@@ -148,4 +151,22 @@ def test_a_start_beyond_the_high_watermark_is_not_believed(tmp_path: Path) -> No
     again = open_log(tmp_path, config=CONFIG, remembered=remembered)
     assert (again.log_start_offset, again.log_end_offset) == (93, 93)
     assert append(again, batch(timestamp_ms=NOW_MS)).base_offset == 93
+    drop(again)
+
+
+def test_an_index_that_points_into_a_hole_costs_no_record(tmp_path: Path) -> None:
+    config = replace(CONFIG, cleanup_policy="compact", segment_bytes=9000)
+    log = open_log(tmp_path, config=config)
+    for offset in [*range(6), *range(20, 26)]:
+        if offset == 20:
+            log.roll(NOW_MS, offset)
+        sent = batch([b"%03d" % offset * 9], base_offset=offset, leader_epoch=0)
+        assert log.append_as_follower(sent, NOW_MS).error is ErrorCode.NONE
+    content = read_all(log)
+    hollow = log.segments[0]
+    assert (hollow.end_offset(), hollow.bound) == (6, 20)
+    log.close()
+    hollow.path(".index").write_bytes(struct.pack(">ii", 15, 0))
+    again = open_log(tmp_path, config=config, remembered=Remembered(clean=True))
+    assert read_all(again) == content
     drop(again)

@@ -8,16 +8,14 @@ from urteil.harness.cluster.cluster import Cluster
 from urteil.harness.cluster.external import ExternalCluster
 from urteil.harness.scenario import Scenario
 from urteil.harness.targets import parse_target
-from urteil.harness.targets.external import PREFIX, must_fit
+from urteil.harness.targets.external import PREFIX
 
 __all__ = ["Cluster", "ExternalCluster", "open_cluster"]
 
 
 def open_cluster(scenario: Scenario, run_dir: Path) -> Cluster | ExternalCluster:
-    """The cluster that the scenario asks for, not started yet. ValueError for a bad target, or one
-    that cannot have the scenario's settings."""
+    """The cluster that the scenario asks for, not started yet. ValueError for a bad target."""
     if scenario.target.startswith(PREFIX):
-        must_fit(scenario)
         return ExternalCluster(Path(scenario.target.removeprefix(PREFIX)), run_dir)
     return Cluster(
         scenario.cluster,

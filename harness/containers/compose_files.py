@@ -72,7 +72,14 @@ def _outside(plan: Plan, node: str, port: int) -> Address:
 
 def _write_broker(plan: Plan, name: str, directory: Path) -> None:
     directory.mkdir(parents=True)
-    node = BrokerNode(
+    node = _broker(plan, name)
+    properties = {**common_properties(node), **UrteilTarget().properties(node)}
+    (directory / "server.properties").write_text(render(properties))
+    (directory / "hosts").write_text(plan.hosts_file(name))
+
+
+def _broker(plan: Plan, name: str) -> BrokerNode:
+    return BrokerNode(
         name=name,
         broker_id=index(name),
         home=Path(HOME),
@@ -83,9 +90,6 @@ def _write_broker(plan: Plan, name: str, directory: Path) -> None:
         metrics=plan.metrics_listen(name),
         zookeeper_connect=plan.zookeeper_connect(),
     )
-    properties = {**common_properties(node), **UrteilTarget().properties(node)}
-    (directory / "server.properties").write_text(render(properties))
-    (directory / "hosts").write_text(plan.hosts_file(name))
 
 
 def _proxies(plan: Plan, node: str) -> str:
@@ -199,8 +203,11 @@ def _external(plan: PodPlan) -> str:
         f'probe = "{_joined(plan.through(link))}"\n'
         for link in plan.links()
     )
+    timeouts = ("zookeeper.session.timeout.ms", "replica.lag.time.max.ms")
+    known = common_properties(_broker(plan, plan.brokers[0]))
+    settings = "\n[settings]\n" + "".join(f'"{name}" = "{known[name]}"\n' for name in timeouts)
     head = f'{about}bootstrap = {bootstrap}\nzookeeper = "{plan.zookeeper_direct()}"\n'
-    return head + nodes + links
+    return head + settings + nodes + links
 
 
 def _external_node(plan: PodPlan, node: str) -> str:

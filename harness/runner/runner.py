@@ -19,7 +19,7 @@ from urteil.harness.runner.folder import new_run_dir
 from urteil.harness.runner.play import Play
 from urteil.harness.runner.stopwatch import Stopwatch
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, save
-from urteil.harness.targets.external import PREFIX
+from urteil.harness.targets.external import PREFIX, fitted, load_external
 from urteil.harness.verify import judge
 from urteil.harness.verify.result import Result, Verdict
 from urteil.harness.verify.spark import Warming, warm
@@ -89,9 +89,11 @@ def _named_apart(scenario: Scenario, run: str) -> Scenario:
     """In a cluster that stays, topics and groups are the run's own; others' are not touched.
 
     What its brokers have for defaults is not known: topics carry those that checks depend on.
+    ValueError as `load_external` and `fitted` raise it.
     """
     if not scenario.target.startswith(PREFIX):
         return scenario
+    scenario = fitted(scenario, load_external(Path(scenario.target.removeprefix(PREFIX))))
     replace, load = msgspec.structs.replace, scenario.workload
     topics = tuple(
         replace(one, name=f"{one.name}-{run}", config=TOPIC_DEFAULTS | one.config)

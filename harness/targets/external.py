@@ -3,6 +3,9 @@
     bootstrap = ["127.0.0.1:19093"]          # where clients connect
     zookeeper = "127.0.0.1:12181"            # asked by the lab for the cluster's state
 
+    [settings]                               # of its brokers, where not Apache Kafka's defaults
+    "zookeeper.session.timeout.ms" = "3000"
+
     [nodes.b1]                               # brokers are b and their broker.id, ZooKeepers zk1 ...
     direct = "127.0.0.1:19193"               # asked past all proxies
     state = "..."                            # prints: running|paused|exited [PID [EXIT CODE]]
@@ -83,11 +86,16 @@ class ExternalLink(
     probe: str
 
 
+SETTINGS = {"zookeeper.session.timeout.ms": "18000", "replica.lag.time.max.ms": "30000"}
+"""Apache Kafka's defaults of what checks depend on that topics cannot carry."""
+
+
 class ExternalFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
     bootstrap: tuple[str, ...]
     zookeeper: str
+    settings: dict[str, str] = {}
     nodes: dict[str, ExternalNode] = {}
     links: tuple[ExternalLink, ...] = ()
 
@@ -105,15 +113,22 @@ def load_external(path: Path) -> ExternalFile:
     return found
 
 
-def must_fit(scenario: Scenario) -> None:
-    """ValueError for a scenario with broker settings of its own, which would be judged as if the
-    cluster had them, or with a fault that acts on the lab's own containers."""
-    if scenario.cluster.config:
-        settings = ", ".join(f"{name}={value}" for name, value in scenario.cluster.config.items())
-        raise ValueError(f"{scenario.name} sets {settings}, which only a cluster of the lab takes")
+def fitted(scenario: Scenario, file: ExternalFile) -> Scenario:
+    """The scenario with the cluster's settings, by which it will be judged.
+
+    ValueError for one with broker settings of its own, or a fault that acts on the lab's own
+    containers.
+    """
+    settings = SETTINGS | file.settings
+    other = {k: v for k, v in scenario.cluster.config.items() if settings.get(k) != v}
+    if other:
+        told = ", ".join(f"{name}={value}" for name, value in other.items())
+        raise ValueError(f"{scenario.name} sets {told}, which only a cluster of the lab takes")
     for fault in scenario.faults:
         if FAULTS[fault.fault].needs_containers:
             raise ValueError(f"the fault {fault.fault} acts on containers of the lab's own alone")
+    cluster = msgspec.structs.replace(scenario.cluster, config=settings)
+    return msgspec.structs.replace(scenario, cluster=cluster)
 
 
 def _problems(found: ExternalFile) -> list[str]:

@@ -194,13 +194,13 @@ def _external(scenario: Scenario, target: str, asked: dict[str, Any]) -> Scenari
     """
     import msgspec
 
-    from urteil.harness.targets.external import PREFIX, load_external, must_fit
+    from urteil.harness.targets.external import PREFIX, fitted, load_external
 
     file = load_external(Path(target.removeprefix(PREFIX)))
     for option in ("runtime", "brokers", "zookeepers"):
         if asked[option] is not None:
             raise ValueError(f"--{option} is the cluster's own, not the lab's; leave it out")
-    must_fit(scenario)
+    scenario = fitted(scenario, file)
     brokers = sum(name.startswith("b") for name in file.nodes) or len(file.bootstrap)
     keepers = sum(name.startswith("zk") for name in file.nodes) or 1
     cluster = msgspec.structs.replace(scenario.cluster, brokers=brokers, zookeepers=keepers)

@@ -14,12 +14,12 @@ import msgspec
 import pytest
 
 from urteil.chaos.controls import LabFailure, Link, NodeState
-from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster
+from urteil.harness.cluster import Cluster, ExternalCluster
 from urteil.harness.reaper import holders, start_reaper
 from urteil.harness.runner import run_scenario
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, load_facts, load_scenario
 from urteil.harness.targets import UrteilTarget
-from urteil.harness.targets.external import load_external
+from urteil.harness.targets.external import fitted, load_external
 from urteil.harness.verify.result import Status, Verdict
 
 SMALL = 'bootstrap = ["127.0.0.1:1"]\nzookeeper = "127.0.0.1:2"\n'
@@ -217,7 +217,20 @@ def test_a_scenario_with_settings_of_its_own_is_refused(keeper: Keeper, tmp_path
         SCENARIO, cluster=spec, target=f"external:{keeper.file}", runtime="external"
     )
     with pytest.raises(ValueError, match="which only a cluster of the lab takes"):
-        open_cluster(scenario, tmp_path)
+        run_scenario(scenario, out=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_cluster_is_judged_by_its_own_timeouts(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    file.write_text(SMALL)
+    assert fitted(SCENARIO, load_external(file)).cluster.config == {
+        "zookeeper.session.timeout.ms": "18000",
+        "replica.lag.time.max.ms": "30000",
+    }
+    file.write_text(SMALL + '[settings]\n"replica.lag.time.max.ms" = "5000"\n')
+    config = fitted(SCENARIO, load_external(file)).cluster.config
+    assert config["replica.lag.time.max.ms"] == "5000"
 
 
 def test_what_a_cluster_cannot_give_is_not_judged(keeper: Keeper, tmp_path: Path) -> None:

@@ -383,6 +383,7 @@ def test_describe_cluster(pair: Pair, version: int, operations: bool, endpoints:
 OF_THE_NODE = {
     "advertised.listeners", "broker.id", "listeners", "log.dir", "log.dirs", "zookeeper.connect",
     "num.recovery.threads.per.data.dir", "log.cleaner.threads", "urteil.hosts.file",
+    "urteil.metrics.listener",
 }  # fmt: skip
 """Settings in which the two clusters differ by their own properties."""
 

@@ -94,6 +94,7 @@ def test_a_standing_cluster_stands_until_it_is_taken_down() -> None:
     assert standing.attach("one") == made
     assert made.bootstrap_servers in str(made)
     assert "urteil cluster down --name one" in str(made)
+    assert f"metrics    http://{made.metrics[0]}/metrics" in str(made)
     with pytest.raises(standing.StandingError, match="stands already"):
         standing.up(name="one")
     assert all(psutil.pid_exists(pid) for pid in made.pids.values())

@@ -7,8 +7,9 @@ the plugin's; `--urteil-nightly` adds what takes hours, under a seed drawn anew 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -18,6 +19,9 @@ from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify.result import Result, Verdict
 from urteil.suites.mutants import MUTANTS
 from urteil.suites.verdicts import told
+
+if TYPE_CHECKING:
+    from urteil.harness.containers.engine import Engine
 
 Play = Callable[..., Result]
 REPEATS = 3
@@ -42,6 +46,15 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"urteil: seed {config.getoption('--urteil-seed')}"
 
 
+@pytest.fixture(scope="session")
+def engine() -> Iterator[Engine]:
+    """The container engine that runs; where none does, one of the lab's own for the session."""
+    from urteil.harness.containers.own_engine import running_engine
+
+    with running_engine(print) as found:
+        yield found
+
+
 @pytest.fixture
 def play(request: pytest.FixtureRequest) -> Play:
     """`play(name, **changes)`: play a scenario, its fields changed, and return its result."""
@@ -52,6 +65,8 @@ def play(request: pytest.FixtureRequest) -> Play:
         given = {name: value for name, value in asked.items() if value is not None}
         chosen = given | changes
         scenario = msgspec.structs.replace(SCENARIOS[name], **chosen)
+        if scenario.runtime == "docker":
+            request.getfixturevalue("engine")
         _, result = run_scenario(
             scenario,
             out=Path(option("--urteil-out")),

@@ -18,11 +18,17 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("urteil", "chaos on clusters that speak the Kafka protocol")
     group.addoption("--urteil-cluster", metavar="NAME", help="use the standing cluster NAME")
-    group.addoption("--urteil-target", default="urteil", help="urteil (default) or kafka[:VERSION]")
+    group.addoption(
+        "--urteil-target",
+        default="urteil",
+        help="urteil (default), kafka[:VERSION] or mix:KIND,KIND,...",
+    )
     group.addoption(
         "--urteil-runtime", choices=["process", "docker"], help="where nodes run (process)"
     )
-    group.addoption("--urteil-brokers", type=int, default=3, help="brokers of a cluster (3)")
+    group.addoption(
+        "--urteil-brokers", type=int, help="brokers of a cluster (3, or as many as the mix)"
+    )
     group.addoption("--urteil-zookeepers", type=int, default=1, help="ZooKeeper servers (1)")
     group.addoption("--urteil-seed", type=int, default=1, help="seed of every random choice (1)")
     group.addoption("--urteil-out", default="runs", help="folder of the runs (runs)")
@@ -45,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def urteil_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """What the three fixtures of one test share: its run folder, its cluster, its seed."""
+    from urteil.harness.targets.mix import size_of
     from urteil.lab import Lab, Options
 
     option = request.config.getoption
@@ -54,7 +61,7 @@ def urteil_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
             standing=option("--urteil-cluster"),
             target=option("--urteil-target"),
             runtime=option("--urteil-runtime") or "process",
-            brokers=option("--urteil-brokers"),
+            brokers=option("--urteil-brokers") or size_of(option("--urteil-target"), 3),
             zookeepers=option("--urteil-zookeepers"),
             seed=option("--urteil-seed"),
             out=option("--urteil-out"),

@@ -19,8 +19,9 @@ from urteil.harness.cluster.toxiproxies import Toxiproxies
 from urteil.harness.parts import inventory
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
-from urteil.harness.targets import BrokerNode, Target
+from urteil.harness.targets import BrokerNode, Mix, Target
 from urteil.harness.targets.base import common_properties, for_size, render
+from urteil.harness.targets.mix import kinds_of
 
 READY_DEADLINE_S = 90.0
 STOP_DEADLINE_S = 15.0
@@ -29,7 +30,7 @@ LOG_TAIL_LINES = 15
 
 
 class Cluster:
-    """Brokers of one target with their ZooKeepers and Toxiproxies, in one run's folder.
+    """Brokers of one target or a mix with their ZooKeepers and Toxiproxies, in one run's folder.
 
     `with Cluster(spec, target, run_dir) as cluster:` starts it and ends it. Nothing of it survives
     the process that holds it.
@@ -38,35 +39,36 @@ class Cluster:
     def __init__(
         self,
         spec: ClusterSpec,
-        target: Target,
+        target: Target | Mix,
         run_dir: Path,
         *,
         mutant: str | None = None,
         runtime: str = "process",
     ) -> None:
+        """ValueError for a mix of more or fewer brokers than the cluster's."""
+        kinds = kinds_of(target, spec.brokers)
         self.spec = spec
-        self.target = target
         self.run_dir = run_dir.resolve()
         self.mutant = mutant
         self.ready_s = 0.0
         self.runtime = open_runtime(
             runtime,
             self.run_dir,
-            image=target.image,
-            brokers=spec.brokers,
+            images=[kind.image for kind in kinds],
             zookeepers=spec.zookeepers,
         )
         self.plan = self.runtime.plan
         self.links = Links(self.plan, Toxiproxies(self.runtime, self.run_dir))
         self.state = ClusterState(self.plan.zookeeper_direct())
         self.nodes = {name: self._broker_node(name) for name in self.plan.brokers}
+        self.kinds = dict(zip(self.nodes, kinds, strict=True))
         self._controls = ClusterControls(
             plan=self.plan,
             runtime=self.runtime,
             links=self.links,
             state=self.state,
             start_node=self._start_node,
-            waits_for_own_znode=target.waits_for_own_znode,
+            waiting=[name for name, kind in self.kinds.items() if kind.waits_for_own_znode],
         )
 
     def __enter__(self) -> Cluster:
@@ -96,7 +98,7 @@ class Cluster:
     @property
     def metrics(self) -> list[str]:
         """Where the brokers show their metrics, `host:port`; none when their kind does not."""
-        shown = self.plan.brokers if self.target.shows_metrics else ()
+        shown = [name for name, kind in self.kinds.items() if kind.shows_metrics]
         return ["{}:{}".format(*self.plan.metrics(node)) for node in shown]
 
     @property
@@ -129,9 +131,11 @@ class Cluster:
         return []
 
     def versions(self) -> dict[str, str]:
-        """Versions of the target and of the parts that the cluster runs on."""
+        """Versions of the brokers and of the parts that the cluster runs on."""
+        kinds = sorted({(kind.name, kind.version) for kind in self.kinds.values()})
+        brokers = {name: ", ".join(v for n, v in kinds if n == name) for name, _ in kinds}
         parts = {part.name: part.version for part in inventory() if part.required}
-        return {self.target.name: self.target.version, **parts}
+        return {**brokers, **parts}
 
     def start(self, *, deadline_s: float = READY_DEADLINE_S) -> float:
         """Start everything at once and wait until every broker is registered and one controls.
@@ -196,30 +200,30 @@ class Cluster:
             directory = self.node_dir(name)
             write_zookeeper(self.plan, name, directory, self.runtime.home(directory))
         for node in self.nodes.values():
-            directory = self.node_dir(node.name)
+            directory, kind = self.node_dir(node.name), self.kinds[node.name]
             (directory / "data").mkdir(parents=True, exist_ok=True)
             properties = {
                 **common_properties(node),
                 **for_size(len(self.nodes)),
-                **self.target.properties(node),
+                **kind.properties(node),
                 **self.spec.config,
             }
             files = {
                 node.hosts_file.name: self.plan.hosts_file(node.name),
                 node.properties_file.name: render(properties),
-                **self.target.files(node),
+                **kind.files(node),
             }
             for name, text in files.items():
                 (directory / name).write_text(text)
 
     def _start_node(self, name: str) -> None:
-        env = self.target.env(self.nodes[name]) if name in self.nodes else {}
+        env = self.kinds[name].env(self.nodes[name]) if name in self.nodes else {}
         self.runtime.start(name, self._argv(name), env=env, cwd=self.node_dir(name))
 
     def _argv(self, name: str) -> list[str]:
         programs = self.runtime.programs
         if name in self.nodes:
-            return self.target.argv(self.nodes[name], programs, self.mutant)
+            return self.kinds[name].argv(self.nodes[name], programs, self.mutant)
         return zookeeper_argv(programs, self.runtime.home(self.node_dir(name)))
 
     def _await_zookeepers(self, deadline: float) -> None:

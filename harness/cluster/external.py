@@ -242,7 +242,7 @@ class ExternalCluster:
             links=self.links,
             state=self.state,
             start_node=self.commands.start,
-            waits_for_own_znode=True,
+            waiting=self.plan.brokers,
         )
         self._in_use = False
         self._closed = False

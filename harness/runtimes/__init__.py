@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from urteil.harness.runtimes.base import Runtime
@@ -9,19 +10,19 @@ from urteil.harness.runtimes.base import Runtime
 RUNTIMES = ("process", "docker")
 
 
-def open_runtime(name: str, run_dir: Path, *, image: str, brokers: int, zookeepers: int) -> Runtime:
+def open_runtime(name: str, run_dir: Path, *, images: Sequence[str], zookeepers: int) -> Runtime:
     """A runtime with room for a cluster; what it holds ends with its `close`.
 
-    `image` is what brokers are made of, where they are made of images.
+    `images` are what each broker is made of, where they are made of images.
 
     ValueError for an unknown name; MissingPart where what it needs cannot be had.
     """
     if name == "process":
         from urteil.harness.runtimes.process import ProcessRuntime
 
-        return ProcessRuntime(run_dir, brokers=brokers, zookeepers=zookeepers)
+        return ProcessRuntime(run_dir, brokers=len(images), zookeepers=zookeepers)
     if name == "docker":
         from urteil.harness.runtimes.docker import DockerRuntime
 
-        return DockerRuntime(run_dir, image=image, brokers=brokers, zookeepers=zookeepers)
+        return DockerRuntime(run_dir, images=images, zookeepers=zookeepers)
     raise ValueError(f"unknown runtime {name!r}: {', '.join(RUNTIMES)}")

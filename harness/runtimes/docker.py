@@ -68,12 +68,13 @@ class DockerRuntime:
     process dies. MissingPart without an engine or an image.
     """
 
-    def __init__(self, run_dir: Path, *, image: str, brokers: int, zookeepers: int) -> None:
+    def __init__(self, run_dir: Path, *, images: Sequence[str], zookeepers: int) -> None:
         self._run_dir = run_dir
         self._engine = connect()
         with _told("images"):
-            images = ensure_images(self._engine, [image, "zookeeper", "toxiproxy"])
-        self._images = {**images, "broker": images[image]}
+            built = ensure_images(self._engine, [*dict.fromkeys(images), "zookeeper", "toxiproxy"])
+        self._images = {f"b{number}": built[one] for number, one in enumerate(images, 1)}
+        self._images |= {part: built[part] for part in ("zookeeper", "toxiproxy")}
         token = start_reaper()
         sweep_containers(self._engine.url)
         self._labels = {LABEL: token}
@@ -89,7 +90,7 @@ class DockerRuntime:
                 self._engine,
                 self._images["zookeeper"],
                 token,
-                brokers=brokers,
+                brokers=len(images),
                 zookeepers=zookeepers,
             )
         self.plan = self._pods.plan
@@ -263,7 +264,7 @@ class DockerRuntime:
 
     def _create(self, node: str, argv: Sequence[str], env: dict[str, str]) -> Container:
         beside = node.removeprefix("toxiproxy-")
-        part = "toxiproxy" if beside != node else "zookeeper" if node[:2] == "zk" else "broker"
+        part = "toxiproxy" if beside != node else "zookeeper" if node[:2] == "zk" else node
         return self._engine.client.containers.create(
             self._images[part],
             entrypoint=list(argv[:1]),

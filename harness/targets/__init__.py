@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from urteil.harness.targets.base import BrokerNode, Target
 from urteil.harness.targets.kafka import KafkaTarget
+from urteil.harness.targets.mix import PREFIX, Mix
 from urteil.harness.targets.urteil import UrteilTarget
 
-__all__ = ["TARGETS", "BrokerNode", "KafkaTarget", "Target", "UrteilTarget", "parse_target"]
+__all__ = ["TARGETS", "BrokerNode", "KafkaTarget", "Mix", "Target", "UrteilTarget", "parse_target"]
 
 TARGETS = {
     "urteil": "the broker of this project",
     "external:FILE.toml": "a cluster that somebody else keeps (docs/external.md)",
     "kafka": "Apache Kafka with ZooKeeper from Maven Central; kafka:VERSION for another than 3.9.1",
+    "mix:KIND,KIND,...": "a target a broker: mix:kafka,urteil,urteil (docs/mix.md)",
 }
 
 
-def parse_target(name: str) -> Target:
-    """`urteil`, `kafka` or `kafka:VERSION`: what the lab starts itself.
+def parse_target(name: str) -> Target | Mix:
+    """`urteil`, `kafka`, `kafka:VERSION` or `mix:` with a list: what the lab starts itself.
 
     ValueError names the known ones otherwise.
     """
+    if name.startswith(PREFIX):
+        return Mix(tuple(_kind(one) for one in name.removeprefix(PREFIX).split(",")))
+    return _kind(name)
+
+
+def _kind(name: str) -> Target:
     kind, _, version = name.partition(":")
     if kind == "external":
         raise ValueError("somebody else keeps that cluster: only `urteil run` judges it")

@@ -17,21 +17,27 @@ _name = click.option("--name", default="default", show_default=True, help="Sever
 
 @cluster.command()
 @_name
-@click.option("--brokers", type=click.IntRange(1, 9), default=3, show_default=True)
+@click.option("--brokers", type=click.IntRange(1, 9), help="[default: 3, or as many as the mix]")
 @click.option("--zookeepers", type=click.IntRange(1, 5), default=1, show_default=True)
-@click.option("--target", default="urteil", show_default=True, help="urteil or kafka[:VERSION]")
+@click.option("--target", help="urteil, kafka[:VERSION] or mix:KIND,...  [default: urteil]")
+@click.option("--mix", metavar="KIND,...", help="A target a broker: --mix kafka,urteil,urteil")
 @click.option("--runtime", type=click.Choice(["process", "docker"]), default="process")
-def up(name: str, target: str, **asked: Any) -> None:
+def up(name: str, brokers: int | None, target: str | None, mix: str | None, **asked: Any) -> None:
     """Start a cluster, print its bootstrap address and how to stop it."""
     from urteil.harness import standing
     from urteil.harness.targets import parse_target
+    from urteil.harness.targets.mix import PREFIX, kinds_of, size_of
 
+    if target and mix:
+        raise click.UsageError(f"--mix says what each broker is: leave --target {target} out")
+    target = f"{PREFIX}{mix}" if mix else target or "urteil"
+    brokers = brokers or size_of(target, 3)
     try:
-        parse_target(target)
+        kinds_of(parse_target(target), brokers)
     except ValueError as error:
         raise click.UsageError(f"--target {target}: {error}") from None
     try:
-        info = standing.up(name=name, target=target, **asked)
+        info = standing.up(name=name, brokers=brokers, target=target, **asked)
     except standing.StandingError as error:
         raise click.ClickException(str(error)) from None
     click.echo(str(info))

@@ -42,7 +42,7 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
 @click.option(
     "--target",
     default=None,
-    help="urteil, kafka[:VERSION] or external:FILE.toml  [default: urteil]",
+    help="urteil, kafka[:VERSION], mix:KIND,KIND,... or external:FILE.toml  [default: urteil]",
 )
 @click.option(
     "--runtime",
@@ -156,6 +156,7 @@ def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
     from urteil.harness.scenarios import SCENARIOS
     from urteil.harness.targets import parse_target
     from urteil.harness.targets.external import PREFIX
+    from urteil.harness.targets.mix import kinds_of, size_of
     from urteil.suites.mutants import MUTANTS
 
     base = SCENARIOS[known("scenario", name, SCENARIOS)]
@@ -164,21 +165,22 @@ def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
     try:
         if target.startswith(PREFIX):
             base = _external(base, target, asked)
-        else:
-            parse_target(target)
+        brokers = asked["brokers"] or size_of(target, base.cluster.brokers)
+        if not target.startswith(PREFIX):
+            kinds_of(parse_target(target), brokers)
     except ValueError as error:
         raise click.UsageError(f"--target {target}: {error}") from None
     if asked["mutant"] is not None:
         known("mutant", asked["mutant"], MUTANTS)
         if target != "urteil":
             raise click.UsageError(f"--mutant changes our own broker, not --target {target}")
-    nodes = {k: asked[k] for k in ("brokers", "zookeepers") if asked[k] is not None}
+    zookeepers = asked["zookeepers"] or base.cluster.zookeepers
     rate = {} if asked["rate"] is None else {"rate_records_per_s": asked["rate"]}
     if asked["duration_s"] is not None:
         base = lasting(base, asked["duration_s"])
     return replace(
         base,
-        cluster=replace(base.cluster, **nodes),
+        cluster=replace(base.cluster, brokers=brokers, zookeepers=zookeepers),
         workload=replace(base.workload, **rate),
         seed=secrets.randbelow(1_000_000) if asked["seed"] is None else asked["seed"],
         target=target,

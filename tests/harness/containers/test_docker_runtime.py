@@ -204,7 +204,7 @@ def test_data_that_come_back_in_part_are_no_evidence(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = len(left_of(engine, start_reaper()))
-    runtime = DockerRuntime(tmp_path, image="broker", brokers=1, zookeepers=1)
+    runtime = DockerRuntime(tmp_path, images=["broker"], zookeepers=1)
     home = tmp_path / "zk1"
     (home / "data").mkdir(parents=True)
     (home / "data" / "file").write_bytes(bytes(100_000))

@@ -1,0 +1,36 @@
+"""A cluster whose brokers are of several kinds: `mix:kafka,urteil,urteil`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from urteil.harness.targets.base import Target
+
+PREFIX = "mix:"
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """A target a broker, in the order of their ids from 1."""
+
+    kinds: tuple[Target, ...]
+
+
+def kinds_of(target: Target | Mix, brokers: int) -> Sequence[Target]:
+    """What each of `brokers` is; ValueError for a mix of more or fewer."""
+    if not isinstance(target, Mix):
+        return (target,) * brokers
+    if len(target.kinds) != brokers:
+        raise ValueError(
+            f"the mix names {len(target.kinds)} brokers, the cluster has {brokers}: "
+            "name as many targets as there are brokers"
+        )
+    return target.kinds
+
+
+def size_of(target: str, otherwise: int) -> int:
+    """The brokers that the target of this name asks for: a mix says it itself."""
+    if not target.startswith(PREFIX):
+        return otherwise
+    return target.count(",") + 1

@@ -20,8 +20,8 @@ async def init_producer_id(
 ) -> InitProducerIdResponse:
     """A fresh producer id with epoch 0. Transactional ids have no coordinator here.
 
-    COORDINATOR_LOAD_IN_PROGRESS, which every client tries again, while ZooKeeper gives no new
-    block of ids (`RPCProducerIdManager.generateProducerId`).
+    COORDINATOR_LOAD_IN_PROGRESS, which every client tries again, while the controller gives no
+    new block of ids (`RPCProducerIdManager.generateProducerId`).
     """
     if request.transactional_id is not None:
         empty = request.transactional_id == ""
@@ -33,7 +33,7 @@ async def init_producer_id(
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=NONE)
     try:
         async with asyncio.timeout(BLOCK_TIMEOUT_S):
-            producer_id = await broker.controller.producer_ids.next_id()
+            producer_id = await broker.producer_ids.next_id()
     except TimeoutError:
         return InitProducerIdResponse(
             error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, producer_epoch=NONE

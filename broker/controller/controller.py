@@ -22,6 +22,8 @@ from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.stopwatch import waiting
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterPartitionRequest,
     AlterPartitionResponse,
     ControlledShutdownRequest,
@@ -32,7 +34,6 @@ from urteil.broker.wire.messages import (
     DeleteTopicsResponse,
 )
 from urteil.broker.zookeeper.configs import TopicConfigs
-from urteil.broker.zookeeper.producer_ids import ProducerIds
 from urteil.broker.zookeeper.registration import Registration
 from urteil.broker.zookeeper.session import LOST, Session, SessionClosed, State
 
@@ -62,7 +63,6 @@ class Controller:
         rng: random.Random,
     ) -> None:
         self.configs = TopicConfigs(zk)
-        self.producer_ids = ProducerIds(zk, config.broker_id)
         self.admin = TopicAdmin(
             zk,
             rng,
@@ -142,6 +142,14 @@ class Controller:
         return await self._ask(
             lambda tenure: tenure.controlled_shutdown(request),
             ControlledShutdownResponse(error_code=ErrorCode.NOT_CONTROLLER),
+        )
+
+    async def allocate_producer_ids(
+        self, request: AllocateProducerIdsRequest
+    ) -> AllocateProducerIdsResponse:
+        return await self._ask(
+            lambda tenure: tenure.allocate_producer_ids(request),
+            AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER),
         )
 
     async def create_topics(

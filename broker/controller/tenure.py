@@ -25,6 +25,8 @@ from urteil.broker.controller.store import Store
 from urteil.broker.metrics.elections import Elections
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterPartitionRequest,
     AlterPartitionResponse,
     ControlledShutdownRequest,
@@ -33,6 +35,7 @@ from urteil.broker.wire.messages import (
 )
 from urteil.broker.zookeeper import znodes
 from urteil.broker.zookeeper.configs import TopicConfigs
+from urteil.broker.zookeeper.producer_ids import take_block
 from urteil.broker.zookeeper.registration import read_brokers
 from urteil.broker.zookeeper.session import Session
 from urteil.broker.zookeeper.znodes import BrokerInfo
@@ -274,6 +277,20 @@ class Tenure:
                 ControlledShutdownResponse.RemainingPartition(topic_name=topic, partition_index=p)
                 for topic, p in remaining
             ]
+        )
+
+    async def allocate_producer_ids(
+        self, request: AllocateProducerIdsRequest
+    ) -> AllocateProducerIdsResponse:
+        """A block of producer ids for a broker (`KafkaController.processAllocateProducerIds`)."""
+        info = self.context.brokers.get(request.broker_id)
+        if info is None:
+            return AllocateProducerIdsResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED)
+        if info.epoch != request.broker_epoch:
+            return AllocateProducerIdsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+        first, last = await take_block(self._zk, request.broker_id)
+        return AllocateProducerIdsResponse(
+            producer_id_start=first, producer_id_len=last - first + 1
         )
 
     async def rebalance_leaders(self, imbalance_percent: int) -> None:

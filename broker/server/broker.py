@@ -28,6 +28,7 @@ from urteil.broker.server.dispatch import Dispatcher
 from urteil.broker.server.fetch_sessions import FetchSessions
 from urteil.broker.server.hosts import Resolver
 from urteil.broker.server.metadata_cache import MetadataCache
+from urteil.broker.server.producer_ids import ProducerIds
 from urteil.broker.server.sockets import SocketServer
 from urteil.broker.server.topic_settings import TopicSettings
 from urteil.broker.server.upkeep import Upkeep
@@ -63,6 +64,9 @@ class Broker:
         self.controller = Controller(config, self.zk, self.registration, self.channels, clock, rng)
         self.controller_client = ControllerClient(
             config, self.controller, self.channels, self.metadata
+        )
+        self.producer_ids = ProducerIds(
+            lambda: self.controller_client.allocate_producer_ids(self.broker_epoch)
         )
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, rng)
         self.topic_settings = TopicSettings(self.controller.configs, self._settings_changed)

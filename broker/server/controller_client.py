@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from urteil.broker.server.channels import Endpoint
 from urteil.broker.server.purgatory import Delayed
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
+    AllocateProducerIdsRequest,
     AlterPartitionRequest,
     AlterPartitionResponse,
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
+from urteil.broker.wire.schema import Message
 
 if TYPE_CHECKING:
     from urteil.broker.controller.controller import Controller
@@ -26,6 +28,7 @@ log = logging.getLogger("shutdown")
 
 ALTER_PARTITION_VERSION = 3
 CONTROLLED_SHUTDOWN_VERSION = 3
+ALLOCATE_PRODUCER_IDS_VERSION = 0
 PURPOSE = "to-controller"
 
 
@@ -57,14 +60,23 @@ class ControllerClient:
         """Raises ConnectionError or TimeoutError."""
         if self._controller.is_active:
             return await self._controller.alter_partition(request, ALTER_PARTITION_VERSION)
-        response: AlterPartitionResponse = await self._channels.send(
-            self._endpoint(),
-            request,
-            ALTER_PARTITION_VERSION,
-            self._config.controller_socket_timeout_ms,
-            purpose=PURPOSE,
-        )
+        response: AlterPartitionResponse = await self._send(request, ALTER_PARTITION_VERSION)
         return response
+
+    async def allocate_producer_ids(self, broker_epoch: int) -> tuple[int, int]:
+        """First and last id of a block. Raises ConnectionError, also for a refusal, and
+        TimeoutError."""
+        request = AllocateProducerIdsRequest(
+            broker_id=self._config.broker_id, broker_epoch=broker_epoch
+        )
+        if self._controller.is_active:
+            response = await self._controller.allocate_producer_ids(request)
+        else:
+            response = await self._send(request, ALLOCATE_PRODUCER_IDS_VERSION)
+        if response.error_code != ErrorCode.NONE:
+            raise ConnectionError(f"no producer ids: {ErrorCode(response.error_code).name}")
+        first = response.producer_id_start
+        return first, first + response.producer_id_len - 1
 
     async def shut_down(self, broker_epoch: Callable[[], int]) -> bool:
         """Ask until no leadership remains here, `controlled.shutdown.max.retries` times at most
@@ -110,11 +122,17 @@ class ControllerClient:
     ) -> ControlledShutdownResponse:
         if self._controller.is_active:
             return await self._controller.controlled_shutdown(request)
-        response: ControlledShutdownResponse = await self._channels.send(
+        response: ControlledShutdownResponse = await self._send(
+            request, CONTROLLED_SHUTDOWN_VERSION
+        )
+        return response
+
+    async def _send(self, request: Message, version: int) -> Any:
+        """Raises ConnectionError or TimeoutError."""
+        return await self._channels.send(
             self._endpoint(),
             request,
-            CONTROLLED_SHUTDOWN_VERSION,
+            version,
             self._config.controller_socket_timeout_ms,
             purpose=PURPOSE,
         )
-        return response

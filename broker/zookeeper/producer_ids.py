@@ -1,32 +1,11 @@
-"""Producer ids: blocks of 1000 taken from `/latest_producer_id_block` by conditional writes."""
+"""Blocks of 1000 producer ids, taken from `/latest_producer_id_block` by conditional writes."""
 
 from __future__ import annotations
-
-import asyncio
 
 from urteil.broker.zookeeper import znodes
 from urteil.broker.zookeeper.session import LOST, BadVersionError, Session
 
 BLOCK_SIZE = 1000
-
-
-class ProducerIds:
-    """Hands out producer ids that no other broker of the cluster hands out."""
-
-    def __init__(self, zk: Session, broker_id: int) -> None:
-        self._zk = zk
-        self._broker_id = broker_id
-        self._next = 0
-        self._end = -1  # last id of the block in hand
-        self._taking = asyncio.Lock()
-
-    async def next_id(self) -> int:
-        """A fresh producer id; takes a new block when the one in hand is used up."""
-        async with self._taking:
-            if self._next > self._end:
-                self._next, self._end = await take_block(self._zk, self._broker_id)
-            self._next += 1
-            return self._next - 1
 
 
 async def take_block(zk: Session, broker_id: int) -> tuple[int, int]:

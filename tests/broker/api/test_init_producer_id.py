@@ -1,4 +1,4 @@
-"""InitProducerId while ZooKeeper gives no ids."""
+"""InitProducerId while the controller gives no ids."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Silent:
         return 0
 
 
-def test_a_silent_zookeeper_does_not_hold_up_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_controller_does_not_hold_up_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(init_producer_id, "BLOCK_TIMEOUT_S", 0.05, raising=False)
-    broker: Any = SimpleNamespace(controller=SimpleNamespace(producer_ids=Silent()))
+    broker: Any = SimpleNamespace(producer_ids=Silent())
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
 
     async def scenario() -> None:

@@ -7,7 +7,7 @@ from tests.broker.zookeeper.server import ZooKeeperServer, until
 from tests.broker.zookeeper.test_session import expire, run, session
 from urteil.broker.zookeeper import znodes
 from urteil.broker.zookeeper.configs import TopicConfigs
-from urteil.broker.zookeeper.producer_ids import ProducerIds
+from urteil.broker.zookeeper.producer_ids import take_block
 from urteil.broker.zookeeper.registration import (
     Registration,
     cluster_id,
@@ -70,13 +70,15 @@ def test_registering_again_after_expiry(zookeeper: ZooKeeperServer, chroot: str)
     run(scenario)
 
 
-def test_no_producer_id_is_given_twice(zookeeper: ZooKeeperServer, chroot: str) -> None:
+def test_no_block_of_producer_ids_is_given_twice(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as two:
             await create_persistent_paths(one)
-            sources = [ProducerIds(one, 1), ProducerIds(two, 2)]
-            ids = [await source.next_id() for _ in range(1001) for source in sources]
-            assert len(set(ids)) == len(ids)
+            racing = [
+                take_block(zk, broker) for _ in range(2) for broker, zk in ((1, one), (2, two))
+            ]
+            blocks = await asyncio.gather(*racing)
+            assert sorted(blocks) == [(n, n + 999) for n in range(0, 4000, 1000)]
             data, _ = await one.get(znodes.PRODUCER_ID_BLOCK)
             assert znodes.decode_producer_id_block(data) == (3000, 3999)
 

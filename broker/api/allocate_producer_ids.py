@@ -1,0 +1,15 @@
+"""AllocateProducerIds, for brokers that ask the controller for a block of producer ids."""
+
+from __future__ import annotations
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.server.broker import Broker
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+
+
+@handler(ApiKey.ALLOCATE_PRODUCER_IDS, 0, 0)
+async def allocate_producer_ids(
+    broker: Broker, context: RequestContext, request: AllocateProducerIdsRequest
+) -> AllocateProducerIdsResponse:
+    return await broker.controller.allocate_producer_ids(request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import random
 import signal
@@ -77,6 +78,7 @@ async def serve(config: BrokerConfig) -> int:
         else:
             log.critical("cannot start: %s", error)
         return 1
+    gc.freeze()  # what is here now stays: no collection need look at it again
     await waiting
     await broker.stop()
     return 0

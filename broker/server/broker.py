@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-import os
 import random
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 from urteil.broker.api.registry import load_handlers
@@ -27,13 +24,13 @@ from urteil.broker.server.controller_client import ControllerClient
 from urteil.broker.server.dispatch import Dispatcher
 from urteil.broker.server.fetch_sessions import FetchSessions
 from urteil.broker.server.hosts import Resolver
+from urteil.broker.server.machine import Machine
 from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.server.producer_ids import ProducerIds
 from urteil.broker.server.sockets import SocketServer
 from urteil.broker.server.topic_settings import TopicSettings
 from urteil.broker.server.upkeep import Upkeep
 from urteil.broker.zookeeper.registration import Registration, cluster_id, create_persistent_paths
-from urteil.broker.zookeeper.session import Session
 from urteil.broker.zookeeper.znodes import BrokerEndpoint, BrokerInfo
 
 log = logging.getLogger("broker")
@@ -49,15 +46,22 @@ class Broker:
     control: ReplicaControl
     groups: GroupCoordinator
 
-    def __init__(self, config: BrokerConfig, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        clock: Clock,
+        rng: random.Random,
+        machine: Machine | None = None,
+    ) -> None:
         self.config = config
+        self._machine = machine or Machine()
         self.broker_id = config.broker_id
         self.clock = clock
         self._rng = rng
         self._resolver = Resolver(config.urteil_hosts_file)
         self.metadata = MetadataCache()
         self.channels = Channels(f"broker-{config.broker_id}", self._resolver)
-        self.zk = Session(
+        self.zk = self._machine.session(
             config.zookeeper_connect, config.zookeeper_session_timeout_ms, self._resolver.resolve
         )
         self.registration = Registration(self.zk, _info(config), clock.now_ms)
@@ -106,7 +110,6 @@ class Broker:
         await self.controller.start()
         self._upkeep = Upkeep(self.config, self.clock, self.logs, self.replicas, self.halt)
         self._upkeep.start()
-        gc.freeze()  # what is here now stays: no collection need look at it again
         log.info("broker %d is up, epoch %d", self.broker_id, self.broker_epoch)
 
     async def _listen(self) -> None:
@@ -118,11 +121,12 @@ class Broker:
 
     async def _open_logs(self) -> None:
         await self.topic_settings.know(await self.zk.children("/config/topics"))
-        self._syncing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sync")
+        self._syncing = self._machine.background()
         self.logs = LogManager(
             self.config.log_dirs,
             self.config.properties,
             self.clock,
+            storage=self._machine.storage,
             background=self._syncing.submit,
         )
         self.logs.load(self.cluster_id, self.topic_settings.overrides)
@@ -188,8 +192,7 @@ class Broker:
         there (KAFKA-10778). Apache Kafka halts too when its last log directory fails.
         """
         log.critical("broker %d halts: %s", self.broker_id, error)
-        logging.shutdown()
-        os._exit(1)
+        self._machine.end()
 
 
 def _info(config: BrokerConfig) -> BrokerInfo:

@@ -25,7 +25,7 @@ class SocketServer:
         self._answer = answer
         self._servers: list[asyncio.Server] = []
         self._sweeper: asyncio.Task[None] | None = None
-        self.connections: set[Connection] = set()
+        self.connections: dict[Connection, None] = {}  # in the order in which they came
 
     async def listen(self, listeners: tuple[Listener, ...], resolver: Resolver) -> None:
         """Accept on every listener. Raises OSError when an address is taken or not ours."""
@@ -50,8 +50,8 @@ class SocketServer:
             listener,
             self._max_frame_bytes,
             self._answer,
-            self.connections.add,
-            self.connections.discard,
+            self.connections.setdefault,
+            lambda gone: self.connections.pop(gone, None),
         )
 
     async def _sweep(self) -> None:

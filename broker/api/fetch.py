@@ -17,6 +17,7 @@ from urteil.broker.wire.batches import CorruptBatch, UnsupportedCompression, dow
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest, FetchResponse
 
+BATCHES_FROM = 4
 ANY_REPLICA_FROM = 11
 NOT_HERE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -73,6 +74,7 @@ async def _fetch_in_session(
 
 def _terms(broker: Broker, context: RequestContext, request: FetchRequest) -> FetchTerms:
     version = context.version
+    read_committed = request.isolation_level == READ_COMMITTED
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
     replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
     return FetchTerms(
@@ -80,8 +82,9 @@ def _terms(broker: Broker, context: RequestContext, request: FetchRequest) -> Fe
         max_wait_ms=request.max_wait_ms,
         min_bytes=min(request.min_bytes, max_bytes),
         max_bytes=max_bytes,
-        read_committed=request.isolation_level == READ_COMMITTED,
+        read_committed=read_committed,
         hard_limit=version <= 2,
+        lend=version >= BATCHES_FROM and not read_committed,  # those have to be looked into
         any_replica=replica_id == CONSUMER and version >= ANY_REPLICA_FROM,
     )
 
@@ -136,7 +139,7 @@ def _partition(
     if read.error is not ErrorCode.NONE:
         return _refused(topic, index, read.error, hints)
     records: Any = read.records
-    if version < 4 and records:
+    if version < BATCHES_FROM and records:
         records = _for_old_client(records, version, wanted.request.fetch_offset)
         if isinstance(records, ErrorCode):
             return _refused(topic, index, records, hints)

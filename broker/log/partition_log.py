@@ -179,11 +179,14 @@ class PartitionLog:
 
     # Reading
 
-    def read(self, offset: int, max_bytes: int, *, upto: int, min_one: bool = True) -> ReadResult:
+    def read(
+        self, offset: int, max_bytes: int, *, upto: int, min_one: bool = True, lend: bool = False
+    ) -> ReadResult:
         """Batches from the one that holds `offset`, none that reaches beyond offset `upto`.
 
         At most `max_bytes`, where the last batch may be cut; with `min_one` the first one is
-        whole however large it is, without it nothing is read if it does not fit.
+        whole however large it is, without it nothing is read if it does not fit. With `lend`
+        larger reads stay in the file (`FileRange`), to be sent from there.
         OFFSET_OUT_OF_RANGE outside of [log_start_offset, log_end_offset], CORRUPT_MESSAGE where
         the file is damaged: nothing is skipped.
         """
@@ -191,7 +194,9 @@ class PartitionLog:
             return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE, offset=offset)
         end = self.log_end_offset
         try:
-            return read(self.segments, offset, max_bytes, min(upto, end), end, min_one=min_one)
+            return read(
+                self.segments, offset, max_bytes, min(upto, end), end, min_one=min_one, lend=lend
+            )
         except DamagedSegment as damage:
             self._complain(damage)
             return ReadResult(ErrorCode.CORRUPT_MESSAGE, offset=offset)

@@ -7,6 +7,7 @@ import struct
 from urteil.broker.log.results import ReadResult
 from urteil.broker.log.segment import LogSegment
 from urteil.broker.log.segments import Segments
+from urteil.broker.log.storage import FileRange
 
 _LENGTH = struct.Struct(">8xi")
 _OVERHEAD_BYTES = 12
@@ -20,6 +21,7 @@ def read(
     log_end_offset: int,
     *,
     min_one: bool,
+    lend: bool,
 ) -> ReadResult:
     """From one segment only, as Kafka does; see `PartitionLog.read`."""
     if offset >= upto:
@@ -33,20 +35,20 @@ def read(
             continue
         bounded = upto < segments.end_of(index, log_end_offset)
         end = segment.position_at_bound(upto) if bounded else segment.size
-        data = _read_range(segment, start, end, max_bytes, min_one=min_one)
+        data = _read_range(segment, start, end, max_bytes, min_one=min_one, lend=lend)
         return ReadResult(records=[data] if data else [], size=len(data), offset=offset)
     return ReadResult(offset=offset)
 
 
 def _read_range(
-    segment: LogSegment, start: int, end: int, max_bytes: int, *, min_one: bool
-) -> bytes:
+    segment: LogSegment, start: int, end: int, max_bytes: int, *, min_one: bool, lend: bool
+) -> bytes | FileRange:
     """Bytes of [start, end), a first batch that is larger than `max_bytes` whole or not at all."""
-    want = min(end - start, max(max_bytes, 0))
-    if want >= end - start:
-        return segment.file.read_at(end - start, start) if end > start else b""
-    data = segment.file.read_at(max(want, _OVERHEAD_BYTES), start)
-    first = int(_LENGTH.unpack_from(data)[0]) + _OVERHEAD_BYTES
-    if first <= want:
-        return data
-    return segment.file.read_at(first, start) if min_one else b""
+    size, limit = end - start, max(max_bytes, 0)
+    if size > limit:
+        head = segment.file.read_at(_OVERHEAD_BYTES, start)
+        first = int(_LENGTH.unpack_from(head)[0]) + _OVERHEAD_BYTES
+        size = limit if first <= limit else first if min_one else 0
+    if size == 0:
+        return b""
+    return segment.file.lend(size, start) if lend else segment.file.read_at(size, start)

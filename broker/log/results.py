@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from urteil.broker.log.scan import end_of_batches
 from urteil.broker.wire.errors import ErrorCode
@@ -27,20 +27,20 @@ class AppendResult:
 
 @dataclass(slots=True)
 class ReadResult:
-    """Buffers of consecutive batches, `size` bytes together.
+    """Consecutive batches, `size` bytes together: buffers, or a `FileRange` where asked for.
 
     The first batch may begin before the offset asked for, the last one may be cut (as in
     Kafka: clients drop it), but never one that the bound would have excluded.
     """
 
     error: ErrorCode = ErrorCode.NONE
-    records: list[memoryview | bytes] = field(default_factory=list)
+    records: list[Any] = field(default_factory=list)
     size: int = 0
     offset: int = -1
 
     @property
     def next_offset(self) -> int:
-        """The offset after the last whole batch; walks over the heads when asked."""
+        """The offset after the last whole batch; walks over the heads, so not for a `FileRange`."""
         after = self.offset
         for data in self.records:
             after = end_of_batches(data, after)

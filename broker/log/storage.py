@@ -16,6 +16,10 @@ from typing import TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
+LENT_FROM_BYTES = 64 * 1024
+"""Smaller ranges are read at once: a system call of their own costs more than the copy."""
+SENT_AT_ONCE_BYTES = 1 << 20
+
 _IOV_MAX = 1000
 
 
@@ -30,6 +34,33 @@ def _naming(path: Path) -> Iterator[None]:
         raise
 
 
+class FileRange:
+    """`size` bytes from `position` that stay in the file until they are sent.
+
+    The descriptor is its own, for as long as it lives: the file may be renamed, removed or
+    closed by its owner meanwhile. It may be cut, too: then there is less to send than promised.
+    """
+
+    __slots__ = ("_fd", "position", "size")
+
+    def __init__(self, fd: int, size: int, position: int) -> None:
+        self._fd = fd
+        self.size = size
+        self.position = position
+
+    def __del__(self) -> None:
+        os.close(self._fd)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def send(self, to_fd: int, done: int) -> int:
+        """Hand a socket what follows the first `done` bytes, as much as it takes; returns how
+        much, 0 when the file was cut. Raises BlockingIOError when it takes nothing now."""
+        count = min(self.size - done, SENT_AT_ONCE_BYTES)
+        return os.sendfile(to_fd, self._fd, self.position + done, count)
+
+
 class File:
     """One open file for positioned reads and writes; positions and sizes are in bytes."""
 
@@ -38,6 +69,12 @@ class File:
     def __init__(self, path: Path, fd: int) -> None:
         self.path = path
         self._fd = fd
+
+    def lend(self, size: int, position: int) -> bytes | FileRange:
+        """What `read_at` reads, but much of it as a range that stays in the file."""
+        if size < LENT_FROM_BYTES:
+            return self.read_at(size, position)
+        return FileRange(os.dup(self._fd), size, position)
 
     def read_at(self, size: int, position: int) -> bytes:
         """Up to `size` bytes from `position`; fewer only at the end of the file."""

@@ -26,6 +26,7 @@ class FetchTerms:
     max_bytes: int
     read_committed: bool = False
     hard_limit: bool = False  # versions up to 2: not even one batch beyond the limit
+    lend: bool = False  # larger reads may stay in the file
     any_replica: bool = False  # consumers from version 11 on may read from followers (KIP-392)
 
     @property
@@ -108,7 +109,7 @@ def _read(
     high_watermark, stable = log.high_watermark, log.last_stable_offset
     upto = upper_bound(partition, terms)
     limit = min(max_bytes, wanted.partition_max_bytes)
-    result = log.read(wanted.fetch_offset, limit, upto=upto, min_one=min_one)
+    result = log.read(wanted.fetch_offset, limit, upto=upto, min_one=min_one, lend=terms.lend)
     if result.error is not ErrorCode.NONE:
         return PartitionRead(error=result.error)
     if terms.is_follower:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from urteil.broker.server import stopwatch
+from urteil.broker.server.outlet import Outlet, holds_files
 
 log = logging.getLogger("connection")
 
@@ -138,9 +139,7 @@ class Connection(asyncio.Protocol):
             while True:
                 frame = await self._next_frame()
                 self.busy = True
-                buffers = await self._answer(self, frame)
-                if buffers is not None:
-                    self._open_transport().writelines(buffers)
+                await self._send(await self._answer(self, frame))
                 self.busy = False
         except Hangup as reason:
             if reason.args:
@@ -148,6 +147,28 @@ class Connection(asyncio.Protocol):
             self.close()
         except ConnectionError:
             self.close()
+        except OSError as error:
+            self.complain(f"an answer cannot be read from its file: {error}")
+            self.close()
+
+    async def _send(self, buffers: list[Any] | None) -> None:
+        if buffers is None:
+            return
+        if len(buffers) > 1 and holds_files(buffers):
+            await self._send_with_files(buffers)
+        else:
+            self._open_transport().writelines(buffers)
+
+    async def _send_with_files(self, buffers: list[Any]) -> None:
+        """Past the transport, once everything it still has was sent."""
+        transport = self._open_transport()
+        if transport.get_write_buffer_size():
+            transport.set_write_buffer_limits(high=0)
+            if self._writable is not None:
+                await self._writable
+            self._open_transport().set_write_buffer_limits(high=WRITE_HIGH_BYTES)
+        with Outlet(self._open_transport()) as outlet:
+            await outlet.send(buffers)
 
     async def _next_frame(self) -> memoryview:
         if self._writable is not None:

@@ -1,0 +1,64 @@
+"""Answers that hold parts of files: the kernel copies those to the socket, Python never does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from urteil.broker.log.storage import FileRange
+
+
+def holds_files(buffers: Iterable[Any]) -> bool:
+    """Whether a part of the answer still lies in a file."""
+    return any(type(one) is FileRange for one in buffers)
+
+
+class Outlet:
+    """Writes to a transport's socket directly; nothing may wait in the transport meanwhile.
+
+    It has a descriptor of its own, since a loop does not let others watch a transport's.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._fd = os.dup(transport.get_extra_info("socket").fileno())
+        self._loop = asyncio.get_running_loop()
+
+    def __enter__(self) -> Outlet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+    async def send(self, buffers: Iterable[Any]) -> None:
+        """All of them in order. Raises ConnectionError, also for a file that was cut meanwhile:
+        the answer cannot be finished then; OSError when a file cannot be read."""
+        for one in buffers:
+            done = 0
+            while done < len(one):
+                try:
+                    if type(one) is FileRange:
+                        count = one.send(self._fd, done)
+                    else:
+                        count = os.write(self._fd, memoryview(one)[done:])
+                except BlockingIOError:
+                    await self._writable()
+                    continue
+                if count == 0:
+                    raise ConnectionAbortedError("the log was cut while it was sent")
+                done += count
+                await asyncio.sleep(0)  # a fast reader shall not keep the others waiting
+
+    async def _writable(self) -> None:
+        ready = self._loop.create_future()
+        self._loop.add_writer(self._fd, _note, ready)
+        try:
+            await ready
+        finally:
+            self._loop.remove_writer(self._fd)
+
+
+def _note(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)

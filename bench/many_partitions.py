@@ -1,0 +1,56 @@
+"""2,000 partitions on 3 brokers: made, held in memory, led again after a crash."""
+
+from __future__ import annotations
+
+import time
+
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+from load import Load
+
+PARTITIONS = 2000
+A_TOPIC = 100
+LED_DEADLINE_S = 300
+POLL_S = 0.1
+ROWS = {
+    "create_2000_s": "create 2,000 partitions x 3 replicas on 3 brokers (s)",
+    "rss_2000_mb": "resident memory a broker with 2,000 partitions (MB)",
+    "failover_2000_s": "SIGKILL of a broker until all 2,000 are led again (s)",
+}
+
+
+def measure(load: Load, scale: float) -> dict[str, float]:
+    """20 topics of 100 partitions, and then the end of broker 3."""
+    wanted = int(PARTITIONS * scale)
+    admin = KafkaAdminClient(bootstrap_servers=load.cluster.bootstrap[0], request_timeout_ms=60_000)
+    began = time.monotonic()
+    for first in range(0, wanted, A_TOPIC):
+        count = min(A_TOPIC, wanted - first)
+        admin.create_topics([NewTopic(f"many-{first}", count, 3)], timeout_ms=60_000)
+    _await_leaders(admin, wanted, without=0)
+    figures = {"create_2000_s": time.monotonic() - began}
+    load.settle()
+    figures["rss_2000_mb"] = load.rss_mb()
+    began = time.monotonic()
+    load.cluster.runtime.kill("b3")
+    _await_leaders(admin, wanted, without=3)
+    figures["failover_2000_s"] = time.monotonic() - began
+    admin.close()
+    return figures
+
+
+def _await_leaders(admin: KafkaAdminClient, wanted: int, *, without: int) -> None:
+    """Until broker 1 tells of a leader other than `without` for every partition."""
+    deadline = time.monotonic() + LED_DEADLINE_S
+    while time.monotonic() < deadline:
+        topics = admin.describe_topics()
+        leaders = [
+            partition["leader_id"]
+            for topic in topics
+            if topic["name"].startswith("many-")
+            for partition in topic["partitions"]
+        ]
+        if len(leaders) == wanted and not {-1, without} & set(leaders):
+            return
+        time.sleep(POLL_S)
+    raise TimeoutError(f"{wanted} partitions are not all led after {LED_DEADLINE_S} s")

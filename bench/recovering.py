@@ -1,0 +1,41 @@
+"""A broker that was killed opens a log of 1 GB."""
+
+from __future__ import annotations
+
+import time
+
+from load import Load
+
+from urteil.harness.scenario import ClusterSpec
+
+SPEC = ClusterSpec(
+    brokers=1, config={"log.flush.offset.checkpoint.interval.ms": str(24 * 3_600_000)}
+)
+RECORDS = 100_000
+RECORD_BYTES = 10_000
+READY_DEADLINE_S = 300
+POLL_S = 0.02
+ROWS = {
+    "reopen_s": "start after a clean stop, the same log (s)",
+    "recovery_s": "start after SIGKILL, 1 GB to recover (s)",
+}
+
+
+def measure(load: Load, scale: float) -> dict[str, float]:
+    """From the start of the process until the cluster is healthy, its one partition led."""
+    load.create("large", 1, 1, {"segment.bytes": "1073741824"})
+    load.produce("large", acks="all", records=int(RECORDS * scale), size=RECORD_BYTES)
+    load.cluster.controls().kill("b1")
+    figures = {"recovery_s": _start(load)}
+    load.cluster.controls().stop("b1", deadline_s=60)
+    return {"reopen_s": _start(load), **figures}
+
+
+def _start(load: Load) -> float:
+    controls = load.cluster.controls()
+    while controls.registered():  # Apache Kafka would not start before its session has ended
+        time.sleep(POLL_S)
+    began = time.monotonic()
+    controls.start("b1")
+    load.cluster.await_healthy(deadline_s=READY_DEADLINE_S)
+    return time.monotonic() - began

@@ -33,7 +33,7 @@ from urteil.broker.wire.messages import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
-from urteil.broker.zookeeper.configs import TopicConfigs
+from urteil.broker.zookeeper.configs import EntityConfigs
 from urteil.broker.zookeeper.registration import Registration
 from urteil.broker.zookeeper.session import LOST, Session, SessionClosed, State
 
@@ -62,12 +62,13 @@ class Controller:
         clock: Clock,
         rng: random.Random,
     ) -> None:
-        self.configs = TopicConfigs(zk)
+        self.configs = EntityConfigs(zk, clock.now_ms)
         self.admin = TopicAdmin(
             zk,
             rng,
             default_partitions=config.num_partitions,
             default_replication_factor=config.default_replication_factor,
+            properties=config.properties,
         )
         self.elections = Elections()
         self._config = config

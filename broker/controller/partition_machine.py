@@ -15,7 +15,7 @@ from urteil.broker.controller.requests import RequestBatch
 from urteil.broker.controller.states import TopicPartition
 from urteil.broker.controller.store import Store
 from urteil.broker.metrics.elections import Elections
-from urteil.broker.zookeeper.configs import TopicConfigs
+from urteil.broker.zookeeper.configs import EntityConfigs
 from urteil.broker.zookeeper.znodes import PartitionState
 
 log = logging.getLogger("controller")
@@ -30,7 +30,7 @@ class PartitionMachine:
         self,
         context: Context,
         store: Store,
-        configs: TopicConfigs,
+        configs: EntityConfigs,
         elections_held: Elections,
         *,
         unclean_by_default: bool,

@@ -34,7 +34,7 @@ from urteil.broker.wire.messages import (
     StopReplicaRequest,
 )
 from urteil.broker.zookeeper import znodes
-from urteil.broker.zookeeper.configs import TopicConfigs
+from urteil.broker.zookeeper.configs import EntityConfigs
 from urteil.broker.zookeeper.producer_ids import take_block
 from urteil.broker.zookeeper.registration import read_brokers
 from urteil.broker.zookeeper.session import Session
@@ -63,7 +63,7 @@ class Tenure:
         self,
         context: Context,
         zk: Session,
-        configs: TopicConfigs,
+        configs: EntityConfigs,
         channels: Sends,
         options: TenureOptions,
         later: Later,

@@ -19,6 +19,7 @@ from urteil.broker.controller.assignment import (
     assign_replicas,
 )
 from urteil.broker.controller.topic_configs import InvalidTopicConfig, validate_topic_configs
+from urteil.broker.server.config_values import ConfigError
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.primitives import ZERO_UUID
 from urteil.broker.zookeeper import znodes
@@ -83,8 +84,10 @@ class TopicAdmin:
         *,
         default_partitions: int,
         default_replication_factor: int,
+        properties: Mapping[str, str],
     ) -> None:
         self._zk = zk
+        self._properties = properties
         self._rng = rng
         self._default_partitions = default_partitions
         self._default_replication_factor = default_replication_factor
@@ -133,8 +136,8 @@ class TopicAdmin:
         else:
             partitions = await self._assign(topic)
         try:
-            return partitions, validate_topic_configs(topic.configs)
-        except InvalidTopicConfig as wrong:
+            return partitions, validate_topic_configs(topic.configs, self._properties)
+        except (InvalidTopicConfig, ConfigError) as wrong:
             raise Refused(ErrorCode.INVALID_CONFIG, str(wrong)) from None
 
     async def _check_free(self, name: str) -> None:

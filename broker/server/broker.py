@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from urteil.broker.api.registry import load_handlers
@@ -17,11 +17,14 @@ from urteil.broker.metrics import families
 from urteil.broker.metrics.scrapes import ScrapeServer
 from urteil.broker.replication.control import ReplicaControl
 from urteil.broker.replication.manager import ReplicaManager
+from urteil.broker.replication.partition import Partition
 from urteil.broker.server.channels import Channels
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
+from urteil.broker.server.config_admin import ConfigAdmin
 from urteil.broker.server.controller_client import ControllerClient
 from urteil.broker.server.dispatch import Dispatcher
+from urteil.broker.server.dynamic_broker import DynamicBroker
 from urteil.broker.server.fetch_sessions import FetchSessions
 from urteil.broker.server.hosts import Resolver
 from urteil.broker.server.machine import Machine
@@ -74,6 +77,15 @@ class Broker:
         )
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, rng)
         self.topic_settings = TopicSettings(self.controller.configs, self._settings_changed)
+        self.dynamic = DynamicBroker(config.broker_id, config.properties, self.controller.configs)
+        self.config_admin = ConfigAdmin(
+            config.broker_id,
+            config.properties,
+            self.controller.configs,
+            self.dynamic,
+            self.metadata,
+            config.request_timeout_ms,
+        )
         dispatcher = Dispatcher(self)
         self.requests = dispatcher.requests
         self.began_s = 0.0  # when it began to serve, by the loop's clock
@@ -103,6 +115,7 @@ class Broker:
         await self.zk.connect(timeout_ms / 1000)
         await create_persistent_paths(self.zk)
         self.cluster_id = await cluster_id(self.zk, self._make_uuid)
+        await self.dynamic.load()
         await self._open_logs()
         self._make_replicas()
         await self._listen()
@@ -150,20 +163,34 @@ class Broker:
             self.config.inter_broker_listener,
             self.halt,
         )
+        self.config.properties.subscribe(self._properties_changed)
         self.groups = GroupCoordinator(self.config, self.replicas, self.metadata, self.clock)
 
     def _make_uuid(self) -> UUID:
         return UUID(int=self._rng.getrandbits(128), version=4)
 
+    def _properties_changed(self, _names: frozenset[str]) -> None:
+        """The defaults of all topics may be other now."""
+        by_topic: dict[str, list[Partition]] = {}
+        for partition in self.replicas.partitions.values():
+            by_topic.setdefault(partition.topic, []).append(partition)
+        for topic, partitions in by_topic.items():
+            self._configure(topic, self.topic_settings.overrides(topic), partitions)
+
     def _settings_changed(self, topic: str, overrides: Mapping[str, str]) -> None:
+        partitions = [one for one in self.replicas.partitions.values() if one.topic == topic]
+        self._configure(topic, overrides, partitions)
+
+    def _configure(
+        self, topic: str, overrides: Mapping[str, str], partitions: Iterable[Partition]
+    ) -> None:
         try:
             config = LogConfig.from_properties(self.config.properties, overrides)
         except ValueError as error:
             log.error("settings of topic %s are not taken: %s", topic, error)
             return
-        for partition in self.replicas.partitions.values():
-            if partition.topic == topic:
-                partition.log.config = config
+        for partition in partitions:
+            partition.log.config = config
 
     async def stop(self) -> None:
         """Controlled shutdown: move leaderships away, then close the logs cleanly."""

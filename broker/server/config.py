@@ -9,19 +9,23 @@ from typing import Any
 
 from urteil.broker.server.config_values import ConfigError, known_keys
 from urteil.broker.server.listeners import Listener, parse_listeners, parse_metrics_listener
+from urteil.broker.server.live_properties import LiveProperties
 
 log = logging.getLogger("config")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig:
-    """Typed view; a field is the property with dots for underscores. `properties` is the raw file.
+    """Typed view of the file; a field is the property with dots for underscores.
+
+    `properties` are the raw ones, in effect at any time: what may be changed while the broker runs
+    is read from there (`config.properties.value(name)`), the fields stay as the file has them.
 
     Topic-level defaults (`log.*`, `min.insync.replicas` ...) are read by `LogConfig` from
     `properties`.
     """
 
-    properties: Mapping[str, str]
+    properties: LiveProperties
     listeners: tuple[Listener, ...]
     inter_broker_listener: str
     log_dirs: tuple[str, ...]
@@ -104,7 +108,7 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
     if view["broker_id"] < 0:
         raise ConfigError("Invalid value -1 for configuration broker.id: generated ids not served")
     return BrokerConfig(
-        properties=dict(properties),
+        properties=LiveProperties(properties),
         listeners=listeners,
         inter_broker_listener=inter_broker,
         log_dirs=_log_dirs(values),

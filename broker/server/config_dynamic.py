@@ -96,3 +96,21 @@ unclean.leader.election.enable
 """
 
 DYNAMIC = frozenset(_NAMES.splitlines())
+
+SECURITY = frozenset(
+    f"ssl.{what}"
+    for what in (
+        "key.password", "keystore.certificate.chain", "keystore.key", "keystore.location",
+        "keystore.password", "keystore.type", "truststore.certificates", "truststore.location",
+        "truststore.password", "truststore.type",
+    )
+)  # fmt: skip
+"""Set by listener alone (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
+
+PER_BROKER = SECURITY | {
+    name
+    for name in DYNAMIC
+    if name.startswith(("sasl.", "ssl.", "advertised.", "listener"))
+    or name == "principal.builder.class"
+}
+"""They make no sense for all brokers (`DynamicBrokerConfig.PerBrokerConfigs`)."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from urteil.broker.server import topic_table
+from urteil.broker.server.config_checks import BROKER_CHECKS, TOPIC_CHECKS, Check, at_least
 from urteil.broker.server.config_table import TABLE
 
 Value = bool | int | float | str | list[str] | None
@@ -22,18 +24,24 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """One known property: its type, its default as written (None is null), its minimum."""
+    """One known property: its type, its default as written (None is null), what it may be."""
 
     name: str
     type: str
     default: str | None
-    minimum: int | None
+    checks: tuple[Check, ...] = ()
 
     def parse(self, raw: str | None) -> Value:
         """The typed value. Raises ConfigError naming property and value."""
         if raw is None:
             return None
-        text = raw.strip()
+        value = self._typed(raw.strip())
+        for check in self.checks:
+            if (complaint := check(value)) is not None:
+                raise self.refuse(*complaint)
+        return value
+
+    def _typed(self, text: str) -> Value:
         if self.type in _RANGES:
             return self._integer(text)
         if self.type == "boolean":
@@ -52,8 +60,6 @@ class ConfigKey:
             raise self.refuse(text, f"Not a number of type {self.type.upper()}") from None
         if not low <= number <= high:
             raise self.refuse(text, f"Not a number of type {self.type.upper()}")
-        if self.minimum is not None and number < self.minimum:
-            raise self.refuse(text, f"Value must be at least {self.minimum}")
         return number
 
     def _boolean(self, text: str) -> bool:
@@ -67,9 +73,16 @@ class ConfigKey:
         except ValueError:
             raise self.refuse(text, "Not a number of type DOUBLE") from None
 
-    def refuse(self, text: str, why: str) -> ConfigError:
-        shown = "[hidden]" if self.type == "password" else text
+    def refuse(self, value: object, why: str) -> ConfigError:
+        shown = "[hidden]" if self.type == "password" else value
         return ConfigError(f"Invalid value {shown} for configuration {self.name}: {why}")
+
+
+def _key(name: str, kind: str, default: str, minimum: str, check: Check | None) -> ConfigKey:
+    checks = [at_least(int(minimum))] if minimum else []
+    if check is not None:
+        checks.append(check)
+    return ConfigKey(name, kind, "" if default == "''" else default or None, tuple(checks))
 
 
 @cache
@@ -78,8 +91,33 @@ def known_keys() -> dict[str, ConfigKey]:
     keys = {}
     for line in TABLE.splitlines():
         name, kind, default, minimum = line.split("|")
-        value = "" if default == "''" else default or None
-        keys[name] = ConfigKey(name, kind, value, int(minimum) if minimum else None)
+        keys[name] = _key(name, kind, default, minimum, BROKER_CHECKS.get(name))
     for name in ("urteil.hosts.file", "urteil.metrics.listener"):
-        keys[name] = ConfigKey(name, "string", None, None)
+        keys[name] = ConfigKey(name, "string", None)
     return keys
+
+
+@cache
+def topic_keys() -> dict[str, tuple[ConfigKey, tuple[str, ...]]]:
+    """Every topic setting, with the broker properties that give its default (first wins)."""
+    keys = {}
+    for line in topic_table.TABLE.splitlines():
+        name, kind, default, minimum, synonyms = line.split("|")
+        key = _key(name, kind, default, minimum, TOPIC_CHECKS.get(name))
+        keys[name] = (key, tuple(filter(None, synonyms.split(","))))
+    return keys
+
+
+# Set while the broker runs, never in its file (`QuotaConfigs.brokerQuotaConfigs`).
+UNLIMITED = 2**63 - 1
+RATES = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+
+
+@cache
+def rate_keys() -> dict[str, ConfigKey]:
+    """Bytes a second, by broker."""
+    return {name: ConfigKey(name, "long", str(UNLIMITED), (at_least(0),)) for name in RATES}

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import dropwhile
 
 from urteil.broker.server.config_dynamic import DYNAMIC
-from urteil.broker.server.config_values import ConfigKey, known_keys
+from urteil.broker.server.config_values import ConfigKey, known_keys, topic_keys
+from urteil.broker.server.live_properties import SYNONYMS
 
 # ConfigSource and ConfigType of the protocol
 TOPIC, STATIC_BROKER, DEFAULT = 1, 4, 5
@@ -16,59 +17,7 @@ TYPES = {
     "class": 8, "password": 9,
 }  # fmt: skip
 
-# Topic settings: name, type, default, broker properties that give the default (first wins).
-_TOPIC_TABLE = """\
-cleanup.policy|list|delete|log.cleanup.policy
-compression.gzip.level|int|-1|compression.gzip.level
-compression.lz4.level|int|9|compression.lz4.level
-compression.type|string|producer|compression.type
-compression.zstd.level|int|3|compression.zstd.level
-delete.retention.ms|long|86400000|log.cleaner.delete.retention.ms
-file.delete.delay.ms|long|60000|log.segment.delete.delay.ms
-flush.messages|long|9223372036854775807|log.flush.interval.messages
-flush.ms|long|9223372036854775807|log.flush.interval.ms,log.flush.scheduler.interval.ms
-follower.replication.throttled.replicas|list||
-index.interval.bytes|int|4096|log.index.interval.bytes
-leader.replication.throttled.replicas|list||
-local.retention.bytes|long|-2|log.local.retention.bytes
-local.retention.ms|long|-2|log.local.retention.ms
-max.compaction.lag.ms|long|9223372036854775807|log.cleaner.max.compaction.lag.ms
-max.message.bytes|int|1048588|message.max.bytes
-message.downconversion.enable|boolean|true|log.message.downconversion.enable
-message.format.version|string|3.0-IV1|log.message.format.version
-message.timestamp.after.max.ms|long|9223372036854775807|log.message.timestamp.after.max.ms
-message.timestamp.before.max.ms|long|9223372036854775807|log.message.timestamp.before.max.ms
-message.timestamp.difference.max.ms|long|9223372036854775807|\
-log.message.timestamp.difference.max.ms
-message.timestamp.type|string|CreateTime|log.message.timestamp.type
-min.cleanable.dirty.ratio|double|0.5|log.cleaner.min.cleanable.ratio
-min.compaction.lag.ms|long|0|log.cleaner.min.compaction.lag.ms
-min.insync.replicas|int|1|min.insync.replicas
-preallocate|boolean|false|log.preallocate
-remote.log.copy.disable|boolean|false|
-remote.log.delete.on.disable|boolean|false|
-remote.storage.enable|boolean|false|
-retention.bytes|long|-1|log.retention.bytes
-retention.ms|long|604800000|log.retention.ms,log.retention.minutes,log.retention.hours
-segment.bytes|int|1073741824|log.segment.bytes
-segment.index.bytes|int|10485760|log.index.size.max.bytes
-segment.jitter.ms|long|0|log.roll.jitter.ms,log.roll.jitter.hours
-segment.ms|long|604800000|log.roll.ms,log.roll.hours
-unclean.leader.election.enable|boolean|false|unclean.leader.election.enable
-"""
-
 _UNITS_MS = {"hours": 3_600_000, "minutes": 60_000}
-
-_ROLL = ("log.roll.ms", "log.roll.hours")
-_JITTER = ("log.roll.jitter.ms", "log.roll.jitter.hours")
-_RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
-_SYNONYMS = {
-    **dict.fromkeys(_ROLL, _ROLL),
-    **dict.fromkeys(_JITTER, _JITTER),
-    **dict.fromkeys(_RETENTION, _RETENTION),
-    "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
-}
-"""Broker properties that stand in for one another (`DynamicBrokerConfig.brokerConfigSynonyms`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +49,20 @@ def topic_settings(
     broker_properties: Mapping[str, str], overrides: Mapping[str, str]
 ) -> Iterator[Setting]:
     """Every topic setting: the topic's own value, else the broker's, else Kafka's default."""
-    for line in _TOPIC_TABLE.splitlines():
-        name, kind, default, synonyms = line.split("|")
-        names = [one for one in synonyms.split(",") if one]
+    for name, (key, names) in topic_keys().items():
         origins = _origins(names[0], broker_properties) if names else ()
         value: str | None = overrides.get(name)
         if value is not None:
             origins = (Origin(name, value, TOPIC), *origins)
         else:
             value = _of_the_broker(name, names, broker_properties)
-            value = default if value is None else value
-        yield Setting(name, TYPES[kind], value, origins, read_only=False, sensitive=False)
+            value = key.default if value is None else value
+        yield Setting(name, TYPES[key.type], value, origins, read_only=False, sensitive=False)
 
 
-def _of_the_broker(name: str, synonyms: list[str], properties: Mapping[str, str]) -> str | None:
+def _of_the_broker(
+    name: str, synonyms: tuple[str, ...], properties: Mapping[str, str]
+) -> str | None:
     """The first property that is set, in the topic's unit."""
     for one in synonyms:
         if one in properties:
@@ -135,7 +84,7 @@ def _origins(name: str, properties: Mapping[str, str]) -> tuple[Origin, ...]:
     Origins under other names count only after the first under its own, as in Kafka.
     """
     keys = known_keys()
-    names = _SYNONYMS.get(name, (name,))
+    names = SYNONYMS.get(name, (name,))
     found = []
     for one in names:
         if one in properties:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
-from urteil.broker.zookeeper.configs import TopicConfigs
+from urteil.broker.zookeeper.configs import EntityConfigs
 
 log = logging.getLogger("settings")
 
@@ -21,7 +21,7 @@ class TopicSettings:
     """
 
     def __init__(
-        self, configs: TopicConfigs, on_change: Callable[[str, Mapping[str, str]], None]
+        self, configs: EntityConfigs, on_change: Callable[[str, Mapping[str, str]], None]
     ) -> None:
         self._configs = configs
         self._on_change = on_change

@@ -19,12 +19,14 @@ class State(Enum):
 
 
 class Stat(NamedTuple):
-    """Of a node: transaction that created it, that changed it last, version, owning session."""
+    """Of a node: transaction that created it, that changed it last, version, owning session, and
+    when it was created by ZooKeeper's clock (ms)."""
 
     czxid: int
     mzxid: int
     version: int
     ephemeral_owner: int
+    created_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class MultiFailed(Exception):
 
 
 def as_stat(stat: Any) -> Stat:
-    return Stat(stat.czxid, stat.mzxid, stat.version, stat.ephemeralOwner)
+    return Stat(stat.czxid, stat.mzxid, stat.version, stat.ephemeralOwner, stat.ctime)
 
 
 def first_failure(results: Sequence[Any]) -> MultiFailed | None:

@@ -58,8 +58,13 @@ def state_path(topic: str, partition: int) -> str:
     return f"{TOPICS}/{topic}/partitions/{partition}/state"
 
 
+def config_path(kind: str, entity: str) -> str:
+    """`kind` is `topics`, `brokers`, `clients`, `users` or `ips`."""
+    return f"/config/{kind}/{entity}"
+
+
 def topic_config_path(topic: str) -> str:
-    return f"/config/topics/{topic}"
+    return config_path("topics", topic)
 
 
 def delete_topic_path(topic: str) -> str:
@@ -229,6 +234,8 @@ def decode_config_change(data: bytes) -> tuple[str, str]:
     if value.get("version") == 1:
         return value["entity_type"], value["entity_name"]
     kind, _, name = value["entity_path"].partition("/")
+    if not name:
+        raise ValueError(f"entity_path {kind} names no entity")
     return kind, name
 
 

@@ -94,7 +94,11 @@ def test_a_topic_that_was_made_unheard(zookeeper: ZooKeeperServer, chroot: str) 
     async def scenario() -> None:
         async with behind_a_gate(zookeeper, chroot) as behind:
             admin = TopicAdmin(
-                behind.zk, random.Random(1), default_partitions=1, default_replication_factor=1
+                behind.zk,
+                random.Random(1),
+                default_partitions=1,
+                default_replication_factor=1,
+                properties={},
             )
             topic = NewTopic(name="t", assignment={0: (1,)})
             made = await behind.without_answers(admin.create(topic))

@@ -5,8 +5,9 @@ from uuid import uuid4
 
 from tests.broker.zookeeper.server import ZooKeeperServer, until
 from tests.broker.zookeeper.test_session import expire, run, session
+from urteil.broker.server.clock import Clock
 from urteil.broker.zookeeper import znodes
-from urteil.broker.zookeeper.configs import TopicConfigs
+from urteil.broker.zookeeper.configs import EntityConfigs
 from urteil.broker.zookeeper.producer_ids import take_block
 from urteil.broker.zookeeper.registration import (
     Registration,
@@ -91,7 +92,7 @@ def test_a_change_before_the_start_is_told_too(zookeeper: ZooKeeperServer, chroo
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
             await create_persistent_paths(zk)
-            configs = TopicConfigs(zk)
+            configs = EntityConfigs(zk, Clock().now_ms)
             seen: list[tuple[str, dict[str, str]]] = []
             configs.on_change(lambda topic, overrides: seen.append((topic, overrides)))
             assert await configs.topic_overrides("t") == {}
@@ -110,7 +111,7 @@ def test_topic_configs_are_read_and_followed(zookeeper: ZooKeeperServer, chroot:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
             await create_persistent_paths(zk)
-            configs = TopicConfigs(zk)
+            configs = EntityConfigs(zk, Clock().now_ms)
             seen: list[tuple[str, dict[str, str]]] = []
             configs.on_change(lambda topic, overrides: seen.append((topic, overrides)))
             await configs.start()

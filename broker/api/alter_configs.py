@@ -1,0 +1,72 @@
+"""AlterConfigs and IncrementalAlterConfigs; any broker serves them, its own settings it alone."""
+
+from __future__ import annotations
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.server.broker import Broker
+from urteil.broker.server.config_admin import Alteration
+from urteil.broker.server.config_changes import Change, Operation
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.messages import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+
+@handler(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1)
+async def incremental_alter_configs(
+    broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    """Change single settings; the others stay as they are."""
+    asked = [
+        Alteration(
+            kind=one.resource_type,
+            name=one.resource_name,
+            changes=[
+                Change(config.name, config.config_operation, config.value) for config in one.configs
+            ],
+        )
+        for one in request.resources
+    ]
+    answers = await broker.config_admin.alter(asked, validate_only=request.validate_only)
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
+                error_code=answer.error,
+                error_message=answer.message,
+                resource_type=one.kind,
+                resource_name=one.name,
+            )
+            for one, answer in zip(asked, answers, strict=True)
+        ]
+    )
+
+
+@handler(ApiKey.ALTER_CONFIGS, 0, 2)
+async def alter_configs(
+    broker: Broker, context: RequestContext, request: AlterConfigsRequest
+) -> AlterConfigsResponse:
+    """Replace all settings of a resource."""
+    asked = [
+        Alteration(
+            kind=one.resource_type,
+            name=one.resource_name,
+            changes=[Change(config.name, Operation.SET, config.value) for config in one.configs],
+            whole=True,
+        )
+        for one in request.resources
+    ]
+    answers = await broker.config_admin.alter(asked, validate_only=request.validate_only)
+    return AlterConfigsResponse(
+        responses=[
+            AlterConfigsResponse.AlterConfigsResourceResponse(
+                error_code=answer.error,
+                error_message=answer.message,
+                resource_type=one.kind,
+                resource_name=one.name,
+            )
+            for one, answer in zip(asked, answers, strict=True)
+        ]
+    )

@@ -1,0 +1,81 @@
+"""This broker's dynamic configuration: read before it serves, followed from then on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from urteil.broker.server.config_values import ConfigError
+from urteil.broker.server.dynamic_rules import check_names, check_value, check_whole, is_password
+from urteil.broker.server.live_properties import LiveProperties
+from urteil.broker.zookeeper.configs import BROKERS, EVERY_BROKER, EntityConfigs
+
+log = logging.getLogger("config")
+
+NO_SECRET = "Password encoder secret not configured"
+
+
+class DynamicBroker:
+    """Owns what is in effect: keeps `properties` as `/config/brokers` has it (KIP-226).
+
+    Settings there that may not be, or that do not go with the others, are told in the log and
+    passed over: the broker keeps what it has.
+    """
+
+    def __init__(self, broker_id: int, properties: LiveProperties, configs: EntityConfigs) -> None:
+        self._broker_id = broker_id
+        self._properties = properties
+        self._configs = configs
+        configs.on_change(self._changed, BROKERS)
+
+    async def load(self) -> None:
+        """Take on what stands. Waits for ZooKeeper."""
+        for entity in (EVERY_BROKER, str(self._broker_id)):
+            self._changed(entity, await self._configs.read(BROKERS, entity))
+
+    def entity(self, resource_name: str) -> str:
+        """The name in ZooKeeper of what clients call `1`, or `` for all brokers."""
+        return resource_name or EVERY_BROKER
+
+    def decoded(self, settings: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
+        """As an administrator gave them, without those that may not be."""
+        return {
+            name: self._decode(name, value)
+            for name, value in settings.items()
+            if _is_usable(name, value, per_broker=per_broker)
+        }
+
+    def encoded(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """As they are written to ZooKeeper. Raises ConfigError."""
+        return {name: self._encode(name, value) for name, value in settings.items()}
+
+    def _decode(self, name: str, value: str) -> str:
+        return value
+
+    def _encode(self, name: str, value: str) -> str:
+        if is_password(name):
+            raise ConfigError(NO_SECRET)
+        return value
+
+    def _changed(self, entity: str, settings: Mapping[str, str]) -> None:
+        if entity not in (EVERY_BROKER, str(self._broker_id)):
+            return
+        per_broker = entity != EVERY_BROKER
+        layer = "own" if per_broker else "cluster_wide"
+        usable = self.decoded(settings, per_broker=per_broker)
+        try:
+            check_whole(LiveProperties(self._properties.merged(**{layer: usable})))
+        except ConfigError as error:
+            log.error("settings of broker %s are not taken: %s", entity, error)
+            return
+        self._properties.replace(**{layer: usable})
+
+
+def _is_usable(name: str, value: str, *, per_broker: bool) -> bool:
+    try:
+        check_names([name], per_broker=per_broker)
+        check_value(name, value)
+    except ConfigError as error:
+        log.error("a dynamic setting of this broker is ignored: %s", error)
+        return False
+    return True

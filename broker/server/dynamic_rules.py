@@ -1,0 +1,186 @@
+"""What may be set for a running broker (`DynamicBrokerConfig.validateConfigs` and the parts that
+are reconfigured, of Apache Kafka 3.9). Complaints are ConfigError with Apache Kafka's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from urteil.broker.server.config_dynamic import DYNAMIC, PER_BROKER, SECURITY
+from urteil.broker.server.config_values import ConfigError, ConfigKey, known_keys, rate_keys
+from urteil.broker.server.live_properties import LiveProperties
+
+_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
+_OF_THE_CLUSTER = ("max.connections", "max.connection.creation.rate", "num.network.threads")
+"""Settings of a listener that may stand for all brokers."""
+
+_THREADS = (
+    "background.threads", "num.io.threads", "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+)  # fmt: skip
+MIB = 1024 * 1024
+
+
+def is_password(name: str) -> bool:
+    """Whether its value is a secret (`DynamicBrokerConfig.isPasswordConfig`)."""
+    return name.endswith(_PASSWORDS)
+
+
+_PASSWORDS = tuple(
+    sorted(name for name, key in known_keys().items() if key.type == "password" and name in DYNAMIC)
+)
+
+
+def base_name(name: str) -> str:
+    """Without the prefix of a listener."""
+    match = _LISTENER.fullmatch(name)
+    return match.group(1) if match else name
+
+
+def key_of(name: str) -> ConfigKey | None:
+    """What is known of a broker's property that may be set while it runs."""
+    if name in rate_keys():
+        return rate_keys()[name]
+    return known_keys().get(name) if name in DYNAMIC else None
+
+
+def check_names(configs: Iterable[str], *, per_broker: bool) -> None:
+    """Raises ConfigError for names that may not be set so; unknown ones may (of a plugin)."""
+    names = list(configs)
+    static = [name for name in names if name in known_keys() and name not in DYNAMIC]
+    _refuse(static, "Cannot update these configs dynamically: Set")
+    _refuse(
+        [name for name in names if name in SECURITY],
+        "These security configs can be dynamically updated only per-listener using the listener "
+        "prefix: HashSet",
+    )
+    if not per_broker:
+        _refuse(
+            [name for name in names if is_per_broker(name)],
+            "Cannot update these configs at default cluster level, broker id must be specified: "
+            "Set",
+        )
+
+
+def is_per_broker(name: str) -> bool:
+    """Whether it makes sense for a single broker alone."""
+    of_a_listener = _LISTENER.fullmatch(name)
+    if of_a_listener:
+        return of_a_listener.group(1) not in _OF_THE_CLUSTER
+    return name in PER_BROKER
+
+
+def _refuse(names: list[str], why: str) -> None:
+    if names:
+        raise ConfigError(f"{why}({', '.join(names)})")
+
+
+def check_value(name: str, value: str) -> None:
+    """Raises ConfigError for a value of the wrong type or range."""
+    key = key_of(base_name(name))
+    if key is not None:
+        key.parse(value)
+
+
+def validate(properties: LiveProperties, configs: Mapping[str, str], *, per_broker: bool) -> None:
+    """Whether `configs` may become all that is set for this broker, or for all of them."""
+    check_names(configs, per_broker=True)
+    for name, value in configs.items():
+        check_value(name, value)
+    check_names(configs, per_broker=per_broker)
+    if per_broker:
+        merged = properties.merged(own=configs)
+    else:
+        merged = properties.merged(cluster_wide=configs)
+    check_whole(LiveProperties(merged))
+    check_step(properties, LiveProperties(merged))
+
+
+def check_whole(properties: LiveProperties) -> None:
+    """Rules between properties (`KafkaConfig.validateValues`)."""
+    value = _numbers(properties)
+    if value("log.roll.ms", 1) < 1:
+        raise _required("log.roll.ms must be greater than or equal to 1")
+    if value("log.roll.jitter.ms", 0) < 0:
+        raise _required("log.roll.jitter.ms must be greater than or equal to 0")
+    retention_ms = value("log.retention.ms", 1)
+    if retention_ms < 1 and retention_ms != -1:
+        raise _required("log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+    if value("log.cleaner.threads") == 0:
+        raise ConfigError("/ by zero")
+    if value("log.cleaner.dedupe.buffer.size") // value("log.cleaner.threads") <= MIB:
+        raise _required("log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.")
+    if value("max.connections.per.ip") == 0 and not properties.get(
+        "max.connections.per.ip.overrides"
+    ):
+        raise _required(
+            "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides "
+            "property is set."
+        )
+
+
+def _required(what: str) -> ConfigError:
+    return ConfigError(f"requirement failed: {what}")
+
+
+def _numbers(properties: LiveProperties) -> Callable[..., Any]:
+    def value(name: str, unset: float = 0) -> Any:
+        found = properties.value(name)
+        return unset if found is None else found
+
+    return value
+
+
+def check_step(now: LiveProperties, then: LiveProperties) -> None:
+    """What may not change so much at once."""
+    for name in _THREADS:
+        old, new = now.value(name), then.value(name)
+        said = f"Dynamic thread count update validation failed for {name}={new}, value should"
+        _check_count(
+            old,
+            new,
+            f"{said} be at least half the current value {old}",
+            f"{said} not be greater than double the current value {old}",
+        )
+    old, new = now.value("log.cleaner.threads"), then.value("log.cleaner.threads")
+    said = "Log cleaner threads cannot be"
+    _check_count(
+        old,
+        new,
+        f"{said} reduced to less than half the current value {old}",
+        f"{said} increased to more than double the current value {old}",
+    )
+    _check_local_retention(then)
+
+
+def _check_count(old: int, new: int, too_few: str, too_many: str) -> None:
+    if new < old // 2:
+        raise _not_now(too_few)
+    if new > old * 2:
+        raise _not_now(too_many)
+
+
+def _check_local_retention(properties: LiveProperties) -> None:
+    """Of tiered storage, which is off, but checked all the same (`DynamicLogConfig`)."""
+    value = _numbers(properties)
+    for unit, whole in (
+        ("ms", value("log.retention.ms", -1)),
+        ("bytes", value("log.retention.bytes", -1)),
+    ):
+        local = value(f"log.local.retention.{unit}")
+        name, of = f"log.local.retention.{unit}", f"log.retention.{unit}"
+        why = None
+        if whole > -1 and local == -1:
+            why = f"Value must not be -1 as {of} value is set as {whole}."
+        elif whole > -1 and local != -2 and local > whole:
+            why = f"Value must not be more than {of} property value: {whole}"
+        if why is not None:
+            raise _not_now(f"Invalid value {local} for configuration {name}: {why}")
+
+
+def _not_now(why: str) -> ConfigError:
+    return ConfigError(
+        f"Invalid value org.apache.kafka.common.config.ConfigException: {why} "
+        "for configuration Invalid dynamic configuration"
+    )

@@ -1,0 +1,92 @@
+"""The broker's properties in effect: its file, under what administrators set while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from urteil.broker.server.config_values import known_keys
+
+_ROLL = ("log.roll.ms", "log.roll.hours")
+_JITTER = ("log.roll.jitter.ms", "log.roll.jitter.hours")
+_RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(_ROLL, _ROLL),
+    **dict.fromkeys(_JITTER, _JITTER),
+    **dict.fromkeys(_RETENTION, _RETENTION),
+    "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+}
+"""Properties that stand in for one another (`DynamicBrokerConfig.brokerConfigSynonyms`)."""
+
+Subscriber = Callable[[frozenset[str]], None]
+"""Called on the loop with the names of the properties that are other now."""
+
+
+class LiveProperties(Mapping[str, str]):
+    """A mapping of what is in effect, that changes; who keeps it sees every change.
+
+    Precedence (KIP-226): what was set for this broker, for all brokers, in the file. Defaults are
+    not in it. One owner calls `replace`; others read, and `subscribe` when they must act.
+    """
+
+    def __init__(self, static: Mapping[str, str]) -> None:
+        self.static: Mapping[str, str] = dict(static)
+        self.cluster_wide: Mapping[str, str] = {}
+        self.own: Mapping[str, str] = {}
+        self._effective: Mapping[str, str] = self.static
+        self._subscribers: list[Subscriber] = []
+
+    def __getitem__(self, name: str) -> str:
+        return self._effective[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._effective)
+
+    def __len__(self) -> int:
+        return len(self._effective)
+
+    def value(self, name: str) -> Any:
+        """A known property's typed value, its default without one. Raises ConfigError, KeyError."""
+        key = known_keys()[name]
+        return key.parse(self._effective.get(name, key.default))
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        self._subscribers.append(subscriber)
+
+    def merged(
+        self,
+        *,
+        cluster_wide: Mapping[str, str] | None = None,
+        own: Mapping[str, str] | None = None,
+    ) -> dict[str, str]:
+        """What would be in effect with other settings for all brokers or for this one."""
+        merged = dict(self.static)
+        for layer in (
+            self.cluster_wide if cluster_wide is None else cluster_wide,
+            self.own if own is None else own,
+        ):
+            for name, value in layer.items():
+                for synonym in SYNONYMS.get(name, ()):
+                    merged.pop(synonym, None)
+                merged[name] = value
+        return merged
+
+    def replace(
+        self,
+        *,
+        cluster_wide: Mapping[str, str] | None = None,
+        own: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take on other settings and tell the subscribers, if any property is other now."""
+        before, now = self._effective, self.merged(cluster_wide=cluster_wide, own=own)
+        if cluster_wide is not None:
+            self.cluster_wide = dict(cluster_wide)
+        if own is not None:
+            self.own = dict(own)
+        self._effective = now
+        changed = frozenset(
+            name for name in before.keys() | now.keys() if before.get(name) != now.get(name)
+        )
+        if changed:
+            for subscriber in self._subscribers:
+                subscriber(changed)

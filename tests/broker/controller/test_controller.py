@@ -10,6 +10,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AlterPartitionRequest,
     ControlledShutdownRequest,
+    UpdateMetadataRequest,
 )
 from urteil.broker.zookeeper import znodes
 
@@ -53,6 +54,25 @@ def test_a_dead_leader_is_replaced_and_comes_back_as_follower(
             assert back.states("t")[0].leader == 2
             assert back.metadata("t")[0].leader == 2
             assert await cluster.state("t") == state
+
+    run(scenario)
+
+
+def test_a_broker_that_comes_knows_who_is_alive_before_it_hears_its_roles(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    """Apache Kafka's follows nobody whom no UpdateMetadata told of (`makeFollowers`)."""
+
+    async def scenario() -> None:
+        async with nodes(zookeeper, chroot, 1, 2) as cluster:
+            await cluster.make_topic("t", {0: (1, 3, 2), 1: (3, 2, 1)})
+            await cluster.until_state("t", leader=1, isr=(1, 2))
+            come = await cluster.add(3)
+            await until(lambda: len(come.states("t")) == 2, "roles of both partitions")
+            first = come.told[0]
+            assert isinstance(first, UpdateMetadataRequest)
+            assert [one.id for one in first.live_brokers] == [1, 2, 3]
+            assert [one.topic_name for one in first.topic_states] == ["t"]
 
     run(scenario)
 

@@ -32,6 +32,29 @@ def assign_replicas(
     followers from a random shift that grows every round; with racks, every rack gets a replica
     before one gets a second. Raises AssignmentError.
     """
+    brokers = _checked(racks, partitions, replication_factor)
+    start, shift = rng.randrange(len(brokers)), rng.randrange(len(brokers))
+    return _assign(brokers, racks, range(partitions), replication_factor, start, shift)
+
+
+def assign_more(
+    racks: Mapping[int, str | None], existing: int, first: Sequence[int], count: int
+) -> dict[int, tuple[int, ...]]:
+    """Replicas of `count` partitions more than the `existing` ones of a topic.
+
+    `first` are the replicas of its partition 0: the new ones have as many, and go on from there.
+    Apache Kafka takes the place of their leader among all brokers by id, with racks as well.
+    Raises AssignmentError.
+    """
+    brokers = _checked(racks, count, len(first))
+    start = next((n for n, one in enumerate(sorted(racks)) if one >= first[0]), 0)
+    return _assign(brokers, racks, range(existing, existing + count), len(first), start, start)
+
+
+def _checked(
+    racks: Mapping[int, str | None], partitions: int, replication_factor: int
+) -> list[int]:
+    """The brokers in the order to go round them."""
     if partitions <= 0:
         raise InvalidPartitions("Number of partitions must be larger than 0.")
     if replication_factor <= 0:
@@ -40,17 +63,31 @@ def assign_replicas(
         raise InvalidReplicationFactor(
             f"Replication factor: {replication_factor} larger than available brokers: {len(racks)}."
         )
-    known = {broker: rack for broker, rack in racks.items() if rack is not None}
+    known = _known(racks)
     if known and len(known) < len(racks):
         raise MixedRacks("Not all brokers have rack information for replica rack aware assignment.")
-    brokers = rack_alternated(known) if known else sorted(racks)
-    start, shift = rng.randrange(len(brokers)), rng.randrange(len(brokers))
+    return rack_alternated(known) if known else sorted(racks)
+
+
+def _known(racks: Mapping[int, str | None]) -> dict[int, str]:
+    return {broker: rack for broker, rack in racks.items() if rack is not None}
+
+
+def _assign(
+    brokers: Sequence[int],
+    racks: Mapping[int, str | None],
+    partitions: range,
+    replication_factor: int,
+    start: int,
+    shift: int,
+) -> dict[int, tuple[int, ...]]:
+    known = _known(racks)
+    place = _rack_aware if known else _rack_unaware
     assignment = {}
-    for partition in range(partitions):
+    for partition in partitions:
         if partition > 0 and partition % len(brokers) == 0:
             shift += 1
         first = (partition + start) % len(brokers)
-        place = _rack_aware if known else _rack_unaware
         assignment[partition] = place(brokers, known, first, shift, replication_factor)
     return assignment
 

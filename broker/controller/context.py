@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from urteil.broker.controller.reassignment import (
+    Assignment,
+    assignment_of,
+    by_topic,
+    with_assignments,
+)
 from urteil.broker.controller.states import (
     PartitionStatus,
     TopicPartition,
@@ -18,7 +24,11 @@ NO_LEADER = -1
 
 @dataclass(slots=True)
 class Context:
-    """Plain state without I/O. `epoch_version` is the version of `/controller_epoch`."""
+    """Plain state without I/O. `epoch_version` is the version of `/controller_epoch`.
+
+    `condemned` are the topics that go once their partitions are no longer being reassigned;
+    `deleting` those on their way out. `offline` are partitions in log directories that failed.
+    """
 
     controller_id: int
     epoch: int
@@ -28,7 +38,9 @@ class Context:
     topics: dict[str, TopicAssignment] = field(default_factory=dict)
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     statuses: dict[TopicPartition, PartitionStatus] = field(default_factory=dict)
+    condemned: set[str] = field(default_factory=set)
     deleting: set[str] = field(default_factory=set)
+    offline: dict[int, set[TopicPartition]] = field(default_factory=dict)
     names: dict[UUID, str] = field(default_factory=dict)
 
     @property
@@ -40,6 +52,17 @@ class Context:
     def live(self) -> frozenset[int]:
         """Registered brokers that are not shutting down: those that may lead and join an ISR."""
         return frozenset(self.brokers) - self.shutting_down
+
+    def present_for(self, tp: TopicPartition) -> frozenset[int]:
+        """Registered brokers, without those whose log directory with this partition failed."""
+        return self.present - self._failed(tp)
+
+    def live_for(self, tp: TopicPartition) -> frozenset[int]:
+        """As `live`, without those whose log directory with this partition failed."""
+        return self.live - self._failed(tp)
+
+    def _failed(self, tp: TopicPartition) -> set[int]:
+        return {broker for broker, tps in self.offline.items() if tp in tps}
 
     def add_topic(self, topic: str, assignment: TopicAssignment) -> list[TopicPartition]:
         """Take in a topic, or its new partitions; returns the partitions that are new."""
@@ -59,6 +82,9 @@ class Context:
     def remove_topic(self, topic: str) -> None:
         assignment = self.topics.pop(topic)
         self.deleting.discard(topic)
+        self.condemned.discard(topic)
+        for tps in self.offline.values():
+            tps.difference_update([tp for tp in tps if tp[0] == topic])
         if assignment.topic_id is not None:
             self.names.pop(assignment.topic_id, None)
         for partition in assignment.partitions:
@@ -68,7 +94,7 @@ class Context:
     def record(self, tp: TopicPartition, state: PartitionState) -> None:
         """Take in a state that stands in ZooKeeper."""
         self.states[tp] = state
-        online = state.leader in self.brokers
+        online = state.leader in self.present_for(tp)
         self.move(tp, PartitionStatus.ONLINE if online else PartitionStatus.OFFLINE)
 
     def move(self, tp: TopicPartition, target: PartitionStatus) -> None:
@@ -76,6 +102,29 @@ class Context:
 
     def replicas(self, tp: TopicPartition) -> tuple[int, ...]:
         return self.topics[tp[0]].partitions[tp[1]]
+
+    def assignment(self, tp: TopicPartition) -> Assignment:
+        """Empty for a partition that does not exist."""
+        topic = self.topics.get(tp[0])
+        return Assignment() if topic is None else assignment_of(topic, tp[1])
+
+    def assign(self, assignments: Mapping[TopicPartition, Assignment]) -> None:
+        """Give partitions that exist other replicas."""
+        for topic, changed in by_topic(assignments).items():
+            self.topics[topic] = with_assignments(self.topics[topic], changed)
+
+    def reassigning(self) -> list[TopicPartition]:
+        """Partitions whose replicas are being replaced, those of condemned topics included."""
+        return [
+            (topic, partition)
+            for topic, one in self.topics.items()
+            if (one.adding or one.removing) and topic not in self.deleting
+            for partition in sorted(one.adding.keys() | one.removing.keys())
+        ]
+
+    def is_going(self, topic: str) -> bool:
+        """Whether somebody wished this topic deleted."""
+        return topic in self.deleting or topic in self.condemned
 
     def partitions_of(self, topic: str) -> list[TopicPartition]:
         return [(topic, partition) for partition in self.topics[topic].partitions]

@@ -9,10 +9,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from urteil.broker.controller import topic_requests
+from urteil.broker.controller import partition_requests, topic_requests
 from urteil.broker.controller.context import Context
 from urteil.broker.controller.election import Election, Won
+from urteil.broker.controller.leader_elections import Elected
 from urteil.broker.controller.senders import Sends
+from urteil.broker.controller.states import TopicPartition
 from urteil.broker.controller.store import ControllerFenced
 from urteil.broker.controller.tenure import Tenure, TenureOptions
 from urteil.broker.controller.topic_admin import TopicAdmin
@@ -24,14 +26,20 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
     AlterPartitionRequest,
     AlterPartitionResponse,
     ControlledShutdownRequest,
     ControlledShutdownResponse,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
     CreateTopicsRequest,
     CreateTopicsResponse,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
 )
 from urteil.broker.zookeeper.configs import EntityConfigs
 from urteil.broker.zookeeper.registration import Registration
@@ -40,9 +48,11 @@ from urteil.broker.zookeeper.session import LOST, Session, SessionClosed, State
 log = logging.getLogger("controller")
 
 T = TypeVar("T")
+U = TypeVar("U")
 Event = Callable[[], Awaitable[Any]]
 FIRST_REBALANCE_S = 5.0
 BACKOFF_AFTER_BUG_S = 1.0
+NOT_CONTROLLER = "This is not the correct controller for this cluster."
 
 
 class Controller:
@@ -165,12 +175,45 @@ class Controller:
         """Note the wish; then wait until the topics are gone, at most `timeout_ms`."""
         return await topic_requests.delete_topics(self, self._config, request, version)
 
-    async def _ask(self, act: Callable[[Tenure], Awaitable[T]], not_controller: T) -> T:
+    async def create_partitions(self, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+        """Validate and write; then wait for leaders, at most `timeout_ms`."""
+        return await partition_requests.create_partitions(self, request)
+
+    async def elect_leaders(
+        self, asked: Sequence[TopicPartition] | None, *, unclean: bool
+    ) -> Elected | None:
+        """The leaders elected, as written in ZooKeeper; None where this is not the controller."""
+        return await self._ask(lambda tenure: tenure.elect_leaders(asked, unclean=unclean), None)
+
+    async def alter_partition_reassignments(
+        self, request: AlterPartitionReassignmentsRequest
+    ) -> AlterPartitionReassignmentsResponse:
+        """Answered when it is noted in ZooKeeper, long before it is done."""
+        asked = partition_requests.asked_reassignments(request)
+        results = await self._ask(lambda tenure: tenure.alter_reassignments(asked), None)
+        if results is None:
+            return AlterPartitionReassignmentsResponse(
+                error_code=ErrorCode.NOT_CONTROLLER, error_message=NOT_CONTROLLER
+            )
+        return partition_requests.altered(results)
+
+    async def list_partition_reassignments(
+        self, request: ListPartitionReassignmentsRequest
+    ) -> ListPartitionReassignmentsResponse:
+        asked = partition_requests.listed_partitions(request)
+        under_way = await self._ask(lambda tenure: tenure.reassignments(asked), None)
+        if under_way is None:
+            return ListPartitionReassignmentsResponse(
+                error_code=ErrorCode.NOT_CONTROLLER, error_message=NOT_CONTROLLER
+            )
+        return partition_requests.listed(under_way)
+
+    async def _ask(self, act: Callable[[Tenure], Awaitable[T]], not_controller: U) -> T | U:
         """Have the tenure do something in its turn; `not_controller` once there is none."""
         tenure = self._tenure
         if tenure is None:
             return not_controller
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[T | U] = asyncio.get_running_loop().create_future()
 
         async def event() -> None:
             if self._tenure is not tenure or future.done():

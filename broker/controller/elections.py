@@ -1,7 +1,8 @@
 """Who leads a partition next: pure functions from a state to the state to be written, or None.
 
 A new state has the next leader epoch; its `partition_epoch` is the version it must replace.
-Source: `PartitionLeaderElectionAlgorithms` and `ReplicaStateMachine.doRemoveReplicasFromIsr`.
+Source: `Election`, `PartitionLeaderElectionAlgorithms` and
+`ReplicaStateMachine.doRemoveReplicasFromIsr`.
 """
 
 from __future__ import annotations
@@ -66,8 +67,7 @@ def after_failure(
         isr = tuple(one for one in state.isr if one in present)
         return _next(state, leader, isr, controller_epoch)
     if unclean and (leader := elect_unclean(replicas, live)) is not None:
-        changed = _next(state, leader, (leader,), controller_epoch)
-        return replace(changed, recovery_state=RECOVERING)
+        return _unclean(state, leader, controller_epoch)
     if state.leader == NO_LEADER:
         return None
     return _next(state, NO_LEADER, state.isr, controller_epoch)
@@ -102,6 +102,57 @@ def to_preferred(
     if state.leader == first or first not in live or first not in state.isr:
         return None
     return _next(state, first, state.isr, controller_epoch)
+
+
+def for_reassignment(
+    state: PartitionState, target: Sequence[int], live: Collection[int], controller_epoch: int
+) -> PartitionState | None:
+    """Replicas were assigned anew: a new epoch to tell it in, and a leader from among them.
+
+    None when none of them can lead.
+    """
+    stays = state.leader in target and state.leader in live
+    leader = state.leader if stays else elect_leader(target, state.isr, live)
+    return None if leader is None else _next(state, leader, state.isr, controller_epoch)
+
+
+def next_epoch(state: PartitionState, controller_epoch: int) -> PartitionState:
+    """The same under a new leader epoch, so that brokers take in other replicas."""
+    return _next(state, state.leader, state.isr, controller_epoch)
+
+
+def without_replica(
+    state: PartitionState, replica: int, controller_epoch: int
+) -> PartitionState | None:
+    """A replica goes, whether it leads or not; the last member of an ISR stays in it.
+
+    None when it is not in the ISR, or nothing would change.
+    """
+    if replica not in state.isr:
+        return None
+    isr = tuple(one for one in state.isr if one != replica) or state.isr
+    leader = NO_LEADER if state.leader == replica else state.leader
+    if (leader, isr) == (state.leader, state.isr):
+        return None
+    return _next(state, leader, isr, controller_epoch)
+
+
+def by_request(
+    state: PartitionState, replicas: Sequence[int], live: Collection[int], controller_epoch: int
+) -> PartitionState | None:
+    """An administrator wants a leader at any price (ElectLeaders, unclean): from the ISR if
+    possible, else any live replica. None when there is none."""
+    leader = elect_leader(replicas, state.isr, live)
+    if leader is not None:
+        isr = tuple(one for one in state.isr if one in live)
+        return _next(state, leader, isr, controller_epoch)
+    leader = elect_unclean(replicas, live)
+    return None if leader is None else _unclean(state, leader, controller_epoch)
+
+
+def _unclean(state: PartitionState, leader: int, controller_epoch: int) -> PartitionState:
+    changed = _next(state, leader, (leader,), controller_epoch)
+    return replace(changed, recovery_state=RECOVERING)
 
 
 def _next(

@@ -53,9 +53,48 @@ class PartitionMachine:
 
     async def move_away(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
         """Take leaders and ISR members away from brokers that are shutting down."""
-        pending = list(tps)
+        await self.change(tps, self._for_shutdown, batch)
+
+    async def next_epoch(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
+        """The same leaders under new epochs, so that replicas hear of each other."""
+        epoch, states = self._context.epoch, self._context.states
+        await self.change(tps, lambda tp: elections.next_epoch(states[tp], epoch), batch)
+
+    async def lead_in_target(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
+        """After a reassignment: leaders among the new replicas, and a new epoch in any case."""
+        await self.change(tps, self._for_reassignment, batch)
+
+    async def leave_isr(
+        self, leaving: Mapping[TopicPartition, Iterable[int]], batch: RequestBatch
+    ) -> None:
+        """Replicas that go are taken out of the ISRs, one after the other as Apache Kafka does:
+        each is an epoch that clients can see."""
+        by_broker: dict[int, list[TopicPartition]] = {}
+        for tp, brokers in leaving.items():
+            for broker in brokers:
+                by_broker.setdefault(broker, []).append(tp)
+        epoch, states = self._context.epoch, self._context.states
+        for broker, tps in by_broker.items():
+            await self.change(
+                tps,
+                lambda tp, one=broker: elections.without_replica(states[tp], one, epoch),  # type: ignore[misc]
+                batch,
+            )
+
+    async def elect(
+        self, tps: Iterable[TopicPartition], batch: RequestBatch, *, unclean: bool
+    ) -> None:
+        """Elections asked for: of preferred leaders, or of any that lives."""
+        await self.change(tps, self._by_request if unclean else self._to_preferred, batch)
+
+    async def change(
+        self, tps: Iterable[TopicPartition], decide: Decide, batch: RequestBatch
+    ) -> None:
+        """Decide and write, again where another had written meanwhile. Partitions that never had
+        a state are left out."""
+        pending = [tp for tp in tps if tp in self._context.states]
         while pending:
-            pending = await self._change(pending, self._for_shutdown, batch)
+            pending = await self._change(pending, decide, batch)
 
     async def rebalance(self, imbalance_percent: int, batch: RequestBatch) -> None:
         """Give leaders back to preferred replicas of which too many are led by others."""
@@ -102,7 +141,8 @@ class PartitionMachine:
         context = self._context
         wanted = {}
         for tp in tps:
-            state = elections.first_state(context.replicas(tp), context.live, context.epoch)
+            live = context.live_for(tp)
+            state = elections.first_state(context.replicas(tp), live, context.epoch)
             if state is None:
                 log.warning("%s-%d: no replica is alive", *tp)
             else:
@@ -130,8 +170,8 @@ class PartitionMachine:
         return elections.after_failure(
             self._context.states[tp],
             self._context.replicas(tp),
-            present=self._context.present,
-            live=self._context.live,
+            present=self._context.present_for(tp),
+            live=self._context.live_for(tp),
             unclean=tp[0] in unclean,
             controller_epoch=self._context.epoch,
         )
@@ -139,13 +179,25 @@ class PartitionMachine:
     def _for_shutdown(self, tp: TopicPartition) -> PartitionState | None:
         context = self._context
         return elections.for_shutdown(
-            context.states[tp], context.replicas(tp), context.live, context.epoch
+            context.states[tp], context.replicas(tp), context.live_for(tp), context.epoch
+        )
+
+    def _for_reassignment(self, tp: TopicPartition) -> PartitionState | None:
+        context = self._context
+        return elections.for_reassignment(
+            context.states[tp], context.assignment(tp).target, context.live_for(tp), context.epoch
+        )
+
+    def _by_request(self, tp: TopicPartition) -> PartitionState | None:
+        context = self._context
+        return elections.by_request(
+            context.states[tp], context.replicas(tp), context.live_for(tp), context.epoch
         )
 
     def _to_preferred(self, tp: TopicPartition) -> PartitionState | None:
         context = self._context
         return elections.to_preferred(
-            context.states[tp], context.replicas(tp), context.live, context.epoch
+            context.states[tp], context.replicas(tp), context.live_for(tp), context.epoch
         )
 
     async def _unclean_topics(self, tps: Iterable[TopicPartition]) -> set[str]:
@@ -155,7 +207,10 @@ class PartitionMachine:
             tp[0]
             for tp in tps
             if elections.needs_unclean(
-                context.states[tp], context.replicas(tp), context.present, context.live
+                context.states[tp],
+                context.replicas(tp),
+                context.present_for(tp),
+                context.live_for(tp),
             )
         )
         overrides = await self._configs.overrides_of(list(needing))

@@ -112,6 +112,7 @@ class RequestBatch:
     def _partition(
         self, tp: TopicPartition, state: PartitionState, is_new: bool
     ) -> LeaderAndIsrRequest.LeaderAndIsrPartitionState:
+        assignment = self._context.assignment(tp)
         return LeaderAndIsrRequest.LeaderAndIsrPartitionState(
             partition_index=tp[1],
             controller_epoch=state.controller_epoch,
@@ -119,7 +120,9 @@ class RequestBatch:
             leader_epoch=state.leader_epoch,
             isr=state.isr,
             partition_epoch=state.partition_epoch,
-            replicas=self._context.replicas(tp),
+            replicas=assignment.replicas,
+            adding_replicas=assignment.adding,
+            removing_replicas=assignment.removing,
             is_new=is_new,
             leader_recovery_state=state.recovery_state,
         )
@@ -165,7 +168,7 @@ class RequestBatch:
                 controller_epoch=self._context.epoch,
                 partition_epoch=state.partition_epoch if state else 0,
             )
-        replicas = self._context.replicas(tp)
+        replicas, live = self._context.replicas(tp), self._context.live_for(tp)
         return UpdateMetadataRequest.UpdateMetadataPartitionState(
             partition_index=tp[1],
             controller_epoch=state.controller_epoch,
@@ -174,7 +177,7 @@ class RequestBatch:
             isr=state.isr,
             zk_version=state.partition_epoch,
             replicas=replicas,
-            offline_replicas=[one for one in replicas if one not in self._context.live],
+            offline_replicas=[one for one in replicas if one not in live],
         )
 
     def _build_stop(self, broker: int) -> StopReplicaRequest | None:

@@ -190,6 +190,21 @@ class Store:
                 if standing is None or standing[1] != version:
                     return standing is not None and standing[0] == assignment
 
+    async def change_topic(
+        self, topic: str, change: Callable[[TopicAssignment], TopicAssignment]
+    ) -> TopicAssignment | None:
+        """Change an assignment as it stands, so that partitions which a tool adds meanwhile stay.
+
+        Answers what stands then; None when the topic is gone.
+        """
+        while True:
+            found = await self._read_topic(topic)
+            if found is None:
+                return None
+            changed = change(found[0])
+            if changed == found[0] or await self.write_topic(topic, changed, found[1]):
+                return changed
+
     async def delete_topic(self, topic: str) -> None:
         """Remove a topic's states, its assignment, its configuration and the wish to delete it.
 
@@ -219,9 +234,13 @@ class Store:
 
     async def forget_deletion(self, topic: str) -> None:
         """Drop the wish to delete a topic that does not exist or must not be deleted."""
-        while await self._zk.exists(znodes.delete_topic_path(topic)) is not None:
+        await self.forget(znodes.delete_topic_path(topic))
+
+    async def forget(self, path: str) -> None:
+        """Delete a node by which somebody asked for something; it may be gone already."""
+        while await self._zk.exists(path) is not None:
             try:
-                await self.fenced([Delete(znodes.delete_topic_path(topic))])
+                await self.fenced([Delete(path)])
             except MultiFailed as failure:
                 if not isinstance(failure.cause, NoNodeError):
                     raise

@@ -10,18 +10,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from urteil.broker.controller import alter_partition
-from urteil.broker.controller.context import Context
-from urteil.broker.controller.deletion import Deletions
+from urteil.broker.controller.admin_nodes import AdminNodes
+from urteil.broker.controller.context import NO_LEADER, Context
+from urteil.broker.controller.desk import Desk
+from urteil.broker.controller.leader_elections import Elected, LeaderElections
+from urteil.broker.controller.log_dir_events import LogDirEvents
 from urteil.broker.controller.partition_machine import PartitionMachine
-from urteil.broker.controller.requests import Request, RequestBatch, partitions_in
+from urteil.broker.controller.reassignment import Assignment
+from urteil.broker.controller.reassignments import Reassignments
+from urteil.broker.controller.refusal import Refusal
+from urteil.broker.controller.requests import Request
 from urteil.broker.controller.senders import Senders, Sends
-from urteil.broker.controller.states import PartitionStatus, TopicPartition
+from urteil.broker.controller.states import TopicPartition
 from urteil.broker.controller.store import Store
+from urteil.broker.controller.topic_deletion import TopicDeletion
 from urteil.broker.metrics.elections import Elections
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -31,6 +38,7 @@ from urteil.broker.wire.messages import (
     AlterPartitionResponse,
     ControlledShutdownRequest,
     ControlledShutdownResponse,
+    LeaderAndIsrRequest,
     StopReplicaRequest,
 )
 from urteil.broker.zookeeper import znodes
@@ -38,7 +46,7 @@ from urteil.broker.zookeeper.configs import EntityConfigs
 from urteil.broker.zookeeper.producer_ids import take_block
 from urteil.broker.zookeeper.registration import read_brokers
 from urteil.broker.zookeeper.session import Session
-from urteil.broker.zookeeper.znodes import BrokerInfo
+from urteil.broker.zookeeper.znodes import BrokerInfo, TopicAssignment
 
 log = logging.getLogger("controller")
 
@@ -85,18 +93,22 @@ class Tenure:
             elections,
             unclean_by_default=options.unclean_by_default,
         )
-        self._deletions = Deletions()
         self.senders = Senders(
             channels, options.listener, options.request_timeout_ms, self._answered
         )
+        self._desk = Desk(context, self._store, self._machine, self.senders, options.listener)
+        nodes = AdminNodes(zk, self._store)
+        self._deletion = TopicDeletion(self._desk, enabled=options.deletion_enabled)
+        self._reassignments = Reassignments(self._desk, nodes)
+        self._leader_elections = LeaderElections(self._desk, nodes)
+        self._log_dirs = LogDirEvents(self._desk, nodes)
         self._dirty: set[str] = set()  # topics whose nodes changed since they were read
-        self._progress = asyncio.Event()
         self.ready = self.closed = False
 
     def close(self) -> None:
         self.closed = self._store.closed = True
         self.senders.close()
-        self._progress.set()
+        self._desk.progress.set()
 
     # Watches. Each puts the method that reads again, and watches again, into the queue.
 
@@ -113,21 +125,34 @@ class Tenure:
     def _on_deletions(self, _path: str) -> None:
         self._later(Tenure.deletions_changed)
 
+    def _on_reassignments(self, _path: str) -> None:
+        self._later(Tenure.reassignments_changed)
+
+    def _on_elections(self, _path: str) -> None:
+        self._later(Tenure.elections_changed)
+
+    def _on_log_dirs(self, _path: str) -> None:
+        self._later(Tenure.log_dirs_changed)
+
     async def begin(self) -> None:
         """Load everything from ZooKeeper, then settle what happened without a controller."""
         context = self.context
+        await self._log_dirs.forget(self._on_log_dirs)
         for info in await read_brokers(self._zk, self._on_brokers):
             context.brokers[info.id] = info
             self.senders.add(info)
         await self._load_topics()
         wanted = await self._wanted_deletions()
-        self._send(self._batch_for_all())
-        batch = self._batch()
+        self._desk.send(self._desk.batch_for_all())
+        batch = self._desk.batch()
         await self._machine.settle(context.partitions(), batch)
         for tp in context.partitions():
             batch.changed(tp)
-        self._send(batch)
-        await self._delete(wanted)
+        self._desk.send(batch)
+        taken = await self._reassignments.take_in_node(self._on_reassignments)
+        await self._reassignments.resume(without=taken)
+        await self._deletion.start([*wanted, *self._deletion.admit()])
+        await self._leader_elections.take_in_node(self._on_elections)
         self.ready = True
         log.info(
             "controller of epoch %d: %d brokers, %d topics, %d partitions",
@@ -144,9 +169,9 @@ class Tenure:
         added = await self._load_topics()
         if added:
             log.info("new partitions: %s", ", ".join(f"{topic}-{p}" for topic, p in added))
-        batch = self._batch()
+        batch = self._desk.batch()
         await self._machine.settle(added, batch)
-        self._send(batch)
+        self._desk.send(batch)
 
     async def _load_topics(self) -> list[TopicPartition]:
         """Take in topics that are new, or have new partitions; returns those partitions."""
@@ -161,27 +186,47 @@ class Tenure:
         for topic, (found, version) in (
             await self._store.read_topics(to_read, self._on_topic)
         ).items():
-            assignment = found
-            if assignment.topic_id is None:  # made by tools older than topic ids
-                assignment = replace(found, topic_id=uuid.uuid4())
-                if not await self._store.write_topic(topic, assignment, version):
-                    continue  # changed or gone meanwhile: the watch tells
-            known = context.topics.get(topic)
-            if known is not None and known.topic_id != assignment.topic_id:
-                log.warning("topic %s was made anew behind our back", topic)
-                context.remove_topic(topic)
-            added += context.add_topic(topic, assignment)
+            assignment = await self._take_in(topic, found, version)
+            if assignment is not None:
+                added += context.add_topic(topic, assignment)
         for tp, state in (await self._store.read_states(added)).items():
             context.record(tp, state)
         return added
+
+    async def _take_in(
+        self, topic: str, found: TopicAssignment, version: int
+    ) -> TopicAssignment | None:
+        """What is to be known of a topic whose node reads `found`; None for nothing new.
+
+        Of a topic that is known only new partitions are news: its replicas are changed by
+        reassignment alone, and not at all while it is being deleted.
+        """
+        context = self.context
+        known = context.topics.get(topic)
+        if known is not None and found.topic_id not in (None, known.topic_id):
+            log.warning("topic %s was made anew behind our back", topic)
+            context.remove_topic(topic)
+            known = None
+        if known is None:
+            wanted = found if found.topic_id else replace(found, topic_id=uuid.uuid4())
+        elif topic in context.deleting:
+            wanted = known
+        else:
+            wanted = replace(known, partitions={**found.partitions, **known.partitions})
+        changed_while_going = topic in context.deleting and wanted != found
+        # tools older than topic ids leave it out
+        to_mend = wanted.topic_id != found.topic_id or changed_while_going
+        if to_mend and not await self._store.write_topic(topic, wanted, version):
+            return None  # changed or gone meanwhile: the watch tells
+        return None if topic in context.deleting else wanted
 
     async def unclean_allowed(self, topic: str) -> None:
         """A topic's configuration changed: it may have a leader now, at a price."""
         if topic not in self.context.topics or topic in self.context.deleting:
             return
-        batch = self._batch()
+        batch = self._desk.batch()
         await self._machine.settle(self.context.partitions_of(topic), batch)
-        self._send(batch)
+        self._desk.send(batch)
 
     # Brokers.
 
@@ -205,10 +250,11 @@ class Tenure:
             self.senders.remove(broker)
             del self.context.brokers[broker]
             self.context.shutting_down.discard(broker)
-            self._deletions.broker_left(broker)
-        batch = self._batch_for_all()
+            self._deletion.broker_left(broker)
+            self._log_dirs.broker_left(broker)
+        batch = self._desk.batch_for_all()
         await self._machine.settle(self.context.partitions_on(gone), batch)
-        self._send(batch)
+        self._desk.send(batch)
 
     async def _brokers_came(self, come: list[BrokerInfo]) -> None:
         context = self.context
@@ -217,15 +263,17 @@ class Tenure:
             context.brokers[info.id] = info
             self.senders.add(info)
         ids = [info.id for info in come]
-        batch = self._batch_for_all()
+        batch = self._desk.batch_for_all()
         batch.update_metadata(context.statuses, ids)
         self._send(batch)  # before their roles: Apache Kafka's follow nobody they were not told of
         batch = self._batch()
         await self._machine.settle(context.partitions(), batch)
         for tp in context.partitions_on(ids):
             batch.leader_and_isr(tp, [one for one in ids if one in context.replicas(tp)])
-        self._send(batch)
-        await self._resume_deletions()
+        self._desk.send(batch)
+        await self._reassignments.resume(on=ids)
+        await self._delete_admitted()
+        await self._deletion.resume()
 
     # What brokers ask for.
 
@@ -239,7 +287,7 @@ class Tenure:
             return AlterPartitionResponse(error_code=error)
         verdicts = alter_partition.judge(context, request, version)
         answers = dict(verdicts.answers)
-        batch = self._batch()
+        batch = self._desk.batch()
         for tp, written in (await self._machine.write(verdicts.writes)).items():
             if written is None:
                 answers[tp] = ErrorCode.INVALID_UPDATE_VERSION
@@ -247,7 +295,9 @@ class Tenure:
             else:
                 answers[tp] = written
                 batch.update_metadata([tp])
-        self._send(batch)
+        self._desk.send(batch)
+        if self._reassignments.ripe():
+            self._later(Tenure.finish_reassignments)
         return alter_partition.build_response(context, request, version, answers)
 
     async def controlled_shutdown(
@@ -266,13 +316,13 @@ class Tenure:
             for tp in context.partitions_on([broker])
             if tp in context.states and len(context.replicas(tp)) > 1
         ]
-        batch = self._batch_for_all()
+        batch = self._desk.batch_for_all()
         await self._machine.move_away(tps, batch)
         remaining = [tp for tp in tps if context.states[tp].leader == broker]
         for tp in tps:
             if tp not in remaining:
                 batch.stop_replica(broker, tp, delete=False)
-        self._send(batch)
+        self._desk.send(batch)
         log.info("broker %d shuts down and still leads %d partitions", broker, len(remaining))
         return ControlledShutdownResponse(
             remaining_partitions=[
@@ -296,71 +346,77 @@ class Tenure:
         )
 
     async def rebalance_leaders(self, imbalance_percent: int) -> None:
-        batch = self._batch()
+        batch = self._desk.batch()
         await self._machine.rebalance(imbalance_percent, batch)
-        self._send(batch)
+        self._desk.send(batch)
+
+    # What administrators ask for.
+
+    async def alter_reassignments(
+        self, asked: Mapping[TopicPartition, Sequence[int] | None]
+    ) -> dict[TopicPartition, Refusal | None]:
+        """See `Reassignments.alter`."""
+        results = await self._reassignments.alter(asked)
+        await self._delete_admitted()
+        return results
+
+    async def reassignments(
+        self, asked: Iterable[TopicPartition] | None
+    ) -> dict[TopicPartition, Assignment]:
+        """Those under way among the partitions asked for (None: all)."""
+        context = self.context
+        under_way = {tp: context.assignment(tp) for tp in context.reassigning()}
+        wanted = under_way if asked is None else dict.fromkeys(asked)
+        return {tp: under_way[tp] for tp in wanted if tp in under_way}
+
+    async def finish_reassignments(self) -> None:
+        """An ISR grew."""
+        await self._reassignments.finish()
+        await self._delete_admitted()
+
+    async def reassignments_changed(self) -> None:
+        await self._reassignments.take_in_node(self._on_reassignments)
+        await self._delete_admitted()
+
+    async def elect_leaders(
+        self, asked: Iterable[TopicPartition] | None, *, unclean: bool
+    ) -> Elected:
+        """See `LeaderElections.elect`."""
+        return await self._leader_elections.elect(asked, unclean=unclean)
+
+    async def elections_changed(self) -> None:
+        await self._leader_elections.take_in_node(self._on_elections)
+
+    async def log_dirs_changed(self) -> None:
+        await self._log_dirs.take_in_nodes(self._on_log_dirs)
+
+    async def replicas_lost(self) -> None:
+        """Brokers answered which replicas they cannot reach, or can again."""
+        await self._log_dirs.settle()
 
     # Deletion of topics.
 
     async def deletions_changed(self) -> None:
-        await self._delete(await self._wanted_deletions())
+        await self._deletion.start(await self._wanted_deletions())
 
     async def _wanted_deletions(self) -> list[str]:
         """Topics to be deleted that are not yet on their way; marks them so."""
-        context = self.context
         names = await self._zk.children(znodes.DELETE_TOPICS, self._on_deletions)
-        if set(names) - set(context.topics):
+        if set(names) - set(self.context.topics):
             await self.topics_changed()  # a topic made just now may not be known yet
-        for name in names:
-            if name not in context.topics or not self._options.deletion_enabled:
-                await self._store.forget_deletion(name)
-        if not self._options.deletion_enabled:
-            return []
-        wanted = [one for one in names if one in context.topics and one not in context.deleting]
-        context.deleting.update(wanted)
-        return wanted
+        await self._deletion.condemn(names)
+        return self._deletion.admit()
 
-    async def _delete(self, topics: list[str]) -> None:
-        context = self.context
-        batch = self._batch()
-        for topic in topics:
-            log.info("deleting topic %s", topic)
-            tps = context.partitions_of(topic)
-            batch.update_metadata(tps)
-            self._deletions.add(topic, {tp: context.replicas(tp) for tp in tps})
-            for tp in tps:
-                context.move(tp, PartitionStatus.OFFLINE)
-        self._send(batch)
-        await self._resume_deletions()
+    async def _delete_admitted(self) -> None:
+        """Topics that were held up by a reassignment."""
+        admitted = self._deletion.admit()
+        if admitted:
+            await self._deletion.start(admitted)
 
-    async def _resume_deletions(self) -> None:
-        """Remove what is done, ask brokers that can be asked."""
-        for topic in self._deletions.complete():
-            await self._store.delete_topic(topic)
-            self._deletions.remove(topic)
-            self.context.remove_topic(topic)
-            log.info("deleted topic %s", topic)
-        batch = self._batch()
-        for broker, tp in self._deletions.start(self.context.present):
-            batch.stop_replica(broker, tp, delete=True)
-        self._send(batch)
+    async def resume_deletions(self) -> None:
+        await self._deletion.resume()
 
     # Requests and their answers.
-
-    def _batch(self) -> RequestBatch:
-        return RequestBatch(self.context, self._options.listener)
-
-    def _batch_for_all(self) -> RequestBatch:
-        """A batch that tells everybody at least which brokers are alive."""
-        batch = self._batch()
-        batch.update_metadata([])
-        return batch
-
-    def _send(self, batch: RequestBatch) -> None:
-        for broker, requests in batch.build().items():
-            for request in requests:
-                self.senders.send(broker, request)
-        self._progress.set()
 
     def _answered(self, broker: int, request: Request, response: Any) -> None:
         error = ErrorCode(response.error_code)
@@ -370,55 +426,46 @@ class Tenure:
         if error is ErrorCode.STALE_CONTROLLER_EPOCH:
             self._suspect()
         if isinstance(request, StopReplicaRequest):
-            self._stopped(broker, request, response)
-        else:
-            _log_partition_errors(request, broker, response)
-        self._progress.set()
-
-    def _stopped(self, broker: int, request: StopReplicaRequest, response: Any) -> None:
-        errors = {
-            (one.topic_name, one.partition_index): ErrorCode(one.error_code)
-            for one in response.partition_errors
-        }
-        for tp, delete in partitions_in(request).items():
-            error = errors.get(tp, ErrorCode.NONE) or ErrorCode(response.error_code)
-            if error:
-                log.warning("StopReplica %s-%d: broker %d answered %s", *tp, broker, error.name)
-            if delete:
-                self._deletions.answered(broker, tp, deleted=not error)
-        if self._deletions.complete():
-            self._later(Tenure._resume_deletions)
+            if self._deletion.answered(broker, request, response):
+                self._later(Tenure.resume_deletions)
+        elif isinstance(request, LeaderAndIsrRequest):
+            _log_partition_errors(broker, response)
+            if self._log_dirs.answered(broker, response):
+                self._later(Tenure.replicas_lost)
+        self._desk.progress.set()
 
     # For those who wait until a topic is made or deleted.
 
     async def progress(self) -> None:
         """Wait for the next change of anything; the caller then checks its condition again."""
-        self._progress.clear()
-        await self._progress.wait()
+        self._desk.progress.clear()
+        await self._desk.progress.wait()
 
-    def led(self, topic: str) -> bool:
-        """Whether every partition of the topic got a leader."""
+    def led(self, topic: str, partitions: int = 0) -> bool:
+        """Whether a topic has so many partitions, and all of them leaders."""
         assignment = self.context.topics.get(topic)
-        return assignment is not None and all(
-            (topic, partition) in self.context.states for partition in assignment.partitions
+        return (
+            assignment is not None
+            and len(assignment.partitions) >= partitions
+            and all(self._has_leader((topic, one)) for one in assignment.partitions)
         )
+
+    def _has_leader(self, tp: TopicPartition) -> bool:
+        state = self.context.states.get(tp)
+        return state is not None and state.leader != NO_LEADER
 
     def gone(self, topic: str) -> bool:
         """Whether a topic is deleted, or only waits for brokers that are away."""
-        if topic not in self.context.topics:
-            return True
-        return topic in self.context.deleting and self._deletions.halted(topic)
+        return topic not in self.context.topics or self._deletion.halted(topic)
 
 
-def _log_partition_errors(request: Request, broker: int, response: Any) -> None:
+def _log_partition_errors(broker: int, response: Any) -> None:
     """LeaderAndIsr answers by partition; the broker hears of them again at their next change."""
-    topics: Iterable[Any] = getattr(response, "topics", ())
     failed = [
         f"{topic.topic_id} {one.partition_index}: {ErrorCode(one.error_code).name}"
-        for topic in topics
+        for topic in response.topics
         for one in topic.partition_errors
         if one.error_code
     ]
     if failed:
-        name = type(request).__name__
-        log.warning("%s: broker %d answered %s", name, broker, ", ".join(failed))
+        log.warning("LeaderAndIsr: broker %d answered %s", broker, ", ".join(failed))

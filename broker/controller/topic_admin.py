@@ -9,15 +9,12 @@ import logging
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from urteil.broker.controller.assignment import (
-    AssignmentError,
-    InvalidPartitions,
-    InvalidReplicationFactor,
-    assign_replicas,
-)
+from urteil.broker.controller.assignment import AssignmentError, assign_replicas
+from urteil.broker.controller.new_partitions import new_partitions
+from urteil.broker.controller.refusal import Refused, impossible
 from urteil.broker.controller.topic_configs import InvalidTopicConfig, validate_topic_configs
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.wire.errors import ErrorCode
@@ -27,6 +24,7 @@ from urteil.broker.zookeeper.operations import Op
 from urteil.broker.zookeeper.registration import read_brokers
 from urteil.broker.zookeeper.session import (
     LOST,
+    BadVersionError,
     Create,
     MultiFailed,
     NodeExistsError,
@@ -63,15 +61,6 @@ class Outcome:
     partitions: int = -1
     replication_factor: int = -1
     configs: Mapping[str, str] = field(default_factory=dict)
-
-
-class Refused(Exception):
-    """A request that Apache Kafka refuses, with its error and its words."""
-
-    def __init__(self, error: ErrorCode, message: str) -> None:
-        super().__init__(message)
-        self.error = error
-        self.message = message
 
 
 class TopicAdmin:
@@ -152,19 +141,59 @@ class TopicAdmin:
                     f"Topic '{name}' collides with existing topics: {', '.join(alike)}",
                 )
 
+    async def add_partitions(
+        self,
+        name: str,
+        count: int,
+        replicas: Sequence[tuple[int, ...]] | None,
+        *,
+        validate_only: bool = False,
+    ) -> Outcome:
+        """Let a topic have `count` partitions, the new ones with these replicas if given.
+
+        What another writes into the same node meanwhile is never overwritten.
+        """
+        try:
+            while True:
+                found, version = await self._read(name)
+                more = new_partitions(name, found, count, replicas, await self._racks())
+                wanted = replace(found, partitions={**found.partitions, **more})
+                if validate_only or await self._replace(name, wanted, version):
+                    return Outcome(partitions=count)
+        except Refused as refused:
+            return Outcome(error=refused.error, message=refused.message)
+
+    async def _read(self, name: str) -> tuple[TopicAssignment, int]:
+        try:
+            data, stat = await self._zk.get(znodes.topic_path(name))
+        except NoNodeError:
+            raise Refused(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
+            ) from None
+        return znodes.decode_topic(data), stat.version
+
+    async def _replace(self, name: str, wanted: TopicAssignment, version: int) -> bool:
+        """False when it must be looked at anew."""
+        try:
+            await self._zk.set(znodes.topic_path(name), znodes.encode_topic(wanted), version)
+        except (BadVersionError, NoNodeError):
+            return False
+        except LOST:
+            return (await self._read(name))[0] == wanted
+        return True
+
+    async def _racks(self) -> dict[int, str | None]:
+        return {info.id: info.rack for info in await read_brokers(self._zk)}
+
     async def _assign(self, topic: NewTopic) -> dict[int, tuple[int, ...]]:
-        racks = {info.id: info.rack for info in await read_brokers(self._zk)}
+        racks = await self._racks()
         count = topic.partitions if topic.partitions != -1 else self._default_partitions
         factor = topic.replication_factor
         factor = factor if factor != -1 else self._default_replication_factor
         try:
             return assign_replicas(racks, count, factor, self._rng)
-        except InvalidPartitions as wrong:
-            raise Refused(ErrorCode.INVALID_PARTITIONS, str(wrong)) from None
-        except InvalidReplicationFactor as wrong:
-            raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, str(wrong)) from None
         except AssignmentError as wrong:
-            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(wrong)) from None
+            raise impossible(wrong) from None
 
     async def _write(
         self, name: str, assignment: TopicAssignment, configs: Mapping[str, str]

@@ -89,7 +89,7 @@ async def create_topics(
             results[topic.name] = _result(topic.name, outcome, config)
     made = [name for name, result in results.items() if result.error_code == ErrorCode.NONE]
     if made and not request.validate_only:
-        for name in await _missing(office, made, request.timeout_ms, Tenure.led):
+        for name in await missing(office, made, request.timeout_ms, Tenure.led):
             results[name] = _error(name, ErrorCode.REQUEST_TIMED_OUT)
     return CreateTopicsResponse(topics=[results[topic.name] for topic in request.topics])
 
@@ -148,7 +148,7 @@ async def delete_topics(
     )
     results = [await _wish(office, config, one, version) for one in asked]
     wished = [one.name for one in results if one.error_code == ErrorCode.NONE and one.name]
-    late = await _missing(office, wished, request.timeout_ms, Tenure.gone) if wished else []
+    late = await missing(office, wished, request.timeout_ms, Tenure.gone) if wished else []
     return DeleteTopicsResponse(
         responses=[
             Deleted(name=one.name, topic_id=one.topic_id, error_code=ErrorCode.REQUEST_TIMED_OUT)
@@ -188,7 +188,7 @@ async def _wish(
     return Deleted(name=name, topic_id=topic_id, error_code=error)
 
 
-async def _missing(
+async def missing(
     office: Office, names: Sequence[str], timeout_ms: int, done: Callable[[Tenure, str], bool]
 ) -> list[str]:
     """Wait until the controller is done with all topics and its own broker heard of it.
@@ -196,7 +196,7 @@ async def _missing(
     Answers those that are not done after `timeout_ms`, or when the term of office ended.
     """
     tenure = office.tenure
-    if tenure is None:
+    if tenure is None or timeout_ms <= 0:
         return list(names)
 
     def left() -> list[str]:

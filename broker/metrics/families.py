@@ -91,7 +91,7 @@ def _replicas(replicas: ReplicaManager) -> Iterator[Family]:
         "leadercount": ("Partitions led", len(led)),
         "underreplicatedpartitions": (
             "Partitions led with fewer replicas in sync than assigned",
-            sum(size < len(one.replicas) for size, one in isrs),
+            sum(size < one.replication_factor for size, one in isrs),
         ),
         "underminisrpartitioncount": (
             "Partitions led with fewer replicas in sync than acks=all needs",

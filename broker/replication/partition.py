@@ -35,7 +35,8 @@ class Partition:
     __slots__ = (
         "broker_id", "eligible", "epoch_start_offset", "followers", "is_retired", "isr",
         "leader_epoch", "leader_id", "log", "max_lag_ms", "on_appended", "on_committed",
-        "partition", "partition_epoch", "propose", "replicas", "topic",
+        "partition", "partition_epoch", "propose", "replicas", "replication_factor",
+        "topic",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +62,7 @@ class Partition:
         self.partition_epoch = -1
         self.epoch_start_offset = -1
         self.replicas: tuple[int, ...] = ()
+        self.replication_factor = 0  # those that a reassignment adds do not count yet
         self.isr = IsrState(())
         self.followers: dict[int, FollowerState] = {}
         self.on_appended = Watchers()
@@ -131,6 +133,7 @@ class Partition:
 
     def _assign(self, state: State) -> None:
         self.replicas = tuple(state.replicas)
+        self.replication_factor = len(set(state.replicas) - set(state.adding_replicas))
         self.followers = {
             one: self.followers.get(one) or FollowerState(one)
             for one in self.replicas

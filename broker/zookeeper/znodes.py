@@ -18,6 +18,9 @@ DELETE_TOPICS = "/admin/delete_topics"
 CONFIG_CHANGES = "/config/changes"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 FEATURE = "/feature"
+REASSIGN_PARTITIONS = "/admin/reassign_partitions"
+PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
+LOG_DIR_EVENTS = "/log_dir_event_notification"
 
 PERSISTENT = (
     "/consumers",
@@ -28,7 +31,7 @@ PERSISTENT = (
     "/brokers/seqid",
     "/isr_change_notification",
     "/latest_producer_id_block",
-    "/log_dir_event_notification",
+    LOG_DIR_EVENTS,
     "/config/topics",
     "/config/clients",
     "/config/users",
@@ -203,6 +206,28 @@ def decode_state(data: bytes, version: int) -> PartitionState:
         recovery_state=value.get("leader_recovery_state", 0),
         partition_epoch=version,
     )
+
+
+def encode_reassignments(wanted: Mapping[tuple[str, int], Sequence[int]]) -> bytes:
+    """`/admin/reassign_partitions`, by which tools before KIP-455 ask for new replicas."""
+    partitions = [
+        {"topic": topic, "partition": partition, "replicas": list(replicas)}
+        for (topic, partition), replicas in wanted.items()
+    ]
+    return _dump({"version": 1, "partitions": partitions})
+
+
+def decode_reassignments(data: bytes) -> dict[tuple[str, int], tuple[int, ...]]:
+    """Raises ValueError, KeyError and TypeError for what people may have written by hand."""
+    return {
+        (str(one["topic"]), int(one["partition"])): tuple(int(id) for id in one["replicas"])
+        for one in json.loads(data)["partitions"]
+    }
+
+
+def decode_elections(data: bytes) -> list[tuple[str, int]]:
+    """`/admin/preferred_replica_election`; raises as `decode_reassignments`."""
+    return [(str(one["topic"]), int(one["partition"])) for one in json.loads(data)["partitions"]]
 
 
 def encode_controller(broker_id: int, now_ms: int) -> bytes:

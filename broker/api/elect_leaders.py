@@ -1,0 +1,67 @@
+"""ElectLeaders; only the controller serves it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.controller.leader_elections import Elected
+from urteil.broker.controller.partition_requests import elected
+from urteil.broker.controller.refusal import Refusal
+from urteil.broker.server.broker import Broker
+from urteil.broker.server.purgatory import Delayed
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import ElectLeadersRequest, ElectLeadersResponse
+
+PREFERRED, UNCLEAN = 0, 1
+Partitions = list[tuple[str, int]]
+
+
+@handler(ApiKey.ELECT_LEADERS, 0, 2)
+async def elect_leaders(
+    broker: Broker, context: RequestContext, request: ElectLeadersRequest
+) -> ElectLeadersResponse:
+    """Answered when this broker itself knows the new leaders, at most after `timeout_ms`."""
+    asked = _asked(request)
+    if request.election_type not in (PREFERRED, UNCLEAN):
+        refusal = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+        answer = elected(dict.fromkeys(asked or (), refusal), changes_only=False)
+        return replace(answer, error_code=refusal.error)
+    unclean = request.election_type == UNCLEAN
+    outcomes = await broker.controller.elect_leaders(asked, unclean=unclean)
+    if outcomes is None:
+        everything = [
+            (topic, one) for topic, ones in broker.metadata.topics.items() for one in ones
+        ]
+        everyone = everything if asked is None else asked
+        outcomes = dict.fromkeys(everyone, Refusal(ErrorCode.NOT_CONTROLLER))
+    outcomes = await _known_here(broker, outcomes, request.timeout_ms)
+    return elected(outcomes, changes_only=asked is None)
+
+
+def _asked(request: ElectLeadersRequest) -> Partitions | None:
+    if request.topic_partitions is None:
+        return None
+    return [
+        (one.topic, partition) for one in request.topic_partitions for partition in one.partitions
+    ]
+
+
+async def _known_here(broker: Broker, outcomes: Elected, timeout_ms: int) -> Elected:
+    """REQUEST_TIMED_OUT for leaders of whom the controller did not tell in time."""
+
+    def unknown() -> Partitions:
+        return [
+            tp
+            for tp, leader in outcomes.items()
+            if not isinstance(leader, Refusal)
+            and ((known := broker.metadata.partition(*tp)) is None or known.leader != leader)
+        ]
+
+    def look() -> bool | None:
+        return None if unknown() else True
+
+    await Delayed(look, lambda: False).wait([broker.metadata.on_update], timeout_ms)
+    late = dict.fromkeys(unknown(), Refusal(ErrorCode.REQUEST_TIMED_OUT))
+    return {**outcomes, **late}

@@ -1,0 +1,27 @@
+"""AlterPartitionReassignments and ListPartitionReassignments; only the controller serves them."""
+
+from __future__ import annotations
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.server.broker import Broker
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.messages import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+
+@handler(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 0)
+async def alter_partition_reassignments(
+    broker: Broker, context: RequestContext, request: AlterPartitionReassignmentsRequest
+) -> AlterPartitionReassignmentsResponse:
+    return await broker.controller.alter_partition_reassignments(request)
+
+
+@handler(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0)
+async def list_partition_reassignments(
+    broker: Broker, context: RequestContext, request: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
+    return await broker.controller.list_partition_reassignments(request)

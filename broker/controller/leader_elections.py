@@ -1,0 +1,87 @@
+"""Elections that are asked for: ElectLeaders, and `/admin/preferred_replica_election`.
+
+Source: `KafkaController.processReplicaLeaderElection`, KIP-460.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from urteil.broker.controller.admin_nodes import AdminNodes
+from urteil.broker.controller.desk import Desk
+from urteil.broker.controller.refusal import NO_PARTITION, Refusal
+from urteil.broker.controller.states import TopicPartition
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.zookeeper.session import Watch
+
+log = logging.getLogger("controller")
+
+NOT_NEEDED = Refusal(
+    ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
+)
+BEING_DELETED = Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted")
+
+Elected = dict[TopicPartition, int | Refusal]
+
+
+class LeaderElections:
+    """Runs in the events of one tenure."""
+
+    def __init__(self, desk: Desk, nodes: AdminNodes) -> None:
+        self._desk = desk
+        self._nodes = nodes
+
+    async def elect(self, tps: Iterable[TopicPartition] | None, *, unclean: bool) -> Elected:
+        """The new leader of each partition, or why there is none. None stands for all."""
+        context = self._desk.context
+        asked = list(context.statuses) if tps is None else list(dict.fromkeys(tps))
+        refused = {tp: self._refusal(tp, unclean=unclean) for tp in asked}
+        batch = self._desk.batch()
+        wanted = [tp for tp, refusal in refused.items() if refusal is None]
+        await self._desk.machine.elect(wanted, batch, unclean=unclean)
+        self._desk.send(batch)
+        return {
+            tp: self._outcome(tp, unclean=unclean) if refusal is None else refusal
+            for tp, refusal in refused.items()
+        }
+
+    def _refusal(self, tp: TopicPartition, *, unclean: bool) -> Refusal | None:
+        context = self._desk.context
+        if tp not in context.statuses:
+            return NO_PARTITION
+        if context.is_going(tp[0]):
+            return BEING_DELETED
+        state = context.states.get(tp)
+        if state is None:
+            return None
+        if unclean:
+            return NOT_NEEDED if state.leader in context.live else None
+        return NOT_NEEDED if state.leader == context.replicas(tp)[0] else None
+
+    def _outcome(self, tp: TopicPartition, *, unclean: bool) -> int | Refusal:
+        """Of an election that was held."""
+        state = self._desk.context.states.get(tp)
+        if state is not None and self._refusal(tp, unclean=unclean) is NOT_NEEDED:
+            return state.leader
+        if unclean:
+            return Refusal(
+                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+                f"Failed to elect leader for partition {tp[0]}-{tp[1]}: no replica is alive",
+            )
+        return Refusal(
+            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+            f"Failed to elect leader for partition {tp[0]}-{tp[1]}: the preferred replica "
+            "is not alive or not in sync",
+        )
+
+    async def take_in_node(self, watch: Watch) -> None:
+        """What old tools ask for; the node goes whatever comes of it, so that they can ask again.
+
+        Then it is looked at anew: it may have been made again before the watch was set.
+        """
+        while (asked := await self._nodes.elections(watch)) is not None:
+            for tp, outcome in (await self.elect(asked, unclean=False)).items():
+                if isinstance(outcome, Refusal) and outcome is not NOT_NEEDED:
+                    log.warning("preferred leader of %s-%d: %s", *tp, outcome.message)
+            await self._nodes.forget_elections()

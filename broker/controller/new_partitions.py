@@ -1,0 +1,88 @@
+"""Which replicas the partitions get that are added to a topic.
+
+Source: `ZkAdminManager.createPartitions`, `AdminZkClient.createNewPartitionsAssignment`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from urteil.broker.controller.assignment import AssignmentError, assign_more
+from urteil.broker.controller.refusal import Refused, impossible
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.zookeeper.znodes import TopicAssignment
+
+
+def new_partitions(
+    name: str,
+    topic: TopicAssignment,
+    count: int,
+    replicas: Sequence[tuple[int, ...]] | None,
+    racks: Mapping[int, str | None],
+) -> dict[int, tuple[int, ...]]:
+    """The replicas of the partitions that are missing to `count`, as given or as they go on from
+    those that are there. `racks` maps the alive brokers to their racks. Raises Refused."""
+    existing = len(topic.partitions)
+    _check_count(name, topic, count)
+    if replicas is not None:
+        _check_given(replicas, count - existing, racks)
+    first = topic.partitions.get(0)
+    if first is None:
+        raise Refused(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"Unexpected existing replica assignment for topic '{name}', partition id 0 is "
+            "missing.",
+        )
+    if replicas is not None:
+        _check_sizes(replicas, len(first))
+        return dict(enumerate(replicas, existing))
+    try:
+        return assign_more(racks, existing, first, count - existing)
+    except AssignmentError as wrong:
+        raise impossible(wrong) from None
+
+
+def _check_count(name: str, topic: TopicAssignment, count: int) -> None:
+    existing = len(topic.partitions)
+    if topic.adding or topic.removing:
+        raise Refused(
+            ErrorCode.REASSIGNMENT_IN_PROGRESS,
+            f"A partition reassignment is in progress for the topic '{name}'.",
+        )
+    if count < existing:
+        raise Refused(
+            ErrorCode.INVALID_PARTITIONS,
+            f"Topic currently has {existing} partitions, which is higher than the requested "
+            f"{count}.",
+        )
+    if count == existing:
+        raise Refused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {existing} partitions.")
+
+
+def _check_given(replicas: Sequence[tuple[int, ...]], missing: int, alive: Collection[int]) -> None:
+    unknown = sorted({one for ids in replicas for one in ids} - set(alive))
+    why = None
+    if unknown:
+        why = f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}."
+    elif len(replicas) != missing:
+        why = (
+            f"Increasing the number of partitions by {missing} "
+            f"but {len(replicas)} assignments provided."
+        )
+    if why is not None:
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+
+
+def _check_sizes(replicas: Sequence[tuple[int, ...]], factor: int) -> None:
+    why = None
+    if any(not ids for ids in replicas):
+        why = "Cannot have replication factor of 0 for a partition."
+    elif any(len(set(ids)) != len(ids) for ids in replicas):
+        why = "Duplicate brokers not allowed in replica assignment."
+    elif any(len(ids) != factor for ids in replicas):
+        why = (
+            f"Inconsistent replication factor between partitions, partition 0 has {factor} while "
+            f"those to be added have {[len(ids) for ids in replicas]}, respectively."
+        )
+    if why is not None:
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)

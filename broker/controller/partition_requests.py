@@ -1,0 +1,174 @@
+"""CreatePartitions, ElectLeaders and reassignments: from requests to the tenure, and back.
+
+Sources: `KafkaApis`, `ZkAdminManager.createPartitions` and `DelayedCreatePartitions`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from urteil.broker.controller.leader_elections import Elected
+from urteil.broker.controller.reassignment import Assignment
+from urteil.broker.controller.refusal import Refusal
+from urteil.broker.controller.states import TopicPartition
+from urteil.broker.controller.topic_admin import Outcome
+from urteil.broker.controller.topic_requests import Office, missing
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    ElectLeadersResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+T = TypeVar("T")
+Created = CreatePartitionsResponse.CreatePartitionsTopicResult
+Asked = dict[TopicPartition, tuple[int, ...] | None]
+
+
+async def create_partitions(
+    office: Office, request: CreatePartitionsRequest
+) -> CreatePartitionsResponse:
+    """Errors of one topic do not keep the others from growing."""
+    asked = Counter(topic.name for topic in request.topics)
+    outcomes: dict[str, Outcome] = {}
+    for topic in request.topics:
+        if office.tenure is None:
+            outcomes[topic.name] = Outcome(error=ErrorCode.NOT_CONTROLLER)
+        elif asked[topic.name] > 1:
+            outcomes[topic.name] = Outcome(
+                error=ErrorCode.INVALID_REQUEST, message="Duplicate topic in request."
+            )
+        elif office.tenure.context.is_going(topic.name):
+            outcomes[topic.name] = Outcome(
+                error=ErrorCode.INVALID_TOPIC_EXCEPTION, message="The topic is queued for deletion."
+            )
+        else:
+            outcomes[topic.name] = await _grow(office, topic, validate_only=request.validate_only)
+    grown = {name: one.partitions for name, one in outcomes.items() if one.error is ErrorCode.NONE}
+    if grown and not request.validate_only:
+        late = await missing(
+            office,
+            list(grown),
+            request.timeout_ms,
+            lambda tenure, name: tenure.led(name, grown[name]),
+        )
+        outcomes |= {name: Outcome(error=ErrorCode.REQUEST_TIMED_OUT) for name in late}
+    return CreatePartitionsResponse(
+        results=[
+            Created(name=name, error_code=one.error, error_message=one.message)
+            for name, one in outcomes.items()
+        ]
+    )
+
+
+async def _grow(
+    office: Office, topic: CreatePartitionsRequest.CreatePartitionsTopic, *, validate_only: bool
+) -> Outcome:
+    replicas = None
+    if topic.assignments is not None:
+        replicas = [tuple(one.broker_ids) for one in topic.assignments]
+    return await office.admin.add_partitions(
+        topic.name, topic.count, replicas, validate_only=validate_only
+    )
+
+
+def asked_reassignments(request: AlterPartitionReassignmentsRequest) -> Asked:
+    return {
+        (topic.name, one.partition_index): None if one.replicas is None else tuple(one.replicas)
+        for topic in request.topics
+        for one in topic.partitions
+    }
+
+
+def altered(
+    results: Mapping[TopicPartition, Refusal | None],
+) -> AlterPartitionReassignmentsResponse:
+    return AlterPartitionReassignmentsResponse(
+        error_message=None,
+        responses=[
+            AlterPartitionReassignmentsResponse.ReassignableTopicResponse(
+                name=topic,
+                partitions=[
+                    AlterPartitionReassignmentsResponse.ReassignablePartitionResponse(
+                        partition_index=partition,
+                        error_code=refusal.error if refusal else ErrorCode.NONE,
+                        error_message=refusal.message if refusal else None,
+                    )
+                    for partition, refusal in partitions
+                ],
+            )
+            for topic, partitions in _by_topic(results)
+        ],
+    )
+
+
+def listed_partitions(request: ListPartitionReassignmentsRequest) -> list[TopicPartition] | None:
+    """None for all."""
+    if request.topics is None:
+        return None
+    return [(topic.name, one) for topic in request.topics for one in topic.partition_indexes]
+
+
+def listed(
+    under_way: Mapping[TopicPartition, Assignment],
+) -> ListPartitionReassignmentsResponse:
+    return ListPartitionReassignmentsResponse(
+        error_message=None,
+        topics=[
+            ListPartitionReassignmentsResponse.OngoingTopicReassignment(
+                name=topic,
+                partitions=[
+                    ListPartitionReassignmentsResponse.OngoingPartitionReassignment(
+                        partition_index=partition,
+                        replicas=one.replicas,
+                        adding_replicas=one.adding,
+                        removing_replicas=one.removing,
+                    )
+                    for partition, one in partitions
+                ],
+            )
+            for topic, partitions in _by_topic(under_way)
+        ],
+    )
+
+
+def elected(outcomes: Elected, *, changes_only: bool) -> ElectLeadersResponse:
+    """`changes_only` leaves out who did not need an election, as when all were asked for."""
+    told = {
+        tp: one
+        for tp, one in outcomes.items()
+        if not (
+            changes_only and isinstance(one, Refusal) and one.error is ErrorCode.ELECTION_NOT_NEEDED
+        )
+    }
+    return ElectLeadersResponse(
+        replica_election_results=[
+            ElectLeadersResponse.ReplicaElectionResult(
+                topic=topic,
+                partition_result=[_elected(partition, one) for partition, one in partitions],
+            )
+            for topic, partitions in _by_topic(told)
+        ]
+    )
+
+
+def _elected(partition: int, outcome: int | Refusal) -> ElectLeadersResponse.PartitionResult:
+    refusal = outcome if isinstance(outcome, Refusal) else None
+    return ElectLeadersResponse.PartitionResult(
+        partition_id=partition,
+        error_code=refusal.error if refusal else ErrorCode.NONE,
+        error_message=refusal.message if refusal else None,
+    )
+
+
+def _by_topic(values: Mapping[TopicPartition, T]) -> Iterable[tuple[str, list[tuple[int, T]]]]:
+    topics: dict[str, list[tuple[int, T]]] = {}
+    for (topic, partition), one in values.items():
+        topics.setdefault(topic, []).append((partition, one))
+    return topics.items()

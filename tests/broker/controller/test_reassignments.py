@@ -1,0 +1,382 @@
+"""Reassignments on paper: what they leave behind, whatever happens in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import pytest
+
+from tests.broker.controller.paper import Died, Term, World
+from urteil.broker.controller.reassignment import Assignment, target_problem
+from urteil.broker.controller.states import TopicPartition
+from urteil.broker.controller.tenure import Tenure
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import LeaderAndIsrRequest, StopReplicaRequest
+from urteil.broker.zookeeper import znodes
+from urteil.broker.zookeeper.znodes import TopicAssignment
+
+TP = ("t", 0)
+
+
+def run(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(20):
+            await scenario()
+
+    asyncio.run(bounded())
+
+
+def test_the_table_in_the_comment_of_apache_kafkas_controller() -> None:
+    """ORS = {1,2,3}, TRS = {4,5,6}, and what is made of it by a second and third thought."""
+    begun = Assignment((1, 2, 3)).to((4, 5, 6))
+    assert begun == Assignment((4, 5, 6, 1, 2, 3), (4, 5, 6), (1, 2, 3))
+    assert (begun.origin, begun.target) == ((1, 2, 3), (4, 5, 6))
+    assert begun.to((3, 7)) == Assignment((3, 7, 1, 2), (7,), (1, 2))
+    assert begun.to(begun.origin) == Assignment((1, 2, 3))
+    assert begun.done() == Assignment((4, 5, 6))
+    assert Assignment((1, 2, 3)).to((3, 1, 2)) == Assignment((3, 1, 2))
+    overlapping = Assignment((1, 2, 3)).to((3, 4, 2))
+    assert overlapping == Assignment((3, 4, 2, 1), (4,), (1,))
+    assert overlapping.origin == (3, 2, 1), "the first order is not to be had any more"
+
+
+@pytest.mark.parametrize(
+    ("isr", "live", "complete"),
+    [
+        ((1, 2, 3), (1, 2, 3), False),
+        ((1, 4), (1, 4, 5), False),
+        ((1, 4, 5), (1, 4, 5), True),
+        ((4, 5), (1, 5), True),
+        ((1, 4, 5), (1, 2, 3), False),
+    ],
+)
+def test_complete_when_all_targets_are_in_sync_and_one_can_lead(
+    isr: tuple[int, ...], live: tuple[int, ...], complete: bool
+) -> None:
+    assert Assignment((1, 2, 3)).to((4, 5)).is_complete(isr, live) is complete
+
+
+def test_which_targets_are_refused() -> None:
+    now, live = Assignment((1, 2)), {1, 2, 3}
+    for target in ((), (1, 1), (1, -1), (1, 4)):
+        assert target_problem(now, target, live, (1, 2)), target
+    assert target_problem(now, (3, 1), live, (1, 2)) is None
+    assert target_problem(now, (2, 9), {2, 9}, (2,)) is None
+    begun = now.to((3,))
+    assert target_problem(begun, begun.origin, live, (3,)), "only 3 has what was acknowledged"
+    assert target_problem(begun, begun.origin, live, (3, 2)) is None
+
+
+async def alter(term: Term, target: Sequence[int] | None, tp: TopicPartition = TP) -> ErrorCode:
+    results = await term.act(lambda tenure: tenure.alter_reassignments({tp: target}))
+    refusal = results[tp]
+    return ErrorCode.NONE if refusal is None else refusal.error
+
+
+def assigned(world: World, tp: TopicPartition = TP) -> Assignment:
+    topic, partition = world.zk.topic(tp[0]), tp[1]
+    return Assignment(
+        topic.partitions[partition],
+        topic.adding.get(partition, ()),
+        topic.removing.get(partition, ()),
+    )
+
+
+def test_step_by_step() -> None:
+    async def scenario() -> None:
+        world = World((1, 2, 3, 4), {"t": {0: (1, 2)}})
+        term = Term(world)
+        await term.begin()
+        assert world.zk.state(TP).isr == (1, 2)
+        assert await alter(term, (3, 4)) is ErrorCode.NONE
+        assert assigned(world) == Assignment((3, 4, 1, 2), (3, 4), (1, 2))
+        state = world.zk.state(TP)
+        assert (state.leader, state.leader_epoch, state.isr) == (1, 1, (1, 2))
+        told = {id: world.brokers[id].disk[TP] for id in (1, 2, 3, 4)}
+        assert {id: one.is_new for id, one in told.items()} == {
+            1: False,
+            2: False,
+            3: True,
+            4: True,
+        }
+        for one in told.values():
+            assert (tuple(one.adding_replicas), tuple(one.removing_replicas)) == ((3, 4), (1, 2))
+        under_way = await term.tenure.reassignments(None)
+        assert under_way == {TP: Assignment((3, 4, 1, 2), (3, 4), (1, 2))}
+        assert await term.tenure.reassignments([("t", 9)]) == {}
+        await term.catch_up(TP)
+        assert assigned(world) == Assignment((3, 4))
+        state = world.zk.state(TP)
+        assert (state.leader, set(state.isr)) == (3, {3, 4})
+        assert state.leader_epoch == 4, "one for the leader, one for each that left the ISR"
+        assert world.holders(TP) == {3, 4}
+        assert world.brokers[1].metadata[TP].replicas == (3, 4)
+        assert await term.tenure.reassignments(None) == {}
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("target", "replicas", "leader"),
+    [((2, 1), (2, 1), 1), ((1,), (1,), 1), ((2,), (2,), 2), ((1, 2, 3), (1, 2, 3), 1)],
+)
+def test_order_and_replication_factor(
+    target: tuple[int, ...], replicas: tuple[int, ...], leader: int
+) -> None:
+    async def scenario() -> None:
+        world = World((1, 2, 3), {"t": {0: (1, 2)}})
+        term = Term(world)
+        await term.begin()
+        await alter(term, target)
+        await term.catch_up(TP)
+        assert assigned(world) == Assignment(replicas)
+        state = world.zk.state(TP)
+        assert (state.leader, set(state.isr)) == (leader, set(replicas))
+        assert world.holders(TP) == set(replicas)
+
+    run(scenario)
+
+
+def test_cancelled_and_replaced() -> None:
+    async def scenario() -> None:
+        world = World((1, 2, 3, 4), {"t": {0: (1, 2)}})
+        term = Term(world)
+        await term.begin()
+        assert await alter(term, None) is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+        assert await alter(term, None, ("t", 7)) is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+        assert await alter(term, (1,), ("t", 7)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert await alter(term, (1,), ("u", 0)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert await alter(term, (1, 9)) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        await alter(term, (3, 4))
+        assert await alter(term, (1, 4)) is ErrorCode.NONE
+        assert assigned(world) == Assignment((1, 4, 2), (4,), (2,))
+        assert world.holders(TP) == {1, 2, 4}
+        assert await alter(term, None) is ErrorCode.NONE
+        assert assigned(world) == Assignment((1, 2))
+        assert world.holders(TP) == {1, 2}
+        assert world.zk.state(TP).isr == (1, 2)
+
+    run(scenario)
+
+
+def test_a_leader_from_among_the_new_ones_loses_it_when_they_are_cancelled() -> None:
+    async def scenario() -> None:
+        world = World((1, 2, 3), {"t": {0: (1,)}})
+        term = Term(world)
+        await term.begin()
+        await alter(term, (2, 3))
+        world.go(3)
+        await term.settle()
+        await term.catch_up(TP)
+        assert set(world.zk.state(TP).isr) == {1, 2}
+        await term.act(lambda tenure: tenure.elect_leaders([TP], unclean=False))
+        assert world.zk.state(TP).leader == 2
+        world.go(1)
+        await term.settle()
+        assert await alter(term, None) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        world.come(1)
+        await term.settle()
+        await term.catch_up(TP)
+        assert await alter(term, None) is ErrorCode.NONE
+        state = world.zk.state(TP)
+        assert (state.leader, state.isr) == (1, (1,))
+        assert world.holders(TP) == {1}
+
+    run(scenario)
+
+
+def test_targets_that_are_away_are_waited_for() -> None:
+    async def scenario() -> None:
+        world = World((1, 2, 3), {"t": {0: (1, 2)}})
+        term = Term(world)
+        await term.begin()
+        await alter(term, (2, 3))
+        world.go(3)
+        await term.settle()
+        await term.catch_up(TP)
+        assert assigned(world) == Assignment((2, 3, 1), (3,), (1,))
+        world.come(3, empty=True)
+        await term.settle()
+        assert world.brokers[3].disk[TP].is_new
+        await term.catch_up(TP)
+        assert assigned(world) == Assignment((2, 3))
+        assert world.holders(TP) == {2, 3}
+
+    run(scenario)
+
+
+def test_the_last_living_copy_is_not_deleted() -> None:
+    """The targets are in sync but have just died: the old ones wait for them."""
+
+    async def scenario() -> None:
+        world = World((1, 2), {"t": {0: (1,)}})
+        term = Term(world)
+        await term.begin()
+        await alter(term, (2,))
+        state = world.zk.state(TP)
+        term.tenure.context.shutting_down.add(2)
+        wide = znodes.encode_state(
+            znodes.PartitionState(
+                leader=1, leader_epoch=state.leader_epoch, isr=(1, 2), controller_epoch=1
+            )
+        )
+        world.zk.put(znodes.state_path(*TP), wide)
+        term.tenure.context.record(TP, world.zk.state(TP))
+        await term.act(Tenure.finish_reassignments)
+        assert assigned(world).is_under_way
+        assert 1 in world.holders(TP)
+
+    run(scenario)
+
+
+def test_a_topic_goes_when_its_reassignment_is_done() -> None:
+    async def scenario() -> None:
+        world = World((1, 2, 3), {"t": {0: (1, 2)}})
+        term = Term(world)
+        await term.begin()
+        await alter(term, (2, 3))
+        world.zk.put(znodes.delete_topic_path("t"), b"")
+        await term.settle()
+        assert world.zk.children(znodes.TOPICS) == ["t"]
+        assert await alter(term, None) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        await term.catch_up(TP)
+        assert world.zk.children(znodes.TOPICS) == []
+        assert world.zk.children(znodes.DELETE_TOPICS) == []
+        assert world.holders(TP) == set()
+
+    run(scenario)
+
+
+def test_partitions_that_tools_add_meanwhile_are_kept() -> None:
+    async def scenario() -> None:
+        world = World((1, 2, 3), {"t": {0: (1, 2)}})
+        term = Term(world)
+        await term.begin()
+        more = TopicAssignment(
+            partitions={0: (1, 2), 1: (2, 3)}, topic_id=world.zk.topic("t").topic_id
+        )
+        # the watch has not been looked at when the reassignment is written
+        world.zk.put(znodes.topic_path("t"), znodes.encode_topic(more))
+        await alter(term, (2, 3))
+        assert world.zk.topic("t").partitions == {0: (2, 3, 1), 1: (2, 3)}
+        assert world.zk.state(("t", 1)).isr == (2, 3)
+
+    run(scenario)
+
+
+def test_old_tools_ask_by_a_node() -> None:
+    async def scenario() -> None:
+        world = World((1, 2, 3), {"t": {0: (1,), 1: (1,)}})
+        term = Term(world)
+        await term.begin()
+        asked = {TP: (2,), ("t", 1): (3,), ("t", 5): (1,), ("u", 0): (1,)}
+        world.zk.put(znodes.REASSIGN_PARTITIONS, znodes.encode_reassignments(asked))
+        await term.settle()
+        node = world.zk.nodes[znodes.REASSIGN_PARTITIONS]
+        assert znodes.decode_reassignments(node.data) == {TP: (2,), ("t", 1): (3,)}
+        epoch = world.zk.state(TP).leader_epoch
+        await term.catch_up(("t", 1))
+        assert world.zk.state(TP).leader_epoch == epoch, "what waits is not begun again"
+        await alter(term, (3,))  # newer, by the API
+        assert znodes.REASSIGN_PARTITIONS not in world.zk.nodes
+        await term.catch_up(TP)
+        assert world.zk.topic("t").partitions == {0: (3,), 1: (3,)}
+        world.zk.put(znodes.REASSIGN_PARTITIONS, b"{nonsense")
+        await term.settle()
+        assert await alter(term, (1,)) is ErrorCode.NONE
+
+    run(scenario)
+
+
+TROUBLE = ("dies_at", "unheard", "undone")
+
+
+async def to_the_end(world: World, term: Term) -> None:
+    """What an administrator and the leader do until it is done, once more after a failover."""
+    await term.begin()
+    if assigned(world) != Assignment((3, 4)) and not assigned(world).is_under_way:
+        assert await alter(term, (3, 4)) is ErrorCode.NONE
+    await term.catch_up(TP)
+
+
+@pytest.mark.parametrize("trouble", TROUBLE)
+def test_failover_and_lost_answers_at_every_operation(trouble: str) -> None:
+    """Ends always the same: new replicas, one of them leading, nothing left on the old ones."""
+
+    async def once(at: int) -> bool:
+        world = World((1, 2, 3, 4), {"t": {0: (1, 2)}})
+        term = Term(world, **{trouble: at})
+        orphans = False
+        try:
+            await to_the_end(world, term)
+        except Died:
+            # written as done, and gone before the brokers were told to delete: so with Kafka's
+            orphans = assigned(world) == Assignment((3, 4))
+            await to_the_end(world, Term(world))
+        assert assigned(world) == Assignment((3, 4))
+        state = world.zk.state(TP)
+        assert state.leader in (3, 4)
+        assert set(state.isr) == {3, 4}
+        assert world.holders(TP) == {3, 4} or orphans
+        leader = world.brokers[state.leader].disk[TP]
+        assert (leader.leader, leader.leader_epoch) == (state.leader, state.leader_epoch)
+        return at <= (term.session.operations if trouble == "dies_at" else term.session.writes)
+
+    async def scenario() -> None:
+        at = 1
+        while await once(at):
+            at += 1
+        assert at > 10
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("trouble", TROUBLE)
+def test_a_cancelled_one_in_trouble(trouble: str) -> None:
+    async def once(at: int) -> bool:
+        world = World((1, 2, 3, 4), {"t": {0: (1, 2)}})
+        first = Term(world)
+        await first.begin()
+        await alter(first, (3, 4))
+        term = Term(world, **{trouble: at})
+        try:
+            await term.begin()
+            await alter(term, None)
+        except Died:
+            term = Term(world)
+            await term.begin()
+            if assigned(world).is_under_way:
+                assert await alter(term, None) is ErrorCode.NONE
+        assert assigned(world) == Assignment((1, 2))
+        state = world.zk.state(TP)
+        assert (state.leader, state.isr) == (1, (1, 2))
+        return at <= (term.session.operations if trouble == "dies_at" else term.session.writes)
+
+    async def scenario() -> None:
+        at = 1
+        while await once(at):
+            at += 1
+        assert at > 3
+
+    run(scenario)
+
+
+def test_who_is_told_what() -> None:
+    """Removed replicas hear of their deletion alone, never of the new epochs."""
+
+    async def scenario() -> None:
+        world = World((1, 2, 3), {"t": {0: (1, 2)}})
+        term = Term(world)
+        await term.begin()
+        await alter(term, (2, 3))
+        world.brokers[1].told.clear()
+        await term.catch_up(TP)
+        kinds = [type(one) for one in world.brokers[1].told]
+        assert LeaderAndIsrRequest not in kinds
+        (stop,) = (one for one in world.brokers[1].told if isinstance(one, StopReplicaRequest))
+        (state,) = stop.topic_states[0].partition_states
+        assert state.delete_partition
+        assert state.leader_epoch == world.zk.state(TP).leader_epoch
+
+    run(scenario)

@@ -265,8 +265,8 @@ class Tenure:
         ids = [info.id for info in come]
         batch = self._desk.batch_for_all()
         batch.update_metadata(context.statuses, ids)
-        self._send(batch)  # before their roles: Apache Kafka's follow nobody they were not told of
-        batch = self._batch()
+        self._desk.send(batch)  # before their roles: Apache Kafka's follow nobody they were not told of
+        batch = self._desk.batch()
         await self._machine.settle(context.partitions(), batch)
         for tp in context.partitions_on(ids):
             batch.leader_and_isr(tp, [one for one in ids if one in context.replicas(tp)])

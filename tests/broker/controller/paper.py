@@ -24,7 +24,7 @@ from urteil.broker.wire.messages import (
     UpdateMetadataResponse,
 )
 from urteil.broker.zookeeper import znodes
-from urteil.broker.zookeeper.configs import TopicConfigs
+from urteil.broker.zookeeper.configs import EntityConfigs
 from urteil.broker.zookeeper.operations import Check, Create, Delete, MultiFailed, Op, Set, Stat
 from urteil.broker.zookeeper.session import (
     BadVersionError,
@@ -315,7 +315,7 @@ class Term:
         self.tenure = Tenure(
             Context(1, int(node.data), node.version),
             session,
-            TopicConfigs(session),
+            EntityConfigs(session),
             self,
             TenureOptions(
                 listener="PLAINTEXT",

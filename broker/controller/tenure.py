@@ -265,7 +265,8 @@ class Tenure:
         ids = [info.id for info in come]
         batch = self._desk.batch_for_all()
         batch.update_metadata(context.statuses, ids)
-        self._desk.send(batch)  # before their roles: Apache Kafka's follow nobody they were not told of
+        # before their roles: Apache Kafka's follow nobody they were not told of
+        self._desk.send(batch)
         batch = self._desk.batch()
         await self._machine.settle(context.partitions(), batch)
         for tp in context.partitions_on(ids):

@@ -315,7 +315,7 @@ class Term:
         self.tenure = Tenure(
             Context(1, int(node.data), node.version),
             session,
-            EntityConfigs(session),
+            EntityConfigs(session, lambda: 0),
             self,
             TenureOptions(
                 listener="PLAINTEXT",

@@ -5,32 +5,71 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from urteil.broker.log import checkpoints
+from urteil.broker.log.checkpoint_file import CheckpointFile
 from urteil.broker.log.checkpoints import TopicPartition
+from urteil.broker.log.health import Health
 from urteil.broker.log.storage import DirectoryLock, Storage
+
+if TYPE_CHECKING:
+    from urteil.broker.log.partition_log import PartitionLog
 
 _log = logging.getLogger("urteil.broker.log")
 
 
 _LOG_FOLDER = re.compile(r"(.+)-(0|[1-9][0-9]{0,9})")
-_DOOMED_FOLDER = re.compile(r".*-[0-9]+\.[0-9a-f]{32}(-delete|-future)")
+_FUTURE_FOLDER = re.compile(r"(.+)-(0|[1-9][0-9]{0,9})\.[0-9a-f]{32}-future")
+_DOOMED_FOLDER = re.compile(r".*-[0-9]+\.[0-9a-f]{32}-delete")
 
 
-class InconsistentMeta(OSError):
-    """The directory belongs to another broker or cluster, or does not say to whom."""
+class MisplacedDirectory(OSError):
+    """No disk is to blame: somebody mixed up folders, and the broker must not start."""
+
+
+class InconsistentMeta(MisplacedDirectory):
+    """The directory belongs to another broker or cluster."""
+
+
+class DamagedMeta(OSError):
+    """The directory does not say to whom it belongs."""
 
 
 class LogDirectory:
-    """Holds the lock from construction to `close`. Raises OSError when it is taken."""
+    """Holds the lock from construction to `close`. Raises OSError when it is taken.
 
-    def __init__(self, storage: Storage, path: Path) -> None:
+    `logs` are those that lie here, copies on their way here among them; the manager keeps it.
+    `is_stale` says that a checkpoint may tell of a log that is gone. `late_failure` is what a
+    write beside the event loop ran into; whoever ticks hears of it.
+    """
+
+    def __init__(self, storage: Storage, path: Path, on_failure: Callable[[], None]) -> None:
         self.path = path
+        self.health = Health(path, on_failure)
+        self.late_failure: OSError | None = None
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.is_stale = False
         self._storage = storage
         storage.make_directory(path)
         self._lock: DirectoryLock = storage.lock(path / ".lock")
+        self.recovery_points = CheckpointFile(storage, path / checkpoints.RECOVERY_POINTS)
+        self.log_starts = CheckpointFile(storage, path / checkpoints.LOG_STARTS)
+        self.high_watermarks = CheckpointFile(storage, path / checkpoints.HIGH_WATERMARKS)
+
+    def write_checkpoints(self) -> None:
+        """Write what was put into the checkpoints and is not on disk yet. Raises OSError."""
+        for file in (self.recovery_points, self.log_starts, self.high_watermarks):
+            file.write()
+
+    def write_checkpoints_beside(self) -> None:
+        """The same on a thread of its own, where nobody catches: see `late_failure`."""
+        try:
+            self.write_checkpoints()
+        except OSError as error:
+            self.late_failure = error
 
     def take_clean_marker(self) -> bool:
         """Whether the last stop was clean; the marker is gone after, lest a crash look clean."""
@@ -46,7 +85,10 @@ class LogDirectory:
         self._storage.write_atomic(self.path / checkpoints.CLEAN_SHUTDOWN, text.encode())
 
     def check_meta(self, broker_id: int, cluster_id: str | None, now_ms: int) -> None:
-        """Compare `meta.properties` with who we are, or write it. Raises InconsistentMeta."""
+        """Compare `meta.properties` with who we are, or write it.
+
+        Raises InconsistentMeta, DamagedMeta.
+        """
         mend = (
             f"if the folder is broker {broker_id}'s of cluster {cluster_id}, remove the file and "
             "it is written anew; if not, mend log.dirs"
@@ -54,7 +96,7 @@ class LogDirectory:
         try:
             meta = checkpoints.read_meta(self._storage, self.path)
         except checkpoints.DamagedFile as error:
-            raise InconsistentMeta(f"{error}; {mend}") from error
+            raise DamagedMeta(f"{error}; {mend}") from error
         known_id, known_cluster = meta.get("broker.id"), meta.get("cluster.id")
         if known_id is not None and int(known_id) != broker_id:
             raise InconsistentMeta(
@@ -91,17 +133,26 @@ class LogDirectory:
         """(topic, partition, folder) of every log."""
         found = []
         for name in self._storage.names(self.path):
-            parts = _LOG_FOLDER.fullmatch(name)
             if not self._storage.is_directory(self.path / name):
                 continue
-            if parts:
+            if parts := _LOG_FOLDER.fullmatch(name):
                 found.append((parts[1], int(parts[2]), self.path / name))
-            elif not _DOOMED_FOLDER.fullmatch(name):
+            elif not _DOOMED_FOLDER.fullmatch(name) and not _FUTURE_FOLDER.fullmatch(name):
                 _log.warning("%s: not a log's folder, left alone", self.path / name)
         return found
 
+    def future_folders(self) -> list[tuple[str, int, Path]]:
+        """(topic, partition, folder) of the copies of logs that are on their way here."""
+        names = self._storage.names(self.path)
+        found = [(_FUTURE_FOLDER.fullmatch(name), self.path / name) for name in names]
+        return [
+            (parts[1], int(parts[2]), path)
+            for parts, path in found
+            if parts and self._storage.is_directory(path)
+        ]
+
     def folders_to_delete(self) -> list[Path]:
-        """Folders whose deletion a stop interrupted, and half-moved copies."""
+        """Folders whose deletion a stop interrupted."""
         names = self._storage.names(self.path)
         doomed = [self.path / name for name in names if _DOOMED_FOLDER.fullmatch(name)]
         return [path for path in doomed if self._storage.is_directory(path)]

@@ -1,27 +1,24 @@
-"""All logs of a broker (Kafka's `LogManager`): loading, creating, deleting, upkeep, checkpoints."""
+"""All logs of a broker (Kafka's `LogManager`): loading, creating, moving, deleting, checkpoints."""
 
 from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from urteil.broker.log import checkpoints
 from urteil.broker.log.checkpoints import ZERO_UUID, TopicPartition
 from urteil.broker.log.config import LogConfig
-from urteil.broker.log.flush import FlushJob
-from urteil.broker.log.log_directory import LogDirectory
+from urteil.broker.log.duties import Duties
+from urteil.broker.log.loading import ConfigOf, Opener, config_reader, newer_of
+from urteil.broker.log.log_directory import LogDirectory, MisplacedDirectory
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.recovery import Remembered
-from urteil.broker.log.storage import Storage
+from urteil.broker.log.storage import LockedFile, Storage
 
 _log = logging.getLogger("urteil.broker.log")
-
-_RETENTION_CHECK_MS = 300_000
-_EXPIRATION_CHECK_MS = 600_000
 
 
 class Clock(Protocol):
@@ -34,13 +31,25 @@ def _at_once(job: Callable[[], None]) -> None:
     job()
 
 
+def _nobody() -> None:
+    """Nobody wants to hear of it."""
+
+
+class OfflineLog(OSError):
+    """A log may lie in a directory that is offline, so it must not be made anew elsewhere."""
+
+
 class LogManager:
     """Owns the log directories.
 
     `background` runs what waits for the disk and touches no state of ours (syncs of rolled
-    segments, the checkpoint of high watermarks every few seconds), one after another: pass the
-    `submit` of an executor with one thread so that the loop does not wait. Settings of topics
-    come by `get_or_create` and `PartitionLog.config`; `load` knows the broker's alone.
+    segments, checkpoints), one after another: pass the `submit` of an executor with one thread
+    so that the loop does not wait. Settings of topics come by `get_or_create` and
+    `PartitionLog.config`; `load` knows the broker's alone.
+
+    The storage of a directory fails once and for good: its logs take no more writes from then
+    on, `on_failure` is called (from within the write) and `failed` names the directory, until
+    the owner of the partitions calls `take_offline`.
     """
 
     def __init__(
@@ -52,18 +61,19 @@ class LogManager:
         storage: Storage | None = None,
         background: Callable[[Callable[[], None]], object] = _at_once,
     ) -> None:
-        self._paths = [Path(path) for path in dirs]
+        self.paths = [Path(path).absolute() for path in dirs]
+        self.offline: dict[Path, OSError] = {}
+        self.storage = storage or Storage()
         self._props = broker_props
         self._clock = clock
-        self._storage = storage or Storage()
         self._background = background
+        self.on_failure: Callable[[], None] = _nobody
         self._directories: list[LogDirectory] = []
         self._logs: dict[TopicPartition, PartitionLog] = {}
+        self._futures: dict[TopicPartition, PartitionLog] = {}
+        self._preferred: dict[TopicPartition, Path] = {}
         self._watermarks: dict[TopicPartition, int] = {}
-        self._doomed: list[tuple[int, Path]] = []
-        self._flushes: dict[PartitionLog, FlushJob] = {}
-        self._checkpoint_failure: OSError | None = None
-        self._retention_due_ms = self._expiration_due_ms = 0
+        self._duties = Duties(self.storage, broker_props, background)
 
     # Starting and stopping
 
@@ -75,65 +85,60 @@ class LogManager:
         """Lock the directories and open every log, recovering those of an unclean stop.
 
         `cluster_id` is compared with `meta.properties`, or written there. `overrides` gives a
-        topic's own settings. Raises OSError: locked, unreadable, full,
-        or InconsistentMeta.
+        topic's own settings. A directory that is unreadable, full or damaged goes `offline`.
+        Raises OSError when that is the last one, LockedFile or MisplacedDirectory for what no
+        disk is to blame for.
         """
         now_ms = self._clock.now_ms()
-        self._expiration_due_ms = now_ms + self._expiration_period_ms()
-        for path in self._paths:
-            directory = LogDirectory(self._storage, path)
-            self._directories.append(directory)
-            directory.check_meta(int(self._props.get("broker.id", "-1")), cluster_id, now_ms)
-            self._load_directory(directory, overrides or _no_overrides, now_ms)
+        self._duties.begin(now_ms)
+        config_of = config_reader(self._props, overrides)
+        for path in self.paths:
+            try:
+                self._load_directory(path, cluster_id, config_of, now_ms)
+            except (MisplacedDirectory, LockedFile):
+                raise
+            except OSError as error:
+                self.offline[path] = error
+                if len(self.offline) == len(self.paths):
+                    raise
+                _log.error("%s: offline, its partitions are not served: %s", path, error)
 
     def _load_directory(
-        self, directory: LogDirectory, overrides: Callable[[str], Mapping[str, str]], now_ms: int
+        self, path: Path, cluster_id: str | None, config_of: ConfigOf, now_ms: int
     ) -> None:
-        clean = directory.take_clean_marker()
-        recovery = directory.read_offsets(checkpoints.RECOVERY_POINTS)
-        starts = directory.read_offsets(checkpoints.LOG_STARTS)
-        self._watermarks.update(directory.read_offsets(checkpoints.HIGH_WATERMARKS))
-        directory.ensure(checkpoints.CLEANER_OFFSETS)
-        for folder in directory.folders_to_delete():
-            self._storage.remove_tree(folder)
-        for topic, partition, folder in directory.partition_folders():
-            key = (topic, partition)
-            if key in self._logs:
-                raise OSError(f"{folder} and {self._logs[key].directory} are the same partition")
-            remembered = Remembered(
-                recovery_point=recovery.get(key, 0),
-                log_start_offset=starts.get(key, 0),
-                high_watermark=self._watermarks.get(key),
-                clean=clean,
-            )
-            config = LogConfig.from_properties(self._props, overrides(topic))
-            self._logs[key] = self._open(key, folder, config, remembered, now_ms)
-        state = "clean" if clean else "unclean"
-        _log.info("%s: %d logs after a %s stop", directory.path, len(self._logs), state)
-
-    def _open(
-        self,
-        key: TopicPartition,
-        folder: Path,
-        config: LogConfig,
-        remembered: Remembered,
-        now_ms: int,
-    ) -> PartitionLog:
+        directory = LogDirectory(self.storage, path, lambda: self.on_failure())
         try:
-            topic_id = checkpoints.read_topic_id(self._storage, folder)
-        except checkpoints.DamagedFile as error:
-            _log.error("%s: taken as unknown", error)
-            topic_id = ZERO_UUID
-        return PartitionLog(
-            self._storage,
-            folder,
-            *key,
-            topic_id,
-            config,
-            now_ms,
-            remembered,
-            on_cut=lambda: self._checkpoint_recovery_points(folder.parent),
-        )
+            directory.check_meta(int(self._props.get("broker.id", "-1")), cluster_id, now_ms)
+            loaded = self._opener(directory, now_ms).load(config_of)
+        except OSError:
+            directory.close()
+            raise
+        self._directories.append(directory)
+        for key, log in loaded.logs.items():
+            directory.logs[key] = log
+            self._settle_copies(key, log)
+            if key in loaded.watermarks:
+                self._watermarks[key] = loaded.watermarks[key]
+        for key, log in loaded.futures.items():
+            if key in self._futures:
+                raise _twice(log, self._futures[key])
+            directory.logs[key] = self._futures[key] = log
+        directory.is_stale = True  # until a checkpoint is written it may tell of logs long gone
+
+    def _settle_copies(self, key: TopicPartition, log: PartitionLog) -> None:
+        known = self._logs.get(key)
+        if known is None:
+            self._logs[key] = log
+            return
+        if ZERO_UUID in (log.topic_id, known.topic_id) or log.topic_id != known.topic_id:
+            raise _twice(log, known)
+        self._logs[key] = newer_of(known, log)
+        older = log if self._logs[key] is known else known
+        _log.warning("%s: an older copy of %s goes", older.directory, self._logs[key].directory)
+        self._doom(older)
+
+    def _opener(self, directory: LogDirectory, now_ms: int) -> Opener:
+        return Opener(self.storage, directory, now_ms, self._recovery_point_went_back)
 
     def shutdown(self, broker_epoch: int = -1) -> None:
         """Flush and close all logs, write the checkpoints and the marker of a clean stop.
@@ -141,18 +146,48 @@ class LogManager:
         A directory whose storage failed gets no marker: it is recovered next time.
         """
         for directory in self._directories:
-            logs = self._in_directory(directory.path)
-            for log in logs.values():
+            for log in directory.logs.values():
                 log.close()
             try:
-                self._checkpoint_recovery_points(directory.path)
-                self._checkpoint_log_starts(directory)
-                if all(log.failure is None for log in logs.values()):
+                self._put_offsets(directory)
+                directory.write_checkpoints()
+                if directory.health.failure is None and directory.late_failure is None:
                     directory.put_clean_marker(broker_epoch)
             except OSError as error:
                 _log.error("%s: no clean stop: %s", directory.path, error)
             directory.close()
-        self._directories, self._logs = [], {}
+        self._directories, self._logs, self._futures = [], {}, {}
+
+    # Directories
+
+    @property
+    def directories(self) -> list[LogDirectory]:
+        """Those that are online."""
+        return list(self._directories)
+
+    def is_online(self, path: Path) -> bool:
+        """Whether it is one of our directories, and not offline."""
+        return any(each.path == path and not each.health.failure for each in self._directories)
+
+    def failed(self) -> list[LogDirectory]:
+        """Directories that take no writes, since the storage failed, and are not offline yet."""
+        return [each for each in self._directories if each.health.failure is not None]
+
+    def take_offline(self, directory: LogDirectory) -> None:
+        """Give up a directory and all that lies there; nothing of it is touched any more."""
+        self._directories.remove(directory)
+        self.offline[directory.path] = directory.health.failure or OSError("taken offline")
+        for key, log in directory.logs.items():
+            for logs in (self._logs, self._futures):
+                if logs.get(key) is log:
+                    del logs[key]
+            self._duties.forget(log)
+            log.close_files()
+        self._duties.forget_directory(directory.path)
+        directory.close()
+
+    def _home(self, log: PartitionLog) -> LogDirectory:
+        return next(each for each in self._directories if each.health is log.health)
 
     # Logs
 
@@ -160,13 +195,18 @@ class LogManager:
         """The log of a partition, if there is one."""
         return self._logs.get((topic, partition))
 
+    def future(self, topic: str, partition: int) -> PartitionLog | None:
+        """The copy that is to replace the partition's log; while it is there, the log must not
+        be compacted."""
+        return self._futures.get((topic, partition))
+
     def logs(self) -> list[PartitionLog]:
-        """All logs, in the order of their loading and creation."""
+        """The logs of all partitions, in the order of their loading and creation."""
         return list(self._logs.values())
 
-    def failed(self) -> list[PartitionLog]:
-        """Logs that take no writes, since the storage failed under one."""
-        return [log for log in self._logs.values() if log.failure is not None]
+    def futures(self) -> list[PartitionLog]:
+        """The copies that are to replace logs."""
+        return list(self._futures.values())
 
     def get_or_create(
         self,
@@ -174,58 +214,156 @@ class LogManager:
         partition: int,
         topic_id: uuid.UUID = ZERO_UUID,
         overrides: Mapping[str, str] | None = None,
+        *,
+        is_new: bool = True,
     ) -> PartitionLog:
         """The log of a partition, made in the directory with the fewest logs if there is none.
 
-        A log without topic id takes on the one given. `overrides` become its settings.
+        A log without topic id takes on the one given. `overrides` become its settings. Raises
+        OfflineLog when a log that is not new may lie in an offline directory, else OSError.
         """
         log = self._logs.get((topic, partition))
         config = LogConfig.from_properties(self._props, overrides)
         if log is None:
+            if self.offline and not is_new:
+                where = ", ".join(str(path) for path in self.offline)
+                raise OfflineLog(f"{topic}-{partition} may lie in {where}, which is offline")
             log = self._create(topic, partition, topic_id, config)
         elif overrides is not None:
             log.config = config
         if log.topic_id == ZERO_UUID != topic_id:
-            checkpoints.write_topic_id(self._storage, log.directory, topic_id)
-            log.topic_id = topic_id
+            self._identify(log, topic_id)
         return log
+
+    def _identify(self, log: PartitionLog, topic_id: uuid.UUID) -> None:
+        try:
+            checkpoints.write_topic_id(self.storage, log.directory, topic_id)
+        except OSError as error:
+            log.fail(error)
+            raise
+        log.topic_id = topic_id
+
+    def prefer(self, topic: str, partition: int, path: Path) -> None:
+        """Make the partition's log there, when it comes to that."""
+        present = (self._logs.get((topic, partition)), self._futures.get((topic, partition)))
+        if all(log is None or log.directory.parent != path for log in present):
+            self._preferred[topic, partition] = path
 
     def _create(
         self, topic: str, partition: int, topic_id: uuid.UUID, config: LogConfig
     ) -> PartitionLog:
-        directory = min(self._directories, key=lambda each: len(self._in_directory(each.path)))
-        folder = directory.path / f"{topic}-{partition}"
-        self._storage.make_directory(folder)
-        if topic_id != ZERO_UUID:
-            checkpoints.write_topic_id(self._storage, folder, topic_id)
+        """In the first directory that takes it; one that fails goes offline."""
         key = (topic, partition)
-        self._watermarks.pop(key, None)
-        log = self._open(key, folder, config, Remembered(clean=True), self._clock.now_ms())
+        preferred = self._preferred.pop(key, None)
+        trouble = OSError(f"{preferred} is offline: no place for {topic}-{partition}")
+        for directory in sorted(self._directories, key=lambda each: len(each.logs)):
+            if directory.health.failure or preferred not in (None, directory.path):
+                continue
+            try:
+                log = self._create_in(directory, f"{topic}-{partition}", key, topic_id, config)
+            except OSError as error:
+                directory.health.fail(error)
+                trouble = error
+                continue
+            self._watermarks.pop(key, None)
+            self._logs[key] = log
+            return log
+        raise trouble
+
+    def _create_in(
+        self,
+        directory: LogDirectory,
+        name: str,
+        key: TopicPartition,
+        topic_id: uuid.UUID,
+        config: LogConfig,
+    ) -> PartitionLog:
+        if directory.is_stale:  # it must not inherit what a checkpoint tells of an earlier log
+            self._put_offsets(directory)
+            directory.write_checkpoints()
+        folder = directory.path / name
+        self.storage.make_directory(folder)
+        if topic_id != ZERO_UUID:
+            checkpoints.write_topic_id(self.storage, folder, topic_id)
+        opener = self._opener(directory, self._clock.now_ms())
+        log = opener.open(key, folder, config, Remembered(clean=True))
         log.epochs.write()
-        self._storage.sync_directory(directory.path)
-        self._logs[key] = log
+        self.storage.sync_directory(directory.path)
+        directory.logs[key] = log
         return log
 
     def delete(self, topic: str, partition: int) -> None:
-        """Rename the log's folder now, remove it after file.delete.delay.ms."""
+        """Rename the log's folder now, remove it after log.segment.delete.delay.ms. Raises
+        OSError."""
+        self.delete_future(topic, partition)
+        self._preferred.pop((topic, partition), None)
         log = self._logs.pop((topic, partition), None)
-        if log is None:
-            return
-        parent = log.directory.parent
-        folder = log.rename_for_delete()
-        due_ms = self._clock.now_ms() + log.config.file_delete_delay_ms
-        self._doomed.append((due_ms, folder))
-        self._watermarks.pop((topic, partition), None)
-        self._flushes.pop(log, None)
-        # a topic of the same name must not inherit these
-        self._checkpoint_recovery_points(parent)
-        self.checkpoint_high_watermarks({})
-        for directory in self._directories:
-            if directory.path == parent:
-                self._checkpoint_log_starts(directory)
+        if log is not None:
+            self._watermarks.pop((topic, partition), None)
+            self._doom(log)
 
-    def _in_directory(self, path: Path) -> dict[TopicPartition, PartitionLog]:
-        return {key: log for key, log in self._logs.items() if log.directory.parent == path}
+    def _doom(self, log: PartitionLog) -> None:
+        directory = self._home(log)
+        del directory.logs[log.topic, log.partition]
+        directory.is_stale = True
+        self._duties.forget(log)
+        try:
+            log.rename_for_delete()
+        except OSError as error:
+            directory.health.fail(error)
+            raise
+        self._duties.doom(log, self._clock.now_ms())
+
+    # Moving a log from one directory to another
+
+    def create_future(self, topic: str, partition: int, path: Path) -> PartitionLog:
+        """An empty copy of the partition's log in another directory. Raises OSError."""
+        current, key = self._logs[topic, partition], (topic, partition)
+        directory = next(each for each in self._directories if each.path == path)
+        name = future_name(topic, partition)
+        self._preferred.pop(key, None)
+        try:
+            log = self._create_in(directory, name, key, current.topic_id, current.config)
+        except OSError as error:
+            directory.health.fail(error)
+            raise
+        self._futures[key] = log
+        return log
+
+    def delete_future(self, topic: str, partition: int) -> None:
+        """Drop the copy, if there is one. Raises OSError."""
+        log = self._futures.pop((topic, partition), None)
+        if log is not None:
+            self._doom(log)
+
+    def promote_future(self, topic: str, partition: int) -> PartitionLog:
+        """Put the copy, which has all that the log has, in the log's place.
+
+        It first takes the partition's name, then the old log's folder is renamed for deletion:
+        a crash in between leaves two copies, of which the next start takes the newer. Raises
+        OSError when the copy could not be renamed; the log is then as it was.
+        """
+        key = (topic, partition)
+        old, new = self._logs[key], self._futures[key]
+        source, target = self._home(old), self._home(new)
+        try:
+            new.rename_folder(f"{topic}-{partition}")
+            self.storage.sync_directory(target.path)
+        except OSError as error:
+            target.health.fail(error)
+            raise
+        new.update_high_watermark(old.high_watermark)
+        del self._futures[key], source.logs[key]
+        self._logs[key] = new
+        self._duties.forget(old)
+        source.is_stale = True
+        try:
+            # its files stay open until they are removed: somebody may be reading it
+            old.rename_folder(old.doomed_name())
+        except OSError as error:
+            source.health.fail(error)
+        self._duties.doom(old, self._clock.now_ms())
+        return new
 
     # Checkpoints
 
@@ -241,107 +379,86 @@ class LogManager:
         """Write `replication-offset-checkpoint` in each directory for the logs that lie there.
 
         A log that is not among `watermarks` keeps what is known of it: after a start it may not
-        have been assigned yet. Written in the background; `tick` raises what went wrong.
+        have been assigned yet.
         """
         self._watermarks.update(watermarks)
         for directory in self._directories:
-            logs = self._in_directory(directory.path)
-            rows = {key: offset for key, offset in self._watermarks.items() if key in logs}
-            self._background(partial(self._write_high_watermarks, directory, rows))
-
-    def _write_high_watermarks(
-        self, directory: LogDirectory, rows: Mapping[TopicPartition, int]
-    ) -> None:
-        try:
-            directory.write_offsets(checkpoints.HIGH_WATERMARKS, rows)
-        except OSError as error:
-            self._checkpoint_failure = error
+            self._put_high_watermarks(directory)
+            self._write(directory)
 
     def checkpoint_recovery_points(self) -> None:
         """Write `recovery-point-offset-checkpoint` in each directory."""
         for directory in self._directories:
-            self._checkpoint_recovery_points(directory.path)
-
-    def _checkpoint_recovery_points(self, path: Path) -> None:
-        points = {key: log.recovery_point for key, log in self._in_directory(path).items()}
-        target = path / checkpoints.RECOVERY_POINTS
-        checkpoints.write_offsets(self._storage, target, points)
+            self._put_recovery_points(directory)
+            self._write(directory)
 
     def checkpoint_log_start_offsets(self) -> None:
         """Write `log-start-offset-checkpoint` in each directory."""
         for directory in self._directories:
-            self._checkpoint_log_starts(directory)
+            self._put_log_starts(directory)
+            self._write(directory)
 
-    def _checkpoint_log_starts(self, directory: LogDirectory) -> None:
+    def _write(self, directory: LogDirectory) -> None:
+        """In the background; `tick` finds out what went wrong."""
+        self._background(directory.write_checkpoints_beside)
+
+    def _recovery_point_went_back(self, directory: LogDirectory) -> None:
+        """Not in the background: a crash after the next append must find it on disk."""
+        self._put_recovery_points(directory)
+        directory.write_checkpoints()
+
+    def _put_offsets(self, directory: LogDirectory) -> None:
+        self._put_recovery_points(directory)
+        self._put_log_starts(directory)
+        self._put_high_watermarks(directory)
+        directory.is_stale = False
+
+    def _put_recovery_points(self, directory: LogDirectory) -> None:
+        rows = {key: log.recovery_point for key, log in directory.logs.items()}
+        directory.recovery_points.put(rows)
+
+    def _put_log_starts(self, directory: LogDirectory) -> None:
         """Only starts that the files do not tell: those within a segment (as Kafka does)."""
-        rows = {
-            key: log.log_start_offset
-            for key, log in self._in_directory(directory.path).items()
-            if log.log_start_offset > log.segments.first_offset
-        }
-        directory.write_offsets(checkpoints.LOG_STARTS, rows)
+        directory.log_starts.put(
+            {
+                key: log.log_start_offset
+                for key, log in directory.logs.items()
+                if log.log_start_offset > log.segments.first_offset
+            }
+        )
+
+    def _put_high_watermarks(self, directory: LogDirectory) -> None:
+        rows = {}
+        for key, log in directory.logs.items():
+            if self._futures.get(key) is log:
+                rows[key] = log.high_watermark
+            elif key in self._watermarks:
+                rows[key] = self._watermarks[key]
+        directory.high_watermarks.put(rows)
 
     # Upkeep
 
     def tick(self, now_ms: int) -> None:
         """What is due: syncs of rolled segments, flush.ms, retention, delayed removals.
 
-        Call it about once a second. Raises OSError when a removal or a checkpoint failed.
+        Call it about once a second. Whatever fails takes its directory with it (see `failed`).
         """
-        if self._checkpoint_failure is not None:
-            raise self._checkpoint_failure
-        self._finish_flushes()
-        for log in self._logs.values():
-            self._start_flush(log, now_ms)
-        if now_ms >= self._retention_due_ms:
-            period_ms = self._number("log.retention.check.interval.ms", _RETENTION_CHECK_MS)
-            self._retention_due_ms = now_ms + period_ms
-            self._apply_retention(now_ms)
-        if now_ms >= self._expiration_due_ms:
-            self._expiration_due_ms = now_ms + self._expiration_period_ms()
-            for log in self._logs.values():
-                log.expire_producers(now_ms)
-        self._remove_due(now_ms)
-
-    def _expiration_period_ms(self) -> int:
-        return self._number("producer.id.expiration.check.interval.ms", _EXPIRATION_CHECK_MS)
-
-    def _number(self, name: str, default: int) -> int:
-        return int(self._props.get(name) or default)
-
-    def _start_flush(self, log: PartitionLog, now_ms: int) -> None:
-        if log.failure is not None or log in self._flushes:
-            return
-        if now_ms - log.flushed_ms >= log.config.flush_ms:
-            upto = log.log_end_offset
-        elif log.rolled_unflushed:
-            upto = log.segments.active.base_offset
-        else:
-            return
-        log.flushed_ms = now_ms
-        if upto > log.recovery_point:
-            job = self._flushes[log] = log.flush_job(upto)
-            self._background(job.run)
-
-    def _finish_flushes(self) -> None:
-        for log, job in list(self._flushes.items()):
-            if job.done:
-                del self._flushes[log]
-                log.finish_flush(job)
-
-    def _apply_retention(self, now_ms: int) -> None:
-        for log in self._logs.values():
-            if log.failure is None and log.apply_retention(now_ms):
-                _log.info("%r: old segments go", log)
-
-    def _remove_due(self, now_ms: int) -> None:
-        for log in self._logs.values():
-            log.remove_deleted(now_ms)
-        due: Iterable[Path] = [path for due_ms, path in self._doomed if due_ms <= now_ms]
-        for path in due:
-            self._storage.remove_tree(path)
-        self._doomed = [item for item in self._doomed if item[0] > now_ms]
+        for directory in self._directories:
+            if directory.late_failure is not None:
+                directory.health.fail(directory.late_failure)
+            if directory.is_stale and directory.health.failure is None:
+                self._put_offsets(directory)
+                self._write(directory)
+        self._duties.run([*self._logs.values(), *self._futures.values()], now_ms)
 
 
-def _no_overrides(_: str) -> Mapping[str, str]:
-    return {}
+def future_name(topic: str, partition: int) -> str:
+    """A name for the folder of a copy that is to replace a partition's log."""
+    return f"{topic}-{partition}.{uuid.uuid4().hex}-future"
+
+
+def _twice(one: PartitionLog, other: PartitionLog) -> MisplacedDirectory:
+    return MisplacedDirectory(
+        f"{one.directory} and {other.directory} are the same partition: remove the one whose "
+        "directory failed last, or that is of an older topic of the same name"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import uuid
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from urteil.broker.log import recovery, retention, timestamps, validate
 from urteil.broker.log.append import Append
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.flush import FlushJob
+from urteil.broker.log.health import Health
 from urteil.broker.log.read import read
 from urteil.broker.log.recovery import Remembered
 from urteil.broker.log.replay import rebuild_producers
@@ -35,9 +37,8 @@ _log = logging.getLogger("urteil.broker.log")
 class PartitionLog:
     """Appends, reads and cuts one partition's batches.
 
-    Kafka's errors are values in the results. When the storage fails under a write the log is
-    closed to appends for good (`failure` says why): what the file holds is not known then
-    (KAFKA-10778).
+    Kafka's errors are values in the results. When the storage fails under a write, here or in
+    another log of the same `health`, the log is closed to appends for good (`failure` says why).
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class PartitionLog:
         remembered: Remembered | None = None,
         *,
         on_cut: Callable[[], None] | None = None,
+        health: Health | None = None,
     ) -> None:
         """Open the log in an existing folder, recovering it as `remembered` demands.
 
@@ -61,7 +63,7 @@ class PartitionLog:
         self.topic, self.partition, self.topic_id = topic, partition, topic_id
         self.directory = directory
         self.config = config
-        self.failure: OSError | None = None
+        self.health = health or Health(directory)
         self._storage = storage
         self._on_cut = on_cut
         loaded = recovery.load(storage, directory, config, remembered or Remembered(), now_ms)
@@ -83,6 +85,11 @@ class PartitionLog:
         return f"{self.topic}-{self.partition}[{self.log_start_offset}, {self.log_end_offset})"
 
     # State
+
+    @property
+    def failure(self) -> OSError | None:
+        """Why the log takes no writes, if it takes none."""
+        return self.health.failure
 
     @property
     def last_stable_offset(self) -> int:
@@ -172,10 +179,16 @@ class PartitionLog:
             self._snapshots.take(self.log_end_offset, self.producers.entries.values(), sync=sync)
 
     def fail(self, error: OSError) -> None:
-        """Refuse all writes from now on."""
-        if self.failure is None:
-            self.failure = error
-            _log.error("%s: storage failed: %s", self.directory, error)
+        """Refuse all writes from now on, here and in all logs of the same directory."""
+        self.health.fail(error)
+
+    def read_failed(self, error: OSError) -> None:
+        """What the system says of the device goes for the whole directory; a file that somebody
+        removed or cut is missing to this log alone."""
+        if error.errno in (None, errno.ENOENT):
+            _log.error("%s: read failed: %s", self.directory, error)
+        else:
+            self.fail(error)
 
     # Reading
 
@@ -386,15 +399,32 @@ class PartitionLog:
                     segment.seal()
         except OSError as error:
             self.fail(error)
+        self.close_files()
+
+    def close_files(self) -> None:
+        """Let go of the files as they are."""
         for segment in self.segments:
             segment.file.close()
 
     def rename_for_delete(self) -> Path:
         """Close the log and rename its folder to `topic-partition.<id>-delete`; returns it."""
         self.close(clean=False)
+        self.rename_folder(self.doomed_name())
+        return self.directory
+
+    def doomed_name(self) -> str:
+        """A name for the folder of a log that is to be deleted."""
         # the name of a folder ends at 255 characters (`LocalLog.logDeleteDirName`)
         suffix = f"-{self.partition}.{uuid.uuid4().hex}-delete"
-        target = self.directory.with_name(self.topic[: 255 - len(suffix)] + suffix)
+        return self.topic[: 255 - len(suffix)] + suffix
+
+    def rename_folder(self, name: str) -> None:
+        """Go on in a folder of another name beside the old one. Raises OSError."""
+        target = self.directory.with_name(name)
         self._storage.rename(self.directory, target)
+        self._generation += 1  # a flush under way syncs files of the old name: it does not count
+        self._deleted = [(due_ms, target / path.name) for due_ms, path in self._deleted]
         self.directory = target
-        return target
+        self.segments.relocate(target)
+        self.epochs.relocate(target)
+        self._snapshots.relocate(target)

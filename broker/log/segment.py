@@ -101,6 +101,14 @@ class LogSegment:
     def path(self, suffix: str) -> Path:
         return self.directory / file_name(self.base_offset, suffix)
 
+    def relocate(self, directory: Path) -> None:
+        """The log's folder was renamed; the open file stays what it is."""
+        self.directory = directory
+        self.file.path = self.path(LOG)
+        self.offset_index.path = self.path(INDEX)
+        self.time_index.path = self.path(TIME_INDEX)
+        self.txn_index.path = self.path(TXN_INDEX)
+
     # Writing
 
     def append(

@@ -58,6 +58,12 @@ class Segments:
             segment.activate()
         return segment
 
+    def relocate(self, directory: Path) -> None:
+        """The log's folder was renamed."""
+        self.directory = directory
+        for segment in self._list:
+            segment.relocate(directory)
+
     def floor(self, offset: int) -> int:
         """The index of the last segment that begins at or before `offset`, -1 without one."""
         return bisect_right(self._bases, offset) - 1

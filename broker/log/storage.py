@@ -125,6 +125,10 @@ class File:
             self._fd = -1
 
 
+class LockedFile(OSError):
+    """Another process has the lock."""
+
+
 class DirectoryLock:
     """An exclusive lock on a file, the same kind that Java's FileChannel.tryLock takes."""
 
@@ -132,9 +136,12 @@ class DirectoryLock:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             os.close(self._fd)
-            raise OSError(f"{path} is locked: another broker uses this folder") from error
+            raise LockedFile(f"{path} is locked: another broker uses this folder") from error
+        except OSError:
+            os.close(self._fd)
+            raise
 
     def release(self) -> None:
         if self._fd >= 0:
@@ -202,6 +209,11 @@ class Storage:
         finally:
             os.close(fd)
 
+    def space(self, path: Path) -> tuple[int, int]:
+        """The volume of `path`: its size, and how much of it may still be used, in bytes."""
+        found = os.statvfs(path)
+        return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+
     def lock(self, path: Path) -> DirectoryLock:
-        """Take the lock. Raises OSError (BlockingIOError) when another process has it."""
+        """Take the lock. Raises LockedFile when another process has it."""
         return DirectoryLock(path)

@@ -50,13 +50,11 @@ class ReplicaControl:
         metadata: MetadataCache,
         broker_epoch: Callable[[], int],
         inter_broker_listener: str,
-        on_storage_failure: Callable[[OSError], None],
     ) -> None:
         self._replicas = replicas
         self._metadata = metadata
         self._broker_epoch = broker_epoch
         self._listener = inter_broker_listener
-        self._on_storage_failure = on_storage_failure
 
     def fence(self, controller_epoch: int, broker_epoch: int) -> ErrorCode:
         """STALE_BROKER_EPOCH for what was meant for an earlier life of this broker (KIP-380),
@@ -93,6 +91,8 @@ class ReplicaControl:
     def _apply(
         self, topic: str, topic_id: UUID, state: State, leaders: dict[int, Endpoint]
     ) -> ErrorCode:
+        if (topic, state.partition_index) in self._replicas.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
         known = self._replicas.partition(topic, state.partition_index)
         if known is not None:
             if ZERO_UUID not in (topic_id, known.topic_id) and topic_id != known.topic_id:
@@ -103,7 +103,9 @@ class ReplicaControl:
         if self._replicas.broker_id not in state.replicas:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         try:
-            partition = self._replicas.host(topic, state.partition_index, topic_id)
+            partition = self._replicas.host(
+                topic, state.partition_index, topic_id, is_new=state.is_new
+            )
             if ZERO_UUID not in (topic_id, partition.topic_id) and topic_id != partition.topic_id:
                 log.error(
                     "%s: its files are of topic id %s, not %s: if the topic was not made anew, "
@@ -112,10 +114,14 @@ class ReplicaControl:
                 )  # fmt: skip
                 self._replicas.drop(topic, state.partition_index, delete=False)
                 return ErrorCode.INCONSISTENT_TOPIC_ID
+        except OSError as failure:
+            log.error("%s-%d is offline: %s", topic, state.partition_index, failure)
+            self._replicas.mark_offline(topic, state.partition_index)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        try:
             return self._take_role(partition, state, leaders)
         except OSError as failure:
-            log.critical("%s-%d: %s", topic, state.partition_index, failure)
-            self._on_storage_failure(failure)
+            partition.log.fail(failure)
             return ErrorCode.KAFKA_STORAGE_ERROR
 
     def _take_role(
@@ -168,6 +174,8 @@ class ReplicaControl:
         return StopReplicaResponse(partition_errors=answers)
 
     def _stop(self, stop: _Stop) -> ErrorCode:
+        if (stop.topic, stop.partition) in self._replicas.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
         known = self._replicas.partition(stop.topic, stop.partition)
         forced = stop.leader_epoch in (EPOCH_DURING_DELETE, NO_EPOCH)
         if known is not None and not forced and stop.leader_epoch < known.leader_epoch:

@@ -40,12 +40,10 @@ class Fetchers:
         config: BrokerConfig,
         clock: Clock,
         channels: Channels,
-        on_storage_failure: Callable[[OSError], None],
     ) -> None:
         self._config = config
         self._clock = clock
         self._channels = channels
-        self._on_storage_failure = on_storage_failure
         self._fetchers: dict[Endpoint, _Fetcher] = {}
 
     def add(self, leader: Endpoint, partition: Partition) -> None:
@@ -54,7 +52,7 @@ class Fetchers:
         fetcher = self._fetchers.get(leader)
         if fetcher is None:
             fetcher = self._fetchers[leader] = _Fetcher(
-                leader, self._config, self._clock, self._channels, self._on_storage_failure
+                leader, self._config, self._clock, self._channels
             )
         fetcher.add(Following(partition))
 
@@ -87,14 +85,12 @@ class _Fetcher:
         config: BrokerConfig,
         clock: Clock,
         channels: Channels,
-        on_storage_failure: Callable[[OSError], None],
     ) -> None:
         self.leader = leader
         self.following: dict[TopicPartition, Following] = {}
         self._config = config
         self._clock = clock
         self._channels = channels
-        self._on_storage_failure = on_storage_failure
         self._session = SessionClient(config.replica_fetch_max_bytes)
         self._template = FetchRequest(
             replica_state=FetchRequest.ReplicaState(replica_id=config.broker_id),
@@ -123,9 +119,6 @@ class _Fetcher:
             except (ConnectionError, TimeoutError) as error:
                 self._complain(error)
                 await asyncio.sleep(self._config.replica_fetch_backoff_ms / 1000)
-            except OSError as error:
-                self._on_storage_failure(error)
-                return
             except Exception:
                 log.exception("fetching from broker %d failed", self.leader.id)
                 await asyncio.sleep(self._config.replica_fetch_backoff_ms / 1000)
@@ -185,9 +178,24 @@ class _Fetcher:
     def _take(self, one: Following, data: FetchResponse.PartitionData) -> None:
         error = ErrorCode(data.error_code)
         if error is ErrorCode.NONE:
-            error = one.take(data, self._clock.now_ms())
+            try:
+                error = one.take(data, self._clock.now_ms())
+            except OSError as failure:
+                self._give_up(one, failure)
+                return
         if error is not ErrorCode.NONE:
             self._back_off(one, error)
+
+    def _change(self, one: Following, do: Callable[[], None]) -> None:
+        try:
+            do()
+        except OSError as failure:
+            self._give_up(one, failure)
+
+    def _give_up(self, one: Following, failure: OSError) -> None:
+        """Its log directory is lost, and all that lies there; the others are followed on."""
+        one.partition.log.fail(failure)
+        self.following.pop(one.key, None)
 
     def _back_off(self, one: Following, error: ErrorCode) -> None:
         """Leave the partition alone for a while; a newer LeaderAndIsr replaces it anyway."""
@@ -205,13 +213,13 @@ class _Fetcher:
         if self.following.get(one.key) is not one:
             return
         if latest < one.partition.log.log_end_offset:
-            one.cut(latest)
+            self._change(one, lambda: one.cut(latest))
             return
         earliest = await self._leader_offset(one, EARLIEST)
         if isinstance(earliest, ErrorCode):
             self._back_off(one, earliest)
         elif self.following.get(one.key) is one:
-            one.start_no_earlier_than(earliest)
+            self._change(one, lambda: one.start_no_earlier_than(earliest))
 
     async def _leader_offset(self, one: Following, which: int) -> int | ErrorCode:
         partition = one.partition

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -45,9 +46,8 @@ VALID_ACKS = (-1, 0, 1)
 class ReplicaManager:
     """Leader and follower state of every partition hosted here.
 
-    `topic_overrides(topic)` gives the topic's settings for a log that is made;
-    `on_storage_failure(error)` hears of a log that cannot be written any more (the broker halts:
-    what is in memory may not be on disk).
+    `topic_overrides(topic)` gives the topic's settings for a log that is made. `offline` are the
+    partitions that cannot be hosted because a log directory is offline, until the next start.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class ReplicaManager:
         broker_epoch: Callable[[], int],
         ask_controller: AskController,
         topic_overrides: Callable[[str], Mapping[str, str]],
-        on_storage_failure: Callable[[OSError], None],
     ) -> None:
         self.broker_id = config.broker_id
         self.controller_epoch = 0
         self.partitions: dict[TopicPartition, Partition] = {}
+        self.offline: dict[TopicPartition, None] = {}
         self.traffic = Traffic()
         self.purgatories = {"Fetch": Purgatory(), "Produce": Purgatory()}
         self._config = config
@@ -73,13 +73,12 @@ class ReplicaManager:
         self._logs = logs
         self._metadata = metadata
         self._topic_overrides = topic_overrides
-        self._on_storage_failure = on_storage_failure
         self._callbacks: list[LeadershipCallback] = []
         self._topic_names: dict[UUID, str] = {}
         self.proposals = IsrProposals(
             self.broker_id, broker_epoch, ask_controller, clock.monotonic_ms
         )
-        self.fetchers = Fetchers(config, clock, channels, on_storage_failure)
+        self.fetchers = Fetchers(config, clock, channels)
 
     # -- what is hosted -------------------------------------------------------------------------
 
@@ -98,8 +97,8 @@ class ReplicaManager:
         return self.partitions.get((topic, partition))
 
     def hosted(self, topic: str, partition: int) -> tuple[Partition | None, ErrorCode]:
-        """The hosted partition, or why there is none: NOT_LEADER_OR_FOLLOWER when others host
-        it, else UNKNOWN_TOPIC_OR_PARTITION."""
+        """The hosted partition, or why there is none: KAFKA_STORAGE_ERROR when its directory is
+        offline, NOT_LEADER_OR_FOLLOWER when others host it, else UNKNOWN_TOPIC_OR_PARTITION."""
         found = self.partitions.get((topic, partition))
         if found is not None:
             return found, ErrorCode.NONE
@@ -109,15 +108,15 @@ class ReplicaManager:
         """The name of a topic hosted here or known from the controller."""
         return self._topic_names.get(topic_id) or self._metadata.topic_names.get(topic_id)
 
-    def host(self, topic: str, partition: int, topic_id: UUID) -> Partition:
+    def host(self, topic: str, partition: int, topic_id: UUID, *, is_new: bool = True) -> Partition:
         """The partition, its log opened or made; its high watermark starts at its checkpoint.
 
-        Raises OSError.
+        Raises OSError, also for a log that is not new and may lie in an offline directory.
         """
         found = self.partitions.get((topic, partition))
         if found is None:
             plog = self._logs.get_or_create(
-                topic, partition, topic_id, self._topic_overrides(topic)
+                topic, partition, topic_id, self._topic_overrides(topic), is_new=is_new
             )
             checkpoint = self._logs.high_watermark_checkpoint(topic, partition)
             plog.update_high_watermark(min(checkpoint, plog.log_end_offset))
@@ -136,17 +135,37 @@ class ReplicaManager:
 
     def drop(self, topic: str, partition: int, *, delete: bool) -> None:
         """Stop hosting; with `delete` its files go too. Raises OSError."""
-        self.fetchers.remove([(topic, partition)])
-        found = self.partitions.pop((topic, partition), None)
+        found = self.partitions.get((topic, partition))
         if found is not None:
             self._logs.note_high_watermark(topic, partition, found.log.high_watermark)
-            found.retire()
-            self.tell_leadership(found)
-            if all(one.topic != topic for one in self.partitions.values()):
-                self._topic_names.pop(found.topic_id, None)
-                self.traffic.forget(topic)
+            self._give_up(found, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if delete and self._logs.get(topic, partition) is not None:
             self._logs.delete(topic, partition)
+
+    def _give_up(self, partition: Partition, why: ErrorCode) -> None:
+        topic, key = partition.topic, (partition.topic, partition.partition)
+        self.fetchers.remove([key])
+        del self.partitions[key]
+        partition.retire(why)
+        self.tell_leadership(partition)
+        if all(one.topic != topic for one in self.partitions.values()):
+            self._topic_names.pop(partition.topic_id, None)
+            self.traffic.forget(topic)
+
+    def mark_offline(self, topic: str, partition: int) -> None:
+        """The partition's log directory is offline: KAFKA_STORAGE_ERROR from now on."""
+        self.offline[topic, partition] = None
+        found = self.partitions.get((topic, partition))
+        if found is not None:
+            self._give_up(found, ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def directory_failed(self, path: Path) -> list[TopicPartition]:
+        """Stop serving what lies there, before the logs are closed; returns the partitions."""
+        lost = [key for key, one in self.partitions.items() if one.log.directory.parent == path]
+        for key in lost:
+            self.mark_offline(*key)
+        self.fetchers.close_idle()
+        return lost
 
     # -- produce --------------------------------------------------------------------------------
 
@@ -173,7 +192,7 @@ class ReplicaManager:
             if partition is None:
                 results[key] = refusal(self._why_not_hosted(key))
                 continue
-            result = self._append(partition, data, acks, wall_ms, now_ms, from_client=not internal)
+            result = partition.append(data, acks, wall_ms, now_ms, from_client=not internal)
             results[key] = result
             if result.error is ErrorCode.NONE:
                 records = result.last_offset - result.base_offset + 1
@@ -185,22 +204,9 @@ class ReplicaManager:
             await _Acknowledgement(results, waiting, produces).wait(timeout_ms)
         return results
 
-    def _append(
-        self,
-        partition: Partition,
-        data: memoryview,
-        acks: int,
-        wall_ms: int,
-        now_ms: float,
-        *,
-        from_client: bool,
-    ) -> AppendResult:
-        result = partition.append(data, acks, wall_ms, now_ms, from_client=from_client)
-        if result.error is ErrorCode.KAFKA_STORAGE_ERROR and partition.log.failure is not None:
-            self._on_storage_failure(partition.log.failure)
-        return result
-
     def _why_not_hosted(self, key: TopicPartition) -> ErrorCode:
+        if key in self.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
         if self._metadata.partition(*key) is not None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -292,7 +298,7 @@ class ReplicaManager:
                 partition, wanted.request, terms, max_bytes, now_ms, min_one=min_one
             )
         except OSError as failure:
-            log.error("%s: read failed: %s", partition, failure)
+            partition.log.read_failed(failure)
             return PartitionRead(error=ErrorCode.KAFKA_STORAGE_ERROR)
         if terms.is_follower:
             settled = read.error is ErrorCode.NONE and not read.diverges

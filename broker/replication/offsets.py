@@ -70,6 +70,9 @@ def find_offset(
     except DamagedSegment as damage:
         _log.error("%s: no offset by time: %s", partition, damage)
         return FoundOffset(ErrorCode.CORRUPT_MESSAGE)
+    except OSError as failure:
+        log.read_failed(failure)
+        return FoundOffset(ErrorCode.KAFKA_STORAGE_ERROR)
     if found is not None and found[1] < end:
         return FoundOffset(ErrorCode.NONE, found[0], found[1], found[2])
     return unavailable if lagging else FoundOffset()

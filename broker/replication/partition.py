@@ -33,10 +33,9 @@ class Partition:
     """
 
     __slots__ = (
-        "broker_id", "eligible", "epoch_start_offset", "followers", "is_retired", "isr",
-        "leader_epoch", "leader_id", "log", "max_lag_ms", "on_appended", "on_committed",
-        "partition", "partition_epoch", "propose", "replicas", "replication_factor",
-        "topic",
+        "broker_id", "eligible", "epoch_start_offset", "followers", "gone", "isr", "leader_epoch",
+        "leader_id", "log", "max_lag_ms", "on_appended", "on_committed", "partition",
+        "partition_epoch", "propose", "replicas", "replication_factor", "topic",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +55,7 @@ class Partition:
         self.max_lag_ms = max_lag_ms
         self.propose = propose
         self.eligible = eligible
-        self.is_retired = False
+        self.gone = ErrorCode.NONE
         self.leader_id = NO_LEADER
         self.leader_epoch = -1
         self.partition_epoch = -1
@@ -140,9 +139,14 @@ class Partition:
             if one != self.broker_id
         }
 
-    def retire(self) -> None:
+    @property
+    def is_retired(self) -> bool:
+        """Whether this broker hosts it no more; `gone` says why."""
+        return self.gone is not ErrorCode.NONE
+
+    def retire(self, why: ErrorCode = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> None:
         """This broker does not host the partition any more; whoever waits is told."""
-        self.is_retired = True
+        self.gone = why
         self.leader_id = NO_LEADER
         self._wake()
 
@@ -200,6 +204,8 @@ class Partition:
 
     def acknowledged(self, required_offset: int) -> ErrorCode | None:
         """Whether acks=all holds for everything below `required_offset`; None: not yet."""
+        if self.gone is ErrorCode.KAFKA_STORAGE_ERROR:
+            return self.gone
         if not self.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self.log.high_watermark < required_offset:

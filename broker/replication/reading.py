@@ -53,6 +53,8 @@ class PartitionRead:
         return self.diverging_end_offset >= 0
 
 
+_NOWHERE = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
 # A follower at the log's end in a session: nothing new, and nothing to check again.
 IDLE = PartitionRead()
 
@@ -77,7 +79,7 @@ def read_partition(
 ) -> PartitionRead:
     """Read for one partition; a follower's fetch also moves its state (KIP-101, 320, 595)."""
     if partition is None or partition.is_retired:
-        return PartitionRead(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return PartitionRead(error=partition.gone if partition else _NOWHERE)
     check = partition.check_epoch if terms.any_replica else partition.check_leader
     error = check(wanted.current_leader_epoch)
     is_stranger = terms.is_follower and terms.replica_id not in partition.followers

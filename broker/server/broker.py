@@ -23,6 +23,7 @@ from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.config_admin import ConfigAdmin
 from urteil.broker.server.controller_client import ControllerClient
+from urteil.broker.server.directory_failures import DirectoryFailures
 from urteil.broker.server.dispatch import Dispatcher
 from urteil.broker.server.dynamic_broker import DynamicBroker
 from urteil.broker.server.fetch_sessions import FetchSessions
@@ -47,6 +48,7 @@ class Broker:
     logs: LogManager
     replicas: ReplicaManager
     control: ReplicaControl
+    failures: DirectoryFailures
     groups: GroupCoordinator
 
     def __init__(
@@ -121,7 +123,8 @@ class Broker:
         await self._listen()
         await self.registration.register()
         await self.controller.start()
-        self._upkeep = Upkeep(self.config, self.clock, self.logs, self.replicas, self.halt)
+        self.failures.begin()
+        self._upkeep = Upkeep(self.config, self.clock, self.logs, self.replicas, self.failures)
         self._upkeep.start()
         log.info("broker %d is up, epoch %d", self.broker_id, self.broker_epoch)
 
@@ -154,14 +157,15 @@ class Broker:
             broker_epoch=lambda: self.broker_epoch,
             ask_controller=self.controller_client.alter_partition,
             topic_overrides=self.topic_settings.overrides,
-            on_storage_failure=self.halt,
         )
         self.control = ReplicaControl(
             self.replicas,
             self.metadata,
             lambda: self.broker_epoch,
             self.config.inter_broker_listener,
-            self.halt,
+        )
+        self.failures = DirectoryFailures(
+            self.logs, self.replicas, self.zk, self.broker_id, self.halt
         )
         self.config.properties.subscribe(self._properties_changed)
         self.groups = GroupCoordinator(self.config, self.replicas, self.metadata, self.clock)
@@ -202,6 +206,7 @@ class Broker:
         await self._sockets.close()
         self._scrapes.close()
         self.groups.stop()
+        self.failures.close()
         self.topic_settings.close()
         await self.replicas.close()
         await self.controller.stop()
@@ -213,10 +218,10 @@ class Broker:
         log.info("broker %d is down", self.broker_id)
 
     def halt(self, error: OSError) -> None:
-        """The disk failed: stop at once, without a clean shutdown marker.
+        """The last log directory failed: stop at once, without a clean shutdown marker.
 
         What is in memory may not be on disk; serving on would acknowledge records that are not
-        there (KAFKA-10778). Apache Kafka halts too when its last log directory fails.
+        there (KAFKA-10778).
         """
         log.critical("broker %d halts: %s", self.broker_id, error)
         self._machine.end()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from urteil.broker.replication.manager import ReplicaManager
     from urteil.broker.server.clock import Clock
     from urteil.broker.server.config import BrokerConfig
+    from urteil.broker.server.directory_failures import DirectoryFailures
 
 log = logging.getLogger("upkeep")
 
@@ -27,9 +28,9 @@ class Upkeep:
         clock: Clock,
         logs: LogManager,
         replicas: ReplicaManager,
-        on_storage_failure: Callable[[OSError], None],
+        failures: DirectoryFailures,
     ) -> None:
-        self._on_storage_failure = on_storage_failure
+        self._failures = failures
         self._logs = logs
         self._clock = clock
         self._tasks: list[asyncio.Task[None]] = []
@@ -59,15 +60,12 @@ class Upkeep:
             await asyncio.sleep(period_s)
             try:
                 duty()
-            except OSError as error:
-                self._on_storage_failure(error)
             except Exception:
                 log.exception("upkeep failed; it is tried again")
 
     def _tick(self) -> None:
         self._logs.tick(self._clock.now_ms())
-        for failed in self._logs.failed():
-            self._on_storage_failure(failed.failure or OSError("storage failed"))
+        self._failures.handle()
 
     async def stop(self) -> None:
         for task in self._tasks:

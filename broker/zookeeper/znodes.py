@@ -16,6 +16,7 @@ CONTROLLER_EPOCH = "/controller_epoch"
 CLUSTER_ID = "/cluster/id"
 DELETE_TOPICS = "/admin/delete_topics"
 CONFIG_CHANGES = "/config/changes"
+LOG_DIR_EVENTS = "/log_dir_event_notification"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 FEATURE = "/feature"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
@@ -270,6 +271,11 @@ def encode_cluster_id(cluster_id: str) -> bytes:
 
 def decode_cluster_id(data: bytes) -> str:
     return str(json.loads(data)["id"])
+
+
+def encode_log_dir_event(broker_id: int) -> bytes:
+    """A log directory of the broker failed: event 1 (`LogDirEventNotificationSequenceZNode`)."""
+    return _dump({"version": 1, "broker": broker_id, "event": 1})
 
 
 def encode_producer_id_block(broker_id: int, start: int, end: int) -> bytes:

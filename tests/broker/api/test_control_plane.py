@@ -45,9 +45,7 @@ def test_what_was_meant_for_an_earlier_life_waits_for_the_registration_and_is_re
         registration = Registration(session, BrokerInfo(id=1, endpoints=()), lambda: 0)
         replicas: Any = SimpleNamespace(controller_epoch=0, partitions={})
         cache: Any = None
-        control = ReplicaControl(
-            replicas, cache, lambda: registration.epoch, "PLAINTEXT", lambda _: None
-        )
+        control = ReplicaControl(replicas, cache, lambda: registration.epoch, "PLAINTEXT")
         broker: Any = SimpleNamespace(
             registration=registration, control=control, replicas=replicas, topic_settings=None
         )

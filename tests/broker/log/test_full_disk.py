@@ -95,7 +95,7 @@ class FailingFile(File):
 
 
 def _work(manager: LogManager, acknowledged: list[tuple[int, bytes | None]]) -> None:
-    """What a broker does all day; it halts at the first OSError or failed log."""
+    """What a broker does all day; it halts when the directory failed."""
     manager.load("cluster")
     log = manager.get_or_create(*HIT, TOPIC_ID, {"segment.bytes": "600", "flush.messages": "7"})
     for number in range(24):
@@ -103,7 +103,6 @@ def _work(manager: LogManager, acknowledged: list[tuple[int, bytes | None]]) -> 
         result = log.append_as_leader(sent, number // 8, NOW_MS)
         if result.error is not ErrorCode.NONE:
             assert result.error is ErrorCode.KAFKA_STORAGE_ERROR
-            assert manager.failed() == [log]
             assert log.failure is not None
             raise log.failure
         first = result.base_offset

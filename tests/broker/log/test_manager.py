@@ -101,18 +101,18 @@ def test_a_truncation_lowers_the_checkpoint_at_once(start: Opener, tmp_path: Pat
 
 def test_deletion_renames_first_and_removes_later(start: Opener, tmp_path: Path) -> None:
     clock = FixedClock()
-    manager = start(clock=clock)
-    log = manager.get_or_create("a-b", 0, TOPIC_ID, {"file.delete.delay.ms": "100"})
+    manager = start({"log.segment.delete.delay.ms": "100"}, clock=clock)
+    log = manager.get_or_create("a-b", 0, TOPIC_ID, {"file.delete.delay.ms": "1"})
     append(log)
     manager.checkpoint_recovery_points()
     manager.checkpoint_high_watermarks({("a-b", 0): 1})
     manager.delete("a-b", 0)
     assert manager.get("a-b", 0) is None
-    for name in (checkpoints.RECOVERY_POINTS, checkpoints.HIGH_WATERMARKS):
-        assert checkpoints.read_offsets(Storage(), tmp_path / name) == {}, "not to be inherited"
     (folder,) = tmp_path.glob("a-b-0.*-delete")
     assert not (tmp_path / "a-b-0").exists()
     manager.get_or_create("a-b", 0, uuid.UUID(int=5))
+    for name in (checkpoints.RECOVERY_POINTS, checkpoints.HIGH_WATERMARKS):
+        assert checkpoints.read_offsets(Storage(), tmp_path / name) == {}, "not to be inherited"
     manager.tick(NOW_MS + 99)
     assert folder.exists()
     manager.tick(NOW_MS + 100)
@@ -199,16 +199,23 @@ def test_flush_by_messages_and_by_time(start: Opener) -> None:
 
 
 def test_retention_runs_by_its_interval(start: Opener) -> None:
-    manager = start({"log.retention.check.interval.ms": "1000", "log.segment.bytes": "300"})
+    manager = start(
+        {
+            "log.retention.check.interval.ms": "1000",
+            "log.initial.task.delay.ms": "50",
+            "log.segment.bytes": "300",
+        }
+    )
     log = manager.get_or_create("t", 0, TOPIC_ID, {"retention.ms": "10"})
-    manager.tick(NOW_MS)
-    for _ in range(10):
-        append(log)
-    log.update_high_watermark(10)
-    manager.tick(NOW_MS + 999)
-    assert log.log_start_offset == 0
-    manager.tick(NOW_MS + 1000)
-    assert log.log_start_offset == 10
+    for end in (10, 20):
+        for _ in range(10):
+            append(log)
+        log.update_high_watermark(end)
+        due_ms = NOW_MS + 50 if end == 10 else NOW_MS + 1050
+        manager.tick(due_ms - 1)
+        assert log.log_start_offset == end - 10
+        manager.tick(due_ms)
+        assert log.log_start_offset == end
 
 
 def test_producers_expire_by_their_interval_not_at_the_start(start: Opener) -> None:
@@ -232,18 +239,38 @@ def test_high_watermarks_are_written_in_the_background(tmp_path: Path) -> None:
     manager = LogManager([tmp_path], {"broker.id": "1"}, FixedClock(), background=jobs.append)
     manager.load("cluster")
     manager.get_or_create("t", 0, TOPIC_ID)
-    manager.checkpoint_high_watermarks({("t", 0): 5})
     target = tmp_path / checkpoints.HIGH_WATERMARKS
+    target.unlink()
+    manager.checkpoint_high_watermarks({("t", 0): 5})
     assert not target.exists(), "the caller does not wait for the disk"
     jobs.pop()()
     assert checkpoints.read_offsets(Storage(), target) == {("t", 0): 5}
     manager.tick(NOW_MS)
+    assert manager.failed() == []
     target.unlink()
     target.mkdir()
     manager.checkpoint_high_watermarks({("t", 0): 6})
     jobs.pop()()
-    with pytest.raises(OSError, match="irectory"):
-        manager.tick(NOW_MS)
+    manager.tick(NOW_MS)
+    assert manager.failed() == manager.directories
+    crash(manager)
+
+
+def test_a_late_write_of_a_checkpoint_does_not_undo_a_newer_one(tmp_path: Path) -> None:
+    """A truncation writes the recovery point at once, whatever still waits in the background."""
+    jobs: list[Callable[[], None]] = []
+    manager = LogManager([tmp_path], {"broker.id": "1"}, FixedClock(), background=jobs.append)
+    manager.load("cluster")
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    for _ in range(5):
+        append(log)
+    log.flush()
+    manager.checkpoint_recovery_points()
+    log.truncate_to(2)
+    for job in jobs:
+        job()
+    target = tmp_path / checkpoints.RECOVERY_POINTS
+    assert checkpoints.read_offsets(Storage(), target) == {("t", 0): 2}
     crash(manager)
 
 
@@ -289,7 +316,7 @@ def test_a_failed_write_ends_all_writes_and_the_clean_stop(start: Opener, tmp_pa
     assert log.append_as_follower(batch(base_offset=1), NOW_MS).error is (
         ErrorCode.KAFKA_STORAGE_ERROR
     )
-    assert manager.failed() == [log]
+    assert manager.failed() == manager.directories
     assert log.log_end_offset == 1
     assert log.segments.active.file.size() == len(batch())
     manager.shutdown()

@@ -105,17 +105,23 @@ class Opener:
         )
 
 
-def newer_of(one: PartitionLog, other: PartitionLog) -> PartitionLog:
-    """Which of two copies of a partition goes on living.
+def newer_of(one: PartitionLog, other: PartitionLog) -> PartitionLog | None:
+    """Which of two copies of a partition goes on living, None if that cannot be told.
 
     A crash between the two renames that end a move leaves both under the partition's name; the
-    older one has nothing that the newer one lacks. Apache Kafka refuses to start then.
+    older one has nothing that the newer one lacks. A disk that failed while a log was made leaves
+    an empty folder. Apache Kafka refuses to start then.
     """
+    for each, rival in ((one, other), (other, one)):
+        if each.topic_id == ZERO_UUID and _age(each) == (-1, 0):
+            return rival
+    if ZERO_UUID == one.topic_id or one.topic_id != other.topic_id:
+        return None
+    return one if _age(one) > _age(other) else other
 
-    def age(log: PartitionLog) -> tuple[int, int]:
-        return log.latest_epoch, log.log_end_offset
 
-    return one if age(one) > age(other) else other
+def _age(log: PartitionLog) -> tuple[int, int]:
+    return log.latest_epoch, log.log_end_offset
 
 
 def config_reader(

@@ -130,9 +130,10 @@ class LogManager:
         if known is None:
             self._logs[key] = log
             return
-        if ZERO_UUID in (log.topic_id, known.topic_id) or log.topic_id != known.topic_id:
+        newer = newer_of(known, log)
+        if newer is None:
             raise _twice(log, known)
-        self._logs[key] = newer_of(known, log)
+        self._logs[key] = newer
         older = log if self._logs[key] is known else known
         _log.warning("%s: an older copy of %s goes", older.directory, self._logs[key].directory)
         self._doom(older)

@@ -24,16 +24,19 @@ STEPS = 140
 
 
 class FailingStorage(Storage):
-    """Works `left` times more, then no change succeeds; full disks still shrink and remove."""
+    """Works `left` times more, then no change below `within` succeeds; full disks still shrink
+    and remove."""
 
-    def __init__(self, left: int, code: int) -> None:
-        self.left, self.code = left, code
+    def __init__(self, left: int, code: int, within: Path = Path("/")) -> None:
+        self.left, self.code, self.within = left, code, within
 
     @property
     def failed(self) -> bool:
         return self.left <= 0
 
     def change(self, path: Path, *, frees: bool = False) -> None:
+        if not path.is_relative_to(self.within):
+            return
         self.left -= 1
         if self.left < 0 and not (frees and self.code == errno.ENOSPC):
             raise OSError(self.code, os.strerror(self.code), str(path))

@@ -1,0 +1,112 @@
+"""A replica manager over real logs in folders of the test; no network, no controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+from tests.broker.log.damage import Unsynced
+from urteil.broker.log.manager import LogManager
+from urteil.broker.log.storage import Storage
+from urteil.broker.replication.control import ReplicaControl
+from urteil.broker.replication.manager import ReplicaManager
+from urteil.broker.server.metadata_cache import MetadataCache
+from urteil.broker.wire.messages import LeaderAndIsrRequest, LeaderAndIsrResponse
+
+TOPIC_ID = UUID(int=7)
+NOW_MS = 1_700_000_000_000
+
+
+class StillClock:
+    """Time that the test moves."""
+
+    def __init__(self) -> None:
+        self.ms = 0.0
+
+    def monotonic_ms(self) -> float:
+        return self.ms
+
+    def now_ms(self) -> int:
+        return NOW_MS + int(self.ms)
+
+
+class Hosting:
+    """Broker 1 with log directories; needs a running loop."""
+
+    def __init__(
+        self,
+        dirs: list[Path],
+        *,
+        storage: Storage | None = None,
+        props: Mapping[str, str] | None = None,
+        overrides: Callable[[str], Mapping[str, str]] = lambda _: {},
+    ) -> None:
+        self.clock = StillClock()
+        self.metadata = MetadataCache()
+        self.logs = LogManager(
+            dirs,
+            {"broker.id": "1", **(props or {})},
+            self.clock,
+            storage=storage or Unsynced(),
+        )
+        self.logs.load("cluster")
+        config: Any = SimpleNamespace(
+            broker_id=1,
+            replica_lag_time_max_ms=10_000,
+            replica_fetch_max_bytes=1 << 20,
+            replica_fetch_backoff_ms=1000,
+        )
+        channels: Any = None
+
+        async def never(_: Any) -> Any:
+            raise AssertionError("nothing to ask the controller")
+
+        self.replicas = ReplicaManager(
+            config=config,
+            clock=self.clock,
+            logs=self.logs,
+            metadata=self.metadata,
+            channels=channels,
+            broker_epoch=lambda: 5,
+            ask_controller=never,
+            topic_overrides=overrides,
+        )
+        self.control = ReplicaControl(self.replicas, self.metadata, lambda: 5, "PLAINTEXT")
+
+    def lead(
+        self,
+        partition: int,
+        *,
+        is_new: bool = True,
+        epoch: int = 0,
+        replicas: tuple[int, ...] = (1,),
+    ) -> int:
+        """Take the leadership of `t-<partition>`; returns the error."""
+        state = LeaderAndIsrRequest.LeaderAndIsrPartitionState(
+            partition_index=partition,
+            controller_epoch=1,
+            leader=1,
+            leader_epoch=epoch,
+            isr=replicas,
+            partition_epoch=epoch,
+            replicas=replicas,
+            is_new=is_new,
+        )
+        topic = LeaderAndIsrRequest.LeaderAndIsrTopicState(
+            topic_name="t", topic_id=TOPIC_ID, partition_states=[state]
+        )
+        answer: LeaderAndIsrResponse = self.control.leader_and_isr(
+            LeaderAndIsrRequest(
+                controller_id=1, controller_epoch=1, broker_epoch=5, topic_states=[topic]
+            )
+        )
+        return answer.partition_errors[0].error_code
+
+    def close(self) -> None:
+        for log in (*self.logs.logs(), *self.logs.futures()):
+            log.close_files()
+        for directory in self.logs.directories:
+            directory.close()

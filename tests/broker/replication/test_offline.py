@@ -1,0 +1,277 @@
+"""A log directory fails under the partitions of a broker."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from tests.broker.log.damage import Unsynced
+from tests.broker.replication.hosting import TOPIC_ID, Hosting
+from tests.broker.replication.plain import records
+from tests.broker.server.raw import run
+from urteil.broker.log.storage import Buffer, File
+from urteil.broker.replication.reading import FetchTerms
+from urteil.broker.server.directory_failures import DirectoryFailures
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import FetchRequest, StopReplicaRequest
+from urteil.broker.zookeeper.session import ConnectionLoss
+
+STORAGE = ErrorCode.KAFKA_STORAGE_ERROR
+
+
+class Breaking(Unsynced):
+    """Every read or write of a log below `broken` is an I/O error."""
+
+    broken: Path | None = None
+
+    def open(self, path: Path, *, create: bool = False) -> File:
+        return _BreakingFile(self, super().open(path, create=create))
+
+    def check(self, path: Path) -> None:
+        if self.broken is not None and path.is_relative_to(self.broken):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+
+class _BreakingFile(File):
+    __slots__ = ("_storage",)
+
+    def __init__(self, storage: Breaking, file: File) -> None:
+        super().__init__(file.path, file._fd)
+        self._storage = storage
+
+    def read_at(self, size: int, position: int) -> bytes:
+        self._storage.check(self.path)
+        return super().read_at(size, position)
+
+    def write_at(self, buffers: Sequence[Buffer], size: int, position: int) -> None:
+        self._storage.check(self.path)
+        super().write_at(buffers, size, position)
+
+    def sync(self) -> None:
+        self._storage.check(self.path)
+
+
+class Session:
+    """A ZooKeeper session that loses its connection once."""
+
+    def __init__(self) -> None:
+        self.created: list[tuple[str, bytes]] = []
+        self.calls = 0
+
+    async def create(self, path: str, data: bytes, *, sequence: bool) -> None:
+        self.calls += 1
+        if self.calls == 1:
+            raise ConnectionLoss
+        assert sequence
+        self.created.append((path, data))
+
+
+class Broken:
+    """Partitions 0 and 2 in `a`, 1 in `b`, all led; the disk of `a` can be broken."""
+
+    def __init__(self, folder: Path) -> None:
+        self.storage = Breaking()
+        self.dirs = [folder / "a", folder / "b"]
+        self.hosting = Hosting(self.dirs, storage=self.storage)
+        self.replicas = self.hosting.replicas
+        assert [self.hosting.lead(partition) for partition in range(3)] == [0, 0, 0]
+        self.halted: list[OSError] = []
+        self.zk = Session()
+        zk: Any = self.zk
+        self.failures = DirectoryFailures(
+            self.hosting.logs, self.replicas, zk, 1, self.halted.append
+        )
+        self.failures.begin()
+
+    async def append(self, partition: int, *, acks: int = 1) -> ErrorCode:
+        answers = await self.replicas.append(1000, acks, {("t", partition): records(1)})
+        return answers["t", partition].error
+
+    async def fetch(self, partition: int) -> ErrorCode:
+        asked = FetchRequest.FetchPartition(
+            partition=partition, fetch_offset=0, partition_max_bytes=1 << 20
+        )
+        terms = FetchTerms(replica_id=-1, max_wait_ms=0, min_bytes=0, max_bytes=1 << 20)
+        (read,) = await self.replicas.fetch(terms, [self.replicas.wanted("t", asked)])
+        return read.error
+
+
+async def settle() -> None:
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+def test_a_write_fails_and_its_directory_goes_offline(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        one = Broken(tmp_path)
+        led: list[tuple[int, bool]] = []
+        one.replicas.on_leadership(lambda _, partition, leads, __: led.append((partition, leads)))
+        assert await one.append(0) is ErrorCode.NONE
+        one.storage.broken = one.dirs[0]
+        assert await one.append(0) is STORAGE
+        one.storage.broken = None
+        assert await one.append(2) is STORAGE, "no appends after an I/O error (KAFKA-10778)"
+        await settle()
+        for partition, expected in ((0, STORAGE), (1, ErrorCode.NONE), (2, STORAGE)):
+            assert await one.append(partition) is expected
+            assert await one.fetch(partition) is expected
+            assert one.replicas.hosted("t", partition)[1] is expected
+        assert led == [(0, False), (2, False)]
+        assert list(one.hosting.logs.offline) == [one.dirs[0]]
+        assert one.halted == []
+        one.hosting.close()
+
+    run(scenario())
+
+
+def test_a_read_fails_and_its_directory_goes_offline(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        one = Broken(tmp_path)
+        assert await one.append(0) is ErrorCode.NONE
+        one.storage.broken = one.dirs[0]
+        assert await one.fetch(0) is STORAGE
+        await settle()
+        assert one.replicas.hosted("t", 2)[1] is STORAGE
+        assert await one.append(1) is ErrorCode.NONE
+        one.hosting.close()
+
+    run(scenario())
+
+
+def test_who_waits_for_replication_is_told(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        one = Broken(tmp_path)
+        assert one.hosting.lead(0, epoch=1, replicas=(1, 2)) == 0
+        waiting = asyncio.ensure_future(one.append(0, acks=-1))
+        await settle()
+        assert not waiting.done()
+        one.hosting.logs.directories[0].health.fail(OSError(errno.EIO, "broken"))
+        assert await waiting is STORAGE
+        one.hosting.close()
+
+    run(scenario())
+
+
+def test_the_controllers_requests_get_the_storage_error_until_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        one = Broken(tmp_path)
+        one.hosting.logs.directories[0].health.fail(OSError(errno.EIO, "broken"))
+        await settle()
+        assert one.hosting.lead(0, epoch=1) == STORAGE
+        assert one.hosting.lead(0, epoch=1, is_new=True) == STORAGE
+        assert one.hosting.lead(1, epoch=1) == ErrorCode.NONE
+        assert one.hosting.lead(3, is_new=False) == STORAGE, "it may lie in the offline directory"
+        assert one.hosting.lead(4, is_new=True) == ErrorCode.NONE
+        log = one.hosting.logs.get("t", 4)
+        assert log is not None
+        assert log.directory.parent == one.dirs[1]
+        stop = StopReplicaRequest(
+            controller_id=1,
+            controller_epoch=1,
+            broker_epoch=5,
+            topic_states=[
+                StopReplicaRequest.StopReplicaTopicState(
+                    topic_name="t",
+                    partition_states=[
+                        StopReplicaRequest.StopReplicaPartitionState(
+                            partition_index=index, leader_epoch=-2, delete_partition=True
+                        )
+                        for index in (0, 1)
+                    ],
+                )
+            ],
+        )
+        answers = one.hosting.control.stop_replica(stop).partition_errors
+        assert [each.error_code for each in answers] == [STORAGE, ErrorCode.NONE]
+        one.hosting.close()
+        again = Hosting(one.dirs)
+        log = again.logs.get("t", 0)
+        assert log is not None
+        assert log.topic_id == TOPIC_ID
+        again.close()
+
+    run(scenario())
+
+
+def test_the_controller_is_told_once_zookeeper_takes_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        one = Broken(tmp_path)
+        one.hosting.logs.directories[0].health.fail(OSError(errno.EIO, "broken"))
+        async with asyncio.timeout(10):
+            while not one.zk.created:
+                await asyncio.sleep(0.01)
+        ((path, data),) = one.zk.created
+        assert path == "/log_dir_event_notification/log_dir_event_"
+        assert json.loads(data) == {"version": 1, "broker": 1, "event": 1}
+        one.failures.close()
+        one.hosting.close()
+
+    run(scenario())
+
+
+def test_the_last_directory_halts_the_broker(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        one = Broken(tmp_path)
+        for directory in one.hosting.logs.directories:
+            directory.health.fail(OSError(errno.EIO, f"{directory.path} broke"))
+        await settle()
+        assert [str(error) for error in one.halted] == [f"[Errno 5] {one.dirs[1]} broke"]
+        one.failures.close()
+
+    run(scenario())
+
+
+def test_what_was_offline_from_the_start_is_told_as_well(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        (tmp_path / "a").write_bytes(b"no directory")
+        hosting = Hosting([tmp_path / "a", tmp_path / "b"])
+        zk: Any = Session()
+        failures = DirectoryFailures(hosting.logs, hosting.replicas, zk, 1, lambda _: None)
+        failures.begin()
+        await settle()
+        assert zk.calls == 1
+        failures.close()
+        hosting.close()
+
+    run(scenario())
+
+
+def test_a_follower_gives_up_the_partition_alone(tmp_path: Path) -> None:
+    """Its fetcher goes on with what lies elsewhere."""
+    from urteil.broker.replication.fetchers import _Fetcher
+    from urteil.broker.replication.follower import Following
+
+    async def scenario() -> None:
+        one = Broken(tmp_path)
+        fetcher = _Fetcher.__new__(_Fetcher)
+        fetcher.following = {}
+        fetcher._clock = one.hosting.clock  # type: ignore[assignment]
+        for partition in (0, 1):
+            found = one.replicas.partition("t", partition)
+            assert found is not None
+            following = Following(found)
+            fetcher.following[following.key] = following
+        one.storage.broken = one.dirs[0]
+        sent = SimpleNamespace(
+            error_code=0,
+            diverging_epoch=SimpleNamespace(epoch=-1, end_offset=-1),
+            records=records(1),
+            high_watermark=0,
+            log_start_offset=0,
+        )
+        for following in list(fetcher.following.values()):
+            fetcher._take(following, sent)  # type: ignore[arg-type]
+        assert list(fetcher.following) == [("t", 1)]
+        await settle()
+        assert one.replicas.hosted("t", 1)[0] is not None
+        one.hosting.close()
+
+    run(scenario())

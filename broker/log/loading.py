@@ -115,7 +115,7 @@ def newer_of(one: PartitionLog, other: PartitionLog) -> PartitionLog | None:
     for each, rival in ((one, other), (other, one)):
         if each.topic_id == ZERO_UUID and _age(each) == (-1, 0):
             return rival
-    if ZERO_UUID == one.topic_id or one.topic_id != other.topic_id:
+    if one.topic_id == ZERO_UUID or one.topic_id != other.topic_id:
         return None
     return one if _age(one) > _age(other) else other
 

@@ -21,7 +21,6 @@ PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 FEATURE = "/feature"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
-LOG_DIR_EVENTS = "/log_dir_event_notification"
 
 PERSISTENT = (
     "/consumers",

@@ -18,6 +18,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest, FetchResponse
 
 BATCHES_FROM = 4
+ZSTD_FROM = 10
 ANY_REPLICA_FROM = 11
 NOT_HERE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -136,13 +137,18 @@ def _partition(
     wanted: Wanted, read: PartitionRead, version: int, hints: FetchHints
 ) -> FetchResponse.PartitionData:
     topic, index = wanted.topic, wanted.request.partition
-    if read.error is not ErrorCode.NONE:
-        return _refused(topic, index, read.error, hints)
     records: Any = read.records
-    if version < BATCHES_FROM and records:
+    refused = _too_old(wanted, version)
+    if version < BATCHES_FROM and records and refused is ErrorCode.NONE:
         records = _for_old_client(records, version, wanted.request.fetch_offset)
         if isinstance(records, ErrorCode):
-            return _refused(topic, index, records, hints)
+            refused = records
+    if refused is not ErrorCode.NONE:
+        return FetchResponse.PartitionData(
+            partition_index=index, error_code=refused, high_watermark=-1, aborted_transactions=()
+        )
+    if read.error is not ErrorCode.NONE:
+        return _refused(topic, index, read.error, hints)
     return FetchResponse.PartitionData(
         partition_index=index,
         high_watermark=read.high_watermark,
@@ -154,6 +160,18 @@ def _partition(
         aborted_transactions=_aborted(read),
         records=records or b"",
     )
+
+
+def _too_old(wanted: Wanted, version: int) -> ErrorCode:
+    """Whether a topic's settings close it to readers of this version."""
+    if version >= ZSTD_FROM or wanted.partition is None:
+        return ErrorCode.NONE
+    config = wanted.partition.log.config
+    if config.compression_type == "zstd":
+        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    if version < BATCHES_FROM and not config.message_downconversion_enable:
+        return ErrorCode.UNSUPPORTED_VERSION
+    return ErrorCode.NONE
 
 
 def _aborted(read: PartitionRead) -> list[FetchResponse.AbortedTransaction] | None:

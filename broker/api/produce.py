@@ -12,22 +12,11 @@ from urteil.broker.replication.manager import TopicPartition
 from urteil.broker.replication.partition import refusal
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
-from urteil.broker.wire.batches import (
-    LOG_OVERHEAD_BYTES,
-    Compression,
-    CorruptBatch,
-    UnsupportedCompression,
-    convert_legacy,
-    needs_conversion,
-    parse_header,
-)
+from urteil.broker.wire.batches import Compression, CorruptBatch, iter_entries, parse_header
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import ProduceRequest, ProduceResponse
 
 ADMIN_CLIENT = "__admin_client"
-SMALLEST_MESSAGE_BYTES = 14
-NEWEST_MAGIC = 2
-MAGIC_POSITION = 16
 
 PLACELESS = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -78,15 +67,14 @@ def _partitions(request: ProduceRequest) -> Iterator[tuple[TopicPartition, memor
 def _check(
     records: memoryview, version: int, transactional_id: str | None
 ) -> memoryview | AppendResult:
-    """What the versions of the request demand of the records; old formats become batches."""
+    """What the versions of the request demand of the records (`ProduceRequest.validateRecords`)."""
     try:
         if version < 3:
-            if needs_conversion(records):
-                return memoryview(convert_legacy(records))
             return records
-        if not _holds_a_batch(records):
+        entries = list(iter_entries(records))
+        if not entries:
             return refusal(ErrorCode.INVALID_RECORD, "a partition without a whole record batch")
-        if needs_conversion(records):
+        if entries[0][0] < 2:
             return refusal(
                 ErrorCode.INVALID_RECORD,
                 f"Produce {version} takes record batches with magic version 2 only",
@@ -94,15 +82,13 @@ def _check(
         header = parse_header(records)
     except CorruptBatch as error:
         return refusal(ErrorCode.CORRUPT_MESSAGE, str(error))
-    except UnsupportedCompression as error:
-        return refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error))
-    if header.size < len(records):
+    if version < 7 and header.compression == Compression.ZSTD:
+        return refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"no zstd in Produce {version}")
+    if len(entries) > 1:
         return refusal(
             ErrorCode.INVALID_RECORD,
             f"Produce {version} takes exactly one record batch per partition",
         )
-    if version < 7 and header.compression == Compression.ZSTD:
-        return refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"no zstd in Produce {version}")
     if header.is_transactional and transactional_id is None:
         return refusal(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transaction without its id"
@@ -110,15 +96,6 @@ def _check(
     if transactional_id is not None:
         return refusal(ErrorCode.INVALID_TXN_STATE, "no transaction is open for this producer")
     return records
-
-
-def _holds_a_batch(records: memoryview) -> bool:
-    """Whether the first batch is whole; a size or magic that cannot be is another matter."""
-    if len(records) <= MAGIC_POSITION:
-        return False
-    length = int.from_bytes(records[8:LOG_OVERHEAD_BYTES], "big", signed=True)
-    plausible = length >= SMALLEST_MESSAGE_BYTES and records[MAGIC_POSITION] <= NEWEST_MAGIC
-    return not plausible or LOG_OVERHEAD_BYTES + length <= len(records)
 
 
 def _response(
@@ -153,6 +130,12 @@ def _partition_response(
         error_code=answer.error,
         base_offset=-1,
         log_start_offset=-1 if answer.error in PLACELESS else answer.log_start_offset,
+        record_errors=[
+            ProduceResponse.BatchIndexAndErrorMessage(
+                batch_index=place, batch_index_error_message=reason
+            )
+            for place, reason in answer.record_errors
+        ],
         error_message=answer.message,
         current_leader=hints.leader(topic, index, answer.error),
     )

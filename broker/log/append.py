@@ -11,11 +11,7 @@ from urteil.broker.log.results import AppendResult
 from urteil.broker.log.segment import MAX_RELATIVE_OFFSET, Appended
 from urteil.broker.log.storage import Buffer
 from urteil.broker.log.validate import Parts
-from urteil.broker.wire.batches import (
-    BatchHeader,
-    set_base_offset_and_epoch,
-    set_log_append_time,
-)
+from urteil.broker.wire.batches import BatchHeader
 from urteil.broker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -47,15 +43,14 @@ class Append:
                 if refusal:
                     return AppendResult(*refusal, log_start_offset=log.log_start_offset)
             offset += header.last_offset_delta + 1
-        stamped = log.config.log_append_time
-        buffers, placed = self._stamp(parts, leader_epoch, stamped=stamped)
+        buffers, placed = self._place(parts, leader_epoch)
         error = self._write(buffers, placed, [(leader_epoch, base_offset)], staged)
         if error:
             return error
         return AppendResult(
             base_offset=base_offset,
             last_offset=offset - 1,
-            log_append_time_ms=self._now_ms if stamped else -1,
+            log_append_time_ms=self._now_ms if log.config.log_append_time else -1,
             log_start_offset=log.log_start_offset,
         )
 
@@ -73,10 +68,8 @@ class Append:
             duplicate=True,
         )
 
-    def _stamp(
-        self, parts: Parts, leader_epoch: int, *, stamped: bool
-    ) -> tuple[list[Buffer], list[Appended]]:
-        """The batches as they go to the file: offset, epoch, if `stamped` the broker's time.
+    def _place(self, parts: Parts, leader_epoch: int) -> tuple[list[Buffer], list[Appended]]:
+        """The batches as they go to the file, with their offsets and the epoch.
 
         The caller's buffer stays as it is. Offset and epoch lie before the part that the CRC
         covers, so that a prefix of 16 bytes in place of the old one does it.
@@ -85,18 +78,10 @@ class Append:
         buffers: list[Buffer] = []
         placed: list[Appended] = []
         for header, batch in parts:
-            time_ms = header.max_timestamp
-            if stamped:
-                time_ms = self._now_ms
-                copy = bytearray(batch)
-                set_base_offset_and_epoch(copy, offset, leader_epoch)
-                set_log_append_time(copy, time_ms)
-                buffers.append(copy)
-            else:
-                buffers.append(_PREFIX.pack(offset, header.batch_length, leader_epoch))
-                buffers.append(batch[16:])
+            buffers.append(_PREFIX.pack(offset, header.batch_length, leader_epoch))
+            buffers.append(batch[16:])
             last_offset = offset + header.last_offset_delta
-            placed.append((last_offset, time_ms, header.size))
+            placed.append((last_offset, header.max_timestamp, header.size))
             offset = last_offset + 1
         return buffers, placed
 

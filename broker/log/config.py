@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from urteil.broker.wire.compression import Compression
+
 _FOREVER = 2**63 - 1
+_CODECS = {
+    "uncompressed": Compression.NONE, "gzip": Compression.GZIP, "snappy": Compression.SNAPPY,
+    "lz4": Compression.LZ4, "zstd": Compression.ZSTD,
+}  # fmt: skip
 
 
 def _setting(default: Any, *synonyms: str) -> Any:
@@ -19,7 +25,10 @@ class LogConfig:
     """What one topic's logs obey. Sizes in bytes, times in ms, -1 means without limit."""
 
     cleanup_policy: str = _setting("delete", "log.cleanup.policy")
+    compression_gzip_level: int = _setting(-1, "compression.gzip.level")
+    compression_lz4_level: int = _setting(9, "compression.lz4.level")
     compression_type: str = _setting("producer", "compression.type")
+    compression_zstd_level: int = _setting(3, "compression.zstd.level")
     delete_retention_ms: int = _setting(86_400_000, "log.cleaner.delete.retention.ms")
     file_delete_delay_ms: int = _setting(60_000, "log.segment.delete.delay.ms")
     flush_messages: int = _setting(_FOREVER, "log.flush.interval.messages")
@@ -64,6 +73,27 @@ class LogConfig:
         """Whether the broker stamps the records."""
         return self.message_timestamp_type == "LogAppendTime"
 
+    def codec_for(self, sent: int) -> int:
+        """The codec that batches are kept in, for those sent in codec `sent`."""
+        if self.compression_type == "producer":
+            return sent
+        return _CODECS[self.compression_type]
+
+    def level_of(self, codec: int) -> int | None:
+        """The compression level of a codec that this topic asked for; None for its default."""
+        if self.compression_type == "producer":
+            return None
+        return {
+            Compression.GZIP: self.compression_gzip_level,
+            Compression.LZ4: self.compression_lz4_level,
+            Compression.ZSTD: self.compression_zstd_level,
+        }.get(Compression(codec))
+
+    @property
+    def limits_the_past(self) -> bool:
+        """Whether there is a time too old for a record."""
+        return self.timestamp_before_ms != _FOREVER
+
     @property
     def timestamp_before_ms(self) -> int:
         """How far a record's time may lie in the past (KIP-937, and its deprecated elder)."""
@@ -100,6 +130,12 @@ class LogConfig:
                     break
             else:
                 _coarser(item.name, broker_props, values)
+        codec = values.get("compression_type", "producer")
+        if codec != "producer" and codec not in _CODECS:
+            known = ", ".join((*_CODECS, "producer"))
+            raise ValueError(
+                f"Invalid value {codec} for configuration compression.type: not one of {known}"
+            )
         return cls(**values)
 
 

@@ -8,7 +8,8 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from urteil.broker.log import recovery, retention, timestamps, validate
+from urteil.broker.log import recovery, retention, timestamps
+from urteil.broker.log.admission import admit
 from urteil.broker.log.append import Append
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.flush import FlushJob
@@ -27,6 +28,7 @@ from urteil.broker.log.segment import (
 )
 from urteil.broker.log.storage import Storage
 from urteil.broker.log.txn_index import AbortedTxn
+from urteil.broker.log.validate import RecordError, Refused, split_fetched
 from urteil.broker.wire.errors import ErrorCode
 
 __all__ = ["AppendResult", "PartitionLog", "ReadResult", "TimestampOffset"]
@@ -122,23 +124,24 @@ class PartitionLog:
     ) -> AppendResult:
         """Check batches, give them offsets and the epoch, write them.
 
-        `data` holds whole batches of magic 2 and is not changed. `from_client` demands what
-        only producers may be asked: base offset 0, counts, sequences that follow, no control
-        records. A batch that its producer sent before is answered as then, and not written.
+        `data` is not changed: batches of magic 2, or messages of magic 0 and 1, which become one;
+        a cut one at its end is passed over, and nothing whole in it is nothing to do.
+        `from_client` demands what only producers may be asked: base offset 0, counts, times,
+        keys in a compacted topic, sequences that follow, no control records. A batch that its
+        producer sent before is answered as then, and not written.
         """
         if self.failure:
             return self._refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
-        parts = validate.split(data)
-        if isinstance(parts, tuple):
+        parts = admit(data, self.config, now_ms, from_client=from_client)
+        if isinstance(parts, Refused):
             return self._refused(*parts)
-        for header, batch in parts:
-            refusal = validate.refuse(header, batch, self.config, now_ms, from_client=from_client)
-            if refusal:
-                return self._refused(*refusal)
-        if len(data) > self.config.segment_bytes:
+        if not parts:
+            return AppendResult(log_start_offset=self.log_start_offset)
+        size = sum(header.size for header, _ in parts)
+        if size > self.config.segment_bytes:
             return self._refused(
                 ErrorCode.RECORD_LIST_TOO_LARGE,
-                f"{len(data)} bytes exceed the segment size {self.config.segment_bytes}",
+                f"{size} bytes exceed the segment size {self.config.segment_bytes}",
             )
         return Append(self, now_ms).as_leader(parts, leader_epoch, from_client=from_client)
 
@@ -149,13 +152,20 @@ class PartitionLog:
         """
         if self.failure:
             return self._refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
-        parts = validate.split_fetched(data)
-        if isinstance(parts, tuple):
+        parts = split_fetched(data)
+        if isinstance(parts, Refused):
             return self._refused(*parts)
         return Append(self, now_ms).as_follower(parts)
 
-    def _refused(self, error: ErrorCode, message: str) -> AppendResult:
-        return AppendResult(error=error, message=message, log_start_offset=self.log_start_offset)
+    def _refused(
+        self, error: ErrorCode, message: str, records: tuple[RecordError, ...] = ()
+    ) -> AppendResult:
+        return AppendResult(
+            error=error,
+            message=message,
+            log_start_offset=self.log_start_offset,
+            record_errors=records,
+        )
 
     def roll(self, now_ms: int, base_offset: int | None = None) -> None:
         """Begin a new segment at the end of the log, or at the next batch's `base_offset`.

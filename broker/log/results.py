@@ -23,6 +23,7 @@ class AppendResult:
     log_append_time_ms: int = -1
     log_start_offset: int = -1
     duplicate: bool = False
+    record_errors: tuple[tuple[int, str], ...] = ()  # (place in the batch, reason)
 
 
 @dataclass(slots=True)

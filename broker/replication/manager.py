@@ -194,7 +194,7 @@ class ReplicaManager:
                 continue
             result = partition.append(data, acks, wall_ms, now_ms, from_client=not internal)
             results[key] = result
-            if result.error is ErrorCode.NONE:
+            if result.error is ErrorCode.NONE and result.base_offset >= 0:
                 records = result.last_offset - result.base_offset + 1
                 self.traffic.appended(partition.topic, len(data), records)
                 if acks == ACKS_ALL:

@@ -26,6 +26,7 @@ LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
+KNOWN_ATTRIBUTES = 0x7F
 
 NO_TIMESTAMP = -1
 NO_PRODUCER_ID = -1
@@ -34,7 +35,6 @@ MAX_SEQUENCE = (1 << 31) - 1
 
 HEADER_LAYOUT = struct.Struct(">qiibIhiqqqhii")
 CRC_LAYOUT = struct.Struct(">I")
-_LOG_OVERHEAD_AND_EPOCH = struct.Struct(">qii")
 _LENGTH = struct.Struct(">i")
 _TIMESTAMP = struct.Struct(">q")
 
@@ -115,13 +115,6 @@ def parse_header(data: Buffer, pos: int = 0) -> BatchHeader:
     return header
 
 
-def magic_of(data: Buffer, pos: int = 0) -> int | None:
-    """The magic of the batch or message at `pos`; None when it ends before its magic."""
-    if len(data) - pos <= MAGIC_POSITION:
-        return None
-    return data[pos + MAGIC_POSITION]
-
-
 def iter_batches(
     data: Buffer, *, allow_partial_tail: bool = False
 ) -> Iterator[tuple[BatchHeader, memoryview]]:
@@ -129,7 +122,7 @@ def iter_batches(
 
     The header is read, nothing is checksummed. CorruptBatch at another magic, a length that lies
     or a cut batch; a cut one at the end is passed over with `allow_partial_tail` (Fetch answers
-    of other brokers end so). Ask `needs_conversion` first where old producers may write.
+    of other brokers end so).
     """
     view = memoryview(data)
     pos, end = 0, len(view)
@@ -159,20 +152,16 @@ def crc_ok(batch: Buffer) -> bool:
     return bool(crc32c.crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]) == expected)
 
 
-def set_base_offset_and_epoch(
-    batch: bytearray | memoryview, base_offset: int, leader_epoch: int
-) -> None:
-    """Write what the leader assigns into a batch; neither is under the CRC."""
-    _LOG_OVERHEAD_AND_EPOCH.pack_into(
-        batch, 0, base_offset, len(batch) - LOG_OVERHEAD_BYTES, leader_epoch
-    )
+def set_timestamps(batch: bytearray | memoryview, max_timestamp: int, *, of_broker: bool) -> None:
+    """Say what the newest time is and whose: the broker's at append, or the producers'.
 
-
-def set_log_append_time(batch: bytearray | memoryview, now_ms: int) -> None:
-    """Make a batch bear the broker's time, and its CRC right again."""
-    attributes = batch[ATTRIBUTES_POSITION + 1] | LOG_APPEND_TIME
-    batch[ATTRIBUTES_POSITION + 1] = attributes
-    _TIMESTAMP.pack_into(batch, MAX_TIMESTAMP_POSITION, now_ms)
+    The first record's time stays. Attributes that Kafka does not know are cleared, as it does
+    when it writes here, and the CRC is made right again.
+    """
+    kept = batch[ATTRIBUTES_POSITION + 1] & (KNOWN_ATTRIBUTES & ~LOG_APPEND_TIME)
+    batch[ATTRIBUTES_POSITION] = 0
+    batch[ATTRIBUTES_POSITION + 1] = kept | (LOG_APPEND_TIME if of_broker else 0)
+    _TIMESTAMP.pack_into(batch, MAX_TIMESTAMP_POSITION, max_timestamp)
     CRC_LAYOUT.pack_into(
         batch, CRC_POSITION, crc32c.crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
     )

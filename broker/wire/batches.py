@@ -8,15 +8,14 @@ from urteil.broker.wire.batch_header import (
     BatchHeader,
     crc_ok,
     iter_batches,
-    magic_of,
     parse_header,
-    set_base_offset_and_epoch,
-    set_log_append_time,
+    set_timestamps,
 )
 from urteil.broker.wire.compression import Compression, UnsupportedCompression
-from urteil.broker.wire.legacy import convert_legacy, down_convert, needs_conversion
+from urteil.broker.wire.downconversion import down_convert
+from urteil.broker.wire.entries import iter_entries
 from urteil.broker.wire.primitives import CorruptBatch
-from urteil.broker.wire.records import Record, build_batch, iter_records
+from urteil.broker.wire.records import Record, build_batch, iter_outlines, iter_records
 
 __all__ = [
     "HEADER_BYTES",
@@ -29,14 +28,12 @@ __all__ = [
     "Record",
     "UnsupportedCompression",
     "build_batch",
-    "convert_legacy",
     "crc_ok",
     "down_convert",
     "iter_batches",
+    "iter_entries",
+    "iter_outlines",
     "iter_records",
-    "magic_of",
-    "needs_conversion",
     "parse_header",
-    "set_base_offset_and_epoch",
-    "set_log_append_time",
+    "set_timestamps",
 ]

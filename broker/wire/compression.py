@@ -7,6 +7,7 @@ import zlib
 from enum import IntEnum
 from typing import Any
 
+from urteil.broker.wire import lz4_frame
 from urteil.broker.wire.primitives import CorruptBatch
 
 MAX_DECOMPRESSED_BYTES = 1 << 30
@@ -15,8 +16,6 @@ MAX_DECOMPRESSED_BYTES = 1 << 30
 _CHUNK_BYTES = 1 << 20
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL + struct.pack(">ii", 1, 1)
-_LZ4_FLAGS = 4
-_LZ4_INDEPENDENT = 0x20
 _SIZE = struct.Struct(">i")
 
 
@@ -30,24 +29,33 @@ class Compression(IntEnum):
     ZSTD = 4
 
 
+DEFAULT_LEVELS: dict[int, int] = {Compression.GZIP: -1, Compression.LZ4: 9, Compression.ZSTD: 3}
+
+
 class UnsupportedCompression(Exception):
     """No codec of that number, or no library for it here."""
 
 
-def compress(codec: int, data: bytes) -> bytes:
-    """Compress records as Kafka frames them; UnsupportedCompression without a library."""
+def compress(codec: int, data: bytes, level: int | None = None) -> bytes:
+    """Compress records as Kafka frames them, at its default level or another (KIP-390).
+
+    Levels are each library's own: gzip -1 or 1 to 9, lz4 1 to 17, zstd -131072 to 22.
+    UnsupportedCompression without a library.
+    """
     if codec == Compression.NONE:
         return data
+    if level is None:
+        level = DEFAULT_LEVELS.get(codec)
     if codec == Compression.GZIP:
-        packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
+        packer = zlib.compressobj(level=level or -1, wbits=16 + zlib.MAX_WBITS)
         return packer.compress(data) + packer.flush()
     if codec == Compression.SNAPPY:
         block = _codec_of(codec).compress(data, asbytes=True)
         return _XERIAL_HEADER + _SIZE.pack(len(block)) + bytes(block)
-    frame = bytes(_codec_of(codec).compress(data, asbytes=True))
-    if codec == Compression.LZ4 and not frame[_LZ4_FLAGS] & _LZ4_INDEPENDENT:
-        raise UnsupportedCompression("LZ4 of linked blocks, which Java clients refuse")
-    return frame
+    packer = _codec_of(codec, level)
+    if codec == Compression.LZ4:
+        return lz4_frame.framed(data, lambda block: bytes(packer.compress(block, asbytes=True)))
+    return bytes(packer.compress(data, asbytes=True))
 
 
 def decompress(codec: int, data: bytes | memoryview) -> bytes:
@@ -71,8 +79,19 @@ def _arrow(codec: int) -> Any:
     return pyarrow
 
 
-def _codec_of(codec: int) -> Any:
-    return _arrow(codec).Codec(Compression(codec).name.lower())
+def _codec_of(codec: int, level: int | None = None) -> Any:
+    arrow, name = _arrow(codec), Compression(codec).name.lower()
+    if codec == Compression.LZ4:
+        name = "lz4_raw"
+        if level == DEFAULT_LEVELS[codec]:
+            level = None  # Kafka's default is the fast compressor, whatever its number says
+    if level is None:
+        return arrow.Codec(name)
+    lowest, highest = (
+        arrow.Codec.minimum_compression_level(name),
+        arrow.Codec.maximum_compression_level(name),
+    )
+    return arrow.Codec(name, compression_level=min(max(level, lowest), highest))
 
 
 def _gunzip(rest: bytes) -> bytes:

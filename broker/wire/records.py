@@ -56,11 +56,13 @@ def build_batch(
     control: bool = False,
     log_append_time: bool = False,
     offsets: Sequence[int] | None = None,
+    level: int | None = None,
 ) -> bytes:
     """Build one batch of magic 2 with its CRC, for records of (key, value, headers, timestamp_ms).
 
     Offsets are consecutive unless `offsets` gives ascending ones from `base_offset` on. With
-    `log_append_time` all records bear the largest timestamp. ValueError without records.
+    `log_append_time` all records bear the largest timestamp. `level` is the codec's, its default
+    without. ValueError without records.
     """
     if not records:
         raise ValueError("a batch needs a record")
@@ -71,7 +73,7 @@ def build_batch(
     body = bytearray()
     for offset, record in zip(offsets, records, strict=True):
         _put_record(body, record, offset - base_offset, record[3] - base_timestamp)
-    payload = compress(compression, bytes(body))
+    payload = compress(compression, bytes(body), level)
     attributes = (
         compression
         | (LOG_APPEND_TIME if log_append_time else 0)
@@ -143,6 +145,39 @@ def iter_records(batch: Buffer) -> Iterator[Record]:
         raise CorruptBatch("truncated record") from error
     except UnicodeDecodeError as error:
         raise CorruptBatch("a header's name is not UTF-8") from error
+
+
+class Outline(NamedTuple):
+    """What the leader may have to know of a record; `timestamp_ms` is the one that counts."""
+
+    offset_delta: int
+    timestamp_ms: int
+    has_key: bool
+
+
+def iter_outlines(batch: Buffer) -> Iterator[Outline]:
+    """The records of one whole batch, keys, values and headers passed over; errors as above."""
+    header = parse_header(batch)
+    body = decompress(header.compression, memoryview(batch)[HEADER_BYTES:])
+    pos, end, marked = 0, len(body), header.timestamp_type == 1
+    try:
+        for _ in range(header.records_count):
+            size, pos = read_varint(body, pos)
+            stop = pos + size
+            if not 0 < size <= end - pos:
+                raise CorruptBatch(f"a record of {size} bytes where {end - pos} are left")
+            delta, pos = read_varlong(body, pos + 1)
+            offset_delta, pos = read_varint(body, pos)
+            key_size, pos = read_varint(body, pos)
+            if pos > stop:
+                raise CorruptBatch("the size of a record is wrong")
+            time_ms = header.max_timestamp if marked else header.base_timestamp + delta
+            yield Outline(offset_delta, time_ms, key_size >= 0)
+            pos = stop
+    except IndexError as error:
+        raise CorruptBatch("truncated record") from error
+    if pos != end:
+        raise CorruptBatch(f"{end - pos} bytes after the last record")
 
 
 def _records(header: BatchHeader, body: bytes) -> Iterator[Record]:

@@ -45,6 +45,7 @@ class Side:
 
     def __init__(self, name: str, bootstrap: Sequence[str]) -> None:
         self.name = name
+        self.bootstrap = ",".join(bootstrap)
         self._addresses = [_address(one) for one in bootstrap]
         self._open: dict[int, socket.socket] = {}
         self.names: dict[str, str] = {}

@@ -20,7 +20,6 @@ from urteil.broker.wire.messages import (
 
 STRANGE_ID = UUID("12345678-1234-1234-1234-123456789abc")
 LAST = 14
-UNCUT = 12
 PADDING = b"\xff" * 8
 
 
@@ -69,17 +68,21 @@ def fetch(
 
 
 def _read_messages(answer: Any) -> None:
-    """Message sets as messages: Apache Kafka pads converted ones or cuts them to the size that
-    the batches had, and compressors differ."""
+    """Message sets as messages, and what is left of one that was cut: Apache Kafka pads converted
+    ones to the size that the batches had, and compressors differ."""
     for topic in answer["responses"]:
         for partition in topic["partitions"]:
-            data = partition["records"]
+            data = partition["records"] or b""
             end = 0
             while end + 12 <= len(data) and data[end : end + 8] != PADDING:
-                end += 12 + int.from_bytes(data[end + 8 : end + 12], "big")
+                stop = end + 12 + int.from_bytes(data[end + 8 : end + 12], "big")
+                if stop > len(data):
+                    break
+                end = stop
             read = iter_legacy(data[:end])
             found = [(r.offset, r.timestamp_ms, r.key, r.value) for r in read]
-            partition["records"] = found[:UNCUT]
+            cut = b"" if data[end : end + 8] == PADDING else data[end:]
+            partition["records"] = [*found, cut]
 
 
 @pytest.mark.parametrize("version", range(18))

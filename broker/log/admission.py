@@ -1,0 +1,123 @@
+"""What becomes of an append's bytes before they get offsets (`LogValidator`).
+
+In the normal case a batch goes to the log as it came, judged by its header and checksum alone: it
+is in the topic's codec and format, and its times and keys are free. Only where the topic demands
+more are its records looked at, or the batch written anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from urteil.broker.log import validate
+from urteil.broker.log.config import LogConfig
+from urteil.broker.log.record_errors import Look, refuse_records
+from urteil.broker.log.upconversion import admit_messages
+from urteil.broker.log.validate import Parts, Refused
+from urteil.broker.wire.batches import (
+    BatchHeader,
+    Compression,
+    CorruptBatch,
+    UnsupportedCompression,
+    build_batch,
+    iter_entries,
+    iter_outlines,
+    iter_records,
+    parse_header,
+    set_timestamps,
+)
+from urteil.broker.wire.errors import ErrorCode
+
+
+def admit(
+    data: memoryview, config: LogConfig, now_ms: int, *, from_client: bool
+) -> Parts | Refused:
+    """Batches of magic 2 as they are to be written, all but their offsets and epochs.
+
+    Empty when `data` holds no whole batch. The caller's buffer is not changed.
+    """
+    try:
+        entries = list(iter_entries(data))
+        if entries and entries[0][0] < 2:
+            batch = admit_messages(entries, config, now_ms)
+            return batch if isinstance(batch, Refused) else [(parse_header(batch), batch)]
+        parts = [(parse_header(batch), batch) for _, batch in entries]
+    except CorruptBatch as error:
+        return Refused(ErrorCode.CORRUPT_MESSAGE, str(error))
+    except UnsupportedCompression as error:
+        return Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error))
+    for header, batch in parts:
+        refused = validate.refuse(header, batch, config, from_client=from_client)
+        if refused:
+            return refused
+    if from_client and len(parts) > 1:
+        return Refused(ErrorCode.INVALID_RECORD, "More than one record batch for a partition")
+    return _admit_records(parts, config, now_ms, from_client=from_client)
+
+
+def _admit_records(
+    parts: Parts, config: LogConfig, now_ms: int, *, from_client: bool
+) -> Parts | Refused:
+    for index, (header, batch) in enumerate(parts):
+        try:
+            if from_client and _demands_more(header, config, now_ms):
+                refused = refuse_records(_looks(header, batch), config, now_ms)
+                if refused:
+                    return refused
+            written = _written(header, batch, config, now_ms)
+        except CorruptBatch as error:
+            return Refused(ErrorCode.INVALID_RECORD, str(error))
+        except UnsupportedCompression as error:
+            return Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error))
+        if written is not None:
+            parts[index] = header, _ = parse_header(written), memoryview(written)
+            if header.size > config.max_message_bytes:
+                return validate.too_large(header.size, config)
+    return parts
+
+
+def _demands_more(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
+    """Whether the header cannot tell that every record is right."""
+    if config.compacts or header.timestamp_type:
+        return True
+    if config.log_append_time:
+        return False
+    return config.limits_the_past or header.max_timestamp - now_ms > config.timestamp_after_ms
+
+
+def _looks(header: BatchHeader, batch: memoryview) -> Iterator[Look]:
+    marked = bool(header.timestamp_type)
+    return ((one.timestamp_ms, one.has_key, marked) for one in iter_outlines(batch))
+
+
+def _written(
+    header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int
+) -> bytearray | None:
+    """The batch anew, in the topic's codec and with its kind of time; None if it is right."""
+    codec = config.codec_for(header.compression)
+    if codec == header.compression or (header.is_control and not header.compression):
+        anew = None
+    else:
+        anew = _recompressed(header, batch, codec, config.level_of(codec))
+    stamped = config.log_append_time
+    if stamped or header.timestamp_type:
+        anew = anew or bytearray(batch)
+        set_timestamps(anew, now_ms if stamped else header.max_timestamp, of_broker=stamped)
+    return anew
+
+
+def _recompressed(
+    header: BatchHeader, batch: memoryview, codec: int, level: int | None
+) -> bytearray:
+    records = [(one.key, one.value, one.headers, one.timestamp_ms) for one in iter_records(batch)]
+    return bytearray(
+        build_batch(
+            records,
+            producer_id=header.producer_id,
+            producer_epoch=header.producer_epoch,
+            base_sequence=header.base_sequence,
+            compression=Compression(codec),
+            transactional=header.is_transactional,
+            level=level,
+        )
+    )

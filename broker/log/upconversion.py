@@ -1,0 +1,71 @@
+"""Messages of magic 0 and 1 from old producers, as one batch of magic 2 (`LogValidator`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from urteil.broker.log.config import LogConfig
+from urteil.broker.log.record_errors import Look, refuse_records
+from urteil.broker.log.validate import Refused, too_large
+from urteil.broker.wire import legacy
+from urteil.broker.wire.batches import Compression, Record, build_batch, set_timestamps
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.legacy import MisshapenMessage
+
+Entries = Sequence[tuple[int, memoryview]]
+
+
+def admit_messages(entries: Entries, config: LogConfig, now_ms: int) -> memoryview | Refused:
+    """The batch that stands for all messages, in the topic's codec, with its kind of time.
+
+    A compressed message must come alone, and all are of one magic (INVALID_RECORD).
+    Raises CorruptBatch for wrong checksums, UnsupportedCompression.
+    """
+    for _, entry in entries:
+        if len(entry) > config.max_message_bytes:
+            return too_large(len(entry), config)
+        legacy.check(entry)
+    codecs = {legacy.codec_of(entry) for _, entry in entries} - {Compression.NONE}
+    if max(codecs, default=Compression.NONE) > Compression.ZSTD:
+        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unknown compression codec {max(codecs)}")
+    if codecs and len(entries) > 1:
+        return Refused(ErrorCode.INVALID_RECORD, "A compressed message is not the only one")
+    if len({magic for magic, _ in entries}) > 1:
+        return Refused(ErrorCode.INVALID_RECORD, "Messages of several formats in one append")
+    try:
+        records, looks = _read(entries)
+    except MisshapenMessage as error:
+        return Refused(ErrorCode.INVALID_RECORD, str(error))
+    refused = refuse_records(looks, config, now_ms)
+    if refused:
+        return refused
+    return _batch(records, config, now_ms, next(iter(codecs), Compression.NONE))
+
+
+def _read(entries: Entries) -> tuple[list[Record], list[Look]]:
+    records: list[Record] = []
+    looks: list[Look] = []
+    for _, entry in entries:
+        of_broker = legacy.has_broker_time(entry)
+        for record in legacy.iter_legacy(entry):
+            records.append(record)
+            looks.append((record.timestamp_ms, record.key is not None, of_broker))
+    return records, looks
+
+
+def _batch(
+    records: list[Record], config: LogConfig, now_ms: int, sent_in: int
+) -> memoryview | Refused:
+    codec = config.codec_for(sent_in)
+    batch = bytearray(
+        build_batch(
+            [(one.key, one.value, (), one.timestamp_ms) for one in records],
+            compression=Compression(codec),
+            level=config.level_of(codec),
+        )
+    )
+    if config.log_append_time:
+        set_timestamps(batch, now_ms, of_broker=True)
+    if len(batch) > config.max_message_bytes:
+        return too_large(len(batch), config)
+    return memoryview(batch)

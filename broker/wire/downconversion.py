@@ -1,0 +1,95 @@
+"""Batches of magic 2 as messages of magic 0 and 1, which Fetch 0-3 want (KIP-31, KIP-32).
+
+Sources: `RecordsUtil.downConvert`, `LazyDownConversionRecords`.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+
+from urteil.broker.wire import lz4_frame
+from urteil.broker.wire.batch_header import (
+    HEADER_BYTES,
+    LOG_APPEND_TIME,
+    BatchHeader,
+    iter_batches,
+)
+from urteil.broker.wire.compression import Compression, UnsupportedCompression, compress
+from urteil.broker.wire.legacy import LENGTH, TIMESTAMP
+from urteil.broker.wire.primitives import Buffer
+from urteil.broker.wire.records import Record, iter_records
+
+_HEAD = struct.Struct(">qiI")
+_NOTHING_LEFT = struct.pack(">qi", -1, HEADER_BYTES)
+
+
+def down_convert(batches: Buffer, magic: int, *, from_offset: int = 0) -> bytes:
+    """Turn whole batches of magic 2 into messages of `magic` 0 or 1, compressed as they were.
+
+    Offsets are kept; headers, and timestamps in magic 0, are lost, and so are control batches and
+    what a limit left of a last batch. Records below `from_offset` are left out where they are not
+    compressed. The answer is no longer than the batches were, yet the first one is whole: the
+    last message may be cut, as in any answer. Nothing but control batches becomes a message that
+    is announced and not there, so that its reader notices that it cannot get on.
+
+    CorruptBatch for batches that cannot be read, UnsupportedCompression when the first one is
+    zstd, which old readers do not know; before a later one the answer ends.
+    """
+    out = bytearray()
+    limit = len(batches)
+    is_empty = True
+    for header, batch in iter_batches(batches, allow_partial_tail=True):
+        is_empty = False
+        if header.is_control:
+            continue
+        if header.compression == Compression.ZSTD:
+            if out:
+                break
+            raise UnsupportedCompression("zstd does not go into old messages")
+        converted = _converted(header, batch, magic, from_offset)
+        limit = max(limit, len(converted)) if not out else limit
+        out += converted
+        if len(out) >= limit:
+            break
+    if not out:
+        return b"" if is_empty else _NOTHING_LEFT
+    return bytes(out[:limit])
+
+
+def _converted(header: BatchHeader, batch: memoryview, magic: int, from_offset: int) -> bytes:
+    stamp = LOG_APPEND_TIME if header.timestamp_type else 0
+    if header.compression == Compression.NONE:
+        records = (one for one in iter_records(batch) if one.offset >= from_offset)
+        return b"".join(_messages(records, magic, stamp, 0))
+    found = list(iter_records(batch))
+    if not found:
+        return b""
+    base = found[0].offset if magic == 1 else 0
+    inner = b"".join(_messages(found, magic, stamp, base))
+    value = compress(header.compression, inner)
+    if magic == 0 and header.compression == Compression.LZ4:
+        value = lz4_frame.broken(value)
+    newest = max(one.timestamp_ms for one in found)
+    wrapper = Record(offset=found[-1].offset, timestamp_ms=newest, key=None, value=value)
+    return _message(wrapper, magic, stamp | header.compression, 0)
+
+
+def _messages(
+    records: Iterator[Record] | list[Record], magic: int, stamp: int, base: int
+) -> Iterator[bytes]:
+    return (_message(record, magic, stamp, base) for record in records)
+
+
+def _message(record: Record, magic: int, attributes: int, base: int) -> bytes:
+    if magic == 0:
+        attributes &= ~LOG_APPEND_TIME
+    body = bytearray((magic, attributes))
+    if magic == 1:
+        body += TIMESTAMP.pack(record.timestamp_ms)
+    for content in (record.key, record.value):
+        body += LENGTH.pack(-1 if content is None else len(content))
+        body += content or b""
+    head = _HEAD.pack(record.offset - base, len(body) + 4, zlib.crc32(body))
+    return head + bytes(body)

@@ -1,0 +1,89 @@
+"""LZ4 frames as Kafka knows them: of blocks that do not lean on each other.
+
+Java's reader refuses linked blocks, so frames are made here, of blocks from any LZ4 library. In
+messages of magic 0 the header's checksum is wrong for ever: old clients hashed the frame's magic
+number along with its descriptor (KAFKA-3160), so such frames change one byte on the way in and out.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+BLOCK_BYTES = 64 * 1024
+"""Kafka's own block size; the descriptor says so."""
+
+_HEADER = b"\x04\x22\x4d\x18\x60\x40\x82"  # magic; independent blocks of 64 KiB; checksum
+_END = bytes(4)
+_UNCOMPRESSED = 1 << 31
+_SIZE = struct.Struct("<I")
+_MAGIC_BYTES = 4
+_SIZE_FLAG, _DICTIONARY_FLAG = 0x08, 0x01
+_MASK = 0xFFFFFFFF
+_PRIMES = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
+_SMALL_BYTES = 16
+
+
+def framed(data: bytes, compress_block: Callable[[bytes], bytes]) -> bytes:
+    """Compress into a frame; a block that does not shrink is stored as it is."""
+    out = bytearray(_HEADER)
+    for start in range(0, len(data), BLOCK_BYTES):
+        plain = data[start : start + BLOCK_BYTES]
+        block = compress_block(plain)
+        if len(block) < len(plain):
+            out += _SIZE.pack(len(block)) + block
+        else:
+            out += _SIZE.pack(len(plain) | _UNCOMPRESSED) + plain
+    return bytes(out + _END)
+
+
+def mended(frame: bytes) -> bytes:
+    """The frame with the checksum that the LZ4 format demands."""
+    return _with_checksum(frame, _MAGIC_BYTES)
+
+
+def broken(frame: bytes) -> bytes:
+    """The frame with the checksum that messages of magic 0 bear."""
+    return _with_checksum(frame, 0)
+
+
+def _with_checksum(frame: bytes, start: int) -> bytes:
+    if len(frame) <= _MAGIC_BYTES:
+        return frame
+    flags = frame[_MAGIC_BYTES]
+    position = _MAGIC_BYTES + 2
+    position += 8 if flags & _SIZE_FLAG else 0
+    position += 4 if flags & _DICTIONARY_FLAG else 0
+    checksum = _xxh32(frame[start:position]) >> 8 & 0xFF
+    return frame[:position] + bytes((checksum,)) + frame[position + 1 :]
+
+
+def _xxh32(data: bytes) -> int:
+    """xxHash of 32 bits with seed 0 (its specification, section "XXH32")."""
+    one, two, three, four, five = _PRIMES
+    position = 0
+    if len(data) >= _SMALL_BYTES:
+        lanes = [(one + two) & _MASK, two, 0, -one & _MASK]
+        while len(data) - position >= _SMALL_BYTES:
+            for index, word in enumerate(struct.unpack_from("<4I", data, position)):
+                lanes[index] = _rotated(lanes[index] + word * two, 13) * one & _MASK
+            position += _SMALL_BYTES
+        digest = sum(_rotated(lane, n) for lane, n in zip(lanes, (1, 7, 12, 18), strict=True))
+    else:
+        digest = five
+    digest += len(data)
+    while len(data) - position >= 4:
+        (word,) = struct.unpack_from("<I", data, position)
+        digest = _rotated(digest + word * three, 17) * four
+        position += 4
+    for byte in data[position:]:
+        digest = _rotated(digest + byte * five, 11) * one
+    digest &= _MASK
+    digest = (digest ^ digest >> 15) * two & _MASK
+    digest = (digest ^ digest >> 13) * three & _MASK
+    return digest ^ digest >> 16
+
+
+def _rotated(value: int, bits: int) -> int:
+    value &= _MASK
+    return (value << bits | value >> (32 - bits)) & _MASK

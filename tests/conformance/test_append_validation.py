@@ -1,0 +1,185 @@
+"""What leaders take and how they write it: keys, times, codecs; the log as a reader sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.conformance.conftest import Pair
+from tests.conformance.records import NOW_MS, batch, message, produce
+from tests.conformance.side import Side
+from tests.conformance.test_fetch import fetch
+from urteil.broker.wire.batches import Compression, build_batch, iter_batches, iter_records
+from urteil.broker.wire.errors import ErrorCode
+
+CODECS = ["uncompressed", "gzip", "snappy", "lz4", "zstd"]
+GOOD, OLD, NEW = NOW_MS, NOW_MS - 86_400_000, NOW_MS + 86_400_000
+
+
+def send(side: Side, version: int, topic: str, records: bytes) -> Any:
+    """The answer for one partition, sentences aside."""
+    (one,) = side.ask(produce(topic, records), version)["responses"][0]["partition_responses"]
+    appended = one["log_append_time_ms"]
+    one["log_append_time_ms"] = "a time" if appended > NOW_MS - 600_000 else appended
+    return one
+
+
+def kept(side: Side, topic: str, offset: int = 0) -> Any:
+    """What the log holds from an offset on: headers, and records as they are read."""
+    answer = fetch(side, 11, topic, [{"fetch_offset": offset}])
+    data = answer["responses"][0]["partitions"][0]["records"]
+    found = []
+    for header, part in iter_batches(data):
+        stamped = header.timestamp_type == 1
+        found.append(
+            {
+                "header": header._replace(
+                    batch_length=0,
+                    crc=0,
+                    max_timestamp=0 if stamped else header.max_timestamp,
+                )._asdict(),
+                "records": [
+                    (r.offset, 0 if stamped else r.timestamp_ms, r.key, r.value, r.headers)
+                    for r in iter_records(part)
+                ],
+                "bytes": "compressed" if header.compression or stamped else bytes(part),
+            }
+        )
+    return found
+
+
+def records_of(*times: int, keyless: tuple[int, ...] = ()) -> bytes:
+    return build_batch(
+        [(None if n in keyless else b"k", b"v", (), ms) for n, ms in enumerate(times)]
+    )
+
+
+FAULTS: dict[str, tuple[dict[str, str], bytes]] = {
+    "keyless": ({"cleanup.policy": "compact"}, records_of(GOOD, GOOD, GOOD, keyless=(0, 2))),
+    "many keyless": ({"cleanup.policy": "compact"}, records_of(*[GOOD] * 6, keyless=(1, 2, 3, 5))),
+    "compact and delete": (
+        {"cleanup.policy": "compact,delete"}, records_of(GOOD, GOOD, keyless=(1,)),
+    ),
+    "too old": ({"message.timestamp.before.max.ms": "60000"}, records_of(OLD, GOOD, OLD)),
+    "too new": ({"message.timestamp.after.max.ms": "60000"}, records_of(GOOD, NEW, GOOD)),
+    "too far": ({"message.timestamp.difference.max.ms": "60000"}, records_of(OLD, GOOD, NEW)),
+    "near enough": ({"message.timestamp.difference.max.ms": "60000"}, records_of(GOOD)),
+    "no time at all": ({"message.timestamp.before.max.ms": "60000"}, records_of(-1, -1)),
+    "before beats difference": (
+        {"message.timestamp.difference.max.ms": "1", "message.timestamp.before.max.ms": "999999999",
+         "message.timestamp.after.max.ms": "999999999"},
+        records_of(OLD, NEW),
+    ),
+    "keyless and too old": (
+        {"cleanup.policy": "compact", "message.timestamp.before.max.ms": "60000"},
+        records_of(OLD, GOOD, OLD, keyless=(0, 1)),
+    ),
+    "old in a topic of the broker's time": (
+        {"message.timestamp.type": "LogAppendTime", "message.timestamp.before.max.ms": "60000"},
+        records_of(OLD, GOOD),
+    ),
+    "grown too large": (
+        {"compression.type": "uncompressed", "max.message.bytes": "1000"},
+        batch([b"x" * 5000], compression=1),
+    ),
+    "shrunk, but too large before": (
+        {"compression.type": "gzip", "max.message.bytes": "1000"}, batch([b"x" * 5000]),
+    ),
+    "larger than a segment": (
+        {"segment.bytes": "2000", "compression.type": "uncompressed"},
+        batch([b"x" * 5000], compression=1),
+    ),
+    "shrunk below a segment": (
+        {"segment.bytes": "2000", "compression.type": "gzip"}, batch([b"x" * 5000]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_faults(pair: Pair, what: str) -> None:
+    """Which records are at fault is told from version 8 on."""
+    configs, records = FAULTS[what]
+    name = pair.name("faults")
+    pair.both(lambda side: side.create(name, configs=configs))
+    for version in (3, 7, 8, 11):
+
+        def question(side: Side, v: int = version) -> Any:
+            answer = send(side, v, name, records)
+            if not answer["record_errors"]:
+                del answer["error_message"]  # for people; ours explains more often
+            return answer
+
+        pair.same(question)
+
+
+@pytest.mark.parametrize("wanted", CODECS)
+def test_codecs(pair: Pair, wanted: str) -> None:
+    """Batches of every codec, in a topic of one: headers and records as they are read."""
+    name = pair.name("codec")
+    pair.both(lambda side: side.create(name, configs={"compression.type": wanted}))
+    for sent in Compression:
+        data = batch([b"a" * 300, None, b"c"], compression=sent)
+        pair.same(lambda side, d=data: send(side, 9, name, d))  # type: ignore[misc]
+    pair.same(lambda side: kept(side, name))
+
+
+@pytest.mark.parametrize("wanted", ["producer", "gzip"])
+def test_the_broker_s_time(pair: Pair, wanted: str) -> None:
+    name = pair.name("stamped")
+    configs = {"message.timestamp.type": "LogAppendTime", "compression.type": wanted}
+    pair.both(lambda side: side.create(name, configs=configs))
+    for data in (batch([b"a", b"b"]), batch([b"a"], compression=1), batch([b"a"], at_ms=-1)):
+        pair.same(lambda side, d=data: send(side, 9, name, d))  # type: ignore[misc]
+    for data in (message(0, 0, b"a"), message(1, 0, b"a")):
+        pair.same(lambda side, d=data: send(side, 2, name, d))  # type: ignore[misc]
+    pair.same(lambda side: kept(side, name))
+
+
+@pytest.mark.parametrize("version", [0, 3, 6])
+def test_zstd_is_for_new_producers(pair: Pair, version: int) -> None:
+    name = pair.name("zstd")
+    pair.both(lambda side: side.create(name))
+    data = batch([b"a"], compression=Compression.ZSTD)
+
+    def question(side: Side) -> Any:
+        answer = send(side, version, name, data)
+        del answer["error_message"]
+        return answer
+
+    pair.same(question)
+
+
+@pytest.mark.parametrize("version", [0, 3, 9, 10, 12])
+def test_zstd_is_for_new_consumers(pair: Pair, version: int) -> None:
+    """Where the topic is zstd by its configuration, not where a producer chose it."""
+    data = batch([b"a"], compression=Compression.ZSTD)
+    for configs in ({"compression.type": "zstd"}, {}):
+        name = pair.name("zstd-read")
+        pair.both(lambda side, c=configs, n=name: side.create(n, configs=c))  # type: ignore[misc]
+        pair.same(lambda side, n=name: send(side, 9, n, data)["error_code"])  # type: ignore[misc]
+
+        def question(side: Side, n: str = name) -> Any:
+            answer = fetch(side, version, n, [{}])
+            return answer["responses"][0]["partitions"][0]
+
+        pair.same(question)
+
+
+def test_what_ours_wrote_is_what_clients_read(pair: Pair) -> None:
+    """librdkafka's own decoders, on every codec that ours encodes."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    values = [b"%d" % n * 50 for n in range(500)]
+    for wanted in CODECS:
+        name = pair.ours.create(pair.name("read"), configs={"compression.type": wanted})
+        assert send(pair.ours, 9, name, batch(values))["error_code"] == ErrorCode.NONE.name
+        consumer = Consumer({"bootstrap.servers": pair.ours.bootstrap, "group.id": "none"})
+        consumer.assign([TopicPartition(name, 0, 0)])
+        read: list[Any] = []
+        while len(read) < len(values):
+            more = consumer.consume(len(values) - len(read), timeout=10)
+            assert more, wanted
+            read += [one.value() for one in more]
+        consumer.close()
+        assert read == values

@@ -70,6 +70,8 @@ async def create_partitions(
 async def _grow(
     office: Office, topic: CreatePartitionsRequest.CreatePartitionsTopic, *, validate_only: bool
 ) -> Outcome:
+    if not topic.name:  # no node can be named so; Apache Kafka hears it from ZooKeeper
+        return Outcome(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     replicas = None
     if topic.assignments is not None:
         replicas = [tuple(one.broker_ids) for one in topic.assignments]
@@ -90,7 +92,7 @@ def altered(
     results: Mapping[TopicPartition, Refusal | None],
 ) -> AlterPartitionReassignmentsResponse:
     return AlterPartitionReassignmentsResponse(
-        error_message=None,
+        error_message="",
         responses=[
             AlterPartitionReassignmentsResponse.ReassignableTopicResponse(
                 name=topic,
@@ -119,7 +121,7 @@ def listed(
     under_way: Mapping[TopicPartition, Assignment],
 ) -> ListPartitionReassignmentsResponse:
     return ListPartitionReassignmentsResponse(
-        error_message=None,
+        error_message="",
         topics=[
             ListPartitionReassignmentsResponse.OngoingTopicReassignment(
                 name=topic,

@@ -1,0 +1,270 @@
+"""CreatePartitions, ElectLeaders, AlterPartitionReassignments, ListPartitionReassignments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tests.conformance.conftest import Pair
+from tests.conformance.side import CLOSED, Side
+from urteil.broker.wire.messages import (
+    AlterPartitionReassignmentsRequest,
+    CreatePartitionsRequest,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+    MetadataRequest,
+)
+
+Grown = CreatePartitionsRequest.CreatePartitionsTopic
+Replicas = CreatePartitionsRequest.CreatePartitionsAssignment
+Elected = ElectLeadersRequest.TopicPartitions
+PREFERRED, UNCLEAN = 0, 1
+Slot = tuple[str, int]
+
+
+def other(side: Side) -> int:
+    """A broker that is not the controller."""
+    return side.controller() % 3 + 1
+
+
+def grown(name: str, count: int, *replicas: Sequence[int]) -> Any:
+    assignments = [Replicas(broker_ids=list(ids)) for ids in replicas]
+    return Grown(name=name, count=count, assignments=assignments or None)
+
+
+def grow(
+    side: Side,
+    topics: Sequence[Any],
+    version: int,
+    *,
+    to: int | None = None,
+    timeout_ms: int = 10_000,
+    validate_only: bool = False,
+) -> Any:
+    request = CreatePartitionsRequest(
+        topics=topics, timeout_ms=timeout_ms, validate_only=validate_only
+    )
+    answer = side.ask(request, version, to=to or side.controller())
+    if answer != CLOSED:
+        answer["results"].sort(key=lambda one: one["name"])
+    return answer
+
+
+def partitions(side: Side, topic: str, *, to: int | None = None) -> Any:
+    """The topic in Metadata, partitions in order."""
+    request = MetadataRequest(
+        topics=[MetadataRequest.MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
+    )
+    (answer,) = side.ask(request, 12, to=to or side.controller())["topics"]
+    answer["partitions"].sort(key=lambda one: one["partition_index"])
+    for one in answer["partitions"]:
+        one["isr_nodes"].sort()
+    return answer
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_partitions_are_added(pair: Pair, version: int) -> None:
+    """Counts go on from the leader of partition 0, so that even the replicas are the same."""
+    first, second = pair.name("grown"), pair.name("grown")
+    pair.both(lambda side: side.create(first, [(2, 3), (3, 1)]))
+    pair.both(lambda side: side.create(second, [(3, 1, 2)]))
+
+    def grow_both(side: Side) -> Any:
+        topics = [grown(first, 9), grown(second, 3, (1, 2, 3), (2, 3, 1))]
+        return grow(side, topics, version)
+
+    pair.same(lambda side: grow(side, [grown(first, 4)], version, validate_only=True))
+    pair.same(grow_both)
+    pair.same(grow_both)
+    pair.same(lambda side: partitions(side, first))
+    pair.same(lambda side: partitions(side, second))
+
+
+REFUSED: Mapping[str, Sequence[tuple[int, Sequence[Sequence[int]]]]] = {
+    "fewer": [(1, ())],
+    "none": [(0, ())],
+    "minus one": [(-1, ())],
+    "as many": [(2, ())],
+    "as many, assigned": [(2, [(1, 2)])],
+    "too few assignments": [(4, [(1, 2)])],
+    "too many assignments": [(3, [(1, 2), (2, 3)])],
+    "unknown broker": [(3, [(1, 9)])],
+    "unknown broker, too few": [(5, [(1, 9)])],
+    "a broker twice": [(3, [(1, 1)])],
+    "no brokers": [(3, [()])],
+    "too few replicas": [(3, [(1,)])],
+    "too many replicas": [(3, [(1, 2, 3)])],
+    "uneven replicas": [(4, [(1, 2), (1, 2, 3)])],
+    "twice": [(3, ()), (4, ())],
+    "twice, one wrong": [(3, ()), (1, ())],
+}
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_partitions_are_refused(pair: Pair, version: int) -> None:
+    name = pair.name("refused")
+    pair.both(lambda side: side.create(name, [(1, 2), (2, 3)]))
+
+    def ask(side: Side) -> Any:
+        answers: dict[str, Any] = {
+            about: grow(side, [grown(name, count, *replicas) for count, replicas in asked], version)
+            for about, asked in REFUSED.items()
+        }
+        answers["unknown topic"] = grow(
+            side, [grown("never-there", 3), grown(name, 3)], version, validate_only=True
+        )
+        answers["bad name"] = grow(side, [grown("a b", 3)], version)
+        answers["no name"] = grow(side, [grown("", 3)], version)
+        answers["nothing"] = grow(side, [], version)
+        answers["elsewhere"] = grow(side, [grown(name, 3)], version, to=other(side))
+        answers["no time"] = grow(side, [grown(name, 3)], version, timeout_ms=0)
+        answers["no time for nothing"] = grow(side, [grown(name, 2)], version, timeout_ms=-1)
+        return answers
+
+    pair.same(ask)
+    pair.both(lambda side: side.until(lambda: len(partitions(side, name)["partitions"]) == 3))
+
+
+def elect(
+    side: Side,
+    asked: Mapping[str, Sequence[int]] | None,
+    version: int,
+    kind: int = PREFERRED,
+    *,
+    to: int | None = None,
+    timeout_ms: int = 10_000,
+    only: str | None = None,
+) -> Any:
+    """`only` leaves out of the answer what is not this topic's."""
+    request = ElectLeadersRequest(
+        election_type=kind,
+        topic_partitions=None
+        if asked is None
+        else [Elected(topic=topic, partitions=list(ones)) for topic, ones in asked.items()],
+        timeout_ms=timeout_ms,
+    )
+    answer = side.ask(request, version, to=to or side.controller())
+    results = answer["replica_election_results"]
+    results[:] = [one for one in results if only in (None, one["topic"])]
+    results.sort(key=lambda one: one["topic"])
+    for one in results:
+        one["partition_result"].sort(key=lambda result: result["partition_id"])
+    return answer
+
+
+def alter(side: Side, asked: Mapping[Slot, Sequence[int] | None], *, to: int | None = None) -> Any:
+    topics: dict[str, list[Any]] = {}
+    for (topic, partition), replicas in asked.items():
+        topics.setdefault(topic, []).append(
+            AlterPartitionReassignmentsRequest.ReassignablePartition(
+                partition_index=partition, replicas=replicas
+            )
+        )
+    request = AlterPartitionReassignmentsRequest(
+        timeout_ms=10_000,
+        topics=[
+            AlterPartitionReassignmentsRequest.ReassignableTopic(name=topic, partitions=ones)
+            for topic, ones in topics.items()
+        ],
+    )
+    answer = side.ask(request, 0, to=to or side.controller())
+    answer["responses"].sort(key=lambda one: one["name"])
+    for one in answer["responses"]:
+        one["partitions"].sort(key=lambda result: result["partition_index"])
+    return answer
+
+
+def listed(side: Side, asked: Mapping[str, Sequence[int]] | None, *, to: int | None = None) -> Any:
+    request = ListPartitionReassignmentsRequest(
+        timeout_ms=10_000,
+        topics=None
+        if asked is None
+        else [
+            ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics(
+                name=topic, partition_indexes=list(ones)
+            )
+            for topic, ones in asked.items()
+        ],
+    )
+    return side.ask(request, 0, to=to or side.controller())
+
+
+def replicas_are(side: Side, topic: str, *wanted: Sequence[int]) -> bool:
+    """Whether the controller's broker knows of these replicas, all in sync."""
+    found = partitions(side, topic)["partitions"]
+    return [one["replica_nodes"] for one in found] == [list(ids) for ids in wanted] and all(
+        one["isr_nodes"] == sorted(one["replica_nodes"]) for one in found
+    )
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_preferred_leaders_are_elected(pair: Pair, version: int) -> None:
+    name = pair.name("elected")
+    pair.both(lambda side: side.create(name, [(1, 2, 3), (2, 3, 1), (3, 1, 2)]))
+    turned = {(name, 0): (2, 3, 1), (name, 1): (3, 1, 2), (name, 2): (3, 2, 1)}
+    pair.same(lambda side: alter(side, turned))
+    pair.both(
+        lambda side: side.until(lambda: replicas_are(side, name, (2, 3, 1), (3, 1, 2), (3, 2, 1)))
+    )
+    pair.same(lambda side: partitions(side, name))
+    pair.same(lambda side: elect(side, {name: [0, 2, 7], "never-there": [0]}, version))
+    pair.same(lambda side: partitions(side, name))
+    pair.same(lambda side: elect(side, None, version, only=name))
+    pair.same(lambda side: partitions(side, name))
+    pair.same(lambda side: elect(side, None, version, only=name))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_elections_that_are_not_held(pair: Pair, version: int) -> None:
+    name = pair.name("unelected")
+    pair.both(lambda side: side.create(name, [(1, 2, 3)]))
+    pair.same(lambda side: elect(side, {name: [0, 1]}, version, UNCLEAN))
+    pair.same(lambda side: elect(side, {name: [0, 0]}, version, UNCLEAN))
+    pair.same(lambda side: elect(side, {}, version, UNCLEAN))
+    pair.same(lambda side: elect(side, {name: [0]}, version, 7))
+    pair.same(lambda side: elect(side, {name: [0]}, version, -1))
+    pair.same(lambda side: elect(side, {name: [0]}, version, to=other(side)))
+    pair.same(lambda side: elect(side, None, version, UNCLEAN, to=other(side), only=name))
+
+
+def test_replicas_change(pair: Pair) -> None:
+    """More, fewer, others: every answer, and the epochs that clients can see."""
+    name = pair.name("moved")
+    pair.both(lambda side: side.create(name, [(1, 2)]))
+    for target in ((3, 1), (1, 2, 3), (2,), (3,), (1, 2), (2, 1), (2, 1)):
+
+        def become(side: Side, target: Sequence[int] = target) -> Any:
+            answer = alter(side, {(name, 0): target})
+            side.until(lambda: replicas_are(side, name, target))
+            side.until(lambda: listed(side, {name: [0]})["topics"] == [])
+            return answer
+
+        pair.same(become)
+        pair.same(lambda side: partitions(side, name))
+
+
+def test_reassignments_that_are_refused(pair: Pair) -> None:
+    name = pair.name("unmoved")
+    pair.both(lambda side: side.create(name, [(1, 2), (2, 3)]))
+
+    def ask(side: Side) -> Any:
+        return {
+            "none under way": alter(side, {(name, 0): None, ("never-there", 0): None}),
+            "no replicas": alter(side, {(name, 0): ()}),
+            "a replica twice": alter(side, {(name, 0): (1, 1)}),
+            "below zero": alter(side, {(name, 0): (1, -1)}),
+            "unknown broker": alter(side, {(name, 0): (1, 9)}),
+            "unknown partition": alter(side, {(name, 7): (1,), (name, -1): (1,)}),
+            "unknown topic": alter(side, {("never-there", 0): (1,), ("a b", 0): (1,)}),
+            "unknown topic and broker": alter(side, {("never-there", 0): (9,)}),
+            "nothing": alter(side, {}),
+            "elsewhere": alter(side, {(name, 0): (2, 1)}, to=other(side)),
+            "one wrong": alter(side, {(name, 0): (1, 1), (name, 1): (2, 3)}),
+            "nothing listed": listed(side, {name: [0, 1, 7], "never-there": [0]}),
+            "none listed": listed(side, {}),
+            "listed elsewhere": listed(side, None, to=other(side)),
+        }
+
+    pair.same(ask)

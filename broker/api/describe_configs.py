@@ -1,19 +1,26 @@
-"""DescribeConfigs of topics and of this broker."""
+"""DescribeConfigs of topics, of this broker and its loggers, and of what is set for all brokers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Sequence
 
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_valid
 from urteil.broker.server.broker import Broker
-from urteil.broker.server.config_view import Setting, broker_settings, topic_settings
+from urteil.broker.server.config_admin import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC
+from urteil.broker.server.config_changes import Refused
+from urteil.broker.server.config_view import (
+    LOGGER,
+    Setting,
+    broker_settings,
+    cluster_wide_settings,
+    topic_settings,
+)
+from urteil.broker.server.loggers import levels
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import DescribeConfigsRequest, DescribeConfigsResponse
-
-TOPIC_RESOURCE = 2
-BROKER_RESOURCE = 4
 
 Resource = DescribeConfigsRequest.DescribeConfigsResource
 Result = DescribeConfigsResponse.DescribeConfigsResult
@@ -28,65 +35,92 @@ async def describe_configs(
     """The values in effect, their sources and synonyms; secrets as null."""
     results = []
     for resource in request.resources:
-        settings = await _settings(broker, resource)
-        if isinstance(settings, Result):
-            results.append(settings)
-            continue
+        error: ErrorCode = ErrorCode.NONE
+        message: str | None = ""
+        entries: Sequence[Entry] = ()
+        try:
+            entries = await _entries(broker, resource, request)
+        except Refused as refused:
+            error, message = refused.error, refused.message
         keys = resource.configuration_keys
-        wanted = [one for one in settings if not keys or one.name in keys]
         results.append(
             Result(
+                error_code=error,
+                error_message=message,
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
-                configs=[_entry(one, synonyms=request.include_synonyms) for one in wanted],
+                configs=[one for one in entries if not keys or one.name in keys],
             )
         )
     return DescribeConfigsResponse(results=results)
 
 
-async def _settings(broker: Broker, resource: Resource) -> Iterable[Setting] | Result:
-    name = resource.resource_name
-    if resource.resource_type == TOPIC_RESOURCE:
-        if not is_valid(name):
-            return _refused(resource, ErrorCode.INVALID_TOPIC_EXCEPTION, f"bad topic name {name}")
-        if name not in broker.metadata.topics:
-            return _refused(resource, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-        overrides = await broker.controller.configs.topic_overrides(name)
-        return topic_settings(broker.config.properties, overrides)
-    if resource.resource_type == BROKER_RESOURCE:
-        if name == "":
-            return []  # the cluster-wide dynamic settings: there are none
-        if name != str(broker.broker_id):
-            return _refused(
-                resource,
-                ErrorCode.INVALID_REQUEST,
-                f"Unexpected broker id, expected {broker.broker_id} or empty string, "
-                f"but received {name}",
-            )
-        return broker_settings(broker.config.properties)
-    return _refused(
-        resource, ErrorCode.INVALID_REQUEST, f"Unsupported resource type {resource.resource_type}"
-    )
+async def _entries(
+    broker: Broker, resource: Resource, request: DescribeConfigsRequest
+) -> Sequence[Entry]:
+    kind, name = resource.resource_type, resource.resource_name
+    if kind == TOPIC:
+        return _shown(await _topic(broker, name), request)
+    if kind == BROKER and name == "":
+        return _shown(cluster_wide_settings(broker.config.properties), request)
+    if kind == BROKER:
+        _check_broker(name, broker.broker_id, "or empty string, ")
+        return _shown(broker_settings(broker.config.properties), request)
+    if kind == BROKER_LOGGER:
+        if not name:
+            raise Refused(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+        _check_broker(name, broker.broker_id, "")
+        return [
+            Entry(name=one, value=level, config_source=LOGGER) for one, level in levels().items()
+        ]
+    if kind == CLIENT_METRICS:
+        raise Refused(ErrorCode.INVALID_REQUEST, _no_metrics(name))
+    raise Refused(ErrorCode.INVALID_REQUEST, f"Unsupported resource type {kind}")
 
 
-def _refused(resource: Resource, error: ErrorCode, message: str) -> Result:
-    return Result(
-        error_code=error,
-        error_message=message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )
+async def _topic(broker: Broker, name: str) -> Iterable[Setting]:
+    """REQUEST_TIMED_OUT when ZooKeeper is away for longer than `request.timeout.ms`."""
+    if not is_valid(name):
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"bad topic name {name}")
+    if name not in broker.metadata.topics:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+    try:
+        async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
+            overrides = await broker.controller.configs.topic_overrides(name)
+    except TimeoutError:
+        raise Refused(ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached") from None
+    return topic_settings(broker.config.properties, overrides)
 
 
-def _entry(setting: Setting, *, synonyms: bool) -> Entry:
-    origins = setting.origins if synonyms else ()
+def _check_broker(name: str, broker_id: int, others: str) -> None:
+    if not name.removeprefix("-").isdecimal():
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if int(name) != broker_id:
+        raise Refused(
+            ErrorCode.INVALID_REQUEST,
+            f"Unexpected broker id, expected {broker_id} {others}but received {name}",
+        )
+
+
+def _no_metrics(name: str) -> str:
+    if not name:
+        return "Client metrics subscription name must not be empty"
+    return "Config type client-metrics is only supported on KRaft clusters"
+
+
+def _shown(settings: Iterable[Setting], request: DescribeConfigsRequest) -> list[Entry]:
+    return [_entry(one, request) for one in settings]
+
+
+def _entry(setting: Setting, request: DescribeConfigsRequest) -> Entry:
+    origins = setting.origins if request.include_synonyms else ()
     return Entry(
         name=setting.name,
-        value=setting.value,
+        value=None if setting.sensitive else setting.value,
         read_only=setting.read_only,
         config_source=setting.source,
         is_sensitive=setting.sensitive,
         synonyms=[Synonym(name=one.name, value=one.value, source=one.source) for one in origins],
         config_type=setting.type,
-        documentation=None,
+        documentation=setting.documentation if request.include_documentation else None,
     )

@@ -52,6 +52,7 @@ U = TypeVar("U")
 Event = Callable[[], Awaitable[Any]]
 FIRST_REBALANCE_S = 5.0
 BACKOFF_AFTER_BUG_S = 1.0
+UNCLEAN = "unclean.leader.election.enable"
 NOT_CONTROLLER = "This is not the correct controller for this cluster."
 
 
@@ -113,6 +114,7 @@ class Controller:
         """Watch `/controller` and stand for election."""
         self._zk.on_state(self._on_state)
         self.configs.on_change(self._on_topic_config)
+        self._config.properties.subscribe(self._on_properties)
         await self.configs.start()
         self._put("elect", self._elect)
         self._tasks.append(asyncio.create_task(self._run(), name="controller"))
@@ -333,7 +335,7 @@ class Controller:
             TenureOptions(
                 listener=config.inter_broker_listener,
                 request_timeout_ms=config.controller_socket_timeout_ms,
-                unclean_by_default=config.unclean_leader_election_enable,
+                unclean_by_default=self._unclean_by_default,
                 deletion_enabled=config.delete_topic_enable,
             ),
             self._put_for_tenure,
@@ -359,8 +361,15 @@ class Controller:
     # What else starts an event.
 
     def _on_topic_config(self, topic: str, overrides: dict[str, str]) -> None:
-        if overrides.get("unclean.leader.election.enable", "").lower() == "true":
+        if overrides.get(UNCLEAN, "").lower() == "true":
             self._put_for_tenure(lambda tenure: tenure.unclean_allowed(topic))
+
+    def _on_properties(self, changed: frozenset[str]) -> None:
+        if UNCLEAN in changed and self._unclean_by_default():
+            self._put_for_tenure(Tenure.unclean_allowed_by_default)
+
+    def _unclean_by_default(self) -> bool:
+        return bool(self._config.properties.value(UNCLEAN))
 
     async def _rebalance(self) -> None:
         """Periodic by nature: nothing tells that leaders are out of balance."""

@@ -33,7 +33,7 @@ class PartitionMachine:
         configs: EntityConfigs,
         elections_held: Elections,
         *,
-        unclean_by_default: bool,
+        unclean_by_default: Callable[[], bool],
     ) -> None:
         self._context = context
         self._store = store
@@ -122,7 +122,7 @@ class PartitionMachine:
     def allows_unclean(self, overrides: Mapping[str, str]) -> bool:
         """By a topic's own settings, else by the broker's."""
         value = overrides.get("unclean.leader.election.enable")
-        return self._unclean_by_default if value is None else value.strip().lower() == "true"
+        return self._unclean_by_default() if value is None else value.strip().lower() == "true"
 
     async def write(
         self, wanted: Mapping[TopicPartition, PartitionState]

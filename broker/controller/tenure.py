@@ -60,7 +60,7 @@ class TenureOptions:
 
     listener: str
     request_timeout_ms: float
-    unclean_by_default: bool
+    unclean_by_default: Callable[[], bool]
     deletion_enabled: bool
 
 
@@ -226,6 +226,12 @@ class Tenure:
             return
         batch = self._desk.batch()
         await self._machine.settle(self.context.partitions_of(topic), batch)
+        self._desk.send(batch)
+
+    async def unclean_allowed_by_default(self) -> None:
+        """This broker's default changed: topics without a setting of their own may have leaders."""
+        batch = self._desk.batch()
+        await self._machine.settle(self.context.partitions(), batch)
         self._desk.send(batch)
 
     # Brokers.

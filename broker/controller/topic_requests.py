@@ -11,6 +11,7 @@ from urteil.broker.controller.tenure import Tenure
 from urteil.broker.controller.topic_admin import NewTopic, Outcome, TopicAdmin
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.config_view import topic_settings
+from urteil.broker.server.live_properties import LiveProperties
 from urteil.broker.server.stopwatch import waiting
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -23,6 +24,7 @@ from urteil.broker.wire.primitives import ZERO_UUID
 
 OFFSETS_TOPIC = "__consumer_offsets"
 AUTO_CREATE_TIMEOUT_S = 3.0
+ZOOKEEPER_PRESENT_S = 1.0
 IDS_FROM = 6  # DeleteTopics by id
 DISABLED_FROM = 3  # DeleteTopics knows TOPIC_DELETION_DISABLED
 
@@ -85,13 +87,34 @@ async def create_topics(
                 topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name."
             )
         else:
-            outcome = await office.admin.create(_asked(topic), validate_only=request.validate_only)
-            results[topic.name] = _result(topic.name, outcome, config)
+            results[topic.name] = await _create(office, config, request, topic)
     made = [name for name, result in results.items() if result.error_code == ErrorCode.NONE]
     if made and not request.validate_only:
         for name in await missing(office, made, request.timeout_ms, Tenure.led):
             results[name] = _error(name, ErrorCode.REQUEST_TIMED_OUT)
     return CreateTopicsResponse(topics=[results[topic.name] for topic in request.topics])
+
+
+async def _create(
+    office: Office,
+    config: BrokerConfig,
+    request: CreateTopicsRequest,
+    topic: CreateTopicsRequest.CreatableTopic,
+) -> Result:
+    try:
+        async with _zookeeper_within(request.timeout_ms):
+            outcome = await office.admin.create(_asked(topic), validate_only=request.validate_only)
+    except TimeoutError:
+        return _error(topic.name, ErrorCode.REQUEST_TIMED_OUT)
+    return _result(topic.name, outcome, config)
+
+
+def _zookeeper_within(timeout_ms: int) -> asyncio.Timeout:
+    """How long ZooKeeper may keep a request waiting; one that is there needs no second.
+
+    Apache Kafka waits until it is back, whatever the client asked for; then its thread is stuck.
+    """
+    return asyncio.timeout(max(ZOOKEEPER_PRESENT_S, timeout_ms / 1000))
 
 
 def _asked(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
@@ -122,7 +145,7 @@ def _result(name: str, outcome: Outcome, config: BrokerConfig) -> Result:
 
 
 def _configs(
-    overrides: Mapping[str, str], properties: Mapping[str, str]
+    overrides: Mapping[str, str], properties: LiveProperties
 ) -> list[CreateTopicsResponse.CreatableTopicConfigs]:
     """The effective settings, each with where it comes from."""
     return [
@@ -146,7 +169,7 @@ async def delete_topics(
         if version >= IDS_FROM
         else [DeleteTopicsRequest.DeleteTopicState(name=name) for name in request.topic_names]
     )
-    results = [await _wish(office, config, one, version) for one in asked]
+    results = [await _wish(office, config, one, version, request.timeout_ms) for one in asked]
     wished = [one.name for one in results if one.error_code == ErrorCode.NONE and one.name]
     late = await missing(office, wished, request.timeout_ms, Tenure.gone) if wished else []
     return DeleteTopicsResponse(
@@ -164,6 +187,7 @@ async def _wish(
     config: BrokerConfig,
     asked: DeleteTopicsRequest.DeleteTopicState,
     version: int,
+    timeout_ms: int,
 ) -> Deleted:
     tenure = office.tenure
     name, topic_id = asked.name, asked.topic_id
@@ -182,7 +206,11 @@ async def _wish(
         name = tenure.context.names.get(topic_id) if name is None else name
         known = tenure.context.topics.get(name) if name is not None else None
         if name is not None and known is not None:
-            await office.admin.wish_deletion(name)
+            try:
+                async with _zookeeper_within(timeout_ms):
+                    await office.admin.wish_deletion(name)
+            except TimeoutError:
+                return Deleted(name=name, topic_id=topic_id, error_code=ErrorCode.REQUEST_TIMED_OUT)
             return Deleted(name=name, topic_id=topic_id)
         error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return Deleted(name=name, topic_id=topic_id, error_code=error)

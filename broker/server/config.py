@@ -53,7 +53,6 @@ class BrokerConfig:
     log_flush_start_offset_checkpoint_interval_ms: int
     log_retention_check_interval_ms: int
     max_incremental_fetch_session_cache_slots: int
-    min_insync_replicas: int
     num_partitions: int
     num_replica_fetchers: int
     offset_metadata_max_bytes: int
@@ -74,7 +73,6 @@ class BrokerConfig:
     request_timeout_ms: int
     socket_listen_backlog_size: int
     socket_request_max_bytes: int
-    unclean_leader_election_enable: bool
     urteil_hosts_file: str | None
     zookeeper_connect: str
     zookeeper_connection_timeout_ms: int | None

@@ -16,6 +16,7 @@ from urteil.broker.server.config_values import ConfigError, ConfigKey, known_key
 from urteil.broker.server.dynamic_broker import DynamicBroker
 from urteil.broker.server.dynamic_rules import validate
 from urteil.broker.server.live_properties import LiveProperties
+from urteil.broker.server.loggers import alter_levels
 from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.zookeeper.configs import BROKERS, TOPICS, EntityConfigs
@@ -92,6 +93,9 @@ class ConfigAdmin:
             async with asyncio.timeout(self._timeout_s), self._turn:
                 if asked.kind == TOPIC:
                     await self._alter_topic(asked, validate_only=validate_only)
+                elif asked.kind == BROKER_LOGGER and not asked.whole:
+                    changes = asked.changes
+                    alter_levels(asked.name, changes, self._broker_id, validate_only=validate_only)
                 elif asked.kind == BROKER:
                     await self._alter_broker(asked, validate_only=validate_only)
                 else:

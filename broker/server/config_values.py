@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 
 from urteil.broker.server import topic_table
@@ -41,6 +43,17 @@ class ConfigKey:
                 raise self.refuse(*complaint)
         return value
 
+    def shown(self, raw: str | None) -> str | None:
+        """The value as Apache Kafka writes it (`ConfigDef.convertToString`)."""
+        value = self._typed(raw.strip()) if raw is not None else None
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, float):
+            return _java_double(value)
+        if isinstance(value, list):
+            return ",".join(value)
+        return None if value is None else str(value)
+
     def _typed(self, text: str) -> Value:
         if self.type in _RANGES:
             return self._integer(text)
@@ -76,6 +89,16 @@ class ConfigKey:
     def refuse(self, value: object, why: str) -> ConfigError:
         shown = "[hidden]" if self.type == "password" else value
         return ConfigError(f"Invalid value {shown} for configuration {self.name}: {why}")
+
+
+def _java_double(value: float) -> str:
+    """`Double.toString`: an exponent from ten millions on and below a thousandth."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7 or not math.isfinite(value):
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    first, rest = digits[0], "".join(map(str, digits[1:])) or "0"
+    return f"{'-' * sign}{first}.{rest}E{exponent + len(digits) - 1}"
 
 
 def _key(name: str, kind: str, default: str, minimum: str, check: Check | None) -> ConfigKey:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
+from urteil.broker.security.passwords import KEY_FACTORY, PasswordEncoder
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.server.dynamic_rules import check_names, check_value, check_whole, is_password
 from urteil.broker.server.live_properties import LiveProperties
@@ -29,9 +30,18 @@ class DynamicBroker:
         configs.on_change(self._changed, BROKERS)
 
     async def load(self) -> None:
-        """Take on what stands. Waits for ZooKeeper."""
-        for entity in (EVERY_BROKER, str(self._broker_id)):
-            self._changed(entity, await self._configs.read(BROKERS, entity))
+        """Take on what stands. Waits for ZooKeeper.
+
+        Passwords of an old secret are written again with the new one.
+        """
+        self._changed(EVERY_BROKER, await self._configs.read(BROKERS, EVERY_BROKER))
+        mine = str(self._broker_id)
+        standing = await self._configs.read(BROKERS, mine)
+        self._changed(mine, standing)
+        has_passwords = any(map(is_password, standing))
+        if has_passwords and _encoder(self._properties, "password.encoder.old.secret"):
+            renewed = self.encoded({name: self._properties.own[name] for name in standing})
+            await self._configs.write(BROKERS, mine, renewed)
 
     def entity(self, resource_name: str) -> str:
         """The name in ZooKeeper of what clients call `1`, or `` for all brokers."""
@@ -40,22 +50,42 @@ class DynamicBroker:
     def decoded(self, settings: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
         """As an administrator gave them, without those that may not be."""
         return {
-            name: self._decode(name, value)
+            name: plain
             for name, value in settings.items()
             if _is_usable(name, value, per_broker=per_broker)
+            and (plain := self._decode(name, value)) is not None
         }
 
     def encoded(self, settings: Mapping[str, str]) -> dict[str, str]:
         """As they are written to ZooKeeper. Raises ConfigError."""
         return {name: self._encode(name, value) for name, value in settings.items()}
 
-    def _decode(self, name: str, value: str) -> str:
-        return value
-
     def _encode(self, name: str, value: str) -> str:
-        if is_password(name):
+        if not is_password(name):
+            return value
+        encoder = _encoder(self._properties, "password.encoder.secret")
+        if encoder is None:
             raise ConfigError(NO_SECRET)
-        return value
+        try:
+            return encoder.encode(value)
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+
+    def _decode(self, name: str, value: str) -> str | None:
+        """None, told in the log, for a password that cannot be read."""
+        if not is_password(name):
+            return value
+        why = NO_SECRET
+        for secret in ("password.encoder.secret", "password.encoder.old.secret"):
+            encoder = _encoder(self._properties, secret)
+            if encoder is None:
+                continue
+            try:
+                return encoder.decode(value)
+            except ValueError as error:
+                why = str(error)
+        log.error("the password %s cannot be read and is ignored: %s", name, why)
+        return None
 
     def _changed(self, entity: str, settings: Mapping[str, str]) -> None:
         if entity not in (EVERY_BROKER, str(self._broker_id)):
@@ -69,6 +99,20 @@ class DynamicBroker:
             log.error("settings of broker %s are not taken: %s", entity, error)
             return
         self._properties.replace(**{layer: usable})
+
+
+def _encoder(properties: LiveProperties, secret: str) -> PasswordEncoder | None:
+    """By `password.encoder.*`; None without the secret."""
+    key = properties.value(secret)
+    if not key:
+        return None
+    return PasswordEncoder(
+        secret=key,
+        key_factory=properties.value("password.encoder.keyfactory.algorithm") or KEY_FACTORY,
+        cipher=properties.value("password.encoder.cipher.algorithm"),
+        key_bits=properties.value("password.encoder.key.length"),
+        iterations=properties.value("password.encoder.iterations"),
+    )
 
 
 def _is_usable(name: str, value: str, *, per_broker: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from urteil.broker.server.config_values import known_keys
+from urteil.broker.server.config_values import UNLIMITED, known_keys, rate_keys
 
 _ROLL = ("log.roll.ms", "log.roll.hours")
 _JITTER = ("log.roll.jitter.ms", "log.roll.jitter.hours")
@@ -49,6 +49,12 @@ class LiveProperties(Mapping[str, str]):
         """A known property's typed value, its default without one. Raises ConfigError, KeyError."""
         key = known_keys()[name]
         return key.parse(self._effective.get(name, key.default))
+
+    def rate(self, name: str) -> int:
+        """Bytes a second, of those that are set while a broker runs and in no file (`RATES`)."""
+        key = rate_keys()[name]
+        raw = self.own.get(name, self.cluster_wide.get(name, key.default))
+        return int(raw) if raw is not None else UNLIMITED
 
     def subscribe(self, subscriber: Subscriber) -> None:
         self._subscribers.append(subscriber)

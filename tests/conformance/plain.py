@@ -13,10 +13,10 @@ from urteil.broker.wire.schema import Struct
 OWN = {"host", "port", "cluster_id", "controller_id", "node_id", "leader_epoch_of_controller"}
 """Fields whose value is each cluster's own: only whether they are set is compared."""
 
-TEXTS = {"error_message", "batch_index_error_message"}
+TEXTS = {"error_message", "batch_index_error_message", "documentation"}
 """Sentences for people: only whether there is one is compared."""
 
-LEFT_OUT = {"throttle_time_ms", "documentation"}
+LEFT_OUT = {"throttle_time_ms"}
 
 
 def plain(value: Any, names: Mapping[str, str]) -> Any:

@@ -320,7 +320,7 @@ class Term:
             TenureOptions(
                 listener="PLAINTEXT",
                 request_timeout_ms=1000,
-                unclean_by_default=False,
+                unclean_by_default=lambda: False,
                 deletion_enabled=deletion,
             ),
             lambda method: self._queue.update({method: None}),

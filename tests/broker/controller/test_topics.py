@@ -280,3 +280,26 @@ def test_a_broker_that_knows_a_newer_controller_makes_us_look_again(
             await cluster.active(above_epoch=epoch + 3)
 
     run(scenario)
+
+
+def test_nobody_waits_for_zookeeper_longer_than_asked(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    """Apache Kafka's handler thread waits until ZooKeeper is back; no client does."""
+
+    async def scenario() -> None:
+        async with nodes(zookeeper, chroot, 1, 2) as cluster:
+            active = await cluster.active()
+            assert (await create(active, topic("a"))).topics[0].error_code == 0
+            zookeeper.pause()
+            try:
+                async with asyncio.timeout(5):
+                    made = create(active, topic("b"), timeout_ms=300)
+                    gone = delete(active, "a", timeout_ms=300)
+                    created, deleted = await asyncio.gather(made, gone)
+            finally:
+                zookeeper.resume()
+            assert created.topics[0].error_code == ErrorCode.REQUEST_TIMED_OUT
+            assert deleted.responses[0].error_code == ErrorCode.REQUEST_TIMED_OUT
+
+    run(scenario())

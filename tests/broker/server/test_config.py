@@ -44,7 +44,7 @@ def test_defaults_are_kafkas() -> None:
     assert config.zookeeper_session_timeout_ms == 18_000
     assert config.socket_request_max_bytes == 104_857_600
     assert config.auto_create_topics_enable is True
-    assert config.unclean_leader_election_enable is False
+    assert config.properties.value("unclean.leader.election.enable") is False
     assert config.listeners[0].port == 9092
 
 

@@ -1,0 +1,1 @@
+"""What keeps secrets and strangers apart from the rest."""

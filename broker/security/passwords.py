@@ -1,0 +1,89 @@
+"""Passwords as they lie in ZooKeeper, encrypted (`EncryptingPasswordEncoder` of Apache Kafka)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from urteil.broker.security.aes import BLOCK, Aes
+
+CIPHER = "AES/CBC/PKCS5Padding"
+HASHES = {
+    "PBKDF2WithHmacSHA1": "sha1", "PBKDF2WithHmacSHA224": "sha224",
+    "PBKDF2WithHmacSHA256": "sha256", "PBKDF2WithHmacSHA384": "sha384",
+    "PBKDF2WithHmacSHA512": "sha512",
+}  # fmt: skip
+KEY_FACTORY = "PBKDF2WithHmacSHA512"
+SALT_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PasswordEncoder:
+    """Made from `password.encoder.*`. What was used goes with each encoded password, so that those
+    written with other settings but the same secret are read as well."""
+
+    secret: str
+    key_factory: str = KEY_FACTORY
+    cipher: str = CIPHER
+    key_bits: int = 128
+    iterations: int = 4096
+    random_bytes: Callable[[int], bytes] = os.urandom
+
+    def encode(self, password: str) -> str:
+        """Raises ValueError, naming a cipher or key factory that is not known here."""
+        salt, vector = self.random_bytes(SALT_BYTES), self.random_bytes(BLOCK)
+        aes = self._aes(self.key_factory, self.cipher, salt, self.iterations, self.key_bits)
+        parts = {
+            "keyFactoryAlgorithm": self.key_factory,
+            "cipherAlgorithm": self.cipher,
+            "keyLength": str(self.key_bits),
+            "salt": _text(salt),
+            "iterations": str(self.iterations),
+            "encryptedPassword": _text(aes.encrypt(password.encode(), vector)),
+            "passwordLength": str(_java_length(password)),
+            "initializationVector": _text(vector),
+        }
+        return ",".join(f"{name}:{value}" for name, value in parts.items())
+
+    def decode(self, encoded: str) -> str:
+        """Raises ValueError for another secret, or for what is no encoded password."""
+        try:
+            parts = dict(part.split(":", 1) for part in encoded.split(","))
+            aes = self._aes(
+                parts["keyFactoryAlgorithm"],
+                parts["cipherAlgorithm"],
+                base64.b64decode(parts["salt"]),
+                int(parts["iterations"]),
+                int(parts["keyLength"]),
+            )
+            data = base64.b64decode(parts["encryptedPassword"])
+            vector = base64.b64decode(parts["initializationVector"])
+            password = aes.decrypt(data, vector).decode()
+        except KeyError as missing:
+            raise ValueError(f"the encoded password has no {missing}") from None
+        if _java_length(password) != int(parts["passwordLength"]):
+            raise ValueError("Password could not be decoded, sanity check of length failed")
+        return password
+
+    def _aes(self, factory: str, cipher: str, salt: bytes, iterations: int, bits: int) -> Aes:
+        if cipher != CIPHER:
+            raise ValueError(f"password.encoder.cipher.algorithm {cipher} is not served: {CIPHER}")
+        if factory not in HASHES:
+            raise ValueError(
+                f"password.encoder.keyfactory.algorithm {factory} is not known: one of "
+                + ", ".join(HASHES)
+            )
+        secret = self.secret.encode()
+        key = hashlib.pbkdf2_hmac(HASHES[factory], secret, salt, iterations, bits // 8)
+        return Aes(key)
+
+
+def _java_length(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -94,6 +94,11 @@ class PartitionLog:
         return self.health.failure
 
     @property
+    def generation(self) -> int:
+        """Another number after every cut: what was read before may be there no more."""
+        return self._generation
+
+    @property
     def last_stable_offset(self) -> int:
         """The high watermark, or the first offset of an undecided transaction before it."""
         unstable = self.producers.first_unstable_offset

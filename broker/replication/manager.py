@@ -11,6 +11,7 @@ from uuid import UUID
 from urteil.broker.metrics.traffic import Traffic
 from urteil.broker.replication.alter_isr import AskController, IsrProposals
 from urteil.broker.replication.fetchers import Fetchers
+from urteil.broker.replication.moves import Moves
 from urteil.broker.replication.partition import Partition, refusal
 from urteil.broker.replication.reading import (
     IDLE,
@@ -67,7 +68,11 @@ class ReplicaManager:
         self.partitions: dict[TopicPartition, Partition] = {}
         self.offline: dict[TopicPartition, None] = {}
         self.traffic = Traffic()
-        self.purgatories = {"Fetch": Purgatory(), "Produce": Purgatory()}
+        self.purgatories = {
+            "DeleteRecords": Purgatory(),
+            "Fetch": Purgatory(),
+            "Produce": Purgatory(),
+        }
         self._config = config
         self._clock = clock
         self._logs = logs
@@ -79,6 +84,9 @@ class ReplicaManager:
             self.broker_id, broker_epoch, ask_controller, clock.monotonic_ms
         )
         self.fetchers = Fetchers(config, clock, channels)
+        self.moves = Moves(
+            logs, self.hosted, clock, config.properties, config.replica_fetch_max_bytes
+        )
 
     # -- what is hosted -------------------------------------------------------------------------
 
@@ -129,6 +137,7 @@ class ReplicaManager:
                 self.proposals.propose,
                 lambda broker_id: broker_id in self._metadata.brokers,
             )
+            self.moves.resume(found)
         if topic_id != ZERO_UUID:
             self._topic_names[topic_id] = topic
         return found
@@ -139,12 +148,13 @@ class ReplicaManager:
         if found is not None:
             self._logs.note_high_watermark(topic, partition, found.log.high_watermark)
             self._give_up(found, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if delete and self._logs.get(topic, partition) is not None:
+        if delete:
             self._logs.delete(topic, partition)
 
     def _give_up(self, partition: Partition, why: ErrorCode) -> None:
         topic, key = partition.topic, (partition.topic, partition.partition)
         self.fetchers.remove([key])
+        self.moves.cancel(partition)
         del self.partitions[key]
         partition.retire(why)
         self.tell_leadership(partition)
@@ -164,6 +174,7 @@ class ReplicaManager:
         lost = [key for key, one in self.partitions.items() if one.log.directory.parent == path]
         for key in lost:
             self.mark_offline(*key)
+        self.moves.directory_failed(path)
         self.fetchers.close_idle()
         return lost
 
@@ -312,6 +323,7 @@ class ReplicaManager:
         now_ms = self._clock.monotonic_ms()
         for partition in list(self.partitions.values()):
             partition.maybe_shrink(now_ms)
+            partition.on_low_watermark.notify()  # of those that are not alive nobody waits for
 
     def checkpoint_high_watermarks(self) -> None:
         """Write every high watermark to the data folders. Raises OSError.
@@ -336,6 +348,7 @@ class ReplicaManager:
     async def close(self) -> None:
         """Stop following and proposing; logs stay open."""
         self.proposals.close()
+        await self.moves.close()
         await self.fetchers.close()
 
 

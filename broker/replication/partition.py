@@ -20,6 +20,7 @@ from urteil.broker.wire.messages import LeaderAndIsrRequest
 log = logging.getLogger("partition")
 
 NO_LEADER = -1
+UP_TO_HIGH_WATERMARK = -1
 State = LeaderAndIsrRequest.LeaderAndIsrPartitionState
 
 
@@ -28,14 +29,16 @@ class Partition:
 
     `propose(partition)` is called when an ISR change wants the controller's consent, for members
     that are `eligible(broker_id)` (alive, as far as this broker knows);
-    `on_appended` hears of a longer log, `on_committed` of a higher watermark; both hear of every
-    change of role or ISR, so that delayed operations can look again.
+    `on_appended` hears of a longer log, `on_committed` of a higher watermark, `on_low_watermark`
+    of a replica that begins later; all hear of every change of role or ISR, so that delayed
+    operations can look again.
     """
 
     __slots__ = (
-        "broker_id", "eligible", "epoch_start_offset", "followers", "gone", "isr", "leader_epoch",
-        "leader_id", "log", "max_lag_ms", "on_appended", "on_committed", "partition",
-        "partition_epoch", "propose", "replicas", "replication_factor", "topic",
+        "broker_id", "eligible", "epoch_start_offset", "followers", "future", "gone", "isr",
+        "leader_epoch", "leader_id", "log", "max_lag_ms", "on_appended", "on_committed",
+        "on_low_watermark", "partition", "partition_epoch", "propose", "replicas",
+        "replication_factor", "topic",
     )  # fmt: skip
 
     def __init__(
@@ -55,6 +58,7 @@ class Partition:
         self.max_lag_ms = max_lag_ms
         self.propose = propose
         self.eligible = eligible
+        self.future: PartitionLog | None = None  # the copy that is to replace the log
         self.gone = ErrorCode.NONE
         self.leader_id = NO_LEADER
         self.leader_epoch = -1
@@ -66,6 +70,7 @@ class Partition:
         self.followers: dict[int, FollowerState] = {}
         self.on_appended = Watchers()
         self.on_committed = Watchers()
+        self.on_low_watermark = Watchers()
 
     def __repr__(self) -> str:
         return f"{self.topic}-{self.partition}"
@@ -153,6 +158,7 @@ class Partition:
     def _wake(self) -> None:
         self.on_committed.notify()
         self.on_appended.notify()
+        self.on_low_watermark.notify()
 
     # -- fencing --------------------------------------------------------------------------------
 
@@ -221,8 +227,10 @@ class Partition:
     ) -> None:
         """A follower asked for `fetch_offset` in the current epoch, thus has all below it."""
         follower = self.followers[broker_id]
-        before = follower.end_offset
+        before, start_before = follower.end_offset, follower.start_offset
         follower.fetched(fetch_offset, start_offset, now_ms, self.log.log_end_offset)
+        if start_offset != start_before:
+            self.on_low_watermark.notify()
         self._maybe_expand(follower)
         if follower.end_offset != before and self._advance_high_watermark(now_ms):
             self.on_committed.notify()
@@ -275,6 +283,37 @@ class Partition:
     def _lags(self, broker_id: int, end: int, now_ms: float) -> bool:
         follower = self.followers.get(broker_id)
         return follower is None or not follower.is_caught_up(end, now_ms, self.max_lag_ms)
+
+    # -- deleting records -----------------------------------------------------------------------
+
+    @property
+    def low_watermark(self) -> int:
+        """As leader: the latest of all offsets that no live replica has anything before."""
+        live = (one for one in self.followers.values() if self.eligible(one.broker_id))
+        starts = [self.log.log_start_offset, *(one.start_offset for one in live)]
+        if self.future is not None:
+            starts.append(self.future.log_start_offset)
+        return min(starts)
+
+    def delete_records(self, offset: int) -> int | ErrorCode:
+        """Let the log begin at `offset`, -1 being the high watermark; returns which one that is.
+
+        Errors as `Partition.deleteRecordsOnLeader` has them: NOT_LEADER_OR_FOLLOWER,
+        POLICY_VIOLATION where records go by compaction alone, OFFSET_OUT_OF_RANGE,
+        KAFKA_STORAGE_ERROR. Raises OSError.
+        """
+        if not self.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if not self.log.config.deletes:
+            return ErrorCode.POLICY_VIOLATION
+        if self.log.failure is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if offset == UP_TO_HIGH_WATERMARK:
+            offset = self.log.high_watermark
+        if offset < 0:
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        error = self.log.increment_log_start_offset(offset)
+        return offset if error is ErrorCode.NONE else error
 
     # -- the controller's answers ---------------------------------------------------------------
 

@@ -16,6 +16,10 @@ from urteil.broker.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
 )
+from urteil.broker.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+)
 from urteil.broker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from urteil.broker.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
@@ -96,6 +100,8 @@ __all__ = [
     "AlterPartitionReassignmentsResponse",
     "AlterPartitionRequest",
     "AlterPartitionResponse",
+    "AlterReplicaLogDirsRequest",
+    "AlterReplicaLogDirsResponse",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
     "ControlledShutdownRequest",

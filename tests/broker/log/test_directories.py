@@ -193,3 +193,62 @@ def test_a_new_log_goes_elsewhere_when_the_first_choice_fails(
     log = manager.get_or_create("t", 0, TOPIC_ID)
     assert log.directory.parent == folders[1]
     assert [one.path for one in manager.failed()] == [folders[0]]
+
+
+class _Killed(BaseException):
+    """The process is gone."""
+
+
+class _Dying(FailingStorage):
+    """A process that is killed before its n-th change, so that nothing is tidied up."""
+
+    def change(self, path: Path, *, frees: bool = False) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise _Killed
+
+
+def test_a_kill_at_any_step_of_a_move_loses_nothing() -> None:
+    ends = set()
+    for step in range(40):
+        with quick_folder() as name:
+            ends.add(_die_at(step, Path(name)))
+    assert ends == {"a", "a with a copy", "b"}
+
+
+def _die_at(step: int, folder: Path) -> str:
+    """Returns where the log lies after the next start."""
+    paths = [folder / "a", folder / "b"]
+    storage = _Dying(1 << 30, errno.EIO)
+    manager = LogManager(paths, PROPS, FixedClock(), storage=storage)
+    manager.load("cluster")
+    log = manager.get_or_create("t", 0, TOPIC_ID)
+    for number in range(12):
+        append(log, batch([b"%d" % number]), epoch=number // 6)
+    expected = read_all(log)
+    storage.left = step
+    try:
+        copy = manager.create_future("t", 0, paths[1])
+        data = memoryview(b"".join(log.read(0, 1 << 20, upto=6).records))
+        copy.append_as_follower(data, NOW_MS)
+        while copy.log_end_offset < 12:
+            read = log.read(copy.log_end_offset, 300, upto=12)
+            copy.append_as_follower(memoryview(b"".join(read.records)), NOW_MS)
+        manager.promote_future("t", 0)
+        manager.tick(NOW_MS)
+        manager.tick(NOW_MS + 1)
+    except _Killed:
+        pass
+    let_go(manager)
+    again = LogManager(paths, PROPS, FixedClock(), storage=Unsynced())
+    again.load("cluster")
+    found = again.get("t", 0)
+    assert found is not None
+    assert read_all(found) == expected, f"step {step}"
+    assert len([one for one in again.logs() if one.topic == "t"]) == 1
+    again.tick(NOW_MS)
+    assert len(list(folder.glob("*/t-0"))) == 1, "an older copy is gone"
+    where = found.directory.parent.name
+    has_copy = again.future("t", 0) is not None
+    let_go(again)
+    return f"{where} with a copy" if has_copy else where

@@ -45,18 +45,20 @@ class Hosting:
         overrides: Callable[[str], Mapping[str, str]] = lambda _: {},
     ) -> None:
         self.clock = StillClock()
+        self.props = {"broker.id": "1", **(props or {})}
         self.metadata = MetadataCache()
         self.logs = LogManager(
             dirs,
-            {"broker.id": "1", **(props or {})},
+            self.props,
             self.clock,
             storage=storage or Unsynced(),
         )
         self.logs.load("cluster")
         config: Any = SimpleNamespace(
             broker_id=1,
+            properties=self.props,
             replica_lag_time_max_ms=10_000,
-            replica_fetch_max_bytes=1 << 20,
+            replica_fetch_max_bytes=500,
             replica_fetch_backoff_ms=1000,
         )
         channels: Any = None

@@ -1,0 +1,55 @@
+"""DeleteRecords: what lies before an offset is gone, on the leader and on every live follower."""
+
+from __future__ import annotations
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.api.topic_names import is_internal
+from urteil.broker.replication.manager import TopicPartition
+from urteil.broker.replication.record_deletion import Deleted, RecordDeletion
+from urteil.broker.server.broker import Broker
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import DeleteRecordsRequest, DeleteRecordsResponse
+
+
+@handler(ApiKey.DELETE_RECORDS, 0, 2)
+async def delete_records(
+    broker: Broker, context: RequestContext, request: DeleteRecordsRequest
+) -> DeleteRecordsResponse:
+    """Low watermarks, or errors; of a partition named twice the last offset counts."""
+    refused: dict[TopicPartition, Deleted] = {}
+    wanted: dict[TopicPartition, int] = {}
+    for topic in request.topics:
+        for one in topic.partitions:
+            key = (topic.name, one.partition_index)
+            error = _refuse(broker, key)
+            if error is ErrorCode.NONE:
+                wanted[key] = one.offset
+            else:
+                refused[key] = Deleted(error)
+    answers = await RecordDeletion(broker.replicas).run(wanted, request.timeout_ms)
+    return _response(answers | refused)
+
+
+def _refuse(broker: Broker, key: TopicPartition) -> ErrorCode:
+    if broker.metadata.partition(*key) is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.INVALID_TOPIC_EXCEPTION if is_internal(key[0]) else ErrorCode.NONE
+
+
+def _response(answers: dict[TopicPartition, Deleted]) -> DeleteRecordsResponse:
+    topics: dict[str, list[DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
+    for (topic, partition), answer in answers.items():
+        topics.setdefault(topic, []).append(
+            DeleteRecordsResponse.DeleteRecordsPartitionResult(
+                partition_index=partition,
+                low_watermark=answer.low_watermark,
+                error_code=answer.error,
+            )
+        )
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsResponse.DeleteRecordsTopicResult(name=name, partitions=partitions)
+            for name, partitions in topics.items()
+        ]
+    )

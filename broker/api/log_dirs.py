@@ -1,0 +1,121 @@
+"""DescribeLogDirs and AlterReplicaLogDirs: which replica lies in which directory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.log.log_directory import LogDirectory
+from urteil.broker.log.partition_log import PartitionLog
+from urteil.broker.server.broker import Broker
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+
+log = logging.getLogger("api")
+
+UNKNOWN_LAG = -1
+Described = DescribeLogDirsResponse.DescribeLogDirsPartition
+
+
+@handler(ApiKey.DESCRIBE_LOG_DIRS, 0, 4)
+async def describe_log_dirs(
+    broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
+) -> DescribeLogDirsResponse:
+    """Every directory with the replicas asked for; null topics mean all, none mean none."""
+    wanted = None
+    if request.topics is not None:
+        wanted = {(one.topic, index) for one in request.topics for index in one.partitions}
+    return DescribeLogDirsResponse(
+        results=[_describe(broker, path, wanted) for path in broker.logs.paths]
+    )
+
+
+def _describe(
+    broker: Broker, path: Path, wanted: set[tuple[str, int]] | None
+) -> DescribeLogDirsResponse.DescribeLogDirsResult:
+    directory = next((one for one in broker.logs.directories if one.path == path), None)
+    try:
+        if directory is None or directory.health.failure is not None:
+            raise OSError(f"{path} is offline")
+        total, usable = broker.logs.storage.space(path)
+    except OSError as error:
+        log.warning("cannot describe a log directory: %s", error)
+        return DescribeLogDirsResponse.DescribeLogDirsResult(
+            error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=str(path)
+        )
+    topics: dict[str, list[Described]] = {}
+    for topic, one in _replicas(broker, directory, wanted):
+        topics.setdefault(topic, []).append(one)
+    return DescribeLogDirsResponse.DescribeLogDirsResult(
+        log_dir=str(path),
+        topics=[
+            DescribeLogDirsResponse.DescribeLogDirsTopic(name=name, partitions=partitions)
+            for name, partitions in topics.items()
+        ],
+        total_bytes=total,
+        usable_bytes=usable,
+    )
+
+
+def _replicas(
+    broker: Broker, directory: LogDirectory, wanted: set[tuple[str, int]] | None
+) -> Iterator[tuple[str, Described]]:
+    for key, plog in directory.logs.items():
+        if wanted is None or key in wanted:
+            is_future = broker.logs.future(*key) is plog
+            yield (
+                key[0],
+                Described(
+                    partition_index=key[1],
+                    partition_size=plog.size,
+                    offset_lag=_lag(broker, key, plog, is_future=is_future),
+                    is_future_key=is_future,
+                ),
+            )
+
+
+def _lag(broker: Broker, key: tuple[str, int], plog: PartitionLog, *, is_future: bool) -> int:
+    """Behind the replica's own log, or behind what is committed (`getLogEndOffsetLag`)."""
+    hosted = broker.replicas.partition(*key)
+    if hosted is None:
+        return UNKNOWN_LAG
+    if is_future:
+        return hosted.log.log_end_offset - plog.log_end_offset
+    return max(plog.high_watermark - plog.log_end_offset, 0)
+
+
+@handler(ApiKey.ALTER_REPLICA_LOG_DIRS, 0, 2)
+async def alter_replica_log_dirs(
+    broker: Broker, context: RequestContext, request: AlterReplicaLogDirsRequest
+) -> AlterReplicaLogDirsResponse:
+    """Begin the moves; of a replica that is named twice the last directory counts."""
+    wanted = {
+        (topic.name, partition): directory.path
+        for directory in request.dirs
+        for topic in directory.topics
+        for partition in topic.partitions
+    }
+    topics: dict[str, list[AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult]] = {}
+    for (topic, partition), path in wanted.items():
+        topics.setdefault(topic, []).append(
+            AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult(
+                partition_index=partition,
+                error_code=broker.replicas.moves.alter(topic, partition, path),
+            )
+        )
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult(
+                topic_name=name, partitions=partitions
+            )
+            for name, partitions in topics.items()
+        ]
+    )

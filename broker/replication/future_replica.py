@@ -1,0 +1,102 @@
+"""A copy of a partition's log in another directory, brought up to the log step by step.
+
+Source: `ReplicaAlterLogDirsThread` and `Partition.maybeReplaceCurrentWithFutureReplica` of Apache
+Kafka 3.9 (KIP-113).
+"""
+
+from __future__ import annotations
+
+import logging
+
+from urteil.broker.replication.partition import Partition
+from urteil.broker.replication.truncation import truncation_point
+from urteil.broker.wire.errors import ErrorCode
+
+log = logging.getLogger("moves")
+
+
+class FutureReplica:
+    """Follows `partition.log` with `partition.future`."""
+
+    __slots__ = ("_seen", "last_error", "partition", "retry_at_ms")
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.retry_at_ms = 0.0
+        self.last_error = ErrorCode.NONE
+        self._seen = -1  # the generation of the log that the copy was last made to agree with
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether the copy has all that the log has."""
+        current, future = self.partition.log, self.partition.future
+        return (
+            future is not None
+            and self._seen == current.generation
+            and future.log_end_offset == current.log_end_offset
+        )
+
+    def step(self, max_bytes: int, wall_ms: int) -> int:
+        """Copy the next batches, at least one; returns their bytes.
+
+        `last_error` says why none were copied. An OSError in the log or its copy is told to the
+        one it happened to.
+        """
+        current, future = self.partition.log, self.partition.future
+        assert future is not None
+        self.last_error = ErrorCode.NONE
+        try:
+            self._agree()
+        except OSError as failure:
+            future.fail(failure)
+            self.last_error = ErrorCode.KAFKA_STORAGE_ERROR
+            return 0
+        start = future.log_end_offset
+        try:
+            read = current.read(start, max_bytes, upto=current.log_end_offset)
+        except OSError as failure:
+            current.read_failed(failure)
+            self.last_error = ErrorCode.KAFKA_STORAGE_ERROR
+            return 0
+        self.last_error = read.error
+        if read.error is ErrorCode.NONE and read.size:
+            data = memoryview(b"".join(read.records))
+            self.last_error = future.append_as_follower(data, wall_ms).error
+        if self.last_error is ErrorCode.NONE:
+            self._follow_watermarks()
+        return read.size
+
+    def _agree(self) -> None:
+        """Cut what the log has not, also after the log was cut itself."""
+        current, future = self.partition.log, self.partition.future
+        assert future is not None
+        if self._seen != current.generation:
+            self._seen = current.generation
+            for _ in range(len(future.epochs.entries) + 1):
+                known = future.latest_epoch
+                epoch, end_offset = current.epoch_end_offset(known)
+                future.truncate_to(truncation_point(future, epoch, end_offset))
+                if epoch == known:
+                    break
+            future.truncate_to(current.log_end_offset)
+        if future.log_end_offset < current.log_start_offset:
+            future.truncate_fully_and_start_at(current.log_start_offset)
+
+    def _follow_watermarks(self) -> None:
+        current, future = self.partition.log, self.partition.future
+        assert future is not None
+        future.update_high_watermark(current.high_watermark)
+        start = min(current.log_start_offset, future.high_watermark)
+        if start > future.log_start_offset:
+            future.increment_log_start_offset(start)
+            self.partition.on_low_watermark.notify()
+
+    def inherit(self) -> None:
+        """The copy is about to take the log's place: what no batch tells it has to know, too,
+        that is an epoch which began at the end of the log. Raises OSError."""
+        current, future = self.partition.log, self.partition.future
+        assert future is not None
+        for epoch, start_offset in current.epochs.entries:
+            if epoch > future.latest_epoch:
+                future.assign_epoch_start(epoch, start_offset)
+        future.config = current.config

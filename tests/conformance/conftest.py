@@ -65,8 +65,11 @@ def _standing() -> tuple[Side, Side] | None:
     names = os.environ.get("URTEIL_CONFORMANCE")
     if not names:
         return None
-    ours, theirs = (standing.attach(name).bootstrap for name in names.split(","))
-    return Side("ours", ours), Side("theirs", theirs)
+    ours, theirs = (standing.attach(name) for name in names.split(","))
+    return (
+        Side("ours", ours.bootstrap, ours.zookeeper),
+        Side("theirs", theirs.bootstrap, theirs.zookeeper),
+    )
 
 
 def _fresh(factory: pytest.TempPathFactory, stack: ExitStack) -> tuple[Side, Side]:
@@ -77,7 +80,9 @@ def _fresh(factory: pytest.TempPathFactory, stack: ExitStack) -> tuple[Side, Sid
         stack.callback(cluster.close)
     with ThreadPoolExecutor(len(clusters)) as pool:
         list(pool.map(lambda one: one[1].start(), clusters))
-    ours, theirs = (Side(name, cluster.bootstrap) for name, cluster in clusters)
+    ours, theirs = (
+        Side(name, cluster.bootstrap, cluster.plan.zookeeper_direct()) for name, cluster in clusters
+    )
     for side in (ours, theirs):
         side.until(side.answers, deadline_s=30)
     return ours, theirs

@@ -43,8 +43,10 @@ class Call:
 class Side:
     """A cluster by the addresses that its brokers 1, 2, 3 have for clients."""
 
-    def __init__(self, name: str, bootstrap: Sequence[str]) -> None:
+    def __init__(self, name: str, bootstrap: Sequence[str], zookeeper: str = "") -> None:
         self.name = name
+        self.bootstrap = ",".join(bootstrap)
+        self.zookeeper = zookeeper
         self.bootstrap = ",".join(bootstrap)
         self._addresses = [_address(one) for one in bootstrap]
         self._open: dict[int, socket.socket] = {}

@@ -22,7 +22,7 @@ from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
 from urteil.harness.workload.attempts import AttemptWatch
 from urteil.harness.workload.client import Stop, run_client
 from urteil.harness.workload.payload import Encoder
-from urteil.harness.workload.repairs import back_off, renew_producer_ids
+from urteil.harness.workload.repairs import back_off, look_again, renew_producer_ids
 from urteil.harness.workload.spec import ClientSpec, producer_config
 
 OUTSTANDING_MAX = 50_000
@@ -72,6 +72,7 @@ class Producer:
         except KafkaError:
             return False
         back_off(self._kafka._sender._client._manager)
+        look_again(self._kafka._sender._client._manager)
         renew_producer_ids(self._kafka)
         self._watch = AttemptWatch(self._kafka)
         return True

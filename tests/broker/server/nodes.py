@@ -87,6 +87,11 @@ class Nodes:
     def resident_bytes(self, broker: int) -> int:
         return int(psutil.Process(self.processes[broker].pid).memory_info().rss)
 
+    def registration(self, broker: int) -> int | None:
+        """The zxid that made the broker's node; None while there is none."""
+        found = self.zk.exists(f"/brokers/ids/{broker}")
+        return None if found is None else int(found.czxid)
+
     def state(self, topic: str, partition: int) -> dict[str, Any]:
         data, _ = self.zk.get(f"/brokers/topics/{topic}/partitions/{partition}/state")
         found: dict[str, Any] = json.loads(data)

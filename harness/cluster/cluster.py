@@ -68,7 +68,7 @@ class Cluster:
             links=self.links,
             state=self.state,
             start_node=self._start_node,
-            waiting=[name for name, kind in self.kinds.items() if kind.waits_for_own_znode],
+            waits_for_own_znode=lambda node: self.kinds[node].waits_for_own_znode,
         )
 
     def __enter__(self) -> Cluster:
@@ -137,6 +137,14 @@ class Cluster:
         parts = {part.name: part.version for part in inventory() if part.required}
         return {**brokers, **parts}
 
+    def become(self, node: str, kind: Target) -> None:
+        """What a broker is from its next start on: it takes over the log directory of what it was.
+
+        For runtimes whose nodes can be what they like, as processes can.
+        """
+        self.kinds[node] = kind
+        self._write_broker(self.nodes[node])
+
     def start(self, *, deadline_s: float = READY_DEADLINE_S) -> float:
         """Start everything at once and wait until every broker is registered and one controls.
 
@@ -199,22 +207,25 @@ class Cluster:
         for name in self.plan.zookeepers:
             directory = self.node_dir(name)
             write_zookeeper(self.plan, name, directory, self.runtime.home(directory))
-        for node in self.nodes.values():
-            directory, kind = self.node_dir(node.name), self.kinds[node.name]
-            (directory / "data").mkdir(parents=True, exist_ok=True)
-            properties = {
-                **common_properties(node),
-                **for_size(len(self.nodes)),
-                **kind.properties(node),
-                **self.spec.config,
-            }
-            files = {
-                node.hosts_file.name: self.plan.hosts_file(node.name),
-                node.properties_file.name: render(properties),
-                **kind.files(node),
-            }
-            for name, text in files.items():
-                (directory / name).write_text(text)
+        for broker in self.nodes.values():
+            self._write_broker(broker)
+
+    def _write_broker(self, node: BrokerNode) -> None:
+        directory, kind = self.node_dir(node.name), self.kinds[node.name]
+        (directory / "data").mkdir(parents=True, exist_ok=True)
+        properties = {
+            **common_properties(node),
+            **for_size(len(self.nodes)),
+            **kind.properties(node),
+            **self.spec.config,
+        }
+        files = {
+            node.hosts_file.name: self.plan.hosts_file(node.name),
+            node.properties_file.name: render(properties),
+            **kind.files(node),
+        }
+        for name, text in files.items():
+            (directory / name).write_text(text)
 
     def _start_node(self, name: str) -> None:
         env = self.kinds[name].env(self.nodes[name]) if name in self.nodes else {}

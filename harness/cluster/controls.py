@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from urteil.chaos.controls import (
     ContainerControls,
@@ -24,8 +24,8 @@ PROBE_S = 1.0
 
 
 class ClusterControls:
-    """Nodes are those of one runtime, state is ZooKeeper's. `waiting` are the brokers that start
-    only once the znode of their life before is gone (`Target.waits_for_own_znode`)."""
+    """Nodes are those of one runtime, state is ZooKeeper's. `waits_for_own_znode` says of a broker
+    whether it starts only once the znode of its life before is gone (`Target`)."""
 
     def __init__(
         self,
@@ -35,14 +35,14 @@ class ClusterControls:
         links: Links,
         state: ClusterState,
         start_node: Callable[[str], None],
-        waiting: Collection[str],
+        waits_for_own_znode: Callable[[str], bool],
     ) -> None:
         self._plan = plan
         self._runtime = runtime
         self._links = links
         self._state = state
         self._start_node = start_node
-        self._waiting = waiting
+        self._waits_for_own_znode = waits_for_own_znode
         self._registered_as: dict[str, int] = {}
 
     @property
@@ -79,7 +79,7 @@ class ClusterControls:
         if self._runtime.alive(node):
             return self._runtime.status(node)
         deadline = time.monotonic() + deadline_s
-        if node in self._waiting:
+        if node in self.brokers and self._waits_for_own_znode(node):
             self._until(lambda: self._own_znode(node), deadline)
         self._start_node(node)
         self._until(lambda: self._not_serving(node), deadline, node)

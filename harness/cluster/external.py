@@ -242,7 +242,7 @@ class ExternalCluster:
             links=self.links,
             state=self.state,
             start_node=self.commands.start,
-            waiting=self.plan.brokers,
+            waits_for_own_znode=lambda node: True,
         )
         self._in_use = False
         self._closed = False

@@ -1,0 +1,114 @@
+"""One broker of Apache Kafka and two of ours as one cluster, under load, while controllers die."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.broker.server.nodes import until
+from tests.broker.server.traffic import Traffic, read_all
+from tests.conformance.side import Side
+from tests.interop.groups import GROUPS, commit, committed
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import InitProducerIdRequest
+from urteil.harness.cluster import Cluster
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import parse_target
+
+KINDS = ("kafka", "urteil", "urteil")
+TOPIC, PARTITIONS = "orders", 3
+SETTINGS = {"log.segment.bytes": "100000"}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    target = parse_target("mix:" + ",".join(KINDS))
+    spec = ClusterSpec(brokers=len(KINDS), config=SETTINGS)
+    with Cluster(spec, target, tmp_path_factory.mktemp("mix")) as started:
+        yield started
+
+
+@pytest.fixture
+def side(cluster: Cluster) -> Iterator[Side]:
+    found = Side("mix", cluster.bootstrap)
+    found.until(found.answers, deadline_s=60)
+    yield found
+    found.close()
+
+
+def hand_over(cluster: Cluster, node: str) -> None:
+    """Make `node` the controller: the others are stopped while the place is empty."""
+    controls = cluster.controls()
+    others = [one for one in controls.brokers if one != node]
+    for one in others:
+        controls.pause(one)
+    cluster.zk.delete("/controller")
+    until(lambda: controls.controller() == node, f"{node} is elected", 30)
+    for one in others:
+        controls.resume(one)
+    cluster.await_healthy(deadline_s=60)
+
+
+def producer_ids(side: Side) -> list[int]:
+    """An id from every broker."""
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
+    found = []
+    for broker in range(1, len(KINDS) + 1):
+        answers: list[Any] = []
+
+        def given(broker: int = broker) -> bool:
+            answers[:] = [side.get(request, 4, to=broker)]  # noqa: B023
+            error: int = answers[0].error_code  # noqa: B023
+            return error == ErrorCode.NONE
+
+        side.until(given)
+        found.append(answers[0].producer_id)
+    return found
+
+
+def logs_of(cluster: Cluster, topic: str, partition: int) -> dict[int, bytes]:
+    """Every replica's log as it lies on disk."""
+    return {
+        broker: b"".join(
+            one.read_bytes() for one in sorted((data / f"{topic}-{partition}").glob("*.log"))
+        )
+        for broker, data in cluster.data_dirs().items()
+    }
+
+
+@pytest.mark.timeout(240)
+def test_brokers_of_both_kinds_are_one_cluster(cluster: Cluster, side: Side) -> None:
+    controls = cluster.controls()
+    side.create(TOPIC, [(1, 2, 3), (2, 3, 1), (3, 1, 2)])
+    commit(side, TOPIC, 100)
+    assert {side.coordinator(group) for group in GROUPS} == {1, 2, 3}
+    ids: list[int] = []
+    with Traffic(cluster.bootstrap, [TOPIC]) as traffic:
+        traffic.await_more(300)
+        for kind in ("urteil", "kafka"):
+            node = f"b{KINDS.index(kind) + 1}"
+            if controls.controller() != node:
+                hand_over(cluster, node)
+            ids += producer_ids(side)
+            traffic.await_more(100)
+            controls.kill(node)
+            until(lambda: controls.controller() not in (None, node), "another controls", 30)  # noqa: B023
+            traffic.await_more(200)
+            controls.start(node)
+            cluster.await_healthy(deadline_s=90)
+            traffic.await_more(100)
+            side.close()  # the connection to the broker that died
+            assert committed(side, TOPIC) == [100 + number for number in range(len(GROUPS))]
+    assert traffic.errors == {}
+    assert len(set(ids)) == len(ids)
+    found = read_all(cluster.bootstrap, [TOPIC], PARTITIONS)
+    assert {v: at for v, at in traffic.acknowledged.items() if found.get(v) != [at]} == {}
+    for topic, partitions in ((TOPIC, PARTITIONS), ("__consumer_offsets", len(GROUPS))):
+        for partition in range(partitions):
+            until(
+                lambda: len(set(logs_of(cluster, topic, partition).values())) == 1,  # noqa: B023
+                f"replicas of {topic}-{partition} are equal byte by byte",
+            )
+            assert any(logs_of(cluster, topic, partition).values())

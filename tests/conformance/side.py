@@ -41,10 +41,11 @@ class Call:
 
 
 class Side:
-    """A cluster by the addresses that its brokers 1, 2, 3 have for clients."""
+    """A cluster by the addresses that its brokers 1, 2, 3 have for clients, and its ZooKeeper."""
 
     def __init__(self, name: str, bootstrap: Sequence[str], zookeeper: str = "") -> None:
         self.name = name
+        self.zookeeper = zookeeper
         self.bootstrap = ",".join(bootstrap)
         self.zookeeper = zookeeper
         self.bootstrap = ",".join(bootstrap)

@@ -1,0 +1,84 @@
+"""ConfigCommand of Apache Kafka 3.9.1 and, with `--zookeeper`, of 2.8.0."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.conformance.configs import BROKER, LOGGER, TOPIC, replace, values
+from tests.conformance.conftest import Pair
+from tests.conformance.test_topics import OF_THE_NODE
+from tests.conformance.tools import ask_brokers_all, ask_zookeeper_all
+
+CONFIG = "kafka.admin.ConfigCommand"
+RATE = "leader.replication.throttled.rate"
+
+
+@pytest.fixture(scope="module")
+def topic(pair: Pair) -> str:
+    name = pair.name("by-tools")
+    pair.ours.create(name)
+    return name
+
+
+def of(kind: str, name: str | None, *args: str) -> list[str]:
+    entity = ["--entity-default"] if name is None else ["--entity-name", name]
+    return ["--entity-type", kind, *entity, *args]
+
+
+def test_changes(pair: Pair, topic: str) -> None:
+    """Each kind of resource; other settings of the topic stay, brackets hold lists."""
+    ours = pair.ours
+    replace(ours, TOPIC, topic, ("flush.ms", "7"), ("segment.ms", "5000"))
+    given = "retention.ms=60000,cleanup.policy=[compact,delete]"
+    calls = [
+        of("topics", topic, "--alter", "--add-config", given, "--delete-config", "flush.ms"),
+        of("brokers", "1", "--alter", "--add-config", f"{RATE}=1000"),
+        of("brokers", None, "--alter", "--add-config", "log.segment.delete.delay.ms=3000"),
+        of("broker-loggers", "1", "--alter", "--add-config", "fetcher=WARN"),
+    ]
+    said = ask_brokers_all([(ours, CONFIG, call) for call in calls])
+    assert all("Completed updating" in one for one in said), said
+    keys = ("retention.ms", "cleanup.policy", "flush.ms", "segment.ms")
+    assert values(ours, TOPIC, topic, *keys) == {
+        "retention.ms": "60000",
+        "cleanup.policy": "compact,delete",
+        "flush.ms": "9223372036854775807",
+        "segment.ms": "5000",
+    }
+    ours.until(lambda: values(ours, BROKER, "1", RATE) == {RATE: "1000"})
+    ours.until(lambda: values(ours, BROKER, "2", "log.segment.delete.delay.ms", to=2) != {})
+    assert values(ours, BROKER, "") == {"log.segment.delete.delay.ms": "3000"}
+    assert values(ours, LOGGER, "1", "fetcher") == {"fetcher": "WARN"}
+    for name in ("1", ""):
+        replace(ours, BROKER, name)
+
+
+def test_everything_of_a_broker(pair: Pair) -> None:
+    """`--describe --all` prints the same lines, what is each node's own aside."""
+    call = of("brokers", "1", "--describe", "--all")
+    pair.ours.until(lambda: values(pair.ours, BROKER, "") == {})
+    printed = ask_brokers_all([(side, CONFIG, call) for side in (pair.ours, pair.theirs)])
+    ours, theirs = (_settings(text) for text in printed)
+    assert ours == theirs
+    assert len(ours) > 300
+
+
+def _settings(text: str) -> dict[str, str]:
+    found = dict(re.findall(r"^  ([\w.]+)=(.*)$", text, re.MULTILINE))
+    return {name: line for name, line in found.items() if name not in OF_THE_NODE}
+
+
+def test_the_old_way_through_zookeeper(pair: Pair, topic: str) -> None:
+    """Nobody asks a broker; the change notification alone tells them."""
+    ours = pair.ours
+    calls = [
+        (CONFIG, of("topics", topic, "--alter", "--add-config", "retention.ms=70000")),
+        (CONFIG, of("brokers", "2", "--alter", "--add-config", f"{RATE}=2000")),
+    ]
+    said = ask_zookeeper_all(ours, calls)
+    assert all("Completed updating" in one for one in said), said
+    assert values(ours, TOPIC, topic, "retention.ms") == {"retention.ms": "70000"}
+    ours.until(lambda: values(ours, BROKER, "2", RATE, to=2) == {RATE: "2000"})
+    replace(ours, BROKER, "2", to=2)

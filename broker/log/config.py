@@ -69,6 +69,13 @@ class LogConfig:
         return "compact" in self.cleanup_policy.split(",")
 
     @property
+    def max_segment_ms(self) -> int:
+        """The age at which a segment is rolled: what is to be compacted in time must be rolled."""
+        if self.compacts and self.max_compaction_lag_ms > 0:
+            return min(self.segment_ms, self.max_compaction_lag_ms)
+        return self.segment_ms
+
+    @property
     def log_append_time(self) -> bool:
         """Whether the broker stamps the records."""
         return self.message_timestamp_type == "LogAppendTime"

@@ -112,7 +112,8 @@ class Duties:
                 log.finish_flush(job)
 
     def _apply_retention(self, log: PartitionLog, now_ms: int) -> None:
-        if log.apply_retention(now_ms):
+        # those that are compacted are the cleaner's, lest it clean what goes
+        if not log.config.compacts and log.apply_retention(now_ms):
             _log.info("%r: old segments go", log)
 
     def _remove_due(self, now_ms: int) -> None:

@@ -11,6 +11,7 @@ import logging
 import re
 from pathlib import Path
 
+from urteil.broker.log.cleaner.swap import CLEANED, SWAP
 from urteil.broker.log.scan import read_batches
 from urteil.broker.log.segment import (
     DELETED,
@@ -25,8 +26,6 @@ from urteil.broker.log.storage import Storage
 from urteil.broker.wire.batches import crc_ok
 
 _log = logging.getLogger("urteil.broker.log")
-
-CLEANED, SWAP = ".cleaned", ".swap"
 
 _KINDS = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
 _OF_A_SEGMENT = re.compile(r"([0-9]{20})(\.[a-z]+)(\.cleaned|\.swap)?")

@@ -55,6 +55,7 @@ class Opener:
         clean = directory.take_clean_marker()
         recovery = directory.read_offsets(checkpoints.RECOVERY_POINTS)
         starts = directory.read_offsets(checkpoints.LOG_STARTS)
+        cleaned = directory.read_offsets(checkpoints.CLEANER_OFFSETS)
         loaded.watermarks = directory.read_offsets(checkpoints.HIGH_WATERMARKS)
         directory.ensure(checkpoints.CLEANER_OFFSETS)
         for folder in directory.folders_to_delete():
@@ -73,6 +74,7 @@ class Opener:
                         recovery_point=recovery.get(key, 0),
                         log_start_offset=starts.get(key, 0),
                         high_watermark=loaded.watermarks.get(key),
+                        cleaned_to=cleaned.get(key),
                         clean=clean,
                     )
                     logs[key] = self.open(key, folder, config_of(topic), remembered)

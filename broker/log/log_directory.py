@@ -58,10 +58,16 @@ class LogDirectory:
         self.recovery_points = CheckpointFile(storage, path / checkpoints.RECOVERY_POINTS)
         self.log_starts = CheckpointFile(storage, path / checkpoints.LOG_STARTS)
         self.high_watermarks = CheckpointFile(storage, path / checkpoints.HIGH_WATERMARKS)
+        self.cleaner_offsets = CheckpointFile(storage, path / checkpoints.CLEANER_OFFSETS)
 
     def write_checkpoints(self) -> None:
         """Write what was put into the checkpoints and is not on disk yet. Raises OSError."""
-        for file in (self.recovery_points, self.log_starts, self.high_watermarks):
+        for file in (
+            self.recovery_points,
+            self.log_starts,
+            self.high_watermarks,
+            self.cleaner_offsets,
+        ):
             file.write()
 
     def write_checkpoints_beside(self) -> None:

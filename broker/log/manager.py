@@ -205,6 +205,10 @@ class LogManager:
         """The logs of all partitions, in the order of their loading and creation."""
         return list(self._logs.values())
 
+    def cleanable(self) -> list[PartitionLog]:
+        """Logs that may be compacted: a copy under way would miss what is dropped."""
+        return [log for key, log in self._logs.items() if key not in self._futures]
+
     def futures(self) -> list[PartitionLog]:
         """The copies that are to replace logs."""
         return list(self._futures.values())
@@ -354,6 +358,7 @@ class LogManager:
             target.health.fail(error)
             raise
         new.update_high_watermark(old.high_watermark)
+        new.cleaned_to = old.cleaned_to
         del self._futures[key], source.logs[key]
         self._logs[key] = new
         self._duties.forget(old)
@@ -393,6 +398,12 @@ class LogManager:
             self._put_recovery_points(directory)
             self._write(directory)
 
+    def checkpoint_cleaned(self, log: PartitionLog) -> None:
+        """Write `cleaner-offset-checkpoint` where a log lies that was cleaned further."""
+        directory = self._home(log)
+        self._put_cleaned(directory)
+        self._write(directory)
+
     def checkpoint_log_start_offsets(self) -> None:
         """Write `log-start-offset-checkpoint` in each directory."""
         for directory in self._directories:
@@ -406,12 +417,14 @@ class LogManager:
     def _recovery_point_went_back(self, directory: LogDirectory) -> None:
         """Not in the background: a crash after the next append must find it on disk."""
         self._put_recovery_points(directory)
+        self._put_cleaned(directory)
         directory.write_checkpoints()
 
     def _put_offsets(self, directory: LogDirectory) -> None:
         self._put_recovery_points(directory)
         self._put_log_starts(directory)
         self._put_high_watermarks(directory)
+        self._put_cleaned(directory)
         directory.is_stale = False
 
     def _put_recovery_points(self, directory: LogDirectory) -> None:
@@ -426,6 +439,12 @@ class LogManager:
                 for key, log in directory.logs.items()
                 if log.log_start_offset > log.segments.first_offset
             }
+        )
+
+    def _put_cleaned(self, directory: LogDirectory) -> None:
+        rows = {key: log.cleaned_to for key, log in directory.logs.items()}
+        directory.cleaner_offsets.put(
+            {key: offset for key, offset in rows.items() if offset is not None}
         )
 
     def _put_high_watermarks(self, directory: LogDirectory) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from urteil.broker.log import recovery, retention, timestamps
 from urteil.broker.log.admission import admit
 from urteil.broker.log.append import Append
+from urteil.broker.log.cleaner import swap
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.flush import FlushJob
 from urteil.broker.log.health import Health
@@ -25,6 +26,7 @@ from urteil.broker.log.segment import (
     TIME_INDEX,
     TXN_INDEX,
     DamagedSegment,
+    LogSegment,
 )
 from urteil.broker.log.storage import Storage
 from urteil.broker.log.txn_index import AbortedTxn
@@ -59,8 +61,9 @@ class PartitionLog:
     ) -> None:
         """Open the log in an existing folder, recovering it as `remembered` demands.
 
-        `on_cut` is called when the recovery point went back: a checkpoint on disk beyond it
-        would let the next recovery skip what was written anew. Raises OSError.
+        `on_cut` is called when the recovery point or the end of what is clean went back:
+        checkpoints on disk beyond them would let recovery and cleaner skip what is written anew.
+        Raises OSError.
         """
         self.topic, self.partition, self.topic_id = topic, partition, topic_id
         self.directory = directory
@@ -78,6 +81,7 @@ class PartitionLog:
         self.high_watermark = loaded.log_start_offset
         self.recovery_point = loaded.recovery_point
         self.recovered_cut_bytes = loaded.cut_bytes
+        self.cleaned_to = remembered.cleaned_to if remembered else None
         self.flushed_ms = now_ms
         self._generation = 0
         self._deleted: list[tuple[int, Path]] = []
@@ -316,10 +320,12 @@ class PartitionLog:
         self.log_start_offset = min(self.log_start_offset, offset)
         self.high_watermark = min(self.high_watermark, offset)
         self.epochs.truncate_from_end(offset)
-        if self.recovery_point > offset:
-            self.recovery_point = offset
-            if self._on_cut:
-                self._on_cut()
+        lowered = max(self.recovery_point, self.cleaned_to or 0) > offset
+        self.recovery_point = min(self.recovery_point, offset)
+        if self.cleaned_to is not None:
+            self.cleaned_to = min(self.cleaned_to, offset)
+        if lowered and self._on_cut:
+            self._on_cut()
 
     def increment_log_start_offset(self, offset: int) -> ErrorCode:
         """DeleteRecords: what lies before `offset` is gone for readers, its files follow.
@@ -333,6 +339,40 @@ class PartitionLog:
             self.epochs.truncate_from_start(offset)
             self.producers.on_log_start(offset)
         return ErrorCode.NONE
+
+    # Cleaning
+
+    @property
+    def generation(self) -> int:
+        """Another number after each truncation."""
+        return self._generation
+
+    @property
+    def storage(self) -> Storage:
+        return self._storage
+
+    def replace_segments(self, old: Sequence[LogSegment], now_ms: int) -> bool:
+        """Put the whole `.cleaned` files that begin where `old` does in the place of its files.
+
+        False, and nothing is done, if `old` are not segments in a row before the active one.
+        A crash at any step is taken up by `leftovers`. Raises OSError; the log failed then.
+        """
+        index = self.segments.index_of(old)
+        if index < 0 or index + len(old) >= len(self.segments) or self.failure is not None:
+            return False
+        due_ms = now_ms + self.config.file_delete_delay_ms
+        try:
+            swap.announce(self._storage, self.directory, old[0].base_offset)
+            for segment in old:
+                self._deleted.extend((due_ms, path) for path in segment.rename_deleted())
+            swap.install(self._storage, self.directory, old[0].base_offset)
+            for segment in old[1:]:
+                self._snapshots.remove(segment.base_offset)
+            self.segments.replace(index, len(old), now_ms)
+        except OSError as error:
+            self.fail(error)
+            raise
+        return True
 
     # Retention
 

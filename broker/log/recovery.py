@@ -50,6 +50,7 @@ class Remembered:
     recovery_point: int = 0
     log_start_offset: int = 0
     high_watermark: int | None = None
+    cleaned_to: int | None = None
     clean: bool = False
 
 

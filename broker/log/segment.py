@@ -73,15 +73,25 @@ class LogSegment:
         "file",
         "offset_index",
         "size",
+        "suffix",
         "time_index",
         "txn_index",
     )
 
     def __init__(
-        self, storage: Storage, directory: Path, base_offset: int, now_ms: int, *, create: bool
+        self,
+        storage: Storage,
+        directory: Path,
+        base_offset: int,
+        now_ms: int,
+        *,
+        create: bool,
+        suffix: str = "",
     ) -> None:
+        """Open or create the files; `suffix` ends the names of what is no part of a log yet."""
         self._storage = storage
         self.directory = directory
+        self.suffix = suffix
         self.base_offset = base_offset
         self.created_ms = now_ms
         self.file: File = storage.open(self.path(LOG), create=create)
@@ -99,7 +109,7 @@ class LogSegment:
         self.bound = base_offset + MAX_RELATIVE_OFFSET + 1
 
     def path(self, suffix: str) -> Path:
-        return self.directory / file_name(self.base_offset, suffix)
+        return self.directory / file_name(self.base_offset, suffix + self.suffix)
 
     def relocate(self, directory: Path) -> None:
         """The log's folder was renamed; the open file stays what it is."""
@@ -397,8 +407,8 @@ class LogSegment:
         shift = self.base_offset * 2_654_435_761 % jitter if jitter else 0
         begin = self.rolling_timestamp_ms()
         if begin is not None and begin >= 0:
-            return max_timestamp_ms - begin > config.segment_ms - shift
-        return now_ms - self.created_ms > config.segment_ms - shift
+            return max_timestamp_ms - begin > config.max_segment_ms - shift
+        return now_ms - self.created_ms > config.max_segment_ms - shift
 
     # Files
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import is_
 from pathlib import Path
 
 from urteil.broker.log.segment import MAX_RELATIVE_OFFSET, LogSegment
@@ -84,6 +85,20 @@ class Segments:
         if removed and self._list:
             self._list[-1].bound = self._bases[-1] + MAX_RELATIVE_OFFSET + 1
         return removed
+
+    def index_of(self, run: Sequence[LogSegment]) -> int:
+        """Where `run` begins, -1 if these very segments do not stand here in a row."""
+        index = self.floor(run[0].base_offset)
+        here = self._list[max(index, 0) : index + len(run)]
+        return index if all(map(is_, here, run)) and len(here) == len(run) else -1
+
+    def replace(self, index: int, count: int, now_ms: int) -> None:
+        """Have one segment, opened anew, in the place of `count` others from `index` on."""
+        base_offset = self._bases[index]
+        segment = LogSegment(self._storage, self.directory, base_offset, now_ms, create=False)
+        segment.bound = self._list[index + count - 1].bound
+        self._list[index : index + count] = [segment]
+        self._bases[index : index + count] = [base_offset]
 
     def take_first(self, count: int) -> list[LogSegment]:
         """Let go of the oldest segments, whose files are now the caller's."""

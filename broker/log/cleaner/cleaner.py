@@ -1,0 +1,222 @@
+"""The cleaner's loop: which log is next, and how far each one is (Kafka's `LogCleaner`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from urteil.broker.log.checkpoints import TopicPartition
+from urteil.broker.log.cleaner.cleaning import Aborted, Cleaning, Totals
+from urteil.broker.log.cleaner.selection import Candidate, candidate, dirtiest
+from urteil.broker.log.cleaner.settings import CleanerSettings
+from urteil.broker.log.cleaner.throttle import Throttle
+from urteil.broker.log.partition_log import PartitionLog
+from urteil.broker.log.segment import DamagedSegment
+
+_log = logging.getLogger("urteil.broker.log.cleaner")
+
+_POLL_MS = 20
+
+
+class Cleaner:
+    """Cleans the logs of a broker, as many at once as `log.cleaner.threads` says.
+
+    `tick` does on the loop what concerns the logs' state, and hands the rest to `background`,
+    which runs it at once (tests, simulations) or in threads. `settings` may be replaced.
+    """
+
+    def __init__(
+        self,
+        logs: Callable[[], Iterable[PartitionLog]],
+        settings: CleanerSettings,
+        checkpoint: Callable[[PartitionLog], None],
+        background: Callable[[Callable[[], None]], object] = lambda job: job(),
+    ) -> None:
+        """`checkpoint` is called with a log whose `cleaned_to` rose and is to be written down."""
+        self._logs = logs
+        self._checkpoint = checkpoint
+        self._background = background
+        self._settings = settings
+        self._throttle = Throttle(settings.io_max_bytes_per_second)
+        self._cleanings: list[Cleaning] = []
+        self._uncleanable: dict[TopicPartition, PartitionLog] = {}
+        self._look_due_ms = 0
+        self.last = Totals()
+        self.last_took_ms = 0
+        self.max_delay_ms = 0
+        self.max_ratio = 0.0
+        self.looked_ms: int | None = None
+
+    @property
+    def settings(self) -> CleanerSettings:
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: CleanerSettings) -> None:
+        self._settings = settings
+        self._throttle.bytes_per_second = settings.io_max_bytes_per_second
+        self._look_due_ms = 0
+
+    def tick(self, now_ms: int) -> int:
+        """Do what can be done now; returns in how many ms to call again."""
+        for cleaning in list(self._cleanings):
+            self._continue(cleaning, now_ms)
+        if self._settings.enabled and now_ms >= self._look_due_ms:
+            self._look(now_ms)
+        if not self._cleanings:
+            return max(self._look_due_ms - now_ms, 0) or self._settings.backoff_ms
+        return max(self._throttle.wait_ms(now_ms), _POLL_MS)
+
+    # Choosing
+
+    def _look(self, now_ms: int) -> None:
+        """Begin as many cleanings as may go on at once; wait for the back-off if none is due."""
+        if len(self._cleanings) >= self._settings.threads:
+            return
+        self.looked_ms = now_ms
+        self._forget_gone()
+        while len(self._cleanings) < self._settings.threads:
+            chosen = self._choose(now_ms)
+            if chosen is None:
+                self._look_due_ms = now_ms + max(self._settings.backoff_ms, 1)
+                break
+            self._begin(chosen, now_ms)
+        self._apply_retention(now_ms)
+
+    def _begin(self, chosen: Candidate, now_ms: int) -> None:
+        try:
+            cleaning = Cleaning(chosen, self._settings.map_bytes, now_ms)
+        except (OSError, ValueError) as error:
+            self._mark(chosen.log, error)
+            return
+        self._cleanings.append(cleaning)
+        self._continue(cleaning, now_ms)
+
+    def _choose(self, now_ms: int) -> Candidate | None:
+        found = []
+        for log in self._free():
+            try:
+                found.append(candidate(log, now_ms))
+            except OSError as error:
+                self._mark(log, error)
+        self.max_ratio = max((each.ratio for each in found), default=0.0)
+        self.max_delay_ms = max((each.delay_ms for each in found), default=0)
+        return dirtiest(found)
+
+    def _free(self) -> list[PartitionLog]:
+        """Compacted logs that may be cleaned and are not being cleaned."""
+        busy = [cleaning.log for cleaning in self._cleanings]
+        return [
+            log
+            for log in self._logs()
+            if log.config.compacts
+            and log.failure is None
+            and log not in busy
+            and self._uncleanable.get((log.topic, log.partition)) is not log
+        ]
+
+    def _apply_retention(self, now_ms: int) -> None:
+        """Of compacted logs too old segments go where `delete` is asked for as well, and those
+        before the start anywhere; never under a cleaning."""
+        for log in self._free():
+            try:
+                log.apply_retention(now_ms)
+            except OSError as error:
+                log.fail(error)
+
+    # Going on
+
+    def _continue(self, cleaning: Cleaning, now_ms: int) -> None:
+        while cleaning in self._cleanings:
+            work = cleaning.work
+            if not self._stands(cleaning):
+                work.cancelled = True
+            if work.running:
+                return
+            self._throttle.spent(work.used_bytes, now_ms)
+            work.used_bytes = 0
+            if work.cancelled:
+                self._end(cleaning)
+            elif work.error is not None:
+                self._failed(cleaning, work.error)
+            elif work.done:
+                self._proceed(cleaning, now_ms)
+            elif self._throttle.wait_ms(now_ms):
+                return
+            else:
+                work.start(self._background, self._throttle.budget(len(self._cleanings)))
+
+    def _stands(self, cleaning: Cleaning) -> bool:
+        return cleaning.is_valid and any(log is cleaning.log for log in self._logs())
+
+    def _proceed(self, cleaning: Cleaning, now_ms: int) -> None:
+        try:
+            if cleaning.proceed(now_ms):
+                return
+        except Aborted as error:
+            _log.info("%s", error)
+        except OSError as error:
+            cleaning.log.fail(error)
+        else:
+            self._finish(cleaning, now_ms)
+        self._end(cleaning)
+
+    def _finish(self, cleaning: Cleaning, now_ms: int) -> None:
+        log, totals = cleaning.log, cleaning.totals
+        begin, log.cleaned_to = log.cleaned_to, cleaning.cleaned_to
+        self.last, self.last_took_ms = totals, now_ms - cleaning.began_ms
+        self._look_due_ms = now_ms
+        _log.info(
+            "%r: cleaned from %s to %d: %d of %d records in %d of %d bytes stay",
+            log, begin, log.cleaned_to, totals.records_kept, totals.records_read,
+            totals.bytes_written, totals.bytes_read,
+        )  # fmt: skip
+        try:
+            self._checkpoint(log)
+        except OSError as error:
+            log.fail(error)
+
+    def _failed(self, cleaning: Cleaning, error: Exception) -> None:
+        has_its_segments = cleaning.has_its_segments
+        self._end(cleaning)
+        if not has_its_segments:
+            return
+        if isinstance(error, OSError) and not isinstance(error, DamagedSegment):
+            cleaning.log.fail(error)
+        else:
+            self._mark(cleaning.log, error)
+
+    def _end(self, cleaning: Cleaning) -> None:
+        self._cleanings.remove(cleaning)
+        try:
+            cleaning.discard()
+        except OSError as error:
+            cleaning.log.fail(error)
+
+    # What cannot be cleaned
+
+    def _mark(self, log: PartitionLog, error: Exception) -> None:
+        _log.error("%r: cannot be cleaned, left as it is from now on: %s", log, error)
+        self._uncleanable[log.topic, log.partition] = log
+
+    def _forget_gone(self) -> None:
+        if self._uncleanable:
+            here = {id(log) for log in self._logs()}
+            self._uncleanable = {
+                key: log for key, log in self._uncleanable.items() if id(log) in here
+            }
+
+    def uncleanable(self, directory: Path) -> list[PartitionLog]:
+        """The logs in a log directory that were found damaged."""
+        return [log for log in self._uncleanable.values() if log.directory.parent == directory]
+
+    def stop(self) -> None:
+        """Have the work beside the loop end soon; nothing is put in place after."""
+        for cleaning in self._cleanings:
+            cleaning.work.cancelled = True
+
+    def close(self) -> None:
+        """Remove what is not finished, once no work is under way any more."""
+        for cleaning in list(self._cleanings):
+            self._end(cleaning)

@@ -1,0 +1,122 @@
+"""What stays of a batch when its log is cleaned (`Cleaner.cleanInto`, `MemoryRecords.filterTo`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from urteil.broker.log.cleaner.offset_map import OffsetMap
+from urteil.broker.log.cleaner.rebuild import emptied, rebuilt
+from urteil.broker.log.cleaner.record_scan import Scanned, scan
+from urteil.broker.log.cleaner.transactions import TransactionWalk
+from urteil.broker.log.storage import Buffer
+from urteil.broker.wire.batches import HEADER_BYTES, BatchHeader
+from urteil.broker.wire.compression import decompress
+
+LastRecords = Mapping[int, tuple[int | None, int]]
+"""Of each active producer the last data offset, if it has one in the log, and the epoch."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Retention:
+    """One cleaning's rules, asked batch by batch in order.
+
+    `round_end` is the offset before which this cleaning ends: the batch there stays, if emptied,
+    or followers and readers would never get to the end of a log (KAFKA-17076).
+    """
+
+    offsets: OffsetMap
+    walk: TransactionWalk
+    last_records: LastRecords
+    round_end: int
+    now_ms: int
+    delete_retention_ms: int
+    records_read: int = 0
+    records_kept: int = 0
+
+    def of(self, header: BatchHeader, data: memoryview) -> Buffer | None:
+        """The batch as it goes on, None if it goes. Raises CorruptBatch."""
+        self.records_read += header.records_count
+        discarded = self.walk.discards(header, data)
+        without_txn = discarded and header.is_control
+        if without_txn:
+            # a marker goes by the clock, as tombstones do: readers may be in its transaction
+            discarded = self._is_over(header)
+        kept = None if discarded else self._kept(header, data)
+        if kept is None:
+            return emptied(header) if self._is_needed(header) else None
+        return self._written(header, data, kept, without_txn=without_txn)
+
+    def _is_over(self, header: BatchHeader) -> bool:
+        return header.has_delete_horizon and header.base_timestamp <= self.now_ms
+
+    def _is_needed(self, header: BatchHeader) -> bool:
+        """Whether even a batch without records has to stay."""
+        if header.next_offset == self.round_end:
+            return True
+        if not header.has_producer_id or header.producer_id not in self.last_records:
+            return False
+        offset, epoch = self.last_records[header.producer_id]
+        if offset is None:
+            return header.is_control and header.producer_epoch == epoch
+        return header.last_offset == offset
+
+    def _kept(
+        self, header: BatchHeader, data: memoryview
+    ) -> tuple[bytes, Scanned, list[int]] | None:
+        """The records with the numbers of those that stay, None if none does."""
+        if not header.records_count:
+            return None
+        body = decompress(header.compression, data[HEADER_BYTES:])
+        scanned = scan(body, header.records_count)
+        numbers: list[int] = list(range(header.records_count))
+        if not header.is_control:
+            numbers = self._newest(header, scanned)
+            if scanned.tombstones and self._is_over(header):
+                gone = {
+                    number
+                    for number in scanned.tombstones
+                    if header.base_offset + scanned.offset_deltas[number]
+                    <= self.offsets.latest_offset
+                }
+                numbers = [number for number in numbers if number not in gone]
+        return (body, scanned, numbers) if numbers else None
+
+    def _newest(self, header: BatchHeader, scanned: Scanned) -> list[int]:
+        """The records whose key is not known with a later offset; without a key none stays."""
+        base, latest = header.base_offset, self.offsets.latest_offset
+        known = self.offsets.offsets.get
+        if header.last_offset <= latest:
+            return [
+                number
+                for number, (key, delta) in enumerate(
+                    zip(scanned.keys, scanned.offset_deltas, strict=True)
+                )
+                if key is not None and known(key, -1) <= base + delta
+            ]
+        return [
+            number
+            for number, (key, delta) in enumerate(
+                zip(scanned.keys, scanned.offset_deltas, strict=True)
+            )
+            if base + delta > latest or (key is not None and known(key, -1) <= base + delta)
+        ]
+
+    def _written(
+        self,
+        header: BatchHeader,
+        data: memoryview,
+        kept: tuple[bytes, Scanned, list[int]],
+        *,
+        without_txn: bool,
+    ) -> Buffer:
+        body, scanned, numbers = kept
+        self.records_kept += len(numbers)
+        horizon_ms = None
+        if not header.has_delete_horizon and (
+            without_txn or not set(scanned.tombstones).isdisjoint(numbers)
+        ):
+            horizon_ms = self.now_ms + self.delete_retention_ms
+        if horizon_ms is None and len(numbers) == header.records_count:
+            return data
+        return rebuilt(header, body, scanned, numbers, horizon_ms)

@@ -1,0 +1,74 @@
+"""A kill at any step of a cleaning: the log opens with what it had by key, and cleans further."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.broker.log.cleaner.helpers import COMPACTED, batches, clean, newest, pairs, put
+from tests.broker.log.helpers import NOW_MS, drop, open_log
+from tests.broker.log.test_crash_steps import DyingStorage, Killed
+from tests.broker.log.test_recovery import check_indexes
+from urteil.broker.log.partition_log import PartitionLog
+from urteil.broker.log.recovery import Remembered
+
+LIVES = 10**9
+
+
+def _fill(log: PartitionLog) -> None:
+    """Segments that shrink, one of which nothing stays, tombstones, an aborted transaction."""
+    for number in range(24):
+        put(log, (b"a", b"%d" % number), (b"k%d" % (number % 7), b"x" * 50), compression=number % 2)
+        if number % 4 == 3:
+            log.roll(NOW_MS)
+    put(log, (b"a", None))
+    put(log, (b"k3", b"gone"), producer_id=7, producer_epoch=0, base_sequence=0,
+        transactional=True)  # fmt: skip
+    put(log, (b"\0\0\0\0", b"\0\0\0\0\0\0"), producer_id=7, producer_epoch=0, transactional=True,
+        control=True)  # fmt: skip
+    log.roll(NOW_MS)
+    put(log, (b"last", b"1"))
+
+
+def _killed_after(steps: int, folder: Path, *, clean_stop: bool) -> bool:
+    """Whether the cleaning came to its end before so many steps; checks the log after it."""
+    storage = DyingStorage(LIVES)
+    log = open_log(folder, config=COMPACTED, storage=storage)
+    _fill(log)
+    log.flush()
+    state = newest([one for one in pairs(log) if one[2] != b"gone"])
+    end, point = log.log_end_offset, log.recovery_point
+    storage.steps = steps
+    finished = True
+    try:
+        clean(log)
+    except Killed:
+        finished = False
+    drop(log)
+    remembered = Remembered(recovery_point=point, clean=clean_stop)
+    again = open_log(folder, config=COMPACTED, remembered=remembered)
+    again.update_high_watermark(again.log_end_offset)
+    assert newest([one for one in pairs(again) if one[2] != b"gone"]) == state
+    assert again.log_end_offset == end
+    check_indexes(again)
+    assert not [path for path in folder.iterdir() if path.suffix in (".cleaned", ".swap")]
+    clean(again)
+    list(batches(again))
+    found = [one for one in pairs(again) if one[0] < (again.cleaned_to or 0)]
+    assert newest(pairs(again)) == state
+    assert len({key for _, key, _ in found}) == len(found)
+    drop(again)
+    return finished
+
+
+@pytest.mark.parametrize("clean_stop", [False, True])
+def test_a_kill_at_every_step_of_a_cleaning(tmp_path: Path, clean_stop: bool) -> None:
+    steps = 0
+    while True:
+        folder = tmp_path / str(steps)
+        folder.mkdir()
+        if _killed_after(steps, folder, clean_stop=clean_stop):
+            break
+        steps += 1
+    assert steps > 40

@@ -11,6 +11,8 @@ from uuid import UUID
 from urteil.broker.api.registry import load_handlers
 from urteil.broker.controller.controller import Controller
 from urteil.broker.groups.coordinator import GroupCoordinator
+from urteil.broker.log.cleaner.cleaner import Cleaner
+from urteil.broker.log.cleaner.settings import CleanerSettings
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.manager import LogManager
 from urteil.broker.metrics import families
@@ -46,6 +48,7 @@ class Broker:
     broker_id: int
     cluster_id: str
     logs: LogManager
+    cleaner: Cleaner
     replicas: ReplicaManager
     control: ReplicaControl
     failures: DirectoryFailures
@@ -124,7 +127,9 @@ class Broker:
         await self.registration.register()
         await self.controller.start()
         self.failures.begin()
-        self._upkeep = Upkeep(self.config, self.clock, self.logs, self.replicas, self.failures)
+        self._upkeep = Upkeep(
+            self.config, self.clock, self.logs, self.cleaner, self.replicas, self.failures
+        )
         self._upkeep.start()
         log.info("broker %d is up, epoch %d", self.broker_id, self.broker_epoch)
 
@@ -146,6 +151,13 @@ class Broker:
             background=self._syncing.submit,
         )
         self.logs.load(self.cluster_id, self.topic_settings.overrides)
+        self._cleaning = self._machine.background()
+        self.cleaner = Cleaner(
+            self.logs.cleanable,
+            CleanerSettings.from_properties(self.config.properties),
+            self.logs.checkpoint_cleaned,
+            background=self._cleaning.submit,
+        )
 
     def _make_replicas(self) -> None:
         self.replicas = ReplicaManager(
@@ -174,7 +186,8 @@ class Broker:
         return UUID(int=self._rng.getrandbits(128), version=4)
 
     def _properties_changed(self, _names: frozenset[str]) -> None:
-        """The defaults of all topics may be other now."""
+        """The defaults of all topics may be other now, and the cleaner's settings."""
+        self.cleaner.settings = CleanerSettings.from_properties(self.config.properties)
         by_topic: dict[str, list[Partition]] = {}
         for partition in self.replicas.partitions.values():
             by_topic.setdefault(partition.topic, []).append(partition)
@@ -212,6 +225,9 @@ class Broker:
         await self.controller.stop()
         self.channels.close()
         self.replicas.checkpoint_high_watermarks()
+        self.cleaner.stop()
+        self._cleaning.shutdown()
+        self.cleaner.close()
         self._syncing.shutdown()
         self.logs.shutdown(self.broker_epoch)
         await self.zk.close()

@@ -1,4 +1,4 @@
-"""What the broker does by the clock: ISR shrinking, checkpoints, retention, flushes."""
+"""What the broker does by the clock: ISR shrinking, checkpoints, retention, flushes, cleaning."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from urteil.broker.log.cleaner.cleaner import Cleaner
     from urteil.broker.log.manager import LogManager
     from urteil.broker.replication.manager import ReplicaManager
     from urteil.broker.server.clock import Clock
@@ -27,11 +28,13 @@ class Upkeep:
         config: BrokerConfig,
         clock: Clock,
         logs: LogManager,
+        cleaner: Cleaner,
         replicas: ReplicaManager,
         failures: DirectoryFailures,
     ) -> None:
         self._failures = failures
         self._logs = logs
+        self._cleaner = cleaner
         self._clock = clock
         self._tasks: list[asyncio.Task[None]] = []
         self._duties: list[tuple[float, Callable[[], None]]] = [
@@ -54,6 +57,7 @@ class Upkeep:
             loop.create_task(self._repeat(period_ms / 1000, duty))
             for period_ms, duty in self._duties
         ]
+        self._tasks.append(loop.create_task(self._clean()))
 
     async def _repeat(self, period_s: float, duty: Callable[[], None]) -> None:
         while True:
@@ -62,6 +66,15 @@ class Upkeep:
                 duty()
             except Exception:
                 log.exception("upkeep failed; it is tried again")
+
+    async def _clean(self) -> None:
+        while True:
+            delay_ms = float(TICK_MS)
+            try:
+                delay_ms = min(self._cleaner.tick(self._clock.now_ms()), TICK_MS)
+            except Exception:
+                log.exception("cleaning failed; it is tried again")
+            await asyncio.sleep(delay_ms / 1000)
 
     def _tick(self) -> None:
         self._logs.tick(self._clock.now_ms())

@@ -62,13 +62,17 @@ class Cleaner:
         """Do what can be done now; returns in how many ms to call again."""
         for cleaning in list(self._cleanings):
             self._continue(cleaning, now_ms)
-        if self._settings.enabled and now_ms >= self._look_due_ms:
+        if self._settings.enabled and self._is_due(now_ms):
             self._look(now_ms)
         if not self._cleanings:
             return max(self._look_due_ms - now_ms, 0) or self._settings.backoff_ms
         return max(self._throttle.wait_ms(now_ms), _POLL_MS)
 
     # Choosing
+
+    def _is_due(self, now_ms: int) -> bool:
+        # a clock that was put back must not stop the cleaner
+        return not 0 < self._look_due_ms - now_ms <= self._settings.backoff_ms
 
     def _look(self, now_ms: int) -> None:
         """Begin as many cleanings as may go on at once; wait for the back-off if none is due."""
@@ -158,6 +162,9 @@ class Cleaner:
             _log.info("%s", error)
         except OSError as error:
             cleaning.log.fail(error)
+        except Exception as error:  # a bug: the other logs shall not suffer for it
+            _log.exception("%r", cleaning.log)
+            self._mark(cleaning.log, error)
         else:
             self._finish(cleaning, now_ms)
         self._end(cleaning)

@@ -389,6 +389,12 @@ def test_back_off_and_switch(tmp_path: Path) -> None:
     cleaner.settings = replace(cleaner.settings, enabled=True)
     assert cleaner.tick(NOW_MS) == 500
     assert log.cleaned_to == 15
+    log.roll(NOW_MS)
+    put(log, (b"k", b"v"))
+    assert cleaner.tick(NOW_MS + 499) == 1
+    assert log.cleaned_to == 15
+    cleaner.tick(NOW_MS - DAY_MS)
+    assert log.cleaned_to == 20, "the clock was put back"
 
 
 def test_settings_of_a_broker() -> None:

@@ -343,11 +343,6 @@ class PartitionLog:
     # Cleaning
 
     @property
-    def generation(self) -> int:
-        """Another number after each truncation."""
-        return self._generation
-
-    @property
     def storage(self) -> Storage:
         return self._storage
 

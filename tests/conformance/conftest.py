@@ -21,7 +21,7 @@ from urteil.harness.cluster import Cluster
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
 
-QUICK = {"group.initial.rebalance.delay.ms": "20"}
+QUICK = {"group.initial.rebalance.delay.ms": "20", "log.cleaner.backoff.ms": "300"}
 
 Question = Callable[[Side], Any]
 

@@ -19,12 +19,20 @@ from tests.broker.zookeeper.server import ZooKeeperServer
 
 
 class Nodes:
-    """`count` brokers in `folder`; ids from 1. Ends them all on exit."""
+    """`count` brokers in `folder`, ids from 1, each with `dirs` log directories. Ends them all on
+    exit."""
 
     def __init__(
-        self, folder: Path, zookeeper: ZooKeeperServer, chroot: str, count: int, **config: str
+        self,
+        folder: Path,
+        zookeeper: ZooKeeperServer,
+        chroot: str,
+        count: int,
+        dirs: int = 1,
+        **config: str,
     ) -> None:
         self._folder = folder
+        self._dirs = dirs
         self._connect = zookeeper.connect + chroot
         self._config = {name.replace("_", "."): value for name, value in config.items()}
         self.ports = {broker: free_port() for broker in range(1, count + 1)}
@@ -57,7 +65,7 @@ class Nodes:
             "listeners": f"PLAINTEXT://127.0.0.1:{self.ports[broker]}",
             "zookeeper.connect": self._connect,
             "zookeeper.session.timeout.ms": "2000",
-            "log.dirs": str(self._folder / f"data{broker}"),
+            "log.dirs": ",".join(str(path) for path in self.dirs(broker)),
             "replica.lag.time.max.ms": "2000",
             "offsets.topic.num.partitions": "3",
             "group.initial.rebalance.delay.ms": "0",
@@ -71,6 +79,10 @@ class Nodes:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
+
+    def dirs(self, broker: int) -> list[Path]:
+        """Its log directories: `data1`, `data1b`."""
+        return [self._folder / f"data{broker}{'bcd'[:number]}" for number in range(self._dirs)]
 
     def log(self, broker: int) -> Path:
         return self._folder / f"{broker}.log"

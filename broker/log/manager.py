@@ -240,6 +240,28 @@ class LogManager:
             self._identify(log, topic_id)
         return log
 
+    def configure(
+        self, overrides: Callable[[str], Mapping[str, str]], topic: str | None = None
+    ) -> None:
+        """Give the logs of a topic, or all logs, the settings that are in effect now.
+
+        Settings that cannot be read are told in the log; then the topic's logs keep theirs.
+        """
+        known: dict[str, LogConfig | None] = {}
+        for log in (*self._logs.values(), *self._futures.values()):
+            if topic not in (None, log.topic):
+                continue
+            if log.topic not in known:
+                known[log.topic] = self._readable(log.topic, overrides(log.topic))
+            log.config = known[log.topic] or log.config
+
+    def _readable(self, topic: str, overrides: Mapping[str, str]) -> LogConfig | None:
+        try:
+            return LogConfig.from_properties(self._props, overrides)
+        except ValueError as error:
+            _log.error("settings of topic %s are not taken: %s", topic, error)
+            return None
+
     def _identify(self, log: PartitionLog, topic_id: uuid.UUID) -> None:
         try:
             checkpoints.write_topic_id(self.storage, log.directory, topic_id)

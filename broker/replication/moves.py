@@ -129,7 +129,7 @@ class Moves:
 
     def _advance(self, one: FutureReplica, now_ms: float) -> None:
         copied = one.step(self._max_bytes, self._clock.now_ms())
-        limit = float(self._properties.get(THROTTLE) or "inf")
+        limit = max(1.0, float(self._properties.get(THROTTLE) or "inf"))
         self._free_at_ms = now_ms + copied / limit * 1000
         if one.last_error is not ErrorCode.NONE:
             one.retry_at_ms = now_ms + RETRY_MS

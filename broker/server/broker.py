@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from uuid import UUID
 
 from urteil.broker.api.registry import load_handlers
@@ -13,13 +13,11 @@ from urteil.broker.controller.controller import Controller
 from urteil.broker.groups.coordinator import GroupCoordinator
 from urteil.broker.log.cleaner.cleaner import Cleaner
 from urteil.broker.log.cleaner.settings import CleanerSettings
-from urteil.broker.log.config import LogConfig
 from urteil.broker.log.manager import LogManager
 from urteil.broker.metrics import families
 from urteil.broker.metrics.scrapes import ScrapeServer
 from urteil.broker.replication.control import ReplicaControl
 from urteil.broker.replication.manager import ReplicaManager
-from urteil.broker.replication.partition import Partition
 from urteil.broker.server.channels import Channels
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
@@ -188,26 +186,10 @@ class Broker:
     def _properties_changed(self, _names: frozenset[str]) -> None:
         """The defaults of all topics may be other now, and the cleaner's settings."""
         self.cleaner.settings = CleanerSettings.from_properties(self.config.properties)
-        by_topic: dict[str, list[Partition]] = {}
-        for partition in self.replicas.partitions.values():
-            by_topic.setdefault(partition.topic, []).append(partition)
-        for topic, partitions in by_topic.items():
-            self._configure(topic, self.topic_settings.overrides(topic), partitions)
+        self.logs.configure(self.topic_settings.overrides)
 
     def _settings_changed(self, topic: str, overrides: Mapping[str, str]) -> None:
-        partitions = [one for one in self.replicas.partitions.values() if one.topic == topic]
-        self._configure(topic, overrides, partitions)
-
-    def _configure(
-        self, topic: str, overrides: Mapping[str, str], partitions: Iterable[Partition]
-    ) -> None:
-        try:
-            config = LogConfig.from_properties(self.config.properties, overrides)
-        except ValueError as error:
-            log.error("settings of topic %s are not taken: %s", topic, error)
-            return
-        for partition in partitions:
-            partition.log.config = config
+        self.logs.configure(lambda _: overrides, topic)
 
     async def stop(self) -> None:
         """Controlled shutdown: move leaderships away, then close the logs cleanly."""

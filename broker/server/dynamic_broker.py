@@ -7,7 +7,13 @@ from collections.abc import Mapping
 
 from urteil.broker.security.passwords import KEY_FACTORY, PasswordEncoder
 from urteil.broker.server.config_values import ConfigError
-from urteil.broker.server.dynamic_rules import check_names, check_value, check_whole, is_password
+from urteil.broker.server.dynamic_rules import (
+    LISTENERS,
+    check_names,
+    check_value,
+    check_whole,
+    is_password,
+)
 from urteil.broker.server.live_properties import LiveProperties
 from urteil.broker.zookeeper.configs import BROKERS, EVERY_BROKER, EntityConfigs
 
@@ -119,6 +125,8 @@ def _is_usable(name: str, value: str, *, per_broker: bool) -> bool:
     try:
         check_names([name], per_broker=per_broker)
         check_value(name, value)
+        if name in LISTENERS:
+            raise ConfigError(f"{name} is read from the file alone")
     except ConfigError as error:
         log.error("a dynamic setting of this broker is ignored: %s", error)
         return False

@@ -19,6 +19,10 @@ _THREADS = (
     "background.threads", "num.io.threads", "num.recovery.threads.per.data.dir",
     "num.replica.fetchers",
 )  # fmt: skip
+LISTENERS = frozenset(("advertised.listeners", "listener.security.protocol.map", "listeners"))
+"""Apache Kafka opens and closes listeners while it runs; ours does not."""
+
+JMX = "org.apache.kafka.common.metrics.JmxReporter"
 MIB = 1024 * 1024
 
 
@@ -89,6 +93,10 @@ def validate(properties: LiveProperties, configs: Mapping[str, str], *, per_brok
     for name, value in configs.items():
         check_value(name, value)
     check_names(configs, per_broker=per_broker)
+    _refuse(
+        [name for name in configs if name in LISTENERS],
+        "This broker changes its listeners only at a restart, by its file: Set",
+    )
     if per_broker:
         merged = properties.merged(own=configs)
     else:
@@ -118,6 +126,17 @@ def check_whole(properties: LiveProperties) -> None:
             "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides "
             "property is set."
         )
+
+    _check_addresses(properties.get("max.connections.per.ip.overrides", ""))
+
+
+def _check_addresses(overrides: str) -> None:
+    for one in filter(None, (part.strip() for part in overrides.split(","))):
+        host, _, count = one.rpartition(":")
+        if not host or not count.isdecimal():
+            raise ConfigError(
+                f"Error parsing configuration property 'max.connections.per.ip.overrides': {one}"
+            )
 
 
 def _required(what: str) -> ConfigError:
@@ -152,6 +171,11 @@ def check_step(now: LiveProperties, then: LiveProperties) -> None:
         f"{said} increased to more than double the current value {old}",
     )
     _check_local_retention(then)
+    if set(then.value("metric.reporters")) - {JMX}:
+        raise _not_now(
+            "Validation of dynamic config update of Set(metric.reporters) failed with class class "
+            "kafka.server.DynamicMetricsReporters"
+        )
 
 
 def _check_count(old: int, new: int, too_few: str, too_many: str) -> None:

@@ -181,6 +181,7 @@ OF_A_BROKER: dict[str, list[Change]] = {
     "ratio": [("log.cleaner.min.cleanable.ratio", SET, "2")],
     "no cleaner": [("log.cleaner.threads", SET, "0")],
     "buffer": [("log.cleaner.dedupe.buffer.size", SET, "100")],
+    "reporters": [("metric.reporters", SET, "a.b.C")],
     "none an address": [("max.connections.per.ip", SET, "0")],
     "lags": [
         ("log.cleaner.min.compaction.lag.ms", SET, "10"),

@@ -11,6 +11,7 @@ from tests.broker.log.helpers import NOW_MS, FixedClock, append, batch
 from urteil.broker.log import checkpoints
 from urteil.broker.log.log_directory import InconsistentMeta
 from urteil.broker.log.manager import LogManager
+from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.storage import Buffer, File, Storage
 from urteil.broker.wire.errors import ErrorCode
 
@@ -332,3 +333,25 @@ def test_a_failed_sync_is_no_acknowledgement(start: Opener) -> None:
     result = log.append_as_leader(batch(), 0, NOW_MS)
     assert result.error is ErrorCode.KAFKA_STORAGE_ERROR
     assert log.recovery_point == 1
+
+
+def test_settings_in_effect_reach_every_log(tmp_path: Path) -> None:
+    """A topic's own settings stand above the broker's; nonsense changes nothing."""
+    props = {"log.retention.ms": "5"}
+    manager = LogManager([tmp_path / "a", tmp_path / "b"], props, FixedClock())
+    manager.load()
+    one, other = manager.get_or_create("one", 0), manager.get_or_create("other", 0)
+    future = manager.create_future("one", 0, next(p for p in manager.paths if p != _parent(one)))
+    own = {"one": {"retention.ms": "7"}, "other": {}}
+    props["log.retention.ms"] = "6"
+    manager.configure(lambda topic: own[topic])
+    assert [log.config.retention_ms for log in (one, other, future)] == [7, 6, 7]
+    manager.configure(lambda _: {"retention.ms": "8"}, "other")
+    assert [log.config.retention_ms for log in (one, other, future)] == [7, 8, 7]
+    manager.configure(lambda _: {"retention.ms": "none"}, "other")
+    assert other.config.retention_ms == 8
+    crash(manager)
+
+
+def _parent(log: PartitionLog) -> Path:
+    return log.directory.parent

@@ -106,6 +106,7 @@ def test_subscribers_are_told_what_is_other_now() -> None:
         {"min.insync.replicas": "none"},
         {"num.partitions": "5"},
         {"ssl.keystore.location": "/x"},
+        {"advertised.listeners": "PLAINTEXT://elsewhere:1"},
         {"listener.name.client.ssl.keystore.password": "unreadable"},
     ],
 )
@@ -179,6 +180,22 @@ def test_passwords_lie_encrypted_and_are_read_after_a_change_of_the_secret() -> 
         assert (await without.set(BROKER, "1", **{name: "x"}))[0] is ErrorCode.INVALID_CONFIG
         for_all = await desk.set(BROKER, "", **{name: "x"})
         assert for_all[0] is ErrorCode.INVALID_REQUEST
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("advertised.listeners", "PLAINTEXT://a:1", "restart"),
+        ("max.connections.per.ip.overrides", "a:1,b", "overrides': b"),
+    ],
+)
+def test_what_ours_refuses_in_its_own_words(name: str, value: str, said: str) -> None:
+    async def scenario() -> None:
+        error, message = await Desk().set(BROKER, "1", **{name: value})
+        assert error is ErrorCode.INVALID_REQUEST
+        assert said in (message or "")
 
     run(scenario())
 

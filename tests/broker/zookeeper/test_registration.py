@@ -126,3 +126,47 @@ def test_topic_configs_are_read_and_followed(zookeeper: ZooKeeperServer, chroot:
             await configs.stop()
 
     run(scenario)
+
+
+def test_settings_are_written_told_and_old_notices_removed(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    """Notices of clients, users and addresses, and a callback that fails, disturb nobody."""
+
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as zk:
+            await create_persistent_paths(zk)
+            late = [0]
+            configs = EntityConfigs(zk, lambda: Clock().now_ms() + late[0])
+            seen: list[tuple[str, dict[str, str]]] = []
+
+            def fails(entity: str, settings: dict[str, str]) -> None:
+                raise ValueError(entity)
+
+            for kind in ("topics", "brokers"):
+                configs.on_change(fails, kind)
+                configs.on_change(lambda entity, settings: seen.append((entity, settings)), kind)
+            await configs.start()
+            for kind, entity in (
+                ("clients", "c"), ("users", "u/clients/c"), ("ips", "1.2.3.4"), ("brokers", "1"),
+                ("brokers", "<default>"), ("topics", "t"), ("topics", "t"),
+            ):  # fmt: skip
+                await configs.write(kind, entity, {"a": entity})
+            await until(lambda: len(seen) == 4, "four notices")
+            assert {entity for entity, _ in seen} == {"1", "<default>", "t"}
+            assert all(settings == {"a": entity} for entity, settings in seen)
+            data, _ = await zk.get("/config/brokers/<default>")
+            assert data == b'{"version":1,"config":{"a":"<default>"}}'
+            names = await zk.children(znodes.CONFIG_CHANGES)
+            data, _ = await zk.get(f"{znodes.CONFIG_CHANGES}/{names[0]}")
+            assert data == b'{"version":2,"entity_path":"clients/c"}'
+            assert len(names) == 7
+            late[0] = 15 * 60 * 1000 + 60_000
+            await configs.write("topics", "t", {})
+            await until(lambda: seen[-1] == ("t", {}), "the last notice")
+            async with asyncio.timeout(5):
+                while await zk.children(znodes.CONFIG_CHANGES):
+                    await asyncio.sleep(0.01)
+            await configs.stop()
+
+    run(scenario)

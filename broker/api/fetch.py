@@ -4,73 +4,132 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 from urteil.broker.api.leader_hints import FetchHints
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.replication.manager import NOT_HERE
+from urteil.broker.replication.nearest import NearestReplica
 from urteil.broker.replication.reading import CONSUMER, READ_COMMITTED, FetchTerms, PartitionRead
 from urteil.broker.replication.wanted import Wanted
 from urteil.broker.server.broker import Broker
-from urteil.broker.server.fetch_sessions import INITIAL_EPOCH, FetchSession
+from urteil.broker.server.config import RACK_AWARE
+from urteil.broker.server.fetch_session import FetchSession, Topic, asked_for
+from urteil.broker.server.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import CorruptBatch, UnsupportedCompression, down_convert
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest, FetchResponse
 
 BATCHES_FROM = 4
+IDS_FROM = 13
 ZSTD_FROM = 10
 ANY_REPLICA_FROM = 11
-NOT_HERE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 @handler(ApiKey.FETCH, 0, 17)
 async def fetch(broker: Broker, context: RequestContext, request: FetchRequest) -> FetchResponse:
     """Read up to the reader's bound, waiting for min_bytes up to max_wait_ms.
 
-    Only followers are given sessions (KIP-227 leaves that to the broker).
+    Within a session, to begin one, or without (KIP-227, `FetchManager.newContext`).
     """
-    terms = _terms(broker, context, request)
-    if terms.is_follower and context.version >= 13:
-        session = broker.fetch_sessions.use(request)
-        if isinstance(session, ErrorCode):
-            return FetchResponse(error_code=session)
-        if session is not None:
-            return await _fetch_in_session(broker, context, request, terms, session)
-    elif request.session_epoch > 0:
-        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    wanted = [
-        _wanted(broker, context, topic, partition)
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
-    reads = await broker.replicas.fetch(terms, wanted)
-    if not terms.is_follower:
-        broker.replicas.traffic.sent(wanted, reads)
-    return _response(broker, context, request, wanted, reads)
-
-
-async def _fetch_in_session(
-    broker: Broker,
-    context: RequestContext,
-    request: FetchRequest,
-    terms: FetchTerms,
-    session: FetchSession,
-) -> FetchResponse:
-    wanted = session.take(request, lambda topic_id, asked: _by_id(broker, topic_id, asked))
-    reads = await broker.replicas.fetch(terms, wanted)
-    hints = FetchHints(broker, context)
-    topics: dict[UUID, list[FetchResponse.PartitionData]] = {}
-    is_full = request.session_epoch == INITIAL_EPOCH
-    for topic_id, one, read in session.news(reads, is_full=is_full):
-        topics.setdefault(topic_id, []).append(_partition(one, read, context.version, hints))
-    return FetchResponse(
-        session_id=session.id,
-        responses=[
-            FetchResponse.FetchableTopicResponse(topic_id=topic_id, partitions=partitions)
-            for topic_id, partitions in topics.items()
-        ],
-        node_endpoints=hints.nodes(),
+    asking = _Asking(broker, context, request)
+    if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+        broker.fetch_sessions.close(request.session_id)
+        return await asking.in_full(begins_session=request.session_epoch == INITIAL_EPOCH)
+    session = broker.fetch_sessions.find(
+        request.session_id, request.session_epoch, uses_ids=asking.by_id
     )
+    if isinstance(session, ErrorCode):
+        return FetchResponse(error_code=session)
+    session.update(request, asking.resolve)
+    if len(session) == 0:
+        broker.fetch_sessions.close(session.id)
+        return await asking.in_full(begins_session=False)
+    return await asking.in_session(session)
+
+
+class _Asking:
+    """One request under way."""
+
+    def __init__(self, broker: Broker, context: RequestContext, request: FetchRequest) -> None:
+        self.by_id = context.version >= IDS_FROM
+        self._broker = broker
+        self._context = context
+        self._request = request
+        self._terms = _terms(broker, context, request)
+
+    async def in_full(self, *, begins_session: bool) -> FetchResponse:
+        """All partitions that the request lists, and a session of them if there is room."""
+        asked = dict(asked_for(self._request, by_id=self.by_id))
+        keys = list(asked)
+        wanted = [self.resolve(key[0], one) for key, one in asked.items()]
+        reads = await self._read(wanted)
+        session = None
+        if begins_session:
+            session = self._broker.fetch_sessions.open(
+                len(keys),
+                self._broker.replicas.monotonic_ms(),
+                is_privileged=self._terms.is_follower,
+                uses_ids=self.by_id,
+            )
+        if session is not None:
+            session.begin(keys, wanted, reads)
+        topics = [topic for topic, _ in keys]
+        return self._answer(
+            NO_SESSION if session is None else session.id,
+            list(zip(topics, wanted, reads, strict=True)),
+        )
+
+    async def in_session(self, session: FetchSession) -> FetchResponse:
+        """What is new in the partitions of the session."""
+        self._broker.fetch_sessions.touch(session, self._broker.replicas.monotonic_ms())
+        next_epoch = session.advance()
+        reads = await self._read(session.wanted(self.resolve))
+        if session.epoch != next_epoch:  # somebody else went on with it meanwhile
+            return FetchResponse(
+                error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id
+            )
+        return self._answer(session.id, list(session.news(reads)))
+
+    async def _read(self, wanted: list[Wanted]) -> list[PartitionRead]:
+        reads = await self._broker.replicas.fetch(self._terms, wanted)
+        if not self._terms.is_follower:
+            self._broker.replicas.traffic.sent(wanted, reads)
+        return reads
+
+    def resolve(self, topic: Topic, asked: FetchRequest.FetchPartition) -> Wanted:
+        """What a partition is on this broker."""
+        replicas = self._broker.replicas
+        if isinstance(topic, str):
+            return replicas.wanted(topic, asked)
+        name = replicas.topic_name(topic)
+        if not name:
+            return Wanted("", None, asked, ErrorCode.UNKNOWN_TOPIC_ID)
+        wanted = replicas.wanted(name, asked)
+        if wanted.partition is not None and wanted.partition.topic_id != topic:
+            return Wanted(name, None, asked, ErrorCode.INCONSISTENT_TOPIC_ID)
+        return wanted
+
+    def _answer(
+        self, session_id: int, answers: Sequence[tuple[Topic, Wanted, PartitionRead]]
+    ) -> FetchResponse:
+        """Partitions one after another, those that are not there at the end, as Kafka does."""
+        hints = FetchHints(self._broker, self._context)
+        version = self._context.version
+        responses: list[FetchResponse.FetchableTopicResponse] = []
+        last: Topic | None = None
+        partitions: list[FetchResponse.PartitionData] = []
+        for topic, wanted, read in sorted(answers, key=lambda one: one[2].error in NOT_HERE):
+            if topic != last:
+                last, partitions = topic, []
+                place = {"topic": topic} if isinstance(topic, str) else {"topic_id": topic}
+                responses.append(
+                    FetchResponse.FetchableTopicResponse(partitions=partitions, **place)
+                )
+            partitions.append(_partition(wanted, read, version, hints))
+        return FetchResponse(
+            session_id=session_id, responses=responses, node_endpoints=hints.nodes()
+        )
 
 
 def _terms(broker: Broker, context: RequestContext, request: FetchRequest) -> FetchTerms:
@@ -85,52 +144,20 @@ def _terms(broker: Broker, context: RequestContext, request: FetchRequest) -> Fe
         max_bytes=max_bytes,
         read_committed=read_committed,
         hard_limit=version <= 2,
+        in_session=request.session_epoch > INITIAL_EPOCH,
         lend=version >= BATCHES_FROM and not read_committed,  # those have to be looked into
-        any_replica=replica_id == CONSUMER and version >= ANY_REPLICA_FROM,
+        any_replica=replica_id < CONSUMER
+        or (replica_id == CONSUMER and version >= ANY_REPLICA_FROM),
+        nearest=_nearest(broker, context, request) if replica_id < 0 else None,
     )
 
 
-def _wanted(
-    broker: Broker,
-    context: RequestContext,
-    topic: FetchRequest.FetchTopic,
-    asked: FetchRequest.FetchPartition,
-) -> Wanted:
-    if context.version >= 13:
-        return _by_id(broker, topic.topic_id, asked)
-    return broker.replicas.wanted(topic.topic, asked)
-
-
-def _by_id(broker: Broker, topic_id: UUID, asked: FetchRequest.FetchPartition) -> Wanted:
-    name = broker.replicas.topic_name(topic_id)
-    if not name:
-        return Wanted("", None, asked, ErrorCode.UNKNOWN_TOPIC_ID)
-    wanted = broker.replicas.wanted(name, asked)
-    if wanted.partition is not None and wanted.partition.topic_id != topic_id:
-        return Wanted(name, None, asked, ErrorCode.INCONSISTENT_TOPIC_ID)
-    return wanted
-
-
-def _response(
-    broker: Broker,
-    context: RequestContext,
-    request: FetchRequest,
-    wanted: Sequence[Wanted],
-    reads: Sequence[PartitionRead],
-) -> FetchResponse:
-    hints = FetchHints(broker, context)
-    answers = zip(wanted, reads, strict=True)
-    responses = [
-        FetchResponse.FetchableTopicResponse(
-            topic=topic.topic,
-            topic_id=topic.topic_id,
-            partitions=[
-                _partition(*next(answers), context.version, hints) for _ in topic.partitions
-            ],
-        )
-        for topic in request.topics
-    ]
-    return FetchResponse(responses=responses, node_endpoints=hints.nodes())
+def _nearest(
+    broker: Broker, context: RequestContext, request: FetchRequest
+) -> NearestReplica | None:
+    if not request.rack_id or broker.config.replica_selector_class != RACK_AWARE:
+        return None
+    return NearestReplica(broker.metadata, request.rack_id, context.listener)
 
 
 def _partition(
@@ -158,6 +185,7 @@ def _partition(
             epoch=read.diverging_epoch, end_offset=read.diverging_end_offset
         ),
         aborted_transactions=_aborted(read),
+        preferred_read_replica=read.preferred_replica,
         records=records or b"",
     )
 

@@ -38,6 +38,8 @@ def admit(
     """
     try:
         entries = list(iter_entries(data))
+        if len(entries) > 1 and len({magic for magic, _ in entries}) > 1:
+            return Refused(ErrorCode.INVALID_RECORD, "Batches of several formats in one append")
         if entries and entries[0][0] < 2:
             batch = admit_messages(entries, config, now_ms)
             return batch if isinstance(batch, Refused) else [(parse_header(batch), batch)]

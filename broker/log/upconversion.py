@@ -18,7 +18,7 @@ Entries = Sequence[tuple[int, memoryview]]
 def admit_messages(entries: Entries, config: LogConfig, now_ms: int) -> memoryview | Refused:
     """The batch that stands for all messages, in the topic's codec, with its kind of time.
 
-    A compressed message must come alone, and all are of one magic (INVALID_RECORD).
+    All are of one magic; a compressed one must come alone (INVALID_RECORD).
     Raises CorruptBatch for wrong checksums, UnsupportedCompression.
     """
     for _, entry in entries:
@@ -30,8 +30,6 @@ def admit_messages(entries: Entries, config: LogConfig, now_ms: int) -> memoryvi
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unknown compression codec {max(codecs)}")
     if codecs and len(entries) > 1:
         return Refused(ErrorCode.INVALID_RECORD, "A compressed message is not the only one")
-    if len({magic for magic, _ in entries}) > 1:
-        return Refused(ErrorCode.INVALID_RECORD, "Messages of several formats in one append")
     try:
         records, looks = _read(entries)
     except MisshapenMessage as error:

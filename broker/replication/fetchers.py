@@ -1,15 +1,17 @@
-"""Followers' fetching: one task a leader, one request for all partitions followed there."""
+"""Followers' fetching: a few tasks a leader, each with one request for all its partitions."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import zlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from urteil.broker.replication.follower import Following
 from urteil.broker.replication.partition import Partition
 from urteil.broker.replication.session_client import SessionClient
+from urteil.broker.replication.throttle import Throttle
 from urteil.broker.server.channels import Endpoint
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -44,15 +46,17 @@ class Fetchers:
         self._config = config
         self._clock = clock
         self._channels = channels
-        self._fetchers: dict[Endpoint, _Fetcher] = {}
+        self._throttle = Throttle(config.properties, "follower", clock.monotonic_ms)
+        self._fetchers: dict[tuple[Endpoint, int], _Fetcher] = {}
 
     def add(self, leader: Endpoint, partition: Partition) -> None:
         """Follow `leader` in the partition's current epoch, from the log's end."""
         self.remove([(partition.topic, partition.partition)])
-        fetcher = self._fetchers.get(leader)
+        number = zlib.crc32(repr(partition).encode()) % self._config.num_replica_fetchers
+        fetcher = self._fetchers.get((leader, number))
         if fetcher is None:
-            fetcher = self._fetchers[leader] = _Fetcher(
-                leader, self._config, self._clock, self._channels
+            fetcher = self._fetchers[leader, number] = _Fetcher(
+                leader, number, self._config, self._clock, self._channels, self._throttle
             )
         fetcher.add(Following(partition))
 
@@ -67,8 +71,8 @@ class Fetchers:
 
     def close_idle(self) -> None:
         """End the tasks that follow nothing (their leaders lead nothing of ours any more)."""
-        for leader in [one for one, fetcher in self._fetchers.items() if not fetcher.following]:
-            self._fetchers.pop(leader).task.cancel()
+        for key in [one for one, fetcher in self._fetchers.items() if not fetcher.following]:
+            self._fetchers.pop(key).task.cancel()
 
     async def close(self) -> None:
         tasks = [fetcher.task for fetcher in self._fetchers.values()]
@@ -82,11 +86,15 @@ class _Fetcher:
     def __init__(
         self,
         leader: Endpoint,
+        number: int,
         config: BrokerConfig,
         clock: Clock,
         channels: Channels,
+        throttle: Throttle,
     ) -> None:
         self.leader = leader
+        self._purpose = f"fetcher-{number}"
+        self._throttle = throttle
         self.following: dict[TopicPartition, Following] = {}
         self._config = config
         self._clock = clock
@@ -109,7 +117,13 @@ class _Fetcher:
     async def _run(self) -> None:
         while True:
             now_ms = self._clock.monotonic_ms()
-            ready = [one for one in self.following.values() if one.retry_at_ms <= now_ms]
+            held_back = self._throttle.is_exceeded
+            ready = [
+                one
+                for one in self.following.values()
+                if one.retry_at_ms <= now_ms
+                and not (held_back and one.is_behind and one.is_throttled)
+            ]
             if not ready:
                 await self._idle(now_ms)
                 continue
@@ -124,9 +138,13 @@ class _Fetcher:
                 await asyncio.sleep(self._config.replica_fetch_backoff_ms / 1000)
 
     async def _idle(self, now_ms: float) -> None:
-        """Wait for a partition to be added or one's backoff to end."""
+        """Wait for a partition to be added, or one's backoff or the throttle to end."""
         self._news.clear()
-        retries = [one.retry_at_ms for one in self.following.values()]
+        soon_ms = now_ms + self._config.replica_fetch_backoff_ms  # throttled ones are looked at
+        retries = [
+            one.retry_at_ms if one.retry_at_ms > now_ms else soon_ms
+            for one in self.following.values()
+        ]
         timeout_s = (min(retries) - now_ms) / 1000 if retries else None
         try:
             async with asyncio.timeout(timeout_s):
@@ -146,7 +164,7 @@ class _Fetcher:
                 self._session.request(ready, self._template),
                 FETCH_VERSION,
                 self._config.replica_socket_timeout_ms,
-                purpose="fetcher",
+                purpose=self._purpose,
             )
         except (ConnectionError, TimeoutError):
             self._session.failed()
@@ -178,11 +196,16 @@ class _Fetcher:
     def _take(self, one: Following, data: FetchResponse.PartitionData) -> None:
         error = ErrorCode(data.error_code)
         if error is ErrorCode.NONE:
+            if data.records and one.is_throttled:
+                self._throttle.record(len(data.records))  # in sync or not (KIP-73)
             try:
                 error = one.take(data, self._clock.now_ms())
             except OSError as failure:
                 self._give_up(one, failure)
                 return
+            except Exception:
+                log.exception("%s: what broker %d sent", one.partition, self.leader.id)
+                error = ErrorCode.UNKNOWN_SERVER_ERROR
         if error is not ErrorCode.NONE:
             self._back_off(one, error)
 
@@ -219,6 +242,8 @@ class _Fetcher:
         if isinstance(earliest, ErrorCode):
             self._back_off(one, earliest)
         elif self.following.get(one.key) is one:
+            if earliest <= one.partition.log.log_end_offset:
+                self._back_off(one, ErrorCode.OFFSET_OUT_OF_RANGE)  # in range now: ask again
             self._change(one, lambda: one.start_no_earlier_than(earliest))
 
     async def _leader_offset(self, one: Following, which: int) -> int | ErrorCode:
@@ -243,7 +268,7 @@ class _Fetcher:
             request,
             LIST_OFFSETS_VERSION,
             self._config.replica_socket_timeout_ms,
-            purpose="fetcher",
+            purpose=self._purpose,
         )
         answer = response.topics[0].partitions[0]
         error = ErrorCode(answer.error_code)

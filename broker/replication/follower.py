@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 
+from urteil.broker.log.results import AppendResult
 from urteil.broker.replication.partition import Partition
+from urteil.broker.replication.throttle import is_listed
 from urteil.broker.replication.truncation import truncation_point
+from urteil.broker.wire.batches import parse_header
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest, FetchResponse
 
@@ -15,7 +18,9 @@ log = logging.getLogger("follower")
 class Following:
     """Follows one leader in one leader epoch; replaced as a whole when either changes."""
 
-    __slots__ = ("key", "last_error", "leader_epoch", "partition", "retry_at_ms", "wire_key")
+    __slots__ = (
+        "is_behind", "key", "last_error", "leader_epoch", "partition", "retry_at_ms", "wire_key",
+    )  # fmt: skip
 
     def __init__(self, partition: Partition) -> None:
         self.key = (partition.topic, partition.partition)
@@ -24,9 +29,17 @@ class Following:
         self.leader_epoch = partition.leader_epoch
         self.retry_at_ms = 0.0
         self.last_error = ErrorCode.NONE
+        self.is_behind = True  # of the leader's high watermark, as far as is known
         # Without epochs (old message formats) only the high watermark is known to be common.
         if partition.log.latest_epoch < 0:
             self._truncate(partition.log.high_watermark)
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether its topic has this replica throttled (KIP-73)."""
+        partition = self.partition
+        replicas = partition.log.config.follower_replication_throttled_replicas
+        return bool(replicas) and is_listed(replicas, partition.partition, partition.broker_id)
 
     def position(self) -> tuple[int, int, int, int]:
         """Where the log stands: end offset, leader epoch, last epoch in the log, start offset.
@@ -59,7 +72,7 @@ class Following:
         records = data.records
         if records:
             assert isinstance(records, memoryview)  # decoded records are one buffer
-            appended = self.partition.log.append_as_follower(records, wall_ms)
+            appended = self._append(records, wall_ms)
             if self.partition.log.failure is not None:
                 raise self.partition.log.failure
             if appended.error is not ErrorCode.NONE:
@@ -68,8 +81,24 @@ class Following:
         self._follow_watermarks(data.high_watermark, data.log_start_offset)
         return ErrorCode.NONE
 
+    def _append(self, records: memoryview, wall_ms: int) -> AppendResult:
+        """Append; an empty log may begin within the leader's first batch, which comes whole after
+        DeleteRecords, and then it is begun anew at that batch (`Partition.
+        appendRecordsToFollowerOrFutureReplica`)."""
+        plog = self.partition.log
+        appended = plog.append_as_follower(records, wall_ms)
+        start = plog.log_start_offset
+        if appended.error is ErrorCode.OFFSET_OUT_OF_RANGE and start == plog.log_end_offset:
+            first = parse_header(records)
+            if first.base_offset < start <= first.last_offset:
+                log.info("%s: its first batch begins at %d", self.partition, first.base_offset)
+                plog.truncate_fully_and_start_at(first.base_offset)
+                appended = plog.append_as_follower(records, wall_ms)
+        return appended
+
     def _follow_watermarks(self, high_watermark: int, leader_start: int) -> None:
         plog = self.partition.log
+        self.is_behind = plog.log_end_offset < high_watermark
         target = min(high_watermark, plog.log_end_offset)
         if target > plog.high_watermark:
             plog.update_high_watermark(target)

@@ -20,6 +20,7 @@ from urteil.broker.replication.reading import (
     read_partition,
     upper_bound,
 )
+from urteil.broker.replication.throttle import Throttle, is_listed
 from urteil.broker.replication.wanted import Wanted
 from urteil.broker.server.purgatory import Delayed, Purgatory
 from urteil.broker.wire.errors import ErrorCode
@@ -39,6 +40,9 @@ log = logging.getLogger("replicas")
 TopicPartition = tuple[str, int]
 # (topic, partition, is_leader, leader_epoch); called on the loop after the change is in effect
 LeadershipCallback = Callable[[str, int, bool, int], None]
+
+NOT_HERE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+"""A fetch of what no controller told of: the first thing said, and nothing read."""
 
 ACKS_ALL = -1
 VALID_ACKS = (-1, 0, 1)
@@ -87,6 +91,7 @@ class ReplicaManager:
         self.moves = Moves(
             logs, self.hosted, clock, config.properties, config.replica_fetch_max_bytes
         )
+        self._throttle = Throttle(config.properties, "leader", clock.monotonic_ms)
 
     # -- what is hosted -------------------------------------------------------------------------
 
@@ -235,9 +240,15 @@ class ReplicaManager:
         The request's `max_bytes` is spent in order; the first records are given whole whatever
         their size, so that a reader always gets on.
         """
-        reads = self._read_all(terms, wanted)
-        if terms.max_wait_ms <= 0 or not wanted or _suffices(reads, terms.min_bytes):
-            return reads
+        reads = self._read_all(terms, wanted, note=True)
+        if terms.max_wait_ms > 0 and not _suffices(wanted, reads, terms.min_bytes):
+            await self._wait(terms, wanted)
+            reads = self._read_all(terms, wanted)
+        if terms.is_follower:
+            self._record(wanted, reads)
+        return reads
+
+    async def _wait(self, terms: FetchTerms, wanted: Sequence[Wanted]) -> None:
         hosted = [one.partition for one in wanted if one.partition is not None]
         if terms.is_follower:
             watched = [partition.on_appended for partition in hosted]
@@ -246,7 +257,6 @@ class ReplicaManager:
         look = self._condition(terms, wanted, hosted)
         fetches = self.purgatories["Fetch"]
         await Delayed(look, lambda: True, fetches).wait(watched, terms.max_wait_ms)
-        return self._read_all(terms, wanted)
 
     def _condition(
         self, terms: FetchTerms, wanted: Sequence[Wanted], hosted: list[Partition]
@@ -268,11 +278,15 @@ class ReplicaManager:
             return any(
                 one.partition is not None
                 and upper_bound(one.partition, terms) > one.request.fetch_offset
+                and not self._holds_back(one.partition, terms)
                 for one in wanted
             )
-        return _suffices(self._read_all(terms, wanted), terms.min_bytes)
+        return _suffices(wanted, self._read_all(terms, wanted), terms.min_bytes)
 
-    def _read_all(self, terms: FetchTerms, wanted: Sequence[Wanted]) -> list[PartitionRead]:
+    def _read_all(
+        self, terms: FetchTerms, wanted: Sequence[Wanted], *, note: bool = False
+    ) -> list[PartitionRead]:
+        """With `note` a follower's fetch tells where it is: it does so once."""
         now_ms = self._clock.monotonic_ms()
         left, reads, min_one = terms.max_bytes, [], not terms.hard_limit
         for one in wanted:
@@ -283,16 +297,41 @@ class ReplicaManager:
             if (
                 one.settled_epoch == partition.leader_epoch
                 and partition.is_leader
-                and partition.follower_is_idle(terms.replica_id, one.request.fetch_offset, now_ms)
+                and partition.follower_is_idle(
+                    terms.replica_id, one.request.fetch_offset, now_ms, note=note
+                )
             ):
                 reads.append(IDLE)
                 continue
-            read = self._read(partition, one, terms, max(left, 0), now_ms, min_one=min_one)
+            read = self._read(
+                partition, one, terms, max(left, 0), now_ms, min_one=min_one, note=note
+            )
             if read.size:
                 min_one = False
                 left -= read.size
             reads.append(read)
         return reads
+
+    # -- throttled followers --------------------------------------------------------------------
+
+    def _holds_back(self, partition: Partition, terms: FetchTerms) -> bool:
+        """Whether a follower gets no records now: throttled, over the quota, and not in sync (a
+        member of the ISR must not fall out of it for that)."""
+        return (
+            terms.is_follower
+            and self._is_throttled(partition)
+            and terms.replica_id not in partition.isr.committed
+            and self._throttle.is_exceeded
+        )
+
+    def _is_throttled(self, partition: Partition) -> bool:
+        replicas = partition.log.config.leader_replication_throttled_replicas
+        return bool(replicas) and is_listed(replicas, partition.partition, self.broker_id)
+
+    def _record(self, wanted: Sequence[Wanted], reads: Sequence[PartitionRead]) -> None:
+        for one, read in zip(wanted, reads, strict=True):
+            if read.size and one.partition is not None and self._is_throttled(one.partition):
+                self._throttle.record(read.size)
 
     def _read(
         self,
@@ -303,15 +342,18 @@ class ReplicaManager:
         now_ms: float,
         *,
         min_one: bool,
+        note: bool,
     ) -> PartitionRead:
+        if self._holds_back(partition, terms):
+            max_bytes, min_one = 0, False
         try:
             read = read_partition(
-                partition, wanted.request, terms, max_bytes, now_ms, min_one=min_one
+                partition, wanted.request, terms, max_bytes, now_ms, min_one=min_one, note=note
             )
         except OSError as failure:
             partition.log.read_failed(failure)
             return PartitionRead(error=ErrorCode.KAFKA_STORAGE_ERROR)
-        if terms.is_follower:
+        if terms.is_follower and terms.in_session:
             settled = read.error is ErrorCode.NONE and not read.diverges
             wanted.settled_epoch = wanted.request.current_leader_epoch if settled else -1
         return read
@@ -352,13 +394,19 @@ class ReplicaManager:
         await self.fetchers.close()
 
 
-def _suffices(reads: Sequence[PartitionRead], min_bytes: int) -> bool:
+def _suffices(wanted: Sequence[Wanted], reads: Sequence[PartitionRead], min_bytes: int) -> bool:
+    """Whether there is something to tell at once. What is not there at all is not waited for, and
+    does not end the wait for the others."""
     size = 0
-    for read in reads:
-        if read.error is not ErrorCode.NONE or read.diverges:
+    is_nothing_there = True
+    for one, read in zip(wanted, reads, strict=True):
+        if one.partition is None and read.error in NOT_HERE:
+            continue
+        is_nothing_there = False
+        if read.error is not ErrorCode.NONE or read.diverges or read.preferred_replica >= 0:
             return True
         size += read.size
-    return size >= min_bytes
+    return is_nothing_there or size >= min_bytes
 
 
 class _Acknowledgement:

@@ -235,7 +235,9 @@ class Partition:
         if follower.end_offset != before and self._advance_high_watermark(now_ms):
             self.on_committed.notify()
 
-    def follower_is_idle(self, broker_id: int, fetch_offset: int, now_ms: float) -> bool:
+    def follower_is_idle(
+        self, broker_id: int, fetch_offset: int, now_ms: float, *, note: bool = True
+    ) -> bool:
         """Note a fetch that changes nothing: a member of the ISR, again at the log's end."""
         follower = self.followers.get(broker_id)
         if (
@@ -245,8 +247,9 @@ class Partition:
             or broker_id not in self.isr.committed
         ):
             return False
-        follower.last_fetch_leader_end = fetch_offset
-        follower.last_fetch_ms = follower.last_caught_up_ms = now_ms
+        if note:
+            follower.last_fetch_leader_end = fetch_offset
+            follower.last_fetch_ms = follower.last_caught_up_ms = now_ms
         return True
 
     def _maybe_expand(self, follower: FollowerState) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.results import ReadResult
+from urteil.broker.replication.nearest import NearestReplica
 from urteil.broker.replication.partition import Partition
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest
@@ -26,8 +27,10 @@ class FetchTerms:
     max_bytes: int
     read_committed: bool = False
     hard_limit: bool = False  # versions up to 2: not even one batch beyond the limit
+    in_session: bool = False  # what did not change need not be read again
     lend: bool = False  # larger reads may stay in the file
     any_replica: bool = False  # consumers from version 11 on may read from followers (KIP-392)
+    nearest: NearestReplica | None = None  # sends consumers to a replica of their rack
 
     @property
     def is_follower(self) -> bool:
@@ -46,6 +49,7 @@ class PartitionRead:
     diverging_end_offset: int = -1
     records: Sequence[Any] = ()
     size: int = 0
+    preferred_replica: int = -1
     aborted: Sequence[Any] | None = None  # (producer id, first offset); None if not asked for
 
     @property
@@ -61,7 +65,7 @@ IDLE = PartitionRead()
 
 def upper_bound(partition: Partition, terms: FetchTerms) -> int:
     """The first offset that this reader may not see."""
-    if terms.is_follower:
+    if terms.replica_id != CONSUMER:  # followers, and tools that compare replicas
         return partition.log.log_end_offset
     if terms.read_committed:
         return partition.log.last_stable_offset
@@ -76,10 +80,16 @@ def read_partition(
     now_ms: float,
     *,
     min_one: bool,
+    note: bool = True,
 ) -> PartitionRead:
-    """Read for one partition; a follower's fetch also moves its state (KIP-101, 320, 595)."""
+    """Read for one partition (KIP-101, 320, 392, 595). A follower's fetch moves its state, too,
+    if it is to be noted: once a request."""
     if partition is None or partition.is_retired:
         return PartitionRead(error=partition.gone if partition else _NOWHERE)
+    if terms.nearest is not None:
+        preferred = terms.nearest.select(partition, wanted.fetch_offset)
+        if preferred >= 0:
+            return _elsewhere(partition, wanted, preferred)
     check = partition.check_epoch if terms.any_replica else partition.check_leader
     error = check(wanted.current_leader_epoch)
     is_stranger = terms.is_follower and terms.replica_id not in partition.followers
@@ -88,13 +98,28 @@ def read_partition(
         error = ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
     if not partition.is_leader and wanted.fetch_offset > partition.log.log_end_offset:
         # A replica that lags must not make a consumer reset its offset: the leader may have it.
+        # Apache Kafka answers OFFSET_OUT_OF_RANGE; after this error clients ask the leader, too.
         error = error or ErrorCode.NOT_LEADER_OR_FOLLOWER
     if error is not ErrorCode.NONE:
         return PartitionRead(error=error)
     diverging = _divergence(partition, wanted)
     if diverging is not None:
         return diverging
-    return _read(partition, wanted, terms, max_bytes, now_ms, min_one=min_one)
+    return _read(partition, wanted, terms, max_bytes, now_ms, min_one=min_one, note=note)
+
+
+def _elsewhere(
+    partition: Partition, wanted: FetchRequest.FetchPartition, preferred: int
+) -> PartitionRead:
+    error = partition.check_epoch(wanted.current_leader_epoch)
+    if error is not ErrorCode.NONE:
+        return PartitionRead(error=error)
+    return PartitionRead(
+        high_watermark=partition.log.high_watermark,
+        last_stable_offset=partition.log.last_stable_offset,
+        log_start_offset=partition.log.log_start_offset,
+        preferred_replica=preferred,
+    )
 
 
 def _read(
@@ -105,6 +130,7 @@ def _read(
     now_ms: float,
     *,
     min_one: bool,
+    note: bool,
 ) -> PartitionRead:
     log = partition.log
     # The watermarks are taken before the read: later ones could cover records not read here.
@@ -114,7 +140,7 @@ def _read(
     result = log.read(wanted.fetch_offset, limit, upto=upto, min_one=min_one, lend=terms.lend)
     if result.error is not ErrorCode.NONE:
         return PartitionRead(error=result.error)
-    if terms.is_follower:
+    if terms.is_follower and note:
         partition.follower_fetched(
             terms.replica_id, wanted.fetch_offset, wanted.log_start_offset, now_ms
         )

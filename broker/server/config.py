@@ -13,6 +13,10 @@ from urteil.broker.server.live_properties import LiveProperties
 
 log = logging.getLogger("config")
 
+_REPLICA = "org.apache.kafka.common.replica"
+RACK_AWARE = f"{_REPLICA}.RackAwareReplicaSelector"
+SELECTORS = (RACK_AWARE, f"{_REPLICA}.LeaderSelector")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig:
@@ -69,6 +73,7 @@ class BrokerConfig:
     replica_fetch_wait_max_ms: int
     replica_high_watermark_checkpoint_interval_ms: int
     replica_lag_time_max_ms: int
+    replica_selector_class: str | None
     replica_socket_timeout_ms: int
     request_timeout_ms: int
     socket_listen_backlog_size: int
@@ -105,6 +110,12 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
         raise ConfigError("Missing required configuration zookeeper.connect")
     if view["broker_id"] < 0:
         raise ConfigError("Invalid value -1 for configuration broker.id: generated ids not served")
+    selector = view["replica_selector_class"]
+    if selector and selector not in SELECTORS:
+        known = ", ".join(SELECTORS)
+        raise ConfigError(
+            f"Invalid value {selector} for configuration replica.selector.class: not one of {known}"
+        )
     return BrokerConfig(
         properties=LiveProperties(properties),
         listeners=listeners,

@@ -55,6 +55,8 @@ class Hosting:
         )
         self.logs.load("cluster")
         config: Any = SimpleNamespace(
+            properties={},
+            num_replica_fetchers=1,
             broker_id=1,
             properties=self.props,
             replica_lag_time_max_ms=10_000,

@@ -11,7 +11,8 @@ from urteil.broker.replication.follower import Following
 from urteil.broker.replication.reading import FetchTerms, PartitionRead, read_partition
 from urteil.broker.replication.session_client import SessionClient
 from urteil.broker.replication.wanted import Wanted
-from urteil.broker.server.fetch_sessions import FetchSession, FetchSessions
+from urteil.broker.server.fetch_session import FetchSession, asked_for
+from urteil.broker.server.fetch_sessions import SAFE_MS, FetchSessions
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest, FetchResponse
 
@@ -26,13 +27,26 @@ class Leader:
         self.sessions = FetchSessions(slots, random.Random(1))
 
     def answer(self, request: FetchRequest) -> FetchResponse:
-        session = self.sessions.use(request)
-        if isinstance(session, ErrorCode):
-            return FetchResponse(error_code=session)
-        assert isinstance(session, FetchSession)
-        wanted = session.take(request, self._resolve)
-        reads = [self._read(one) for one in wanted]
-        told = session.news(reads, is_full=request.session_epoch == 0)
+        """As the handler does it, without waiting."""
+        if request.session_epoch > 0:
+            session = self.sessions.find(request.session_id, request.session_epoch, uses_ids=True)
+            if isinstance(session, ErrorCode):
+                return FetchResponse(error_code=session)
+            session.update(request, self._resolve)
+            self.sessions.touch(session, 0.0)
+            session.advance()
+            reads = [self._read(one) for one in session.wanted(self._resolve)]
+            told = list(session.news(reads))
+        else:
+            self.sessions.close(request.session_id)
+            asked = dict(asked_for(request, by_id=True))
+            wanted = [self._resolve(key[0], one) for key, one in asked.items()]
+            reads = [self._read(one) for one in wanted]
+            opened = self.sessions.open(len(asked), 0.0, is_privileged=True, uses_ids=True)
+            assert opened is not None
+            session = opened
+            session.begin(list(asked), wanted, reads)
+            told = [(key[0], *rest) for key, *rest in zip(asked, wanted, reads, strict=True)]
         return FetchResponse(
             session_id=session.id,
             responses=[
@@ -51,7 +65,7 @@ class Leader:
             ],
         )
 
-    def _resolve(self, topic_id: UUID, asked: FetchRequest.FetchPartition) -> Wanted:
+    def _resolve(self, topic_id: UUID | str, asked: FetchRequest.FetchPartition) -> Wanted:
         assert topic_id == TOPIC_ID
         return Wanted("t", self.plain.partition, asked, ErrorCode.NONE)
 
@@ -131,35 +145,91 @@ def test_sessions_out_of_step_are_refused(tmp_path: Path) -> None:
     assert leader.answer(unknown).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_the_oldest_session_makes_room() -> None:
+# -- the cache ----------------------------------------------------------------------------------
+
+
+def opened(
+    sessions: FetchSessions, size: int, now_ms: float = 0.0, *, follower: bool = False
+) -> FetchSession | None:
+    return sessions.open(size, now_ms, is_privileged=follower, uses_ids=True)
+
+
+def test_without_slots_there_are_no_sessions() -> None:
+    assert opened(FetchSessions(0, random.Random(3)), 5) is None
+
+
+def test_young_sessions_of_consumers_stay_for_consumers() -> None:
+    sessions = FetchSessions(1, random.Random(3))
+    first = opened(sessions, 5)
+    assert first is not None
+    assert opened(sessions, 50, SAFE_MS) is None
+    assert sessions.find(first.id, 1, uses_ids=True) is first
+
+
+def test_a_larger_one_takes_the_place_of_an_older_one_in_use() -> None:
     sessions = FetchSessions(2, random.Random(3))
-    made = [sessions.use(FetchRequest(session_epoch=0)) for _ in range(3)]
-    ids = [one.id for one in made if isinstance(one, FetchSession)]
-    first = sessions.use(FetchRequest(session_id=ids[0], session_epoch=1))
-    assert first is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-    assert sessions.use(FetchRequest(session_id=ids[2], session_epoch=1)) is made[2]
-    assert FetchSessions(0, random.Random(3)).use(FetchRequest(session_epoch=0)) is None
+    old, small = opened(sessions, 5), opened(sessions, 3)
+    assert old is not None
+    assert small is not None
+    for one in (old, small):
+        sessions.touch(one, SAFE_MS)
+        one.ranked_size = 5 if one is old else 3
+    now_ms = SAFE_MS + 1
+    assert opened(sessions, 2, now_ms) is None, "smaller than any"
+    assert opened(sessions, 4, now_ms) is not None
+    assert sessions.find(small.id, 1, uses_ids=True) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert sessions.find(old.id, 1, uses_ids=True) is old
+
+
+def test_an_idle_one_makes_room_for_anybody() -> None:
+    sessions = FetchSessions(1, random.Random(3))
+    opened(sessions, 500, follower=True)
+    assert opened(sessions, 1, SAFE_MS) is None
+    assert opened(sessions, 1, SAFE_MS + 1) is not None
+    assert len(sessions) == 1
+
+
+def test_followers_come_before_consumers() -> None:
+    sessions = FetchSessions(1, random.Random(3))
+    consumer = opened(sessions, 500)
+    follower = opened(sessions, 1, follower=True)
+    assert consumer is not None
+    assert follower is not None
+    assert opened(sessions, 500) is None
+    assert opened(sessions, 1, follower=True) is None, "both are young"
+    assert sessions.partitions == 1
+
+
+def test_a_session_keeps_to_ids_or_to_names() -> None:
+    sessions = FetchSessions(1, random.Random(3))
+    session = opened(sessions, 1)
+    assert session is not None
+    found = sessions.find(session.id, 1, uses_ids=False)
+    assert found is ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+    session.epoch = 2**31 - 1
+    assert session.advance() == 1
 
 
 def test_partitions_with_records_take_turns() -> None:
     """An answer is filled in the session's order, and may be full after the first."""
-    session = FetchSession(1)
-    topic_ids = [UUID(int=number) for number in (1, 2, 3)]
+    session = FetchSession(1, 0.0, is_privileged=True, uses_ids=True)
     request = FetchRequest(
         topics=[
-            FetchRequest.FetchTopic(topic_id=one, partitions=[FetchRequest.FetchPartition()])
-            for one in topic_ids
+            FetchRequest.FetchTopic(
+                topic_id=UUID(int=one), partitions=[FetchRequest.FetchPartition()]
+            )
+            for one in (1, 2, 3)
         ]
     )
+    session.update(request, nowhere)
     first = []
     for _ in range(4):
-        wanted = session.take(request, lambda topic_id, asked: nowhere(str(topic_id.int), asked))
-        first.append(wanted[0].topic)
-        reads = [PartitionRead(size=1), PartitionRead(), PartitionRead()]
-        list(session.news(reads, is_full=False))
-        request = FetchRequest()
+        first.append(session.wanted(nowhere)[0].topic)
+        list(session.news([PartitionRead(size=1), PartitionRead(), PartitionRead()]))
     assert first == ["1", "2", "3", "1"]
 
 
-def nowhere(topic: str, asked: FetchRequest.FetchPartition) -> Wanted:
+def nowhere(topic_id: UUID | str, asked: FetchRequest.FetchPartition) -> Wanted:
+    assert isinstance(topic_id, UUID)
+    topic = str(topic_id.int)
     return Wanted(topic, None, asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

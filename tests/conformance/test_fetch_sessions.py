@@ -1,0 +1,182 @@
+"""Incremental fetches of consumers (KIP-227): by names up to version 12, by ids from 13 on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.conformance.conftest import Pair
+from tests.conformance.records import batch, produce
+from tests.conformance.side import CLOSED, Side
+from tests.conformance.test_fetch import STRANGE_ID
+from urteil.broker.wire.messages import FetchRequest
+
+VERSIONS = [7, 12, 13, 17]
+Asked = tuple[str, int, int]  # topic, partition, offset
+
+
+class Reader:
+    """A consumer on one side: it remembers its session as a client does."""
+
+    def __init__(self, side: Side, version: int) -> None:
+        self.side, self.version = side, version
+        self.session, self.epoch = 0, 0
+
+    def fetch(
+        self, asked: Sequence[Asked] = (), forget: Sequence[tuple[str, int]] = (), **more: Any
+    ) -> Any:
+        """The answer, session ids as whether there is one."""
+        request = FetchRequest(
+            **{
+                "max_wait_ms": 20, "min_bytes": 1, "max_bytes": 1 << 20,
+                "session_id": self.session, "session_epoch": self.epoch, **more,
+            },
+            topics=[
+                FetchRequest.FetchTopic(
+                    topic=topic,
+                    topic_id=self.side.ids.get(topic, STRANGE_ID),
+                    partitions=[
+                        FetchRequest.FetchPartition(
+                            partition=index, fetch_offset=offset, partition_max_bytes=1 << 20
+                        )
+                    ],
+                )
+                for topic, index, offset in asked
+            ],
+            forgotten_topics_data=[
+                FetchRequest.ForgottenTopic(
+                    topic=topic,
+                    topic_id=self.side.ids.get(topic, STRANGE_ID),
+                    partitions=[index],
+                )
+                for topic, index in forget
+            ],
+        )  # fmt: skip
+        answer = self.side.ask(request, self.version)
+        if answer == CLOSED:
+            return answer
+        if self.epoch == 0:
+            self.session = answer["session_id"]
+        if self.epoch >= 0 and answer["error_code"] == "NONE":
+            self.epoch += 1
+        known = {0: "none", self.session: "ours"}
+        answer["session_id"] = known.get(answer["session_id"], "another")
+        return answer
+
+
+@pytest.fixture(scope="module")
+def topic(pair: Pair) -> str:
+    """Four partitions led by 1; three batches each in 0 and 1."""
+    name = pair.name("in-session")
+    pair.both(lambda side: side.create(name, [(1,)] * 4))
+    for n in range(3):
+        for partition in (0, 1):
+            data = batch([b"%d" % n])
+            pair.both(lambda side, d=data, p=partition: side.ask(produce(name, d, partition=p), 9))  # type: ignore[misc]
+    return name
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_only_news_is_told(pair: Pair, version: int) -> None:
+    """A full fetch, nothing, records, and what a session forgets, learns anew and ends with."""
+    name = pair.name("news")
+    pair.both(lambda side: side.create(name, [(1,)] * 3))
+
+    def story(side: Side) -> Any:
+        reader = Reader(side, version)
+        told = [reader.fetch([(name, 0, 0), (name, 1, 0), (name, 2, 0)]), reader.fetch()]
+        for partition in (2, 1):
+            side.ask(produce(name, batch([b"a"]), partition=partition), 9)
+        told += [reader.fetch(), reader.fetch(), reader.fetch([(name, 1, 1)])]
+        told += [reader.fetch([(name, 2, 1)]), reader.fetch(forget=[(name, 1), (name, 7)])]
+        side.ask(produce(name, batch([b"b"]), partition=1), 9)
+        told += [reader.fetch(), reader.fetch([(name, 1, 1)]), reader.fetch([(name, 0, 99)])]
+        told += [reader.fetch(), reader.fetch([(name, 0, 0)])]
+        told += [reader.fetch(forget=[(name, 0), (name, 1), (name, 2)]), reader.fetch()]
+        return [plainly(one) for one in told]
+
+    pair.same(story)
+
+
+def plainly(answer: Any) -> Any:
+    """The times within batches are each side's own."""
+    if answer != CLOSED:
+        for one in answer["responses"]:
+            for partition in one["partitions"]:
+                partition["records"] = len(partition["records"] or b"")
+    return answer
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_partitions_that_are_not_there(pair: Pair, topic: str, version: int) -> None:
+    def story(side: Side) -> Any:
+        reader = Reader(side, version)
+        asked = [("never-there", 0, 0), (topic, 9, 0), (topic, 0, 0)]
+        return [reader.fetch(asked), reader.fetch(), reader.fetch([(topic, 0, 3)]), reader.fetch()]
+
+    pair.same(story)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_epochs(pair: Pair, topic: str, version: int) -> None:
+    """Wrong ones end nothing; the last one ends the session; a full fetch replaces it."""
+
+    def story(side: Side) -> Any:
+        reader = Reader(side, version)
+        told = [reader.fetch([(topic, 3, 0)])]
+        for epoch in (2, 7, 1, 1, 2):
+            reader.epoch = epoch
+            told.append(reader.fetch())
+        reader.epoch = 0
+        old = reader.session
+        told += [reader.fetch([(topic, 3, 0)]), reader.fetch()]
+        assert reader.session != old
+        told.append(reader.fetch(session_id=old))
+        reader.epoch = -1
+        told += [reader.fetch([(topic, 3, 0)])]
+        reader.epoch = 2
+        return [*told, reader.fetch()]
+
+    pair.same(story)
+
+
+@pytest.mark.parametrize(("begun", "then"), [(12, 13), (17, 12), (13, 17), (7, 12)])
+def test_ids_and_names_do_not_mix(pair: Pair, topic: str, begun: int, then: int) -> None:
+    def story(side: Side) -> Any:
+        reader = Reader(side, begun)
+        told = [reader.fetch([(topic, 3, 0)])]
+        reader.version = then
+        return [*told, reader.fetch([(topic, 3, 0)])]
+
+    pair.same(story)
+
+
+def test_those_with_records_come_last(pair: Pair, topic: str) -> None:
+    """With room for one batch an answer, partitions take turns."""
+
+    def story(side: Side) -> Any:
+        reader = Reader(side, 12)
+        asked = [(topic, 0, 0), (topic, 1, 0)]
+        told = [reader.fetch(asked, max_bytes=1)]
+        for _ in range(3):
+            told.append(reader.fetch(max_bytes=1))
+        return [[p["partition_index"] for r in one["responses"] for p in r["partitions"]
+                 if p["records"]] for one in told]  # fmt: skip
+
+    assert pair.same(story)[1:] == [[0], [1], [0]], "a full fetch does not change the order"
+
+
+def test_one_partition_asked_twice(pair: Pair, topic: str) -> None:
+    """The later one counts, at the place of the first."""
+
+    def story(side: Side) -> Any:
+        return Reader(side, 12).fetch([(topic, 0, 0), (topic, 3, 0), (topic, 0, 2)])
+
+    pair.same(story)
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_old_versions_have_no_sessions(pair: Pair, topic: str, version: int) -> None:
+    pair.same(lambda side: Reader(side, version).fetch([(topic, 3, 0)]))

@@ -55,7 +55,6 @@ class Hosting:
         )
         self.logs.load("cluster")
         config: Any = SimpleNamespace(
-            properties={},
             num_replica_fetchers=1,
             broker_id=1,
             properties=self.props,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
+
+from kazoo.client import KazooClient
 
 from tests.conformance.plain import plain
 from urteil.broker.wire.errors import ErrorCode
@@ -117,6 +119,17 @@ class Side:
     def plain(self, answer: Any) -> Any:
         """Plain data, with the names known here."""
         return plain(answer, self.names)
+
+    @contextlib.contextmanager
+    def znodes(self) -> Iterator[KazooClient]:
+        """The cluster's ZooKeeper, for what tools write there."""
+        client = KazooClient(self.zookeeper)
+        client.start()
+        try:
+            yield client
+        finally:
+            client.stop()
+            client.close()
 
     # -- what questions are about ---------------------------------------------------------------
 

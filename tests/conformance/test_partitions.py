@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -268,3 +269,51 @@ def test_reassignments_that_are_refused(pair: Pair) -> None:
         }
 
     pair.same(ask)
+
+
+def test_reassignments_under_way(pair: Pair) -> None:
+    """To broker 9, which is nowhere: begun by the node of old tools, since the API refuses it."""
+    name = pair.name("moving")
+    pair.both(lambda side: side.create(name, [(1, 2), (2, 3)]))
+
+    def begin(side: Side) -> Any:
+        asked = {"topic": name, "partition": 0, "replicas": [3, 9]}
+        with side.znodes() as zk:
+            data = json.dumps({"version": 1, "partitions": [asked]})
+            zk.create("/admin/reassign_partitions", data.encode())
+        side.until(lambda: listed(side, {name: [0]})["topics"] != [])
+        side.until(lambda: partitions(side, name)["partitions"][0]["isr_nodes"] == [1, 2, 3])
+        return {
+            "listed": listed(side, None),
+            "some listed": listed(side, {name: [0, 1, 7], "never-there": [0]}),
+            "told": partitions(side, name),
+            "grown": grow(side, [grown(name, 3)], 3),
+        }
+
+    def node(side: Side) -> str:
+        with side.znodes() as zk:
+            found = zk.exists("/admin/reassign_partitions")
+        return "there" if found else "gone"
+
+    def cancel(side: Side) -> Any:
+        return {
+            "to a dead broker": alter(side, {(name, 0): (2, 9)}),
+            "listed": listed(side, {name: [0]}),
+            "node": node(side),
+            "cancelled": alter(side, {(name, 0): None, (name, 1): None}),
+            "node after it": node(side),
+            "again": alter(side, {(name, 0): None}),
+            "none listed": listed(side, {name: [0]}),
+        }
+
+    def replace(side: Side) -> Any:
+        answer = alter(side, {(name, 0): (3, 1)})
+        side.until(lambda: replicas_are(side, name, (3, 1), (2, 3)))
+        return answer, node(side), listed(side, {name: [0]}), partitions(side, name)
+
+    pair.same(begin)
+    pair.same(cancel)
+    pair.both(lambda side: side.until(lambda: replicas_are(side, name, (1, 2), (2, 3))))
+    pair.same(lambda side: partitions(side, name))
+    pair.same(begin)
+    pair.same(replace)

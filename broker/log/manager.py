@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -135,8 +136,9 @@ class LogManager:
             raise _twice(log, known)
         self._logs[key] = newer
         older = log if self._logs[key] is known else known
-        _log.warning("%s: an older copy of %s goes", older.directory, self._logs[key].directory)
-        self._doom(older)
+        _log.warning("%s: an older copy of %s goes", older.directory, newer.directory)
+        with contextlib.suppress(OSError):  # its directory goes offline then, as soon as we serve
+            self._doom(older)
 
     def _opener(self, directory: LogDirectory, now_ms: int) -> Opener:
         return Opener(self.storage, directory, now_ms, self._recovery_point_went_back)

@@ -383,8 +383,8 @@ class PartitionLog:
             self.roll(now_ms)
         due_ms = now_ms + self.config.file_delete_delay_ms
         for segment in self.segments.take_first(count):
-            self._deleted.extend((due_ms, path) for path in segment.rename_deleted())
-            self._snapshots.remove(segment.base_offset)
+            paths = segment.rename_deleted() + self._snapshots.let_go(segment.base_offset)
+            self._deleted.extend((due_ms, path) for path in paths)
         start = max(self.log_start_offset, self.segments.first_offset)
         self.increment_log_start_offset(start)
         self._snapshots.remove_outside(self.log_start_offset, self.log_end_offset)

@@ -7,6 +7,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
+from zlib import crc32
 
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.indexes import OffsetIndex, TimeIndex
@@ -403,8 +404,9 @@ class LogSegment:
 
     def _is_old(self, config: LogConfig, max_timestamp_ms: int, now_ms: int) -> bool:
         jitter = min(config.segment_jitter_ms, config.segment_ms)
-        # spread by base offset in place of randomness, so that a log replays the same
-        shift = self.base_offset * 2_654_435_761 % jitter if jitter else 0
+        # spread by name in place of randomness, so that a log replays the same
+        name = f"{self.directory.name} {self.base_offset}"
+        shift = crc32(name.encode()) % jitter if jitter else 0
         begin = self.rolling_timestamp_ms()
         if begin is not None and begin >= 0:
             return max_timestamp_ms - begin > config.max_segment_ms - shift

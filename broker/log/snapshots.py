@@ -15,7 +15,7 @@ import crc32c
 
 from urteil.broker.log.leftovers import base_offsets
 from urteil.broker.log.producers import Producer, SentBatch
-from urteil.broker.log.segment import SNAPSHOT, file_name
+from urteil.broker.log.segment import DELETED, SNAPSHOT, file_name
 from urteil.broker.log.storage import Storage
 
 _log = logging.getLogger("urteil.broker.log")
@@ -116,6 +116,16 @@ class Snapshots:
         if offset in self.offsets:
             self.offsets.remove(offset)
         self._storage.remove(self.path(offset))
+
+    def let_go(self, offset: int) -> list[Path]:
+        """Rename it to `.deleted`; returns that file, to be removed later."""
+        if offset not in self.offsets:
+            return []
+        self.offsets.remove(offset)
+        path = self.path(offset)
+        target = path.with_name(path.name + DELETED)
+        self._storage.rename(path, target)
+        return [target]
 
     def remove_outside(self, start: int, end: int) -> None:
         """Remove those not beyond `start` or beyond `end`."""

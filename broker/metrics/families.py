@@ -18,6 +18,7 @@ from urteil.broker.metrics.text import Family, Labels, Sample, counter, gauge, q
 
 if TYPE_CHECKING:
     from urteil.broker.controller.controller import Controller
+    from urteil.broker.log.manager import LogManager
     from urteil.broker.log.partition_log import PartitionLog
     from urteil.broker.metrics.traffic import Traffic
     from urteil.broker.replication.manager import ReplicaManager
@@ -39,6 +40,7 @@ def families(broker: Broker) -> Iterator[Family]:
     yield from request_families(broker.requests, up_s)
     yield from _purgatories(broker.replicas)
     yield from _logs(broker.logs.logs())
+    yield from _directories(broker.logs)
 
 
 # The controller: zeros on all brokers but one.
@@ -88,6 +90,7 @@ def _replicas(replicas: ReplicaManager) -> Iterator[Family]:
     isrs = [(len(one.isr.committed), one) for one in led]
     gauges = {
         "partitioncount": ("Partitions hosted", len(replicas.partitions)),
+        "offlinereplicacount": ("Partitions in log directories that failed", len(replicas.offline)),
         "leadercount": ("Partitions led", len(led)),
         "underreplicatedpartitions": (
             "Partitions led with fewer replicas in sync than assigned",
@@ -149,3 +152,13 @@ def _logs(logs: Sequence[PartitionLog]) -> Iterator[Family]:
     ):
         samples = ((where, value(one)) for where, one in zip(labels, logs, strict=True))
         yield Family(f"kafka_log_log_{name}", "gauge", about, samples)
+
+
+def _directories(logs: LogManager) -> Iterator[Family]:
+    prefix = "kafka_log_logmanager"
+    about = "Log directories that failed"
+    yield gauge(f"{prefix}_offlinelogdirectorycount", about, len(logs.offline))
+    samples: list[Sample] = [
+        ((("logDirectory", str(path)),), int(path in logs.offline)) for path in logs.paths
+    ]
+    yield Family(f"{prefix}_logdirectoryoffline", "gauge", "1 for one that failed", samples)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.log.helpers import NOW_MS, append, batch, open_log, read_all
+from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log, read_all
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.wire.errors import ErrorCode
@@ -46,6 +46,63 @@ def test_segments_roll_when_an_index_is_full(tmp_path: Path) -> None:
     assert len(read_all(log)) == 20
 
 
+def test_segments_roll_before_they_exceed_their_size(tmp_path: Path) -> None:
+    log = filled(tmp_path, count=9)
+    assert log.segments.base_offsets == [0, 4, 8]
+    assert [segment.size for segment in log.segments] == [4 * SIZE, 4 * SIZE, SIZE]
+    append(log, batch([b"x" * 41]))
+    assert log.segments.base_offsets == [0, 4, 8]
+
+
+def test_jitter_lets_segments_roll_earlier_and_not_all_at_once(tmp_path: Path) -> None:
+    """By up to segment.jitter.ms; of many logs that began together, too."""
+    config = LogConfig(segment_ms=1000, segment_jitter_ms=400)
+    ages = []
+    for partition in range(8):
+        folder = tmp_path / f"t-{partition}"
+        folder.mkdir()
+        log = open_log(folder, config=config)
+        for step in range(40):
+            append(log, batch(timestamp_ms=NOW_MS + 50 * step))
+        first, second, *_ = log.segments.base_offsets
+        ages.append((second - first) * 50)
+        drop(log)
+    assert all(600 < age <= 1050 for age in ages)
+    assert len(set(ages)) > 3
+
+
+def test_offsets_of_a_segment_stay_within_four_bytes(tmp_path: Path) -> None:
+    """The indexes hold them relative to the segment's first, as 31 bits."""
+    log = open_log(tmp_path)
+    wide = 2**31
+    for base_offset in (0, 5, wide - 1, wide, 3 * wide, 3 * wide + 1):
+        taken = log.append_as_follower(batch(base_offset=base_offset, leader_epoch=0), NOW_MS)
+        assert taken.error is ErrorCode.NONE
+    assert log.segments.base_offsets == [0, wide, 3 * wide]
+    assert [offset for offset, _ in read_all(log)] == [
+        0, 5, wide - 1, wide, 3 * wide, 3 * wide + 1,
+    ]  # fmt: skip
+
+
+def test_a_producers_snapshot_goes_with_its_segment(tmp_path: Path) -> None:
+    log = filled(tmp_path, retention_ms=100, file_delete_delay_ms=50)
+    assert names(tmp_path, ".snapshot") == ["04.snapshot", "08.snapshot"]
+    log.apply_retention(NOW_MS + 108)
+    assert names(tmp_path, ".snapshot.deleted") == ["04.snapshot.deleted"]
+
+
+def test_the_log_starts_no_later_than_its_high_watermark(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+    log.update_high_watermark(7)
+    assert log.increment_log_start_offset(8) is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert log.log_start_offset == 0
+    assert log.increment_log_start_offset(7) is ErrorCode.NONE
+    assert log.increment_log_start_offset(3) is ErrorCode.NONE
+    assert log.log_start_offset == 7
+    log.truncate_to(5)
+    assert log.log_start_offset <= log.high_watermark <= log.log_end_offset
+
+
 def test_old_segments_go_at_once_for_readers_and_later_from_disk(tmp_path: Path) -> None:
     log = filled(tmp_path, retention_ms=100, file_delete_delay_ms=50)
     now_ms = NOW_MS + 108  # the second segment ends at +7
@@ -55,7 +112,7 @@ def test_old_segments_go_at_once_for_readers_and_later_from_disk(tmp_path: Path)
     assert names(tmp_path, ".log") == ["08.log"]
     assert names(tmp_path, ".log.deleted") == ["00.log.deleted", "04.log.deleted"]
     log.remove_deleted(now_ms + 49)
-    assert len(names(tmp_path, ".deleted")) == 6
+    assert len(names(tmp_path, ".deleted")) == 7
     log.remove_deleted(now_ms + 50)
     assert names(tmp_path, ".deleted") == []
     assert log.epochs.entries == [(0, 8)]

@@ -279,6 +279,7 @@ class World:
         self.zk = PaperZooKeeper()
         self.brokers: dict[int, PaperBroker] = {}
         self.disks: dict[int, PaperBroker] = {}
+        self.notes: set[str] = set()  # what a test must not do twice
         for broker in brokers:
             self.come(broker)
         for name, partitions in topics.items():

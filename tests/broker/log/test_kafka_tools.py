@@ -4,7 +4,9 @@ import re
 import subprocess
 from pathlib import Path
 
-from tests.broker.log.helpers import NOW_MS, append, batch, end_txn, open_log
+import pytest
+
+from tests.broker.log.helpers import NOW_MS, append, batch, end_txn, open_log, read_all
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.harness.parts.kafka import kafka_tool
@@ -38,17 +40,31 @@ def _fill(log: PartitionLog) -> None:
         append(log, data, epoch=4)
 
 
-def test_dump_log_segments_reads_every_file(tmp_path: Path) -> None:
-    log = open_log(tmp_path, config=LogConfig(segment_bytes=20_000, index_interval_bytes=1000))
+Values = list[bytes]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[PartitionLog, Values]:
+    """A closed log of several segments, with every kind of file, and the values in it."""
+    config = LogConfig(segment_bytes=20_000, index_interval_bytes=1000)
+    log = open_log(tmp_path_factory.mktemp("log"), config=config)
     _fill(log)
+    held = [value for _, value in read_all(log) if value is not None]
     log.close()
     assert len(log.segments) > 2
-    kinds = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
-    files = sorted(path for path in tmp_path.iterdir() if path.suffix in kinds)
-    assert {path.suffix for path in files} == set(kinds)
+    return log, held
+
+
+@pytest.fixture
+def log(filled: tuple[PartitionLog, Values]) -> PartitionLog:
+    return filled[0]
+
+
+def dump(files: list[Path], *options: str) -> list[str]:
+    """What the tool says of them, without a complaint."""
     command = kafka_tool(
         "kafka.tools.DumpLogSegments",
-        ["--deep-iteration", "--files", ",".join(str(path) for path in files)],
+        [*options, "--files", ",".join(str(path) for path in files)],
     )
     run = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
@@ -56,5 +72,32 @@ def test_dump_log_segments_reads_every_file(tmp_path: Path) -> None:
     assert [line for line in lines if COMPLAINTS.search(line)] == []
     dumped = {Path(line.split()[-1]).name for line in lines if line.startswith("Dumping ")}
     assert dumped == {path.name for path in files}
+    return lines
+
+
+def files_of(log: PartitionLog, *kinds: str) -> list[Path]:
+    files = sorted(path for path in log.directory.iterdir() if path.suffix in kinds)
+    assert {path.suffix for path in files} == set(kinds)
+    return files
+
+
+def test_dump_log_segments_reads_every_file(filled: tuple[PartitionLog, Values]) -> None:
+    log, held = filled
+    files = files_of(log, ".log", ".index", ".timeindex", ".txnindex", ".snapshot")
+    lines = dump(files, "--deep-iteration", "--print-data-log")
     last = f"lastOffset: {log.log_end_offset - 1} "
     assert any(last in line for line in lines)
+    told = [line.split(" payload: ")[1] for line in lines if " payload: " in line]
+    assert len(held) > 300
+    values = [value.decode() for value in held if value.isascii() and value.isalnum()]
+    assert told == values
+
+
+def test_indexes_are_sane(log: PartitionLog) -> None:
+    files = files_of(log, ".index", ".timeindex")
+    passed = [line for line in dump(files, "--index-sanity-check") if "passed sanity" in line]
+    assert len(passed) == len(files)
+
+
+def test_indexes_lead_to_what_they_say(log: PartitionLog) -> None:
+    dump(files_of(log, ".index", ".timeindex"), "--verify-index-only")

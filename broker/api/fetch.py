@@ -206,7 +206,7 @@ def _aborted(read: PartitionRead) -> list[FetchResponse.AbortedTransaction] | No
     if read.aborted is None:
         return None
     return [
-        FetchResponse.AbortedTransaction(producer_id=one[0], first_offset=one[1])
+        FetchResponse.AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
         for one in read.aborted
     ]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.results import ReadResult
+from urteil.broker.log.txn_index import AbortedTxn
 from urteil.broker.replication.nearest import NearestReplica
 from urteil.broker.replication.partition import Partition
 from urteil.broker.wire.errors import ErrorCode
@@ -50,7 +51,7 @@ class PartitionRead:
     records: Sequence[Any] = ()
     size: int = 0
     preferred_replica: int = -1
-    aborted: Sequence[Any] | None = None  # (producer id, first offset); None if not asked for
+    aborted: Sequence[AbortedTxn] | None = None  # None if not asked for
 
     @property
     def diverges(self) -> bool:
@@ -144,7 +145,7 @@ def _read(
         partition.follower_fetched(
             terms.replica_id, wanted.fetch_offset, wanted.log_start_offset, now_ms
         )
-    aborted: Sequence[Any] | None = None
+    aborted: Sequence[AbortedTxn] | None = None
     if terms.read_committed and not terms.is_follower:
         aborted = _aborted(log, wanted.fetch_offset, result)
     return PartitionRead(
@@ -157,7 +158,7 @@ def _read(
     )
 
 
-def _aborted(log: PartitionLog, fetch_offset: int, result: ReadResult) -> Sequence[Any]:
+def _aborted(log: PartitionLog, fetch_offset: int, result: ReadResult) -> Sequence[AbortedTxn]:
     return log.aborted_transactions(fetch_offset, result.next_offset) if result.size else ()
 
 

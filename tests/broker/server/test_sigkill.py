@@ -88,7 +88,9 @@ def test_nothing_acknowledged_is_lost(
     seed = random.randrange(1_000_000) if seed is None else seed
     again = f"--kill-rounds {rounds} --kill-seed {seed}"
     print(again)
-    with Traffic(nodes.bootstrap, list(TOPICS), delivery_timeout_ms=300_000) as traffic:
+    with Traffic(
+        nodes.bootstrap, list(TOPICS), pause_s=0.004, delivery_timeout_ms=300_000
+    ) as traffic:
         traffic.await_more(100)
         play(nodes, random.Random(seed), rounds)
         until(lambda: is_whole(nodes), f"all replicas in sync again ({again})", DEADLINE_S)

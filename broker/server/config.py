@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from urteil.broker.server.config_values import ConfigError, known_keys
+from urteil.broker.server.dynamic_rules import check_whole
 from urteil.broker.server.listeners import Listener, parse_listeners, parse_metrics_listener
 from urteil.broker.server.live_properties import LiveProperties
 
@@ -116,8 +117,10 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
         raise ConfigError(
             f"Invalid value {selector} for configuration replica.selector.class: not one of {known}"
         )
+    live = LiveProperties(properties)
+    check_whole(live)
     return BrokerConfig(
-        properties=LiveProperties(properties),
+        properties=live,
         listeners=listeners,
         inter_broker_listener=inter_broker,
         log_dirs=_log_dirs(values),

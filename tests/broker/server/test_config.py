@@ -57,8 +57,6 @@ def test_defaults_are_kafkas() -> None:
         ("auto.create.topics.enable", "yes", "true or false"),
         ("log.cleaner.min.cleanable.ratio", "half", "DOUBLE"),
         ("log.cleanup.policy", "shred", "one of: compact, delete"),
-        ("log.retention.ms", "0", "requirement failed: log.retention.ms"),
-        ("log.cleaner.threads", "500", "at least 1MB per cleaner thread"),
         ("listeners", "nonsense", "NAME://HOST:PORT"),
         ("listeners", "SSL://h:1", "PLAINTEXT"),
         ("listeners", "CLIENT://h:1", "No security protocol"),
@@ -70,6 +68,19 @@ def test_a_bad_value_is_named_with_its_property(name: str, value: str, why: str)
     with pytest.raises(ConfigError, match=why) as refused:
         load_config({**MINIMAL, name: value})
     assert value.split(":")[0] in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ({"log_retention_ms": "0"}, "log.retention.ms must be"),
+        ({"log_cleaner_threads": "500"}, "log.cleaner.dedupe.buffer.size must be"),
+        ({"max_connections_per_ip": "0"}, "max.connections.per.ip can be"),
+    ],
+)
+def test_rules_between_properties(setting: dict[str, str], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        load(**setting)
 
 
 def test_listeners_have_names_addresses_and_an_inter_broker_one() -> None:

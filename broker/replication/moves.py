@@ -22,6 +22,7 @@ TopicPartition = tuple[str, int]
 Hosted = Callable[[str, int], tuple[Partition | None, ErrorCode]]
 
 RETRY_MS = 1000.0
+LONGEST_PAUSE_MS = 1000.0
 LONGEST_NAME = 255
 SUFFIX = ".0123456789abcdef0123456789abcdef-future"
 THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
@@ -47,7 +48,7 @@ class Moves:
         self._properties = properties
         self._max_bytes = max_bytes
         self._moving: dict[TopicPartition, FutureReplica] = {}
-        self._free_at_ms = 0.0
+        self._last_step = (0.0, 0)  # when it was, and how many bytes it copied
         self._task: asyncio.Task[None] | None = None
 
     # -- what is moved --------------------------------------------------------------------------
@@ -118,8 +119,9 @@ class Moves:
         while self._moving:
             now_ms = self._clock.monotonic_ms()
             ready = [key for key, one in self._moving.items() if one.retry_at_ms <= now_ms]
-            if self._free_at_ms > now_ms:
-                await asyncio.sleep((self._free_at_ms - now_ms) / 1000)
+            pause_ms = self._throttled_ms(now_ms)
+            if pause_ms > 0:
+                await asyncio.sleep(min(pause_ms, LONGEST_PAUSE_MS) / 1000)
             elif ready:
                 self._advance(self._moving[min(ready)], now_ms)
                 await asyncio.sleep(0)  # the clients' requests come in between
@@ -127,10 +129,20 @@ class Moves:
                 first_ms = min(one.retry_at_ms for one in self._moving.values())
                 await asyncio.sleep((first_ms - now_ms) / 1000)
 
-    def _advance(self, one: FutureReplica, now_ms: float) -> None:
-        copied = one.step(self._max_bytes, self._clock.now_ms())
+    def _throttled_ms(self, now_ms: float) -> float:
+        """How long not to copy; looked at again and again, for the throttle may change."""
         limit = max(1.0, float(self._properties.get(THROTTLE) or "inf"))
-        self._free_at_ms = now_ms + copied / limit * 1000
+        when_ms, copied = self._last_step
+        return when_ms + copied / limit * 1000 - now_ms
+
+    def _advance(self, one: FutureReplica, now_ms: float) -> None:
+        try:
+            copied = one.step(self._max_bytes, self._clock.now_ms())
+        except Exception:  # a bug: the other moves shall not suffer for it
+            log.exception("%s: its copy waits", one.partition)
+            one.retry_at_ms = now_ms + RETRY_MS
+            return
+        self._last_step = (now_ms, copied)
         if one.last_error is not ErrorCode.NONE:
             one.retry_at_ms = now_ms + RETRY_MS
             log.error("%s: its copy waits: %s", one.partition, one.last_error.name)

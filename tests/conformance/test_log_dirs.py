@@ -78,6 +78,17 @@ def test_records_are_deleted_on_every_replica(pair: Pair, version: int) -> None:
     pair.same(lambda side: delete(side, version, (name, 0, RECORDS), (name, 0, RECORDS)))
 
 
+def test_who_cannot_wait_for_the_followers_is_told(pair: Pair) -> None:
+    """The leader's part is done; the followers hear of it by their next fetch."""
+    name = pair.name("hurried")
+    pair.both(lambda side: side.create(name, [(1, 2, 3)]))
+    fill(pair, name)
+    answer = pair.same(lambda side: delete(side, 2, (name, 0, 5), timeout_ms=0))
+    assert answer == [(name, 0, 0, "REQUEST_TIMED_OUT")]
+    pair.same(lambda side: earliest(side, name, to=1))
+    pair.both(lambda side: side.until(lambda: earliest(side, name, to=3) == 5))
+
+
 @pytest.mark.parametrize("version", DELETE_VERSIONS)
 def test_why_records_are_not_deleted(pair: Pair, version: int) -> None:
     name, packed, both = (pair.name(kind) for kind in ("kept", "compacted", "both-ways"))

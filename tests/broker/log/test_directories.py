@@ -81,6 +81,27 @@ def test_one_that_cannot_be_opened_is_offline_and_the_other_serves(
     assert sorted(log.partition for log in start().logs()) == [0, 1, 2]
 
 
+def test_each_is_recovered_by_its_own_stop(start: Opener, folders: list[Path]) -> None:
+    manager = start()
+    for partition in range(2):
+        log = manager.get_or_create("t", partition, TOPIC_ID)
+        for number in range(4):
+            append(log, batch([b"%d" % number]))
+        log.update_high_watermark(4)
+    manager.checkpoint_high_watermarks({("t", 0): 4, ("t", 1): 4})
+    manager.shutdown()
+    (folders[0] / checkpoints.CLEAN_SHUTDOWN).unlink()
+    (folders[0] / checkpoints.RECOVERY_POINTS).write_text("no checkpoint")
+    (folders[1] / checkpoints.LOG_STARTS).write_text("no checkpoint")
+    with (folders[0] / "t-0" / "00000000000000000000.log").open("ab") as file:
+        file.write(b"torn")
+    manager = start()
+    found = {log.partition: log for log in manager.logs()}
+    assert [found[n].recovered_cut_bytes for n in range(2)] == [4, 0]
+    assert [found[n].recovery_point for n in range(2)] == [0, 4]
+    assert [found[n].log_end_offset for n in range(2)] == [4, 4]
+
+
 def test_a_damaged_meta_file_takes_its_directory_offline(
     start: Opener, folders: list[Path]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from urteil.broker.server.config_values import UNLIMITED, known_keys, rate_keys
+from urteil.broker.server.config_values import RATES, known_keys
 
 _ROLL = ("log.roll.ms", "log.roll.hours")
 _JITTER = ("log.roll.jitter.ms", "log.roll.jitter.hours")
@@ -26,14 +26,15 @@ class LiveProperties(Mapping[str, str]):
     """A mapping of what is in effect, that changes; who keeps it sees every change.
 
     Precedence (KIP-226): what was set for this broker, for all brokers, in the file. Defaults are
-    not in it. One owner calls `replace`; others read, and `subscribe` when they must act.
+    not in it, nor are throttles of the file: those are only ever set while brokers run. One owner
+    calls `replace`; others read, and `subscribe` when they must act.
     """
 
     def __init__(self, static: Mapping[str, str]) -> None:
         self.static: Mapping[str, str] = dict(static)
         self.cluster_wide: Mapping[str, str] = {}
         self.own: Mapping[str, str] = {}
-        self._effective: Mapping[str, str] = self.static
+        self._effective: Mapping[str, str] = self.merged()
         self._subscribers: list[Subscriber] = []
 
     def __getitem__(self, name: str) -> str:
@@ -50,12 +51,6 @@ class LiveProperties(Mapping[str, str]):
         key = known_keys()[name]
         return key.parse(self._effective.get(name, key.default))
 
-    def rate(self, name: str) -> int:
-        """Bytes a second, of those that are set while a broker runs and in no file (`RATES`)."""
-        key = rate_keys()[name]
-        raw = self.own.get(name, self.cluster_wide.get(name, key.default))
-        return int(raw) if raw is not None else UNLIMITED
-
     def subscribe(self, subscriber: Subscriber) -> None:
         self._subscribers.append(subscriber)
 
@@ -66,7 +61,7 @@ class LiveProperties(Mapping[str, str]):
         own: Mapping[str, str] | None = None,
     ) -> dict[str, str]:
         """What would be in effect with other settings for all brokers or for this one."""
-        merged = dict(self.static)
+        merged = {name: value for name, value in self.static.items() if name not in RATES}
         for layer in (
             self.cluster_wide if cluster_wide is None else cluster_wide,
             self.own if own is None else own,

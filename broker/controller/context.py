@@ -64,6 +64,21 @@ class Context:
     def _failed(self, tp: TopicPartition) -> set[int]:
         return {broker for broker, tps in self.offline.items() if tp in tps}
 
+    def unnoticed(self) -> list[BrokerInfo]:
+        """Registered brokers that went and came back while nobody was controller.
+
+        They registered after the last change of a state that has them in sync: a controller that
+        saw them go would have taken them out. What they lost with their machine's power is known
+        to those who stayed; where none did, nobody is the better one, and the list is empty.
+        """
+        found = {
+            broker
+            for state in self.states.values()
+            for broker in state.isr
+            if broker in self.brokers and self.brokers[broker].epoch > state.zxid
+        }
+        return [self.brokers[one] for one in sorted(found)] if found != self.present else []
+
     def add_topic(self, topic: str, assignment: TopicAssignment) -> list[TopicPartition]:
         """Take in a topic, or its new partitions; returns the partitions that are new."""
         self.topics[topic] = assignment

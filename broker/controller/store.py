@@ -89,7 +89,7 @@ class Store:
             data, stat = await self._zk.get(znodes.state_path(*tp))
         except NoNodeError:
             return None
-        return znodes.decode_state(data, stat.version)
+        return znodes.decode_state(data, stat.version, stat.mzxid)
 
     async def create_states(
         self, wanted: Mapping[TopicPartition, PartitionState]

@@ -142,6 +142,9 @@ class Tenure:
             context.brokers[info.id] = info
             self.senders.add(info)
         await self._load_topics()
+        came = context.unnoticed()
+        for info in came:  # Apache Kafka's cannot register before their earlier session's end
+            del context.brokers[info.id]
         wanted = await self._wanted_deletions()
         self._desk.send(self._desk.batch_for_all())
         batch = self._desk.batch()
@@ -153,6 +156,8 @@ class Tenure:
         await self._reassignments.resume(without=taken)
         await self._deletion.start([*wanted, *self._deletion.admit()])
         await self._leader_elections.take_in_node(self._on_elections)
+        if came:
+            await self._brokers_came(came)
         self.ready = True
         log.info(
             "controller of epoch %d: %d brokers, %d topics, %d partitions",

@@ -109,7 +109,8 @@ class TopicAssignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """Leader (-1: none) and ISR. `partition_epoch` is the version of the state node."""
+    """Leader (-1: none) and ISR. `partition_epoch` is the version of the state node, `zxid` the
+    transaction that wrote it, where it was read."""
 
     leader: int
     leader_epoch: int
@@ -117,6 +118,7 @@ class PartitionState:
     controller_epoch: int
     recovery_state: int = 0  # 1: RECOVERING after an unclean election (KIP-704)
     partition_epoch: int = 0
+    zxid: int = field(default=0, compare=False)
 
 
 def encode_broker(info: BrokerInfo, now_ms: int) -> bytes:
@@ -196,7 +198,7 @@ def encode_state(state: PartitionState) -> bytes:
     return _dump(value)
 
 
-def decode_state(data: bytes, version: int) -> PartitionState:
+def decode_state(data: bytes, version: int, zxid: int = 0) -> PartitionState:
     value = json.loads(data)
     return PartitionState(
         leader=value["leader"],
@@ -205,6 +207,7 @@ def decode_state(data: bytes, version: int) -> PartitionState:
         controller_epoch=value["controller_epoch"],
         recovery_state=value.get("leader_recovery_state", 0),
         partition_epoch=version,
+        zxid=zxid,
     )
 
 

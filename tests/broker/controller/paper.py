@@ -50,6 +50,7 @@ class Node:
     data: bytes
     czxid: int
     version: int = 0
+    mzxid: int = 0
 
 
 class Died(Exception):
@@ -106,12 +107,12 @@ class PaperZooKeeper:
         parent = op.path.rpartition("/")[0]
         match op:
             case Create():
-                self.nodes[op.path] = Node(op.data, self.zxid)
+                self.nodes[op.path] = Node(op.data, self.zxid, mzxid=self.zxid)
                 self._fire("data", op.path)
                 self._fire("children", parent)
             case Set():
                 node = self.nodes[op.path]
-                node.data, node.version = op.data, node.version + 1
+                node.data, node.version, node.mzxid = op.data, node.version + 1, self.zxid
                 self._fire("data", op.path)
             case Delete():
                 del self.nodes[op.path]
@@ -119,7 +120,10 @@ class PaperZooKeeper:
                 self._fire("children", parent)
 
     def multi(self, ops: Sequence[Op]) -> None:
-        before = {path: Node(one.data, one.czxid, one.version) for path, one in self.nodes.items()}
+        before = {
+            path: Node(one.data, one.czxid, one.version, one.mzxid)
+            for path, one in self.nodes.items()
+        }
         for index, op in enumerate(ops):
             try:
                 self.check(op)
@@ -182,13 +186,13 @@ class PaperSession:
         if node is None:
             raise NoNodeError
         self._zk.watch("data", path, watch)
-        return node.data, Stat(node.czxid, node.czxid, node.version, 0)
+        return node.data, Stat(node.czxid, node.mzxid, node.version, 0)
 
     async def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
         await self._operation()
         self._zk.watch("data", path, watch)
         node = self._zk.nodes.get(path)
-        return None if node is None else Stat(node.czxid, node.czxid, node.version, 0)
+        return None if node is None else Stat(node.czxid, node.mzxid, node.version, 0)
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         await self._operation()

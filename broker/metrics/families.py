@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from urteil.broker.controller.context import Context
 from urteil.broker.controller.states import PartitionStatus
+from urteil.broker.metrics.cleaning import cleaner_families
 from urteil.broker.metrics.requests_shown import request_families
 from urteil.broker.metrics.text import Family, Labels, Sample, counter, gauge, quantiles_ms
 
@@ -41,6 +42,7 @@ def families(broker: Broker) -> Iterator[Family]:
     yield from _purgatories(broker.replicas)
     yield from _logs(broker.logs.logs())
     yield from _directories(broker.logs)
+    yield from cleaner_families(broker.cleaner, broker.logs.paths, broker.clock.now_ms())
 
 
 # The controller: zeros on all brokers but one.

@@ -1,8 +1,8 @@
 """Leadership goes round all replicas, so that the final reads ask every one of them.
 
-Where the brokers can reassign and elect (Apache Kafka), the order of each partition's replicas is
-turned and the first one elected: no broker stops. Where they cannot, brokers are shut down and
-started in turn, so that each is once the only one alive.
+Where the brokers can reassign and elect (Apache Kafka, ours), the order of each partition's
+replicas is turned and the first one elected: no broker stops. Where they cannot, brokers are shut
+down and started in turn, so that each is once the only one alive.
 """
 
 from __future__ import annotations

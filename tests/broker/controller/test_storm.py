@@ -1,4 +1,5 @@
-"""Brokers and controllers come and go at random while topics are made and deleted; then peace.
+"""Brokers and controllers come and go at random while topics are made, moved and deleted; then
+peace.
 
 What must hold in the end does not depend on the order of events: one controller, every partition
 led by a member of its ISR, every broker told exactly what stands in ZooKeeper. What must hold all
@@ -16,12 +17,15 @@ from tests.broker.controller.nodes import Node, Nodes, nodes, run
 from tests.broker.controller.test_controller import proposal
 from tests.broker.controller.test_topics import create, topic
 from tests.broker.zookeeper.server import ZooKeeperServer
+from urteil.broker.wire.messages import AlterPartitionReassignmentsRequest
 from urteil.broker.zookeeper import znodes
 from urteil.broker.zookeeper.session import NodeExistsError, NoNodeError
 from urteil.broker.zookeeper.znodes import PartitionState
 
 BROKERS = (1, 2, 3, 4)
 ROUNDS = 25
+Topic = AlterPartitionReassignmentsRequest.ReassignableTopic
+Reassigned = AlterPartitionReassignmentsRequest.ReassignablePartition
 Watched = dict[str, PartitionState]
 
 
@@ -34,6 +38,7 @@ class Storm:
     async def step(self) -> None:
         acts = [self.crash, self.back, self.bounce, self.expire, self.unseat]
         acts += [self.create, self.create, self.delete, self.rejoin, self.rejoin]
+        acts += [self.reassign, self.reassign]
         await self.rng.choice(acts)()
         await asyncio.sleep(self.rng.random() * 0.05)
         await self.observe()
@@ -81,6 +86,20 @@ class Storm:
                 await node.zk.create(znodes.delete_topic_path(self.rng.choice(names)))
             except NodeExistsError:
                 return
+
+    async def reassign(self) -> None:
+        """Other replicas for some partition, or those it had before."""
+        for node in list(self.cluster.values()):
+            tenure = node.controller.tenure
+            if tenure is None or not tenure.context.topics:
+                continue
+            name = self.rng.choice(sorted(tenure.context.topics))
+            target = self.rng.sample(BROKERS, self.rng.choice([1, 2, 3]))
+            asked = Reassigned(partition_index=0, replicas=self.rng.choice([target, target, None]))
+            await node.controller.alter_partition_reassignments(
+                AlterPartitionReassignmentsRequest(topics=[Topic(name=name, partitions=[asked])])
+            )
+            return
 
     async def rejoin(self) -> None:
         """Leaders propose every replica, as if all had caught up."""
@@ -135,6 +154,10 @@ class Storm:
         zk = active[0].zk
         if left := await zk.children(znodes.DELETE_TOPICS):
             return f"not deleted: {left}"
+        await self.rejoin()
+        assert active[0].controller.tenure is not None
+        if moving := active[0].controller.tenure.context.reassigning():
+            return f"reassignments under way: {moving}"
         states = await self.states()
         names = await zk.children(znodes.TOPICS)
         if len(states) != 2 * len(names):
@@ -143,6 +166,9 @@ class Storm:
             if state.leader not in self.cluster:
                 return f"{key} is not led: {state}"
             name, _, partition = key.rpartition("-")
+            data, _ = await zk.get(znodes.topic_path(name))
+            if not set(state.isr) <= set(znodes.decode_topic(data).partitions[int(partition)]):
+                return f"{key} has strangers in its ISR: {state}"
             for node in self.cluster.values():
                 told = node.metadata(name).get(int(partition))
                 if told is None or (told.leader, told.leader_epoch, tuple(told.isr)) != (

@@ -9,10 +9,11 @@ import pytest
 
 from tests.broker.server.nodes import until
 from tests.broker.server.traffic import Traffic, read_all
+from tests.conformance.records import batch, produce
 from tests.conformance.side import Side
 from tests.interop.groups import GROUPS, commit, committed
 from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.wire.messages import InitProducerIdRequest
+from urteil.broker.wire.messages import DeleteTopicsRequest, InitProducerIdRequest
 from urteil.harness.cluster import Cluster
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import parse_target
@@ -78,6 +79,20 @@ def logs_of(cluster: Cluster, topic: str, partition: int) -> dict[int, bytes]:
     }
 
 
+def come_and_go(cluster: Cluster, side: Side, topic: str) -> None:
+    """A topic is made, written to and deleted, its files with it, on brokers of both kinds."""
+    side.create(topic, [(1, 2, 3), (2, 3, 1)])
+    for partition, leader in ((0, 1), (1, 2)):
+        answer = side.get(produce(topic, batch([b"v"]), partition=partition), 8, to=leader)
+        assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+    request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=10_000)
+    answer = side.get(request, 4, to=side.controller())
+    assert answer.responses[0].error_code == ErrorCode.NONE
+    places = [data / f"{topic}-{n}" for data in cluster.data_dirs().values() for n in (0, 1)]
+    until(lambda: not any(one.exists() for one in places), f"{topic} is deleted everywhere", 30)
+    until(lambda: topic not in cluster.controls().topics(), f"{topic} is forgotten", 30)
+
+
 @pytest.mark.timeout(240)
 def test_brokers_of_both_kinds_are_one_cluster(cluster: Cluster, side: Side) -> None:
     controls = cluster.controls()
@@ -92,6 +107,7 @@ def test_brokers_of_both_kinds_are_one_cluster(cluster: Cluster, side: Side) -> 
             if controls.controller() != node:
                 hand_over(cluster, node)
             ids += producer_ids(side)
+            come_and_go(cluster, side, f"made-under-{kind}")
             traffic.await_more(100)
             controls.kill(node)
             until(lambda: controls.controller() not in (None, node), "another controls", 30)  # noqa: B023

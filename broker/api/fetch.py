@@ -22,6 +22,7 @@ from urteil.broker.wire.messages import FetchRequest, FetchResponse
 
 BATCHES_FROM = 4
 IDS_FROM = 13
+STORAGE_ERROR_FROM = 6
 ZSTD_FROM = 10
 ANY_REPLICA_FROM = 11
 
@@ -175,7 +176,10 @@ def _partition(
             partition_index=index, error_code=refused, high_watermark=-1, aborted_transactions=()
         )
     if read.error is not ErrorCode.NONE:
-        return _refused(topic, index, read.error, hints)
+        error = read.error
+        if error is ErrorCode.KAFKA_STORAGE_ERROR and version < STORAGE_ERROR_FROM:
+            error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # what such clients know to ask anew for
+        return _refused(topic, index, error, hints)
     return FetchResponse.PartitionData(
         partition_index=index,
         high_watermark=read.high_watermark,

@@ -12,7 +12,13 @@ from urteil.broker.replication.manager import TopicPartition
 from urteil.broker.replication.partition import refusal
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
-from urteil.broker.wire.batches import Compression, CorruptBatch, iter_entries, parse_header
+from urteil.broker.wire.batches import (
+    Compression,
+    CorruptBatch,
+    is_sole_batch,
+    iter_entries,
+    parse_header,
+)
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import ProduceRequest, ProduceResponse
 
@@ -71,10 +77,10 @@ def _check(
     try:
         if version < 3:
             return records
-        entries = list(iter_entries(records))
-        if not entries:
+        magics = [2] if is_sole_batch(records) else [magic for magic, _ in iter_entries(records)]
+        if not magics:
             return refusal(ErrorCode.INVALID_RECORD, "a partition without a whole record batch")
-        if entries[0][0] < 2:
+        if magics[0] < 2:
             return refusal(
                 ErrorCode.INVALID_RECORD,
                 f"Produce {version} takes record batches with magic version 2 only",
@@ -84,7 +90,7 @@ def _check(
         return refusal(ErrorCode.CORRUPT_MESSAGE, str(error))
     if version < 7 and header.compression == Compression.ZSTD:
         return refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"no zstd in Produce {version}")
-    if len(entries) > 1:
+    if len(magics) > 1:
         return refusal(
             ErrorCode.INVALID_RECORD,
             f"Produce {version} takes exactly one record batch per partition",

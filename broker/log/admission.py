@@ -20,6 +20,7 @@ from urteil.broker.wire.batches import (
     CorruptBatch,
     UnsupportedCompression,
     build_batch,
+    is_sole_batch,
     iter_entries,
     iter_outlines,
     iter_records,
@@ -37,13 +38,15 @@ def admit(
     Empty when `data` holds no whole batch. The caller's buffer is not changed.
     """
     try:
-        entries = list(iter_entries(data))
-        if len(entries) > 1 and len({magic for magic, _ in entries}) > 1:
-            return Refused(ErrorCode.INVALID_RECORD, "Batches of several formats in one append")
-        if entries and entries[0][0] < 2:
-            batch = admit_messages(entries, config, now_ms)
-            return batch if isinstance(batch, Refused) else [(parse_header(batch), batch)]
-        parts = [(parse_header(batch), batch) for _, batch in entries]
+        parts = [(parse_header(data), data)] if is_sole_batch(data) else None
+        if parts is None:
+            entries = list(iter_entries(data))
+            if len(entries) > 1 and len({magic for magic, _ in entries}) > 1:
+                return Refused(ErrorCode.INVALID_RECORD, "Batches of several formats in one append")
+            if entries and entries[0][0] < 2:
+                batch = admit_messages(entries, config, now_ms)
+                return batch if isinstance(batch, Refused) else [(parse_header(batch), batch)]
+            parts = [(parse_header(batch), batch) for _, batch in entries]
     except CorruptBatch as error:
         return Refused(ErrorCode.CORRUPT_MESSAGE, str(error))
     except UnsupportedCompression as error:

@@ -68,7 +68,7 @@ class LogConfig:
     @property
     def compacts(self) -> bool:
         """Whether the log keeps the latest value of every key."""
-        return "compact" in self.cleanup_policy.split(",")
+        return "compact" in self.cleanup_policy
 
     @property
     def max_segment_ms(self) -> int:

@@ -13,7 +13,7 @@ from urteil.broker.wire.batch_header import (
 )
 from urteil.broker.wire.compression import Compression, UnsupportedCompression
 from urteil.broker.wire.downconversion import down_convert
-from urteil.broker.wire.entries import iter_entries
+from urteil.broker.wire.entries import is_sole_batch, iter_entries
 from urteil.broker.wire.primitives import CorruptBatch
 from urteil.broker.wire.records import Record, build_batch, iter_outlines, iter_records
 
@@ -30,6 +30,7 @@ __all__ = [
     "build_batch",
     "crc_ok",
     "down_convert",
+    "is_sole_batch",
     "iter_batches",
     "iter_entries",
     "iter_outlines",

@@ -38,3 +38,12 @@ def iter_entries(data: Buffer) -> Iterator[tuple[int, memoryview]]:
             return
         yield magic, view[pos:stop]
         pos = stop
+
+
+def is_sole_batch(data: Buffer) -> bool:
+    """Whether the buffer is one batch of magic 2 by its length: the normal case, told quickly."""
+    return (
+        len(data) > MAGIC_POSITION
+        and data[MAGIC_POSITION] == NEWEST_MAGIC
+        and int.from_bytes(data[8:LOG_OVERHEAD_BYTES], "big") == len(data) - LOG_OVERHEAD_BYTES
+    )

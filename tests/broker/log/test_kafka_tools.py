@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,17 @@ def _fill(log: PartitionLog) -> None:
     for number in range(40):
         data = batch([b"z" * 200] * 2, timestamp_ms=NOW_MS + 1000 + number)
         append(log, data, epoch=4)
+    _fill_recompressed(log)
+
+
+def _fill_recompressed(log: PartitionLog) -> None:
+    """Batches that the leader wrote anew, larger than a block of their codec."""
+    lines = [b"line %d of a text that can be compressed" % (number % 50) for number in range(2000)]
+    for codec in ("gzip", "snappy", "lz4", "zstd"):
+        log.config = replace(
+            log.config, compression_type=codec, message_timestamp_type="LogAppendTime"
+        )
+        append(log, batch(lines, timestamp_ms=NOW_MS + 2000), epoch=4)
 
 
 Values = list[bytes]

@@ -36,6 +36,7 @@ class Nodes:
         self._connect = zookeeper.connect + chroot
         self._config = {name.replace("_", "."): value for name, value in config.items()}
         self.ports = {broker: free_port() for broker in range(1, count + 1)}
+        self.racks: dict[int, str] = {}  # of brokers that are to have one when they start
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self.zk = KazooClient(self._connect)
 
@@ -72,6 +73,8 @@ class Nodes:
             "controlled.shutdown.retry.backoff.ms": "200",
             **self._config,
         }
+        if broker in self.racks:
+            properties["broker.rack"] = self.racks[broker]
         file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
         with self.log(broker).open("ab") as output:
             self.processes[broker] = subprocess.Popen(

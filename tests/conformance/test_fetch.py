@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -125,6 +126,13 @@ def test_from_a_follower(pair: Pair, filled: str) -> None:
         pair.same(lambda side, v=version: fetch(side, v, filled, [{}], to=2))  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("version", [0, 4, 10, 11, 14])
+def test_as_tools_that_compare_replicas(pair: Pair, filled: str, version: int) -> None:
+    """Replica id -2 reads any replica up to its end."""
+    for to in (1, 2, 3):
+        pair.same(lambda side, t=to: fetch(side, version, filled, [{}], to=t, replica_id=-2))  # type: ignore[misc]
+
+
 @pytest.mark.parametrize("version", [9, 11, 12, 17])
 @pytest.mark.parametrize("epoch", [-1, 0, 1, 99])
 def test_current_leader_epoch(pair: Pair, filled: str, version: int, epoch: int) -> None:
@@ -152,6 +160,18 @@ def test_isolation(pair: Pair, filled: str, isolation: int) -> None:
 def test_sessions_that_are_not_there(pair: Pair, filled: str, session: tuple[int, int]) -> None:
     more = {"session_id": session[0], "session_epoch": session[1]}
     pair.same(lambda side: fetch(side, 12, filled, [{}], **more))
+
+
+def test_what_is_not_there_ends_no_wait(pair: Pair, filled: str) -> None:
+    """The other partitions are waited for all the same, and it is told last."""
+
+    def question(side: Side) -> Any:
+        began = time.monotonic()
+        asked = [{"partition": 7}, {"partition": 0, "fetch_offset": LAST + 1}]
+        answer = fetch(side, 11, filled, asked, max_wait_ms=300)
+        return answer, time.monotonic() - began > 0.25
+
+    assert pair.same(question)[1]
 
 
 def test_nothing_comes_in_time(pair: Pair, filled: str) -> None:
@@ -250,8 +270,8 @@ def test_list_offsets_wrongly(pair: Pair, filled: str, version: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5])
 def test_old_lists_of_offsets(pair: Pair, filled: str, count: int) -> None:
-    for time in (-1, -2, -3, 0, NOW_MS + 1_000_000):
-        one = {"timestamp": time, "max_num_offsets": count}
+    for at_ms in (-1, -2, -3, 0, NOW_MS + 1_000_000):
+        one = {"timestamp": at_ms, "max_num_offsets": count}
         pair.same(lambda side, o=one: offsets(side, 0, filled, [o]))  # type: ignore[misc]
 
 

@@ -50,7 +50,13 @@ def side(nodes: Nodes) -> Iterator[Side]:
 
 
 def produce(nodes: Nodes, topic: str, values: list[bytes]) -> None:
-    producer = Producer({"bootstrap.servers": ",".join(nodes.bootstrap), "acks": "all"})
+    producer = Producer(
+        {
+            "bootstrap.servers": ",".join(nodes.bootstrap),
+            "acks": "all",
+            "batch.num.messages": 10,  # the first batch of a fetch comes whole, whatever its size
+        }
+    )
     for value in values:
         producer.produce(topic, value)
     assert producer.flush(20) == 0
@@ -90,6 +96,7 @@ def test_a_consumer_reads_from_its_rack(nodes: Nodes, side: Side) -> None:
         {
             "bootstrap.servers": ",".join(nodes.bootstrap),
             "group.id": "near",
+            "enable.auto.commit": False,
             "client.rack": "b",
             "debug": "fetch",
             "logger": type("Logger", (), {"log": lambda _s, _l, text, *a: log.append(text % a)})(),

@@ -86,6 +86,7 @@ class Hosting:
         is_new: bool = True,
         epoch: int = 0,
         replicas: tuple[int, ...] = (1,),
+        isr: tuple[int, ...] | None = None,
     ) -> int:
         """Take the leadership of `t-<partition>`; returns the error."""
         state = LeaderAndIsrRequest.LeaderAndIsrPartitionState(
@@ -93,7 +94,7 @@ class Hosting:
             controller_epoch=1,
             leader=1,
             leader_epoch=epoch,
-            isr=replicas,
+            isr=replicas if isr is None else isr,
             partition_epoch=epoch,
             replicas=replicas,
             is_new=is_new,

@@ -1,4 +1,4 @@
-"""Two brokers in two racks: consumers read from their own (KIP-392), a throttled follower waits."""
+"""Two brokers in two racks: consumers read from their own (KIP-392)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,11 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
-)
 
-from tests.broker.server.nodes import Nodes, until
+from tests.broker.server.nodes import Nodes
 from tests.broker.zookeeper.server import ZooKeeperServer
-from tests.conformance.side import CLOSED, Side
-from tests.conformance.test_fetch import fetch, offsets
+from tests.conformance.side import Side
+from tests.conformance.test_fetch import fetch
 
 LEADER, FOLLOWER = 1, 2
 RACKS = {LEADER: "a", FOLLOWER: "b"}
@@ -30,11 +23,7 @@ SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer) -> Iterator[Nodes]:
     folder = Path(tmp_path_factory.mktemp("racks"))
-    config = {
-        "replica_selector_class": SELECTOR,
-        "replica_fetch_wait_max_ms": "100",
-        "replica_fetch_max_bytes": "20000",
-    }
+    config = {"replica_selector_class": SELECTOR, "replica_fetch_wait_max_ms": "100"}
     nodes = Nodes(folder, zookeeper, f"/{folder.name}", 2, **config)
     nodes.racks = RACKS
     with nodes:
@@ -50,13 +39,7 @@ def side(nodes: Nodes) -> Iterator[Side]:
 
 
 def produce(nodes: Nodes, topic: str, values: list[bytes]) -> None:
-    producer = Producer(
-        {
-            "bootstrap.servers": ",".join(nodes.bootstrap),
-            "acks": "all",
-            "batch.num.messages": 10,  # the first batch of a fetch comes whole, whatever its size
-        }
-    )
+    producer = Producer({"bootstrap.servers": ",".join(nodes.bootstrap), "acks": "all"})
     for value in values:
         producer.produce(topic, value)
     assert producer.flush(20) == 0
@@ -110,38 +93,3 @@ def test_a_consumer_reads_from_its_rack(nodes: Nodes, side: Side) -> None:
     consumer.close()
     assert read == values
     assert any("preferred" in line.lower() and f"{FOLLOWER}" in line for line in log), log[-20:]
-
-
-def test_a_throttled_follower_waits_and_the_isr_goes_on(nodes: Nodes, side: Side) -> None:
-    """Out of the ISR it gets no more than the rate; without the throttle it comes back."""
-    topic = side.create("throttled", [(LEADER, FOLLOWER)])
-    nodes.kill(FOLLOWER)
-    until(lambda: nodes.isr_size(topic, 0) == 1, "the follower out of the ISR", 20)
-    admin = AdminClient({"bootstrap.servers": nodes.bootstrap[0]})
-    set_to(admin, ResourceType.TOPIC, topic, "leader.replication.throttled.replicas", "*")
-    set_to(admin, ResourceType.BROKER, str(LEADER), "leader.replication.throttled.rate", "1000")
-    produce(nodes, topic, [b"x" * 1000 for _ in range(400)])
-    nodes.start(FOLLOWER)
-    until(lambda: nodes.registration(FOLLOWER) is not None, "registered", 20)
-    until(lambda: end_at(side, topic, FOLLOWER) > 0, "something came", 20)
-    watched_until = time.monotonic() + 1.0  # far longer than an unthrottled follower takes
-    while time.monotonic() < watched_until:
-        assert 0 < end_at(side, topic, FOLLOWER) < 400
-    assert nodes.isr_size(topic, 0) == 1
-    set_to(admin, ResourceType.BROKER, str(LEADER), "leader.replication.throttled.rate", None)
-    until(lambda: nodes.isr_size(topic, 0) == 2, "in sync again", 20)
-
-
-def set_to(admin: AdminClient, kind: Any, name: str, key: str, value: str | None) -> None:
-    operation = AlterConfigOpType.SET if value is not None else AlterConfigOpType.DELETE
-    entry = ConfigEntry(key, value, incremental_operation=operation)
-    resource = ConfigResource(kind, name, incremental_configs=[entry])
-    admin.incremental_alter_configs([resource])[resource].result(10)
-
-
-def end_at(side: Side, topic: str, broker: int) -> int:
-    """Where one replica's log ends, as tools that compare replicas see it."""
-    answer = offsets(side, 5, topic, [{}], to=broker, replica_id=-2)
-    if answer == CLOSED:  # the connection to a broker that was killed
-        return 0
-    return int(answer["topics"][0]["partitions"][0]["offset"])

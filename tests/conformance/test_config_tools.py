@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.conformance.configs import BROKER, LOGGER, TOPIC, replace, values
 from tests.conformance.conftest import Pair
+from tests.conformance.kafka_tools import old_tool, tool
+from tests.conformance.side import Side
 from tests.conformance.test_topics import OF_THE_NODE
-from tests.conformance.tools import ask_brokers_all, ask_zookeeper_all
 
 CONFIG = "kafka.admin.ConfigCommand"
 RATE = "leader.replication.throttled.rate"
@@ -20,6 +23,12 @@ def topic(pair: Pair) -> str:
     name = pair.name("by-tools")
     pair.ours.create(name)
     return name
+
+
+def ask_brokers(calls: Sequence[tuple[Side, Sequence[str]]]) -> list[str]:
+    """What ConfigCommand of 3.9.1 prints: calls that do not depend on each other, two at once."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda call: tool(CONFIG, call[0].bootstrap, *call[1]), calls))
 
 
 def of(kind: str, name: str | None, *args: str) -> list[str]:
@@ -38,7 +47,7 @@ def test_changes(pair: Pair, topic: str) -> None:
         of("brokers", None, "--alter", "--add-config", "log.segment.delete.delay.ms=3000"),
         of("broker-loggers", "1", "--alter", "--add-config", "fetcher=WARN"),
     ]
-    said = ask_brokers_all([(ours, CONFIG, call) for call in calls])
+    said = ask_brokers([(ours, call) for call in calls])
     assert all("Completed updating" in one for one in said), said
     keys = ("retention.ms", "cleanup.policy", "flush.ms", "segment.ms")
     assert values(ours, TOPIC, topic, *keys) == {
@@ -59,7 +68,7 @@ def test_everything_of_a_broker(pair: Pair) -> None:
     """`--describe --all` prints the same lines, what is each node's own aside."""
     call = of("brokers", "1", "--describe", "--all")
     pair.ours.until(lambda: values(pair.ours, BROKER, "") == {})
-    printed = ask_brokers_all([(side, CONFIG, call) for side in (pair.ours, pair.theirs)])
+    printed = ask_brokers([(side, call) for side in (pair.ours, pair.theirs)])
     ours, theirs = (_settings(text) for text in printed)
     assert ours == theirs
     assert len(ours) > 300
@@ -74,10 +83,11 @@ def test_the_old_way_through_zookeeper(pair: Pair, topic: str) -> None:
     """Nobody asks a broker; the change notification alone tells them."""
     ours = pair.ours
     calls = [
-        (CONFIG, of("topics", topic, "--alter", "--add-config", "retention.ms=70000")),
-        (CONFIG, of("brokers", "2", "--alter", "--add-config", f"{RATE}=2000")),
+        of("topics", topic, "--alter", "--add-config", "retention.ms=70000"),
+        of("brokers", "2", "--alter", "--add-config", f"{RATE}=2000"),
     ]
-    said = ask_zookeeper_all(ours, calls)
+    with ThreadPoolExecutor(2) as pool:
+        said = list(pool.map(lambda call: old_tool(CONFIG, ours.zookeeper, *call), calls))
     assert all("Completed updating" in one for one in said), said
     assert values(ours, TOPIC, topic, "retention.ms") == {"retention.ms": "70000"}
     ours.until(lambda: values(ours, BROKER, "2", RATE, to=2) == {RATE: "2000"})

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.log.cleaner.helpers import COMPACTED, batches, clean, newest, pairs, put
+from tests.broker.log.damage import Unsynced, quick_folder
 from tests.broker.log.helpers import NOW_MS, drop, open_log
 from tests.broker.log.test_crash_steps import DyingStorage, Killed
 from tests.broker.log.test_recovery import check_indexes
@@ -14,6 +15,13 @@ from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.recovery import Remembered
 
 LIVES = 10**9
+
+
+class _Dying(DyingStorage):
+    """Without waiting for the device."""
+
+    def sync_directory(self, path: Path) -> None:
+        self.step()
 
 
 def _fill(log: PartitionLog) -> None:
@@ -33,7 +41,7 @@ def _fill(log: PartitionLog) -> None:
 
 def _killed_after(steps: int, folder: Path, *, clean_stop: bool) -> bool:
     """Whether the cleaning came to its end before so many steps; checks the log after it."""
-    storage = DyingStorage(LIVES)
+    storage = _Dying(LIVES)
     log = open_log(folder, config=COMPACTED, storage=storage)
     _fill(log)
     log.flush()
@@ -47,7 +55,7 @@ def _killed_after(steps: int, folder: Path, *, clean_stop: bool) -> bool:
         finished = False
     drop(log)
     remembered = Remembered(recovery_point=point, clean=clean_stop)
-    again = open_log(folder, config=COMPACTED, remembered=remembered)
+    again = open_log(folder, config=COMPACTED, storage=Unsynced(), remembered=remembered)
     again.update_high_watermark(again.log_end_offset)
     assert newest([one for one in pairs(again) if one[2] != b"gone"]) == state
     assert again.log_end_offset == end
@@ -63,12 +71,10 @@ def _killed_after(steps: int, folder: Path, *, clean_stop: bool) -> bool:
 
 
 @pytest.mark.parametrize("clean_stop", [False, True])
-def test_a_kill_at_every_step_of_a_cleaning(tmp_path: Path, clean_stop: bool) -> None:
-    steps = 0
-    while True:
-        folder = tmp_path / str(steps)
-        folder.mkdir()
-        if _killed_after(steps, folder, clean_stop=clean_stop):
-            break
+def test_a_kill_at_every_step_of_a_cleaning(clean_stop: bool) -> None:
+    steps, finished = -1, False
+    while not finished:
         steps += 1
+        with quick_folder() as name:
+            finished = _killed_after(steps, Path(name), clean_stop=clean_stop)
     assert steps > 40

@@ -207,7 +207,7 @@ class Play:
                     )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(steps=st.lists(STEPS, max_size=30))
 def test_a_cleaned_log_holds_what_the_model_says(steps: list[tuple[object, ...]]) -> None:
     with quick_folder() as name:

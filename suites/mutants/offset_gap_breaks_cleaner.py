@@ -1,0 +1,30 @@
+"""The cleaner gives up a log with a gap between two batches, and older values stay visible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a log whose offsets have a gap is taken for damaged and not cleaned any more"
+MODELS = "KAFKA-5413: the cleaner failed on offsets too far apart, and all logs grew"
+
+
+def apply(mark: Mark) -> None:
+    """Offsets must be consecutive."""
+
+    def make(original: Function) -> Function:
+        def run(storage: Any, source: Any, position: int = 0) -> Iterator[Any]:
+            expected: int | None = None
+            for batch in original(storage, source, position):
+                if expected is not None and batch.header.base_offset != expected:
+                    mark.hit()
+                    raise ValueError(f"{source.path}: offset {expected} is missing")
+                expected = batch.header.last_offset + 1
+                yield batch
+
+        return run
+
+    for module in ("mapping", "rewriting"):
+        replace(f"urteil.broker.log.cleaner.{module}:sound_batches", make)

@@ -1,0 +1,97 @@
+"""Each seeded bug of the cleaner shows; without it the same check holds.
+
+They stand in `suites/mutants` beside those that the lab catches, and are not listed there until
+it has scenarios with compaction.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.broker.log.cleaner.helpers import COMPACTED, clean, newest, pairs, put
+from tests.broker.log.helpers import NOW_MS, drop, open_log
+from urteil.broker.log.partition_log import PartitionLog
+from urteil.suites.mutants.patching import Mark
+
+Check = Callable[[PartitionLog], bool]
+
+
+def latest_values(log: PartitionLog) -> bool:
+    for n in range(6):
+        put(log, (b"a", b"%d" % n))
+    log.roll(NOW_MS)
+    before = newest(pairs(log))
+    clean(log)
+    return newest(pairs(log)) == before
+
+
+def tombstone_is_kept(log: PartitionLog) -> bool:
+    put(log, (b"a", b"1"), (b"b", b"1"))
+    gone = put(log, (b"a", None), (b"b", b"2"))
+    log.roll(NOW_MS)
+    clean(log)
+    return (gone, b"a", None) in pairs(log)
+
+
+def active_segment_is_left(log: PartitionLog) -> bool:
+    for n in range(3):
+        put(log, (b"a", b"%d" % n))
+    clean(log)
+    return len(pairs(log)) == 3
+
+
+def offsets_stay(log: PartitionLog) -> bool:
+    put(log, (b"a", b"1"), (b"b", b"1"), (b"c", b"1"))
+    put(log, (b"b", b"2"))
+    log.roll(NOW_MS)
+    clean(log)
+    return [offset for offset, _, _ in pairs(log)] == [0, 2, 3]
+
+
+def gaps_are_passed(log: PartitionLog) -> bool:
+    put(log, (b"a", b"1"))
+    put(log, (b"a", b"2"), base_offset=5)
+    log.roll(NOW_MS)
+    clean(log)
+    return [offset for offset, _, _ in pairs(log)] == [5]
+
+
+CHECKS: dict[str, Check] = {
+    "cleaner_drops_latest": latest_values,
+    "cleaner_drops_tombstone_at_once": tombstone_is_kept,
+    "cleaner_cleans_active_segment": active_segment_is_left,
+    "cleaner_renumbers": offsets_stay,
+    "offset_gap_breaks_cleaner": gaps_are_passed,
+}
+
+
+@pytest.mark.parametrize(("name", "check"), CHECKS.items(), ids=list(CHECKS))
+def test_a_seeded_bug_shows(
+    name: str, check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def patch(where: str, make: Callable[[Any], Any]) -> None:
+        """Like `patching.replace`, for the length of a test."""
+        module, _, path = where.partition(":")
+        *owners, last = path.split(".")
+        owner: Any = functools.reduce(getattr, owners, importlib.import_module(module))
+        monkeypatch.setattr(owner, last, make(vars(owner)[last]))
+
+    config = replace(COMPACTED, delete_retention_ms=86_400_000)
+    for kind in ("as it is", "mutated"):
+        if kind == "mutated":
+            mutant = importlib.import_module(f"urteil.suites.mutants.{name}")
+            monkeypatch.setattr(mutant, "replace", patch)
+            mutant.apply(Mark(tmp_path / "mark"))
+        folder = tmp_path / kind
+        folder.mkdir()
+        log = open_log(folder, config=config)
+        assert check(log) == (kind == "as it is")
+        drop(log)
+    assert (tmp_path / "mark").exists()

@@ -9,7 +9,7 @@ from urteil.broker.api.leader_hints import FetchHints
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.replication.manager import NOT_HERE
 from urteil.broker.replication.nearest import NearestReplica
-from urteil.broker.replication.reading import CONSUMER, READ_COMMITTED, FetchTerms, PartitionRead
+from urteil.broker.replication.reading import READ_COMMITTED, FetchTerms, PartitionRead
 from urteil.broker.replication.wanted import Wanted
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.config import RACK_AWARE
@@ -147,8 +147,7 @@ def _terms(broker: Broker, context: RequestContext, request: FetchRequest) -> Fe
         hard_limit=version <= 2,
         in_session=request.session_epoch > INITIAL_EPOCH,
         lend=version >= BATCHES_FROM and not read_committed,  # those have to be looked into
-        any_replica=replica_id < CONSUMER
-        or (replica_id == CONSUMER and version >= ANY_REPLICA_FROM),
+        any_replica=replica_id < 0 and version >= ANY_REPLICA_FROM,
         nearest=_nearest(broker, context, request) if replica_id < 0 else None,
     )
 

@@ -15,7 +15,6 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest
 
 READ_COMMITTED = 1
-CONSUMER = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +65,7 @@ IDLE = PartitionRead()
 
 def upper_bound(partition: Partition, terms: FetchTerms) -> int:
     """The first offset that this reader may not see."""
-    if terms.replica_id != CONSUMER:  # followers, and tools that compare replicas
+    if terms.is_follower:
         return partition.log.log_end_offset
     if terms.read_committed:
         return partition.log.last_stable_offset

@@ -128,7 +128,7 @@ def test_from_a_follower(pair: Pair, filled: str) -> None:
 
 @pytest.mark.parametrize("version", [0, 4, 10, 11, 14])
 def test_as_tools_that_compare_replicas(pair: Pair, filled: str, version: int) -> None:
-    """Replica id -2 reads any replica up to its end."""
+    """Replica id -2 reads as consumers do."""
     for to in (1, 2, 3):
         pair.same(lambda side, t=to: fetch(side, version, filled, [{}], to=t, replica_id=-2))  # type: ignore[misc]
 

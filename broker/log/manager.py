@@ -393,6 +393,7 @@ class LogManager:
         except OSError as error:
             source.health.fail(error)
         self._duties.doom(old, self._clock.now_ms())
+        self.checkpoint_cleaned(new)
         return new
 
     # Checkpoints

@@ -14,6 +14,9 @@ import pytest
 from tests.broker.server.nodes import Nodes, until
 from tests.broker.server.traffic import Traffic, read_all
 from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.conformance.side import Side
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import DescribeLogDirsRequest, MetadataRequest
 from urteil.harness.parts.kafka import kafka_tool
 
 PARTITIONS = 4
@@ -127,6 +130,11 @@ def test_a_directory_breaks_and_the_rest_goes_on(nodes: Nodes) -> None:
         assert all(broker in nodes.state("broken", index)["isr"] for index in kept)
         assert nodes.zk.get_children("/log_dir_event_notification") == [], "the controller read it"
         assert f"{broken} is offline" in nodes.log(broker).read_text()
+        expected = (
+            {str(path): _code(path == broken) for path in nodes.dirs(broker)},
+            {index: [broker] if index in lost else [] for index in range(PARTITIONS)},
+        )
+        until(lambda: _told(nodes, broker) == expected, "clients are told")
         nodes.kill(broker)
         broken.unlink()
         broken.with_name("away").rename(broken)
@@ -138,3 +146,21 @@ def test_a_directory_breaks_and_the_rest_goes_on(nodes: Nodes) -> None:
         )
     found = read_all(nodes.bootstrap, ["broken"], PARTITIONS)
     assert {v: w for v, w in traffic.acknowledged.items() if found.get(v) != [w]} == {}
+
+
+def _code(is_broken: bool) -> ErrorCode:
+    return ErrorCode.KAFKA_STORAGE_ERROR if is_broken else ErrorCode.NONE
+
+
+def _told(nodes: Nodes, broker: int) -> tuple[dict[str, int], dict[int, list[int]]]:
+    """Each directory's error as the broker tells it, each partition's offline replicas."""
+    side = Side("ours", nodes.bootstrap)
+    dirs = side.get(DescribeLogDirsRequest(topics=None), 4, to=broker).results
+    (topic,) = side.get(
+        MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="broken")]), 7
+    ).topics
+    side.close()
+    return (
+        {one.log_dir: one.error_code for one in dirs},
+        {one.partition_index: list(one.offline_replicas) for one in topic.partitions},
+    )

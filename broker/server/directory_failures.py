@@ -62,7 +62,7 @@ class DirectoryFailures:
                 self._halt(error)
             lost = self._replicas.directory_failed(directory.path)
             self._logs.take_offline(directory)
-            log.error("%s is offline: %s; partitions lost with it: %d", directory.path, error, len(lost))
+            log.error("%s is offline: %s; partitions: %d", directory.path, error, len(lost))
             self._notify()
 
     def _notify(self) -> None:

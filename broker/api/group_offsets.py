@@ -29,16 +29,19 @@ NOTHING: Position = (-1, -1, "", ErrorCode.NONE)
 async def offset_commit(
     broker: Broker, context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse:
-    """Partitions that cannot be committed are answered so, the others stored together."""
-    errors: dict[tuple[str, int], ErrorCode] = {}
+    """Partitions that cannot be committed are answered so, the others stored together.
+
+    A topic is answered once, and a partition of it that is stored as well: the last one counts.
+    """
+    refused: list[tuple[str, int, ErrorCode]] = []
     positions: dict[tuple[str, int], OffsetCommitValue] = {}
     for topic in request.topics:
         for partition in topic.partitions:
             place = (topic.name, partition.partition_index)
             if broker.metadata.partition(*place) is None:
-                errors[place] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                refused.append((*place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             elif len(partition.committed_metadata or "") > broker.config.offset_metadata_max_bytes:
-                errors[place] = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                refused.append((*place, ErrorCode.OFFSET_METADATA_TOO_LARGE))
             else:
                 positions[place] = OffsetCommitValue(
                     offset=partition.committed_offset,
@@ -53,20 +56,17 @@ async def offset_commit(
         request.generation_id_or_member_epoch,
         positions,
     )
-    errors |= dict.fromkeys(positions, error)
+    topics: dict[str, list[OffsetCommitResponse.OffsetCommitResponsePartition]] = {}
+    for name, index, outcome in [*refused, *((*place, error) for place in positions)]:
+        topics.setdefault(name, []).append(
+            OffsetCommitResponse.OffsetCommitResponsePartition(
+                partition_index=index, error_code=outcome
+            )
+        )
     return OffsetCommitResponse(
         topics=[
-            OffsetCommitResponse.OffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetCommitResponse.OffsetCommitResponsePartition(
-                        partition_index=partition.partition_index,
-                        error_code=errors[topic.name, partition.partition_index],
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
+            OffsetCommitResponse.OffsetCommitResponseTopic(name=name, partitions=partitions)
+            for name, partitions in topics.items()
         ]
     )
 

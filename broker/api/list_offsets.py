@@ -25,6 +25,7 @@ from urteil.broker.wire.messages import (
 
 CONSUMER = -1
 DEBUGGING_CONSUMER = -2
+ISOLATIONS = (0, 1)
 
 Answer = ListOffsetsResponse.ListOffsetsPartitionResponse
 Asked = ListOffsetsRequest.ListOffsetsPartition
@@ -34,9 +35,13 @@ Asked = ListOffsetsRequest.ListOffsetsPartition
 async def list_offsets(
     broker: Broker, context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse:
-    """One offset a partition (version 0: several). A partition asked twice is INVALID_REQUEST."""
+    """One offset a partition (version 0: several). A partition asked twice is INVALID_REQUEST,
+    from version 1 on."""
     times = Counter(
-        (topic.name, one.partition_index) for topic in request.topics for one in topic.partitions
+        (topic.name, one.partition_index)
+        for topic in request.topics
+        for one in topic.partitions
+        if context.version > 0
     )
     return ListOffsetsResponse(
         topics=[
@@ -66,6 +71,8 @@ def _answer(
     if partition is None:
         return _refused(asked, error)
     is_client = request.replica_id == CONSUMER
+    if is_client and request.isolation_level not in ISOLATIONS:
+        return _refused(asked, ErrorCode.UNKNOWN_SERVER_ERROR)
     found = find_offset(
         partition,
         asked.timestamp,

@@ -95,28 +95,27 @@ def _check(
             ErrorCode.INVALID_RECORD,
             f"Produce {version} takes exactly one record batch per partition",
         )
-    if header.is_transactional and transactional_id is None:
+    if not header.is_transactional:
+        return records
+    if transactional_id is None:
         return refusal(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transaction without its id"
         )
-    if transactional_id is not None:
-        return refusal(ErrorCode.INVALID_TXN_STATE, "no transaction is open for this producer")
-    return records
+    return refusal(ErrorCode.INVALID_TXN_STATE, "no transaction is open for this producer")
 
 
 def _response(
     broker: Broker, context: RequestContext, request: ProduceRequest, answers: Answers
 ) -> ProduceResponse:
+    """A topic, and a partition in it, is answered once, however often the request has it."""
     hints = ProduceHints(broker, context)
+    topics: dict[str, list[ProduceResponse.PartitionProduceResponse]] = {}
+    for name, index in dict.fromkeys(key for key, _ in _partitions(request)):
+        answer = _partition_response(name, index, answers[name, index], hints)
+        topics.setdefault(name, []).append(answer)
     responses = [
-        ProduceResponse.TopicProduceResponse(
-            name=topic.name,
-            partition_responses=[
-                _partition_response(topic.name, data.index, answers[topic.name, data.index], hints)
-                for data in topic.partition_data
-            ],
-        )
-        for topic in request.topic_data
+        ProduceResponse.TopicProduceResponse(name=name, partition_responses=partitions)
+        for name, partitions in topics.items()
     ]
     return ProduceResponse(responses=responses, node_endpoints=hints.nodes())
 

@@ -82,7 +82,9 @@ class Deletions:
     def halted(self, topic: str) -> bool:
         """Whether nothing more can be done for now: what is left waits for brokers."""
         settled = (ReplicaStatus.DELETION_SUCCESSFUL, ReplicaStatus.DELETION_INELIGIBLE)
-        return all(status in settled for status in self._topics.get(topic, {}).values())
+        statuses = self._topics.get(topic, {}).values()
+        ineligible = ReplicaStatus.DELETION_INELIGIBLE in statuses
+        return ineligible and all(status in settled for status in statuses)
 
     def remove(self, topic: str) -> None:
         del self._topics[topic]

@@ -15,7 +15,11 @@ from uuid import UUID
 from urteil.broker.controller.assignment import AssignmentError, assign_replicas
 from urteil.broker.controller.new_partitions import new_partitions
 from urteil.broker.controller.refusal import Refused, impossible
-from urteil.broker.controller.topic_configs import InvalidTopicConfig, validate_topic_configs
+from urteil.broker.controller.topic_configs import (
+    InvalidTopicConfig,
+    validate_topic_configs,
+    without_nulls,
+)
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.primitives import ZERO_UUID
@@ -112,6 +116,10 @@ class TopicAdmin:
     async def _validate(self, topic: NewTopic) -> tuple[dict[int, tuple[int, ...]], dict[str, str]]:
         check_name(topic.name)
         await self._check_free(topic.name)
+        try:
+            without_nulls(topic.configs)
+        except InvalidTopicConfig as wrong:
+            raise Refused(ErrorCode.INVALID_CONFIG, str(wrong)) from None
         counts_given = topic.partitions != -1 or topic.replication_factor != -1
         if topic.assignment and counts_given:
             raise Refused(
@@ -164,6 +172,8 @@ class TopicAdmin:
             return Outcome(error=refused.error, message=refused.message)
 
     async def _read(self, name: str) -> tuple[TopicAssignment, int]:
+        if not name:  # not even a path in ZooKeeper
+            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "A topic has a name.")
         try:
             data, stat = await self._zk.get(znodes.topic_path(name))
         except NoNodeError:

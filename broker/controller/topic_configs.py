@@ -20,11 +20,7 @@ def validate_topic_configs(
 ) -> dict[str, str]:
     """The settings as a mapping. Raises InvalidTopicConfig or ConfigError for the first that may
     not be, on its own or with the others and the broker's."""
-    configs = list(configs)
-    nulls = [name for name, value in configs if value is None]
-    if nulls:
-        raise InvalidTopicConfig(f"Null value not supported for topic configs: {','.join(nulls)}")
-    settings = {name: value for name, value in configs if value is not None}
+    settings = without_nulls(configs)
     for name in settings:
         if name not in topic_keys():
             raise InvalidTopicConfig(f"Unknown topic config name: {name}")
@@ -32,6 +28,15 @@ def validate_topic_configs(
         topic_keys()[name][0].parse(value)
     _validate_together(settings, broker_properties)
     return settings
+
+
+def without_nulls(configs: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    """The settings as a mapping. Raises InvalidTopicConfig where one has no value."""
+    configs = list(configs)
+    nulls = [name for name, value in configs if value is None]
+    if nulls:
+        raise InvalidTopicConfig(f"Null value not supported for topic configs: {','.join(nulls)}")
+    return {name: value for name, value in configs if value is not None}
 
 
 def _validate_together(settings: Mapping[str, str], broker_properties: Mapping[str, str]) -> None:

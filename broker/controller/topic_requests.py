@@ -201,18 +201,19 @@ async def _wish(
         )
     elif name is not None and topic_id != ZERO_UUID:
         error = ErrorCode.INVALID_REQUEST
+    elif name is None and topic_id == ZERO_UUID:
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED  # nobody may delete the topic without a name
     else:
-        by_id = name is None
-        name = tenure.context.names.get(topic_id) if name is None else name
-        known = tenure.context.topics.get(name) if name is not None else None
-        if name is not None and known is not None:
+        context = tenure.context
+        name = context.names.get(topic_id) if name is None else name
+        if name in context.topics and name not in context.deleting:
             try:
                 async with _zookeeper_within(timeout_ms):
                     await office.admin.wish_deletion(name)
             except TimeoutError:
                 return Deleted(name=name, topic_id=topic_id, error_code=ErrorCode.REQUEST_TIMED_OUT)
             return Deleted(name=name, topic_id=topic_id)
-        error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        error = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return Deleted(name=name, topic_id=topic_id, error_code=error)
 
 

@@ -87,10 +87,10 @@ class EpochCache:
     def end_offset(self, requested: int, log_end_offset: int) -> tuple[int, int]:
         """The largest epoch not above `requested` and the offset where it ended (KIP-279).
 
-        (-1, -1) when nothing is known of it. An epoch older than all known ends where the
-        first known begins.
+        (-1, -1) when nothing is known of it, or epoch -1 is asked for. An epoch older than all
+        known ends where the first known begins.
         """
-        if requested < 0 or not self._epochs or requested > self._epochs[-1]:
+        if requested == -1 or not self._epochs or requested > self._epochs[-1]:
             return UNKNOWN
         if requested == self._epochs[-1]:
             return requested, log_end_offset

@@ -7,7 +7,7 @@ Each is fenced by controller epoch, broker epoch, topic id and leader epoch, in 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -70,20 +70,22 @@ class ReplicaControl:
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         """Take roles. Logs are made where missing; their settings must be known by then."""
+        states = list(states_of(request))
         error = self.fence(request.controller_epoch, request.broker_epoch)
         if error is not ErrorCode.NONE:
             log.warning(
                 "LeaderAndIsr of controller %d epoch %d refused: %s",
                 request.controller_id, request.controller_epoch, error.name,
             )  # fmt: skip
-            return LeaderAndIsrResponse(error_code=error)
+            refused = [(name, one, state.partition_index, error) for name, one, state in states]
+            return _leader_and_isr_response(refused, error)
         leaders = {
             live.broker_id: Endpoint(live.broker_id, live.host_name, live.port)
             for live in request.live_leaders
         }
         outcomes = [
             (topic, topic_id, state.partition_index, self._apply(topic, topic_id, state, leaders))
-            for topic, topic_id, state in states_of(request)
+            for topic, topic_id, state in states
         ]
         self._replicas.fetchers.close_idle()
         return _leader_and_isr_response(outcomes)
@@ -198,7 +200,7 @@ def states_of(request: LeaderAndIsrRequest) -> Iterator[tuple[str, UUID, State]]
 
 
 def _leader_and_isr_response(
-    outcomes: list[tuple[str, UUID, int, ErrorCode]],
+    outcomes: Sequence[tuple[str, UUID, int, ErrorCode]], error: ErrorCode = ErrorCode.NONE
 ) -> LeaderAndIsrResponse:
     """Both shapes at once: the encoder takes the one of its version."""
     errors: list[LeaderAndIsrResponse.LeaderAndIsrPartitionError] = []
@@ -210,6 +212,7 @@ def _leader_and_isr_response(
         errors.append(answer)
         topics.setdefault(topic_id, []).append(answer)
     return LeaderAndIsrResponse(
+        error_code=error,
         partition_errors=errors,
         topics=[
             LeaderAndIsrResponse.LeaderAndIsrTopicError(topic_id=one, partition_errors=answers)

@@ -1,88 +1,32 @@
-"""Both clusters, asked the same.
-
-`URTEIL_CONFORMANCE=ours,theirs` names two that stand already (`urteil cluster up --name ours`,
-`... --target kafka --name theirs`), for those who run a test again and again.
-"""
+"""Both clusters, asked the same; the count of it at the end."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.plain import differences
-from tests.conformance.side import Side
-from urteil.harness import standing
-from urteil.harness.cluster import Cluster
-from urteil.harness.scenario import ClusterSpec
-from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
+from tests.conformance.ledger import Ledger
+from tests.conformance.pair import QUICK, Pair, standing_or_fresh
 
-QUICK = {"group.initial.rebalance.delay.ms": "20", "log.cleaner.backoff.ms": "300"}
+__all__ = ["QUICK", "Pair"]
 
-Question = Callable[[Side], Any]
-
-
-class Pair:
-    """Our cluster and Apache Kafka's."""
-
-    def __init__(self, ours: Side, theirs: Side) -> None:
-        self.ours, self.theirs = ours, theirs
-        self._count = 0
-
-    def name(self, kind: str) -> str:
-        """A name for a topic or group of one test alone, the same on both sides."""
-        self._count += 1
-        return f"{kind}-{os.getpid()}-{self._count}"
-
-    def both(self, do: Question) -> None:
-        """Do something on both sides, its result aside."""
-        do(self.theirs)
-        do(self.ours)
-
-    def same(self, question: Question) -> Any:
-        """Ask both; what Apache Kafka answers, ours must. Returns the answer."""
-        expected = question(self.theirs)
-        answered = question(self.ours)
-        if lines := differences(expected, answered):
-            pytest.fail("\n".join(lines))
-        return expected
+LEDGER = Ledger()
 
 
 @pytest.fixture(scope="package")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    with ExitStack() as stack:
-        ours, theirs = _standing() or _fresh(tmp_path_factory, stack)
-        yield Pair(ours, theirs)
-        ours.close()
-        theirs.close()
+    with standing_or_fresh(tmp_path_factory.mktemp("pair")) as both:
+        yield both
+        LEDGER.further = both.compared
 
 
-def _standing() -> tuple[Side, Side] | None:
-    names = os.environ.get("URTEIL_CONFORMANCE")
-    if not names:
-        return None
-    ours, theirs = (standing.attach(name) for name in names.split(","))
-    return (
-        Side("ours", ours.bootstrap, ours.zookeeper),
-        Side("theirs", theirs.bootstrap, theirs.zookeeper),
-    )
+@pytest.fixture(scope="session")
+def ledger() -> Ledger:
+    return LEDGER
 
 
-def _fresh(factory: pytest.TempPathFactory, stack: ExitStack) -> tuple[Side, Side]:
-    spec = ClusterSpec(brokers=3, config=QUICK)
-    targets: list[tuple[str, Target]] = [("ours", UrteilTarget()), ("theirs", KafkaTarget())]
-    clusters = [(name, Cluster(spec, one, factory.mktemp(name))) for name, one in targets]
-    for _, cluster in clusters:
-        stack.callback(cluster.close)
-    with ThreadPoolExecutor(len(clusters)) as pool:
-        list(pool.map(lambda one: one[1].start(), clusters))
-    ours, theirs = (
-        Side(name, cluster.bootstrap, cluster.plan.zookeeper_direct()) for name, cluster in clusters
-    )
-    for side in (ours, theirs):
-        side.until(side.answers, deadline_s=30)
-    return ours, theirs
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if LEDGER.asked or LEDGER.further:
+        terminalreporter.write_sep("-", "conformance")
+        terminalreporter.write_line(LEDGER.summary())

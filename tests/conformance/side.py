@@ -6,7 +6,7 @@ import contextlib
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kazoo.client import KazooClient
 
@@ -20,6 +20,8 @@ from urteil.broker.wire.messages import (
     MetadataRequest,
 )
 from urteil.broker.wire.schema import Message
+
+Made = TypeVar("Made")
 
 CLOSED: Final = "closed"
 ANSWER_TIMEOUT_S = 8.0
@@ -49,12 +51,11 @@ class Side:
         self.name = name
         self.zookeeper = zookeeper
         self.bootstrap = ",".join(bootstrap)
-        self.zookeeper = zookeeper
-        self.bootstrap = ",".join(bootstrap)
         self._addresses = [_address(one) for one in bootstrap]
         self._open: dict[int, socket.socket] = {}
         self.names: dict[str, str] = {}
         self.ids: dict[str, Any] = {}
+        self._made: dict[Any, Any] = {}
 
     def close(self) -> None:
         for one in self._open.values():
@@ -82,18 +83,24 @@ class Side:
         connection = self._open[to]
         with contextlib.suppress(ConnectionError):
             connection.sendall(data)
-        frame = read_frame(connection)
+        try:
+            frame = read_frame(connection)
+        except TimeoutError:  # an answer that came later would be taken for the next one's
+            self._open.pop(to).close()
+            raise
         if frame is None:
             self._open.pop(to).close()
         return frame
 
-    def raw(self, data: bytes, *, end: bool = False) -> bytes | str:
-        """Send bytes on a new connection: the frame answered, CLOSED, or `silent`.
+    def raw(
+        self, data: bytes, *, to: int = 1, end: bool = False, patience_s: float = SILENCE_S
+    ) -> bytes | str:
+        """Send bytes on a new connection: the frame answered, CLOSED, or `silent` for so long.
 
         `end` ends our own direction after them.
         """
-        with self.connect(1) as connection:
-            connection.settimeout(SILENCE_S)
+        with self.connect(to) as connection:
+            connection.settimeout(patience_s)
             try:
                 connection.sendall(data)
                 if end:
@@ -133,6 +140,13 @@ class Side:
 
     # -- what questions are about ---------------------------------------------------------------
 
+    def once(self, make: Callable[[Side], Made]) -> Made:
+        """What `make` returns, made at the first call only."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: Made = self._made[make]
+        return made
+
     def answers(self) -> bool:
         """Whether each broker answers and knows all: Apache Kafka listens after it registered."""
         brokers = range(1, len(self._addresses) + 1)
@@ -170,7 +184,14 @@ class Side:
             ],
             timeout_ms=10_000,
         )
-        answer = self.get(request, 7, to=self.controller()).topics[0]
+        answers: list[Any] = []
+
+        def decided() -> bool:  # the controller may change just now
+            answers[:] = self.get(request, 7, to=self.controller()).topics
+            return bool(answers[0].error_code != ErrorCode.NOT_CONTROLLER)
+
+        self.until(decided)
+        (answer,) = answers
         assert answer.error_code == ErrorCode.NONE, (self.name, answer)
         self.ids[name] = answer.topic_id
         for index, ids in enumerate(assignment):
@@ -218,7 +239,7 @@ class Side:
         self.until(ready)
         return found[0]
 
-    def until(self, condition: Callable[[], bool], *, deadline_s: float = 15.0) -> None:
+    def until(self, condition: Callable[[], bool], *, deadline_s: float = 30.0) -> None:
         """Ask again and again until it holds."""
         deadline = time.monotonic() + deadline_s
         while not condition():

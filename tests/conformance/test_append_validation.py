@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import Pair
+from tests.conformance.fetching import fetch
 from tests.conformance.records import NOW_MS, batch, message, produce
 from tests.conformance.side import Side
-from tests.conformance.test_fetch import fetch
 from urteil.broker.wire.batches import Compression, build_batch, iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode
 

@@ -11,8 +11,8 @@ import pytest
 from tests.conformance.configs import BROKER, LOGGER, TOPIC, replace, values
 from tests.conformance.conftest import Pair
 from tests.conformance.kafka_tools import old_tool, tool
+from tests.conformance.permitted import OF_THE_NODE
 from tests.conformance.side import Side
-from tests.conformance.test_topics import OF_THE_NODE
 
 CONFIG = "kafka.admin.ConfigCommand"
 RATE = "leader.replication.throttled.rate"

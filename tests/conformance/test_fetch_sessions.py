@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import Pair
+from tests.conformance.fetching import STRANGE_ID
 from tests.conformance.records import batch, produce
 from tests.conformance.side import CLOSED, Side
-from tests.conformance.test_fetch import STRANGE_ID
 from urteil.broker.wire.messages import FetchRequest
 
 VERSIONS = [7, 12, 13, 17]

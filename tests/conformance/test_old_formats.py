@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import Pair
+from tests.conformance.fetching import fetch
 from tests.conformance.records import NOW_MS, batch, message
 from tests.conformance.side import Side
 from tests.conformance.test_append_validation import kept, send
-from tests.conformance.test_fetch import fetch
 from urteil.broker.wire import lz4_frame
 from urteil.broker.wire.batches import Compression
 from urteil.broker.wire.compression import compress

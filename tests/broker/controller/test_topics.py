@@ -302,4 +302,4 @@ def test_nobody_waits_for_zookeeper_longer_than_asked(
             assert created.topics[0].error_code == ErrorCode.REQUEST_TIMED_OUT
             assert deleted.responses[0].error_code == ErrorCode.REQUEST_TIMED_OUT
 
-    run(scenario())
+    run(scenario)

@@ -12,8 +12,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.broker.server.nodes import Nodes
 from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.conformance.fetching import fetch
 from tests.conformance.side import Side
-from tests.conformance.test_fetch import fetch
 
 LEADER, FOLLOWER = 1, 2
 RACKS = {LEADER: "a", FOLLOWER: "b"}

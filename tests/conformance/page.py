@@ -1,0 +1,146 @@
+"""docs/conformance.md: the count by subject, what may differ, what is not served."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.conformance.ledger import Ledger
+from tests.conformance.permitted import DEVIATIONS, OWN
+from tests.conformance.questions.registry import Question
+from urteil.broker.api.registry import SERVED, load_handlers
+from urteil.broker.wire.api_keys import ApiKey
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "conformance.md"
+
+OF_ANOTHER_KIND: Final = frozenset(
+    key
+    for key in ApiKey
+    if 52 <= key <= 55 or key in (ApiKey.FETCH_SNAPSHOT, ApiKey.BROKER_REGISTRATION)
+    or key in (ApiKey.BROKER_HEARTBEAT, ApiKey.UNREGISTER_BROKER) or key >= 70
+)  # fmt: skip
+"""APIs of KRaft, telemetry and share groups: Apache Kafka with ZooKeeper serves none of them."""
+
+HEAD: Final = """\
+# Conformance
+
+The same questions to our broker and to Apache Kafka 3.9.1 (ZooKeeper mode), three brokers each,
+over the raw protocol; the answers are compared field by field. Each question is asked at the
+lowest, a middle and the highest version of its API, many at every version. `closed` and `silent`
+are answers.
+
+    .venv/bin/python -m tests.conformance           # asks everything, writes this page
+    .venv/bin/python -m pytest tests/conformance    # the same as tests; a difference is a failure
+
+Both start the two clusters; `URTEIL_CONFORMANCE=ours,theirs` uses two that stand
+(`urteil cluster up --name ours`, `urteil cluster up --target kafka --name theirs`). The questions
+are in `tests/conformance/questions/`, the permitted differences in
+`tests/conformance/permitted.py`; one that excuses nothing any more fails the tests, and so does
+this page when its numbers are not true.
+"""
+
+
+def subjects(questions: Sequence[Question]) -> dict[str, list[Question]]:
+    """The questions by subject, in order of name."""
+    found: dict[str, list[Question]] = {}
+    for one in sorted(questions, key=lambda one: one.subject):
+        found.setdefault(one.subject, []).append(one)
+    return found
+
+
+def rows(ledger: Ledger, questions: Sequence[Question]) -> dict[str, str]:
+    """A line of the table a subject."""
+    return {subject: _row(subject, ones, ledger) for subject, ones in subjects(questions).items()}
+
+
+def _row(subject: str, questions: Sequence[Question], ledger: Ledger) -> str:
+    pairs = sum(len(one.versions) for one in questions)
+    deviating = sum(one in set(questions) for one, _ in ledger.deviating)
+    open_ = sum(one in ledger.open for one in questions)
+    lowest = min(min(one.versions) for one in questions)
+    highest = max(max(one.versions) for one in questions)
+    return (
+        f"| {subject} | {lowest} to {highest} | {len(questions)} | {pairs} "
+        f"| {pairs - deviating} | {deviating} | {open_} |"
+    )
+
+
+def counts(questions: Sequence[Question]) -> str:
+    pairs = sum(len(one.versions) for one in questions)
+    return f"**{len(questions)} questions, {pairs} with their versions.**"
+
+
+def remaining(ledger: Ledger) -> str:
+    """What remains of differences after everything was asked."""
+    return (
+        f"**{len(ledger.deviating)} of these are answered otherwise, for the reasons given below; "
+        f"{len(ledger.open)} questions differ for none.**"
+    )
+
+
+def permitted() -> list[str]:
+    """The sections on what may differ."""
+    lines = [
+        "## Each cluster's own",
+        "",
+        "Compared is whether there is one, or the order aside.",
+        "",
+    ]
+    lines += ["| field | subject | why |", "|---|---|---|"]
+    lines += [
+        f"| `{one.inside or one.field}` | {one.subject.replace('*', 'all')} | {one.why} |"
+        for one in OWN
+    ]
+    lines += ["", "## What ours answers otherwise, and why", ""]
+    lines += [
+        "| subject | question | field | Apache Kafka | ours | why |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {one.subject} | {one.question} | `{one.field}` | `{_short(one.theirs)}` "
+        f"| `{_short(one.ours)}` | {one.why} |"
+        for one in DEVIATIONS
+    ]
+    return lines
+
+
+def _short(text: str) -> str:
+    text = text.replace("|", "/")
+    return text if len(text) < 60 else f"{text[:57]}..."
+
+
+def unserved() -> list[str]:
+    """The section that names what ours does not serve yet."""
+    load_handlers()
+    names = [one.name for one in ApiKey if one not in SERVED and one not in OF_ANOTHER_KIND]
+    return ["## Not served yet, so not asked", "", ", ".join(names) or "Nothing.", ""]
+
+
+def page(ledger: Ledger, questions: Sequence[Question]) -> str:
+    """The whole page after everything was asked."""
+    lines = [HEAD, counts(questions), remaining(ledger), ""]
+    lines += ["| subject | versions | questions | with versions | same | otherwise | open |"]
+    lines += ["|---|---|---|---|---|---|---|", *rows(ledger, questions).values(), ""]
+    lines += [
+        "*Otherwise* are answers that differ for a reason given below, *open* questions whose "
+        "answers differ for none.",
+        "",
+        *permitted(),
+        "",
+        *unserved(),
+    ]
+    return "\n".join(lines)
+
+
+def outdated(text: str, ledger: Ledger, questions: Sequence[Question]) -> list[str]:
+    """Lines that the page should have and has not: counts and lists always, the row of a subject
+    when all its questions were asked."""
+    asked = {
+        name: all(one in ledger.asked for one in ones) for name, ones in subjects(questions).items()
+    }
+    wanted = [counts(questions), *permitted(), *unserved()]
+    wanted += [remaining(ledger)] if all(asked.values()) else []
+    wanted += [row for name, row in rows(ledger, questions).items() if asked[name]]
+    have = set(text.splitlines())
+    return [line for line in wanted if line not in have]

@@ -1,0 +1,222 @@
+"""What may differ between our answers and Apache Kafka's, each entry with its reason.
+
+`OWN` are values that are each cluster's own: ids, times, addresses, sentences for people. What is
+compared is whether there is one. `DEVIATIONS` are answers of ours that differ and stay so: both
+answers stand there, and any other answer is a failure. An entry that excuses nothing is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+from uuid import UUID
+
+from tests.conformance.differences import NOTHING, Difference
+from tests.conformance.questions.registry import Question
+
+UNSET: tuple[Any, ...] = (None, "", -1, 0, b"", UUID(int=0), NOTHING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """A field, as the end of its path, whose value is each cluster's own.
+
+    `by_chance` says that the values, or the orders, may be equal as well, so that an entry that
+    excuses nothing is no error. `inside` narrows it to an element of a list, with all below it;
+    with `may_lack` one side may have a value where the other has none.
+    """
+
+    field: str
+    why: str
+    subject: str = "*"
+    by_chance: bool = False
+    inside: str = ""
+    may_lack: bool = False
+
+    def excuses(self, question: Question, difference: Difference) -> bool:
+        if not fnmatchcase(question.subject, self.subject) or not _ends(difference, self.field):
+            return False
+        if self.inside:
+            return self.inside in difference.where
+        if self.field.endswith("order") or self.may_lack:
+            return True
+        return (difference.expected in UNSET) == (difference.answered in UNSET)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deviation:
+    """Questions of a subject (`question` is a pattern of its text) to which ours says `ours` in a
+    field and Apache Kafka `theirs`; both are compared as they are printed, `*` for any text.
+    `follows` are fields that are other in consequence."""
+
+    subject: str
+    question: str
+    field: str
+    theirs: str
+    ours: str
+    why: str
+    follows: tuple[str, ...] = ()
+
+    def excuses(self, question: Question, difference: Difference) -> bool:
+        if question.subject != self.subject or not fnmatchcase(question.text, self.question):
+            return False
+        if any(_ends(difference, field) for field in self.follows):
+            return True
+        return (
+            _ends(difference, self.field)
+            and fnmatchcase(repr(difference.expected), _literal(self.theirs))
+            and fnmatchcase(repr(difference.answered), _literal(self.ours))
+        )
+
+
+Permitted = Own | Deviation
+
+
+def _literal(text: str) -> str:
+    """A pattern in which nothing but `*` has a meaning."""
+    return text.replace("[", "[[]").replace("?", "[?]")
+
+
+def _ends(difference: Difference, field: str) -> bool:
+    return fnmatchcase(f".{difference.path}", f"*.{field}") or (not field and not difference.path)
+
+
+def excuse(question: Question, difference: Difference) -> Permitted | None:
+    """The entry that permits a difference."""
+    entries: Iterable[Permitted] = (*OWN, *DEVIATIONS)
+    return next((one for one in entries if one.excuses(question, difference)), None)
+
+
+OWN: tuple[Own, ...] = (
+    Own(field="host", why="each cluster has loopback addresses of its own"),
+    Own(field="port", why="ports are chosen free"),
+    Own(field="cluster_id", why="drawn at random when a cluster first starts"),
+    Own(field="topic_id", why="drawn at random when a topic is made"),
+    Own(field="controller_id", why="the first broker to start is it", by_chance=True),
+    Own(
+        field="error_message",
+        why="a sentence for people; ours explains more often",
+        may_lack=True,
+    ),
+    Own(field="documentation", why="a sentence for people"),
+    Own(field="batch_index_error_message", why="a sentence for people"),
+    Own(field="producer_id", why="counted up by whoever asks", may_lack=True),
+    Own(
+        field="node_id",
+        why="where a group's log is led hangs on chance",
+        by_chance=True,
+        subject="FindCoordinator",
+    ),
+    Own(
+        field="node_id",
+        why="where a group's log is led hangs on chance",
+        by_chance=True,
+        subject="Bodies",
+    ),
+    Own(field="usable_bytes", why="what the disk has left at that moment", by_chance=True),
+    Own(field="session_id", why="drawn at random"),
+    Own(field="log_append_time_ms", why="the clock at the time of the append"),
+)
+
+OF_THE_NODE = {
+    "advertised.listeners": "an address of its own",
+    "listeners": "an address of its own",
+    "log.dir": "a directory of its own",
+    "log.dirs": "a directory of its own",
+    "zookeeper.connect": "an address of its own",
+    "num.recovery.threads.per.data.dir": "the lab sets it for Java only",
+    "log.cleaner.threads": "the lab sets it for Java only",
+    "urteil.hosts.file": "a setting that ours has beyond Apache Kafka's",
+    "urteil.metrics.listener": "a setting that ours has beyond Apache Kafka's",
+}
+OWN += tuple(
+    Own(field="*", inside=f"configs[{name}]", why=why, subject="DescribeConfigs")
+    for name, why in OF_THE_NODE.items()
+)
+
+ORDERED = (
+    "brokers", "configs", "topics", "partitions", "results", "responses", "partition_result",
+    "replica_election_results",
+)  # fmt: skip
+OWN += tuple(
+    Own(
+        field=f"{name}.order",
+        why="Apache Kafka goes through hash maps; ours keeps the order of the request or of names",
+        by_chance=True,
+    )
+    for name in ORDERED
+)
+
+DEVIATIONS: tuple[Deviation, ...] = (
+    Deviation(
+        subject="CreateTopics",
+        question="asked only: no replicas assigned",
+        field="topics.error_code",
+        theirs="'NONE'",
+        ours="'INVALID_REPLICA_ASSIGNMENT'",
+        why="nobody could ever use or mend such a topic",
+        follows=("num_partitions", "replication_factor", "configs"),
+    ),
+    Deviation(
+        subject="Frames",
+        question="sent: text that is no UTF-8",
+        field="",
+        theirs="'answered'",
+        ours="'closed'",
+        why="Java reads replacement characters; ours takes it for what it is, a broken peer",
+    ),
+    Deviation(
+        subject="Bodies",
+        question="*: counts that lie",
+        field="* -2",
+        theirs="'answered'",
+        ours="'closed'",
+        why="a length of 2^32 - 1 is null by Java's overflow; nobody honest writes it",
+    ),
+    Deviation(
+        subject="Bodies",
+        question="CONTROLLED_SHUTDOWN: *",
+        field="error_code",
+        theirs="'UNKNOWN_SERVER_ERROR'",
+        ours="'BROKER_NOT_AVAILABLE'",
+        why="Apache Kafka fails inside when the epoch is of no broker; ours says what is wrong",
+    ),
+    Deviation(
+        subject="Bodies",
+        question="LEADER_AND_ISR: everything twice",
+        field="topics",
+        theirs="*",
+        ours="*",
+        why="a topic twice in a refused request: ours answers with it once",
+    ),
+    Deviation(
+        subject="Bodies",
+        question="FETCH: *",
+        field="error_code",
+        theirs="'UNKNOWN_SERVER_ERROR'",
+        ours="'NONE'",
+        why="Apache Kafka fails inside when a new session begins with a topic id of zero; ours "
+        "answers UNKNOWN_TOPIC_ID",
+        follows=("session_id", "responses"),
+    ),
+    Deviation(
+        subject="OffsetFetch",
+        question="not the coordinator",
+        field="topics",
+        theirs="[]",
+        ours="*NOT_COORDINATOR*",
+        why="version 1 has no error but those of partitions: Apache Kafka answers with none and "
+        "no error, which a client of that age takes for no offsets; ours says what is wrong",
+    ),
+    Deviation(
+        subject="Fetch",
+        question="bytes of *: -1",
+        field="error_code",
+        theirs="'UNKNOWN_SERVER_ERROR'",
+        ours="'NONE'",
+        why="Apache Kafka fails inside; ours takes a limit below 0 for 0",
+        follows=("high_watermark", "last_stable_offset", "log_start_offset", "records"),
+    ),
+)

@@ -1,0 +1,179 @@
+"""Every API that ours serves with bodies that say nothing, lie, end too early or go on too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tests.conformance.malformed import TEXT, body, length, paths, sample
+from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.side import ANSWER_TIMEOUT_S
+from urteil.broker.api.registry import SERVED, load_handlers
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.framing import RequestHeader, encode_request, request_header_version
+from urteil.broker.wire.schema import Message
+
+load_handlers()
+
+LARGE = 1 << 30
+"""Far more elements than the rest of the frame has bytes."""
+
+ALL_THERE_IS = {
+    ApiKey.METADATA: "topics",
+    ApiKey.LIST_GROUPS: "groups",
+    ApiKey.API_VERSIONS: "api_keys",
+    ApiKey.DESCRIBE_LOG_DIRS: "results",
+}
+"""Fields that tell all that a broker has: what other questions made, what has an own question."""
+
+ASKED_SINCE = {
+    ApiKey.METADATA: 4,  # before, it makes the topics that it is asked about
+    ApiKey.OFFSET_FETCH: 1,  # version 0 goes to ZooKeeper in Apache Kafka, for consumers of 0.8
+    ApiKey.OFFSET_COMMIT: 1,
+}
+
+UNANSWERED = {
+    (ApiKey.ALTER_CONFIGS, "everything twice"),
+    (ApiKey.OFFSET_FETCH, "all fields at their defaults"),
+    (ApiKey.OFFSET_FETCH, "empty arrays"),
+    (ApiKey.PRODUCE, "all fields at their defaults"),
+    (ApiKey.PRODUCE, "empty arrays"),
+}
+"""Not asked: Apache Kafka fails and gives no answer, or there is none to acks=0."""
+
+OF_THE_CONTROLLER = {
+    ApiKey.CONTROLLED_SHUTDOWN, ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS,
+    ApiKey.CREATE_PARTITIONS, ApiKey.ELECT_LEADERS, ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS, ApiKey.ALTER_PARTITION, ApiKey.ALLOCATE_PRODUCER_IDS,
+}  # fmt: skip
+OF_THE_COORDINATOR = {
+    ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.JOIN_GROUP, ApiKey.HEARTBEAT,
+    ApiKey.LEAVE_GROUP, ApiKey.SYNC_GROUP, ApiKey.DESCRIBE_GROUPS, ApiKey.DELETE_GROUPS,
+    ApiKey.OFFSET_DELETE, ApiKey.FIND_COORDINATOR,
+}  # fmt: skip
+
+
+def served() -> list[type[Message]]:
+    return [one.request for _, one in sorted(SERVED.items())]
+
+
+def send(it: Asked, message: type[Message], data: bytes) -> Any:
+    """A body under a sound header on a connection of its own."""
+    header = RequestHeader(message.KEY, it.version, 77, "asker")
+    head = b"".join(encode_request(header, _Bare(data)))  # type: ignore[arg-type]
+    frame = it.side.raw(head, to=_place(it, message), patience_s=ANSWER_TIMEOUT_S)
+    if isinstance(frame, str):
+        return frame
+    return it.side.plain(it.side.decoded(message(), it.version, frame))
+
+
+def _place(it: Asked, message: type[Message]) -> int:
+    if message.KEY in OF_THE_CONTROLLER:
+        return it.side.controller()
+    if message.KEY in OF_THE_COORDINATOR:
+        return it.side.coordinator(TEXT)
+    return 1
+
+
+class _Bare:
+    """Bytes where a message is expected."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def encode(self, _version: int) -> list[bytes]:
+        return [self._data]
+
+
+def told(answer: Any) -> str:
+    """Of answers to broken bodies, whether there is one."""
+    return answer if isinstance(answer, str) else "answered"
+
+
+def by_default(it: Asked, message: type[Message]) -> Any:
+    return without_all(message, send(it, message, b"".join(message().encode(it.version))))
+
+
+def without_all(message: type[Message], answer: Any) -> Any:
+    left_out = ALL_THERE_IS.get(message.KEY)
+    return answer if isinstance(answer, str) or left_out is None else {**answer, left_out: None}
+
+
+def naming_nothing(it: Asked, message: type[Message], *, times: int = 1) -> Any:
+    data = body(message, it.version, sample(message, it.version, times=times))
+    return without_all(message, send(it, message, data))
+
+
+twice = partial(naming_nothing, times=2)
+empty_arrays = partial(naming_nothing, times=0)
+
+
+def nulls(it: Asked, message: type[Message]) -> Any:
+    """Null in each field where none may be."""
+    values = sample(message, it.version)
+    seen = {}
+    for path, spec in paths(message, it.version):
+        variable = spec.is_array or spec.element in ("string", "bytes")
+        if variable and it.version not in spec.nullable:
+            spoilt = {path: length(message, it.version, spec, -1)}
+            seen[path] = told(send(it, message, body(message, it.version, values, spoilt=spoilt)))
+    return seen
+
+
+def counts_that_lie(it: Asked, message: type[Message]) -> Any:
+    values = sample(message, it.version)
+    seen = {}
+    for path, spec in paths(message, it.version):
+        if spec.is_array or spec.element in ("string", "bytes"):
+            for count in (-2, LARGE):
+                spoilt = {path: length(message, it.version, spec, count)}
+                data = body(message, it.version, values, spoilt=spoilt)
+                seen[f"{path} {count}"] = told(send(it, message, data))
+    return seen
+
+
+def too_short(it: Asked, message: type[Message]) -> Any:
+    whole = body(message, it.version, sample(message, it.version))
+    cuts = sorted({0, 1, len(whole) // 3, len(whole) // 2, len(whole) - 1})
+    return {cut: told(send(it, message, whole[:cut])) for cut in cuts if cut < len(whole)}
+
+
+def too_long(it: Asked, message: type[Message]) -> Any:
+    whole = body(message, it.version, sample(message, it.version))
+    return without_all(message, send(it, message, whole + b"abc"))
+
+
+def unknown_tags(it: Asked, message: type[Message]) -> Any:
+    """Tagged fields that nobody knows are passed over; such that lie are not."""
+    if request_header_version(message.KEY, it.version) < 2:
+        return "no tags in this version"
+    values = sample(message, it.version)
+    tags = {"unknown": b"\x01\x63\x02ab", "lying length": b"\x01\x63\x7fab", "none": b"\0",
+            "out of order": b"\x02\x64\x00\x63\x00", "twice": b"\x02\x63\x00\x63\x00"}  # fmt: skip
+    return {
+        name: told(send(it, message, body(message, it.version, values, tags=section)))
+        for name, section in tags.items()
+    }
+
+
+VARIANTS: dict[str, Callable[..., Any]] = {
+    "all fields at their defaults": by_default,
+    "names of nothing": naming_nothing,
+    "everything twice": twice,
+    "empty arrays": empty_arrays,
+    "null where none may be": nulls,
+    "counts that lie": counts_that_lie,
+    "too short": too_short,
+    "bytes after the body": too_long,
+    "tagged fields": unknown_tags,
+}
+
+for _message in served():
+    _subject = Subject("Bodies", _message.KEY)
+    for _text, _variant in VARIANTS.items():
+        _since = ASKED_SINCE.get(_message.KEY, 0)
+        if (_message.KEY, _text) not in UNANSWERED:
+            _subject.question(f"{_message.KEY.name}: {_text}", since=_since)(
+                partial(_variant, message=_message)
+            )

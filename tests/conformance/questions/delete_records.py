@@ -1,0 +1,98 @@
+"""DeleteRecords: on every replica, and why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conformance.questions.registry import RUN, Asked, Subject
+from tests.conformance.records import batch, produce
+from tests.conformance.side import Side
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.messages import DeleteRecordsRequest, ListOffsetsRequest
+
+DELETE = Subject("DeleteRecords", ApiKey.DELETE_RECORDS)
+Topic = DeleteRecordsRequest.DeleteRecordsTopic
+Partition = DeleteRecordsRequest.DeleteRecordsPartition
+RECORDS = 12
+
+
+def fill(side: Side, topic: str) -> str:
+    for n in range(RECORDS // 3):
+        side.ask(produce(topic, batch([b"%d-%d" % (n, m) for m in range(3)])), 9)
+    return topic
+
+
+def kept(side: Side) -> str:
+    """Records that no question deletes; partition 1 is led by broker 2."""
+    return side.once(_kept)
+
+
+def _kept(side: Side) -> str:
+    return fill(side, side.create(f"kept-{RUN}", [(1, 2), (2, 1)]))
+
+
+def request(*wanted: tuple[str, int, int], timeout_ms: int = 10_000) -> DeleteRecordsRequest:
+    topics: dict[str, list[Any]] = {}
+    for topic, index, offset in wanted:
+        topics.setdefault(topic, []).append(Partition(partition_index=index, offset=offset))
+    return DeleteRecordsRequest(
+        topics=[Topic(name=name, partitions=ones) for name, ones in topics.items()],
+        timeout_ms=timeout_ms,
+    )
+
+
+def earliest(side: Side, topic: str, *, to: int) -> int:
+    asked = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=-2)
+    topics = [ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[asked])]
+    answer = side.get(ListOffsetsRequest(replica_id=-2, topics=topics), 4, to=to)
+    return int(answer.topics[0].partitions[0].offset)
+
+
+@DELETE.question("on every replica, less and less")
+def everywhere(it: Asked) -> Any:
+    topic = fill(it.side, it.topic([(1, 2, 3)]))
+    seen = []
+    for offset in (4, 3, -1, RECORDS):
+        seen.append(it.ask(request((topic, 0, offset))))
+        seen.append([earliest(it.side, topic, to=broker) for broker in (1, 2, 3)])
+    return seen
+
+
+@DELETE.question("no time to wait for the followers")
+def hurried(it: Asked) -> Any:
+    """The leader's part is done; the followers hear of it by their next fetch."""
+    topic = fill(it.side, it.topic([(1, 2, 3)]))
+    answer = it.ask(request((topic, 0, 5), timeout_ms=0))
+    it.side.until(lambda: earliest(it.side, topic, to=3) == 5)
+    return [answer, earliest(it.side, topic, to=1)]
+
+
+REFUSED: dict[str, Any] = {
+    "beyond the end": lambda name: [(name, 0, RECORDS + 1)],
+    "offset -2": lambda name: [(name, 0, -2)],
+    "led elsewhere": lambda name: [(name, 1, 0)],
+    "unknown partition": lambda name: [(name, 7, 0)],
+    "partition -1": lambda name: [(name, -1, 0)],
+    "unknown topic": lambda name: [("never-there", 0, 0)],
+    "empty name": lambda name: [("", 0, 0)],
+    "bad name": lambda name: [("a b", 0, 0)],
+    "offsets topic": lambda name: [("__consumer_offsets", 0, 0)],
+    "several": lambda name: [(name, 0, -2), (name, 1, 0), ("never-there", 0, 0)],
+    "a partition twice": lambda name: [(name, 0, -2), (name, 0, RECORDS + 1)],
+    "nothing": lambda name: [],
+}
+
+
+@DELETE.each("refused", REFUSED)
+def refused(it: Asked, wanted: Any) -> Any:
+    it.side.coordinator("any")  # so that the topic of offsets is there
+    return it.ask(request(*wanted(kept(it.side))))
+
+
+POLICIES = {one: {"cleanup.policy": one} for one in ("compact", "compact,delete")}
+
+
+@DELETE.each("policy", POLICIES)
+def policies(it: Asked, configs: dict[str, str]) -> Any:
+    kind = configs["cleanup.policy"].replace(",", "-")
+    return it.ask(request((fill(it.side, it.topic(configs=configs, kind=kind)), 0, 3)))

@@ -1,0 +1,73 @@
+"""DescribeConfigs: of topics, brokers, loggers, and of what is none of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.conformance.questions.registry import Asked, Subject
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.messages import DescribeConfigsRequest
+
+CONFIGS = Subject("DescribeConfigs", ApiKey.DESCRIBE_CONFIGS)
+Resource = DescribeConfigsRequest.DescribeConfigsResource
+
+
+def resource(kind: int, name: str, keys: Sequence[str] | None = None) -> Any:
+    return Resource(resource_type=kind, resource_name=name, configuration_keys=keys)
+
+
+def configs(
+    it: Asked, resources: Sequence[Any], *, synonyms: bool = True, documentation: bool = False
+) -> Any:
+    request = DescribeConfigsRequest(
+        resources=resources, include_synonyms=synonyms, include_documentation=documentation
+    )
+    return it.ask(request)
+
+
+@CONFIGS.each("of a topic, synonyms", {"left out": False, "told": True}, versions=range(5))
+def of_a_topic(it: Asked, synonyms: bool) -> Any:
+    given = {"retention.ms": "60000", "cleanup.policy": "compact,delete"}
+    kind = "told" if synonyms else "left"
+    return configs(it, [resource(2, it.topic(configs=given, kind=kind))], synonyms=synonyms)
+
+
+@CONFIGS.question("of a broker")
+def of_a_broker(it: Asked) -> Any:
+    return configs(it, [resource(4, "1")])
+
+
+@CONFIGS.question("with documentation", since=3)
+def with_documentation(it: Asked) -> Any:
+    return configs(it, [resource(2, it.topic(), ["retention.ms"])], documentation=True)
+
+
+ODD = {
+    "one key": [resource(4, "1", ["num.partitions", "no.such"])],
+    "no keys": [resource(4, "1", [])],
+    "cluster wide": [resource(4, "")],
+    "another broker": [resource(4, "2")],
+    "no broker": [resource(4, "x")],
+    "no topic": [resource(2, "never-there")],
+    "bad topic": [resource(2, "a b")],
+    "empty topic": [resource(2, "")],
+    "logger of another broker": [resource(8, "2")],
+    "logger of no broker": [resource(8, "x")],
+    "logger without a broker": [resource(8, "")],
+    "unknown kind": [resource(77, "1")],
+    "kind 0": [resource(0, "1")],
+    "kind 1": [resource(1, "1")],
+    "group": [resource(32, "g")],
+    "client metrics": [resource(16, "m")],
+    "nothing": [],
+    "twice": [resource(4, "1", ["num.partitions"])] * 2,
+    "a topic that is not there and one broker": [
+        resource(2, "never-there"), resource(4, "1", ["num.partitions"])
+    ],
+}  # fmt: skip
+
+
+@CONFIGS.each("resource", ODD)
+def odd(it: Asked, resources: list[Any]) -> Any:
+    return configs(it, resources)

@@ -1,0 +1,84 @@
+"""Frames and headers that break the protocol: closed, silent or answered."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.side import read_frame
+from urteil.broker.wire.framing import RequestHeader, encode_request
+from urteil.broker.wire.messages import MetadataRequest
+
+FRAMES = Subject("Frames")
+
+
+def _metadata(version: int = 1, number: int = 5) -> bytes:
+    header = RequestHeader(3, version, number, "x")
+    return b"".join(encode_request(header, MetadataRequest(topics=[])))
+
+
+def _sized(frame: bytes, size: int) -> bytes:
+    return struct.pack(">i", size) + frame[4:]
+
+
+BROKEN = {
+    "size below zero": struct.pack(">i", -1),
+    "smallest size": struct.pack(">i", -(1 << 31)),
+    "size beyond the limit": struct.pack(">i", 104_857_601),
+    "largest size": struct.pack(">i", (1 << 31) - 1),
+    "empty frame": struct.pack(">i", 0),
+    "no whole header": struct.pack(">ihh", 4, 3, 1),
+    "header of one byte": struct.pack(">ib", 1, 0),
+    "client id that lies": struct.pack(">ihhih", 10, 3, 1, 5, 100),
+    "client id of a negative length": struct.pack(">ihhihi", 14, 3, 1, 5, -1, 0),
+    "client id of length -2": struct.pack(">ihhihi", 14, 3, 1, 5, -2, 0),
+    "no body": struct.pack(">ihhih", 10, 3, 1, 5, -1),
+    "array that lies": struct.pack(">ihhihi", 14, 3, 1, 5, -1, 1000),
+    "array of -1 where null may be": struct.pack(">ihhihi", 14, 3, 1, 5, -1, -1),
+    "array of -1 where null may not be": struct.pack(">ihhihi", 14, 3, 0, 5, -1, -1),
+    "array of -2": struct.pack(">ihhihi", 14, 3, 1, 5, -1, -2),
+    "string null where none may be": struct.pack(">ihhihih", 16, 3, 1, 5, -1, 1, -1),
+    "string that lies": struct.pack(">ihhihih", 16, 3, 1, 5, -1, 1, 300),
+    "text that is no UTF-8": struct.pack(">ihhihih", 17, 3, 1, 5, -1, 1, 1) + b"\xff",
+    "bytes after the body": _sized(_metadata(), len(_metadata()) - 4 + 3) + b"abc",
+    "truncated flexible body": _sized(_metadata(9), len(_metadata(9)) - 4 - 3)[:-3],
+    "a tag section that lies": struct.pack(">ihhihcb", 12, 3, 9, 5, 1, b"x", 100),
+    "not kafka at all": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a TLS hello": bytes.fromhex("16030100c8010000c40303") + bytes(40),
+    "controlled shutdown 0 without client id": struct.pack(">ihhii", 12, 7, 0, 5, 99),
+}
+
+
+@FRAMES.each("sent", BROKEN)
+def broken(it: Asked, data: bytes) -> Any:
+    answer = it.side.raw(data)
+    return answer if isinstance(answer, str) else "answered"
+
+
+@FRAMES.question("a request cut off and ended")
+def cut_off(it: Asked) -> Any:
+    return it.side.raw(_metadata()[:-2], end=True)
+
+
+@FRAMES.question("twenty requests at once are answered in order")
+def in_a_row(it: Asked) -> list[int]:
+    with it.side.connect(2) as connection:
+        connection.sendall(b"".join(_metadata(number=number) for number in range(20)))
+        answers = [read_frame(connection) for _ in range(20)]
+    return [int.from_bytes((answer or b"")[:4], "big") for answer in answers]
+
+
+@FRAMES.question("a request in pieces of one byte")
+def in_pieces(it: Asked) -> Any:
+    with it.side.connect(2) as connection:
+        for byte in _metadata():
+            connection.sendall(bytes([byte]))
+        answer = read_frame(connection)
+    return (answer or b"")[:4]
+
+
+@FRAMES.question("what comes after a broken request is not answered")
+def after_a_broken_one(it: Asked) -> Any:
+    answer = it.side.raw(BROKEN["string that lies"] + _metadata())
+    return answer if isinstance(answer, str) else "answered"

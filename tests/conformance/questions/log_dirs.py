@@ -1,0 +1,106 @@
+"""DescribeLogDirs and AlterReplicaLogDirs, with one directory a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.stage import filled
+from tests.conformance.side import Side
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.messages import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
+
+DESCRIBE = Subject("DescribeLogDirs", ApiKey.DESCRIBE_LOG_DIRS)
+ALTER = Subject("AlterReplicaLogDirs", ApiKey.ALTER_REPLICA_LOG_DIRS)
+Topic = DescribeLogDirsRequest.DescribableLogDirTopic
+Moved = AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic
+Dir = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+
+
+def directory(side: Side) -> str:
+    """Broker 1's only log directory, which answers call `the directory` from now on."""
+    return side.once(_directory)
+
+
+def _directory(side: Side) -> str:
+    (found,) = side.get(DescribeLogDirsRequest(topics=[]), 4).results
+    side.names[found.log_dir] = "the directory"
+    return str(found.log_dir)
+
+
+def describe(it: Asked, topics: Mapping[str, Sequence[int]] | None) -> Any:
+    directory(it.side)
+    asked = None
+    if topics is not None:
+        asked = [Topic(topic=name, partitions=partitions) for name, partitions in topics.items()]
+    return it.ask(DescribeLogDirsRequest(topics=asked))
+
+
+WANTED: dict[str, Any] = {
+    "a topic": lambda name: {name: [0, 1]},
+    "one partition": lambda name: {name: [1]},
+    "unknown partition": lambda name: {name: [0, 9, -1]},
+    "unknown topic": lambda name: {name: [1], "never-there": [0]},
+    "bad names": lambda name: {"a b": [0], "": [0]},
+    "no partitions": lambda name: {name: []},
+    "a partition twice": lambda name: {name: [0, 0]},
+    "nothing": lambda name: {},
+}
+
+
+@DESCRIBE.each("of", WANTED, versions=(0, 2, 3, 4))
+def described(it: Asked, wanted: Any) -> Any:
+    return describe(it, wanted(filled(it.side)))
+
+
+@DESCRIBE.question("of all", versions=(0, 2, 3, 4))
+def all_described(it: Asked) -> Any:
+    """Of the answer, the topic that both sides have had for longest."""
+    known = filled(it.side)
+    answer = describe(it, None)
+    for one in answer["results"]:
+        one["topics"] = [topic for topic in one["topics"] if topic["name"] == known]
+    return answer
+
+
+PLACES: dict[str, tuple[str, int]] = {
+    "a replica": ("", 0),
+    "led elsewhere": ("", 1),
+    "unknown partition": ("", 9),
+    "unknown topic": ("never-there", 0),
+    "a long name": ("x" * 230, 0),
+    "bad name": ("a b", 0),
+}
+PATHS = {"no path": "", "unknown": "/no/such/directory", "relative": "relative", "there": None}
+MOVES = {f"{place}, {path}": (*PLACES[place], PATHS[path]) for place in PLACES for path in PATHS}
+
+
+@ALTER.each("moved", MOVES)
+def moved(it: Asked, move: tuple[str, int, str | None]) -> Any:
+    topic, partition, path = move
+    topics = [Moved(name=topic or filled(it.side), partitions=[partition])]
+    path = directory(it.side) if path is None else path
+    return it.ask(AlterReplicaLogDirsRequest(dirs=[Dir(path=path, topics=topics)]))
+
+
+@ALTER.question("nothing")
+def nothing(it: Asked) -> Any:
+    return it.ask(AlterReplicaLogDirsRequest(dirs=[]))
+
+
+@ALTER.question("a partition to two places")
+def twice(it: Asked) -> Any:
+    topics = [Moved(name=filled(it.side), partitions=[0])]
+    paths = (directory(it.side), "/no/such/directory")
+    return it.ask(AlterReplicaLogDirsRequest(dirs=[Dir(path=one, topics=topics) for one in paths]))
+
+
+@ALTER.question("where a new replica shall lie is kept for later")
+def kept_for_later(it: Asked) -> Any:
+    topics = [Moved(name=it.name(), partitions=[0])]
+    path = directory(it.side)
+    asked = it.ask(AlterReplicaLogDirsRequest(dirs=[Dir(path=path, topics=topics)]))
+    name = it.topic()
+    request = DescribeLogDirsRequest(topics=[Topic(topic=name, partitions=[0])])
+    return [asked, it.side.ask(request, 4)]

@@ -98,6 +98,10 @@ def _replicas(replicas: ReplicaManager) -> Iterator[Family]:
             "Partitions led with fewer replicas in sync than assigned",
             sum(size < one.replication_factor for size, one in isrs),
         ),
+        "reassigningpartitions": (
+            "Partitions led whose replicas are being replaced",
+            sum(one.is_reassigning for one in led),
+        ),
         "underminisrpartitioncount": (
             "Partitions led with fewer replicas in sync than acks=all needs",
             sum(size < one.effective_min_isr for size, one in isrs),

@@ -35,7 +35,8 @@ class Partition:
     """
 
     __slots__ = (
-        "broker_id", "eligible", "epoch_start_offset", "followers", "future", "gone", "isr",
+        "broker_id", "eligible", "epoch_start_offset", "followers", "future", "gone",
+        "is_reassigning", "isr",
         "leader_epoch", "leader_id", "log", "max_lag_ms", "on_appended", "on_committed",
         "on_low_watermark", "partition", "partition_epoch", "propose", "replicas",
         "replication_factor", "topic",
@@ -66,6 +67,7 @@ class Partition:
         self.epoch_start_offset = -1
         self.replicas: tuple[int, ...] = ()
         self.replication_factor = 0  # those that a reassignment adds do not count yet
+        self.is_reassigning = False
         self.isr = IsrState(())
         self.followers: dict[int, FollowerState] = {}
         self.on_appended = Watchers()
@@ -138,6 +140,7 @@ class Partition:
     def _assign(self, state: State) -> None:
         self.replicas = tuple(state.replicas)
         self.replication_factor = len(set(state.replicas) - set(state.adding_replicas))
+        self.is_reassigning = bool(state.adding_replicas or state.removing_replicas)
         self.followers = {
             one: self.followers.get(one) or FollowerState(one)
             for one in self.replicas

@@ -13,6 +13,7 @@ from urteil.broker.controller.alter_partition import (
     request_error,
 )
 from urteil.broker.controller.context import Context
+from urteil.broker.controller.reassignment import Assignment
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import AlterPartitionRequest
 from urteil.broker.zookeeper.znodes import BrokerInfo, PartitionState, TopicAssignment
@@ -141,3 +142,12 @@ def test_only_the_registered_broker_may_ask() -> None:
     assert request_error(made, request()) is ErrorCode.NONE
     assert request_error(made, replace(request(), broker_epoch=-1)) is ErrorCode.STALE_BROKER_EPOCH
     assert request_error(made, request(leader=4)) is ErrorCode.STALE_BROKER_EPOCH
+
+
+def test_replicas_that_are_being_added_may_join() -> None:
+    made = context()
+    made.assign({TP: Assignment((1, 2)).to((3, 1))})
+    assert made.replicas(TP) == (3, 1, 2)
+    assert judge(made, request((1, 2, 3)), 3).writes
+    made.assign({TP: Assignment((3, 1))})
+    assert judge(made, request((1, 2, 3)), 3).answers == {TP: ErrorCode.INVALID_REQUEST}

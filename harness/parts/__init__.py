@@ -6,6 +6,7 @@ from urteil.harness.parts.compose import compose_part, docker_compose
 from urteil.harness.parts.java import java, java_part
 from urteil.harness.parts.kafka import kafka_classpath, kafka_part, kafka_tool
 from urteil.harness.parts.part import MissingPart, Part, cache_dir
+from urteil.harness.parts.python import simulation_part, simulation_python
 from urteil.harness.parts.toxiproxy import toxiproxy_binary, toxiproxy_part
 from urteil.harness.parts.zookeeper import zookeeper_classpath, zookeeper_part
 
@@ -19,6 +20,7 @@ __all__ = [
     "java",
     "kafka_classpath",
     "kafka_tool",
+    "simulation_python",
     "toxiproxy_binary",
     "zookeeper_classpath",
 ]
@@ -26,7 +28,14 @@ __all__ = [
 
 def inventory() -> list[Part]:
     """Every part as `urteil doctor` shows it; installs nothing."""
-    return [java_part(), zookeeper_part(), toxiproxy_part(), kafka_part(), compose_part()]
+    return [
+        java_part(),
+        zookeeper_part(),
+        toxiproxy_part(),
+        kafka_part(),
+        compose_part(),
+        simulation_part(),
+    ]
 
 
 def install_all(*, kafka: bool = False, compose: bool = False) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 Function = Callable[..., Any]
 
+_replaced: list[tuple[Any, str, Any]] = []
+
 
 class NoSuchFunction(Exception):
     """The broker has no function of that name any more: the mutant must follow it."""
@@ -41,5 +43,12 @@ def replace(where: str, make: Callable[[Function], Function]) -> None:
         original = vars(owner)[name]
     except (ImportError, AttributeError, KeyError) as error:
         raise NoSuchFunction(f"{where} is not there to be patched") from error
+    _replaced.append((owner, name, original))
     static = isinstance(original, staticmethod | classmethod)
     setattr(owner, name, make(original.__func__ if static else original))
+
+
+def undo() -> None:
+    """Put back whatever `replace` took out in this process."""
+    while _replaced:
+        setattr(*_replaced.pop())

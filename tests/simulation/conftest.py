@@ -1,0 +1,73 @@
+"""Seeds, how many and from which on, played by several processes at once."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.simulation.scenario import Run
+
+SEEDS = 20
+RUNS = pytest.StashKey[list["Run"]]()
+
+if importlib.util.find_spec("simloop") is None:  # the environment of the other tests
+    collect_ignore_glob = ["test_*.py"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("simulation")
+    group.addoption("--seeds", type=int, default=SEEDS, help=f"how many seeds (default {SEEDS})")
+    group.addoption("--first-seed", type=int, default=1, help="the first of them (default 1)")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "seed" in metafunc.fixturenames and "name" not in metafunc.fixturenames:
+        first = metafunc.config.getoption("--first-seed")
+        metafunc.parametrize("seed", range(first, first + metafunc.config.getoption("--seeds")))
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[ProcessPoolExecutor]:
+    """As many processes as there are cores. What is submitted first is played first."""
+    with ProcessPoolExecutor(max_workers=os.cpu_count()) as workers:
+        yield workers
+        workers.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="session")
+def runs(request: pytest.FixtureRequest, pool: ProcessPoolExecutor) -> dict[int, Future[Run]]:
+    """Every seed that a test asked for, under way."""
+    from tests.simulation.scenario import simulate
+
+    seeds = [
+        item.callspec.params["seed"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and "runs" in item.fixturenames
+    ]
+    return {seed: pool.submit(simulate, seed) for seed in seeds}
+
+
+@pytest.fixture
+def keep(request: pytest.FixtureRequest) -> Any:
+    """Count a run for the summary."""
+    return request.config.stash.setdefault(RUNS, []).append
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    runs = config.stash.get(RUNS, [])
+    if not runs:
+        return
+    virtual_s = sum(run.virtual_s for run in runs)
+    real_s = sum(run.real_s for run in runs)
+    sends = sum(sum(run.outcomes.values()) for run in runs)
+    faults = sum(sum(run.played.values()) for run in runs)
+    terminalreporter.write_line(
+        f"SIMULATION {len(runs)} seeds, {sends} sends, {faults} faults: {virtual_s:.0f} virtual "
+        f"seconds in {real_s:.0f} s of one core, {virtual_s / real_s:.0f} a second"
+    )

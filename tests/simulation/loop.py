@@ -1,0 +1,275 @@
+"""simloop's loop and network, fitted to processes that die: directed cuts, resets, incarnations.
+
+Of simloop come the asyncio surface, virtual time, transports and latencies. Changed here:
+
+- Callbacks run in the order in which they were registered, as asyncio promises; what differs from
+  seed to seed is time: latencies, faults, pauses.
+- Every life of a process is a host of its own (`b1.2` is the second life of `b1`). A dead host
+  never runs again, not even its `finally` blocks; its kernel resets connections, unless the machine
+  went with it, which is silence until it is back.
+- A cut has a direction. A stream's packets wait for its end, as retransmission has it.
+- The trace is hashed as it grows instead of kept.
+
+The attributes with an underscore are those of simloop 0.2.2, which the lock pins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import heapq
+from collections import deque
+from contextvars import Context, copy_context
+from typing import Any
+
+import simloop._net as simloop_net
+from simloop import SimLoop, SimNetwork
+from simloop._net import DRIVER, _current_host
+from simloop._transports import _SimStreamTransport
+
+_BLOCK = 4096
+_AT_ONCE = -1
+
+
+class Trace:
+    """A hash over everything that happened, in order: the proof that two runs were one."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._events: list[tuple[object, ...]] = []
+        self.count = 0
+
+    def add(self, *event: object) -> None:
+        self._events.append(event)
+        if len(self._events) >= _BLOCK:
+            self._flush()
+
+    def _flush(self) -> None:
+        self.count += len(self._events)
+        self._digest.update(repr(self._events).encode())
+        self._events.clear()
+
+    def hash(self) -> str:
+        self._flush()
+        return self._digest.hexdigest()
+
+    def record(self, kind: str, when: float, seq: int, label: str, host: str = "") -> None:
+        """What simloop's network tells."""
+        self.add(when, kind, seq, label)
+
+
+class _Transport(_SimStreamTransport):
+    """Buffers written together travel together."""
+
+    def writelines(self, buffers: Any) -> None:
+        self.write(b"".join(buffers))
+
+
+simloop_net._SimStreamTransport = _Transport  # type: ignore[misc]
+
+
+class Network(SimNetwork):
+    """Hosts by the name of their process; a name stands for its newest life."""
+
+    def __init__(self, loop: SimulatedLoop) -> None:
+        self._process: dict[str, str] = {DRIVER: DRIVER}
+        self._lives: dict[str, list[str]] = {}
+        self._blocked: set[tuple[str, str]] = set()
+        self._slow: dict[tuple[str, str], tuple[float, float]] = {}
+        self._silent: set[str] = set()
+        self.dead: set[str] = set()
+        super().__init__(loop)
+
+    def born(self, process: str) -> str:
+        """A new life of a process: the name of its host."""
+        lives = self._lives.setdefault(process, [])
+        name = f"{process}.{len(lives) + 1}"
+        for earlier in lives:
+            self._silent.discard(earlier)  # the machine is back: its kernel resets what is old
+        lives.append(name)
+        self._process[name] = process
+        self.host(name)
+        return name
+
+    def kill(self, name: str, *, silent: bool) -> None:
+        """SIGKILL, or with `silent` the machine's own death."""
+        self.dead.add(name)
+        if silent:
+            self._silent.add(name)
+        for listener in [key for key in self._listeners if key[0] == name]:
+            del self._listeners[listener]
+        for stream in [key for key in self._streams if key[1] == name]:
+            transport = self._streams.pop(stream)
+            if not silent:
+                transport._send("rst")
+        self._trace_fault(f"kill {name}")
+
+    def cut(self, source: str, target: str) -> None:
+        self._blocked.add((source, target))
+        self._trace_fault(f"cut {source}>{target}")
+
+    def slow(self, source: str, target: str, latency: tuple[float, float]) -> None:
+        self._slow[source, target] = latency
+
+    def join(self, source: str, target: str) -> None:
+        """Undo `cut` and `slow`."""
+        self._slow.pop((source, target), None)
+        if (source, target) in self._blocked:
+            self._blocked.discard((source, target))
+            held, self._held = self._held, []
+            for packet in held:
+                self._transmit(packet)
+
+    def is_cut(self, source: str, target: str) -> bool:
+        return (source, target) in self._blocked
+
+    def latency(self, source: str, target: str) -> float:
+        """One draw for a message outside of streams."""
+        low, high = self._slow.get((source, target), self._default_latency)
+        return self._rng.uniform(low, high)
+
+    def _trace_fault(self, what: str) -> None:
+        self._loop._recorder.record("net", self._loop._now, 0, what)
+
+    # what simloop asks itself
+
+    def _is_cut(self, a: str, b: str) -> bool:
+        blocked = self._blocked
+        return bool(blocked) and (self._process[a], self._process[b]) in blocked
+
+    def _resolved(self, src: str, dst: str) -> tuple[tuple[float, float], float, float]:
+        slow = self._slow and self._slow.get((self._process[src], self._process[dst]))
+        return (slow or self._default_latency, 0.0, 0.0)
+
+    def _resolve(self, host: Any) -> str:
+        lives = self._lives.get(host)
+        return lives[-1] if lives else super()._resolve(host)
+
+    def _bind_address(self, host: str | None, port: int) -> tuple[str, int]:
+        owner = _current_host.get()
+        if host == self._process[owner]:
+            return (owner, port)
+        return super()._bind_address(host, port)
+
+    def _dispatch_stream(self, packet: Any) -> None:
+        key = (packet.conn, packet.dst, packet.dst_port)
+        if packet.seq == _AT_ONCE:
+            if (transport := self._streams.get(key)) is not None:
+                transport._reset_arrived()
+            elif (connect := self._pending.pop(packet.conn, None)) and not connect.fut.done():
+                connect.fut.set_exception(ConnectionRefusedError("connection refused"))
+        elif packet.dst in self.dead or (packet.kind == "data" and self._is_gone(key)):
+            self._refuse(packet)
+        else:
+            super()._dispatch_stream(packet)
+
+    def _is_gone(self, key: tuple[int, str, int]) -> bool:
+        queue = self._inbound.get(key)
+        return key not in self._streams and queue is not None and queue._next > 0
+
+    def _refuse(self, packet: Any) -> None:
+        """A kernel's answer to what belongs to no process (any more)."""
+        if packet.kind in ("syn", "accept", "data") and packet.dst not in self._silent:
+            self._send_stream(
+                kind="rst",
+                src=packet.dst,
+                dst=packet.src,
+                conn=packet.conn,
+                seq=_AT_ONCE,
+                src_port=packet.dst_port,
+                dst_port=packet.src_port,
+            )
+
+
+class SimulatedLoop(SimLoop):
+    """One seed's loop."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._ready = deque()  # type: ignore[assignment]
+        self.trace_of_all = Trace()
+        self._recorder = self.trace_of_all  # type: ignore[assignment]
+        self._network = Network(self)
+        self._net = self._network
+        self._dead = self._network.dead
+
+    @property
+    def network(self) -> Network:
+        return self._network
+
+    def note(self, *event: object) -> None:
+        """Into the trace, with the time."""
+        self.trace_of_all.add(self._now, *event)
+
+    def context_of(self, host: str) -> Context:
+        """To call something in the name of a host."""
+        token = _current_host.set(host)
+        try:
+            return copy_context()
+        finally:
+            _current_host.reset(token)
+
+    async def create_server(
+        self, factory: Any, host: Any = None, port: Any = None, **_: Any
+    ) -> Any:
+        return await super().create_server(factory, host, port)
+
+    def time(self) -> float:
+        return self._now
+
+    def call_soon(
+        self, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        self._check_closed()
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append((callback, handle))  # type: ignore[arg-type]
+        return handle
+
+    def call_later(
+        self, delay: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self._now + max(delay, 0.0), callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        self._check_closed()
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self._next_seq += 1
+        heapq.heappush(self._timers, (when, self._next_seq, callback, timer))  # type: ignore[misc]
+        return timer
+
+    def _step(self) -> None:
+        if not self._ready:
+            self._advance_clock()
+        callback, handle = self._ready.popleft()  # type: ignore[attr-defined]
+        if handle._cancelled:
+            return
+        host = handle._context.get(_current_host, DRIVER)
+        if host in self._dead:
+            return
+        name = getattr(callback, "__qualname__", None) or type(callback).__name__
+        self.trace_of_all.add(self._now, host, name)
+        handle._run()
+
+    def _advance_clock(self) -> None:
+        timers, ready = self._timers, self._ready
+        while timers and timers[0][3]._cancelled:  # type: ignore[attr-defined]
+            heapq.heappop(timers)
+        if not timers:
+            raise RuntimeError("nothing left to run: no callback is ready and no timer pending")
+        self._now = max(self._now, timers[0][0])
+        while timers and timers[0][0] <= self._now:
+            _, _, callback, timer = heapq.heappop(timers)  # type: ignore[misc]
+            ready.append((callback, timer))  # type: ignore[arg-type]
+
+    def end(self) -> None:
+        """Let every task unwind, those of the dead too, and close."""
+        self._dead.clear()
+        tasks = [one for some in self._network._tasks.values() for one in some if not one.done()]
+        self.set_exception_handler(lambda *_: None)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            self.run_until_complete(asyncio.wait(tasks, timeout=60))
+        self.close()

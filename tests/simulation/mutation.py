@@ -1,0 +1,28 @@
+"""One seed on brokers with one seeded bug; the bug is taken out again."""
+
+from __future__ import annotations
+
+from tests.simulation.scenario import Run, simulate
+from urteil.suites.mutants import MUTANTS, patching
+from urteil.suites.mutants.patching import Mark
+
+
+class Count(Mark):
+    """How often the mutated line ran."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.hits = 0
+
+    def hit(self) -> None:
+        self.hits += 1
+
+
+def simulate_mutant(name: str, seed: int) -> tuple[Run, int]:
+    """What came of it, and how often the bug acted."""
+    count = Count()
+    MUTANTS[name].apply(count)
+    try:
+        return simulate(seed), count.hits
+    finally:
+        patching.undo()

@@ -1,0 +1,250 @@
+"""One seed from the first broker's start to the verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tests.simulation import checks
+from tests.simulation.checks import Evidence, Finding, Glimpse, Place
+from tests.simulation.client import Client, History, Producer, Reader
+from tests.simulation.cluster import BROKERS, PROPERTIES, Cluster, process
+from tests.simulation.loop import SimulatedLoop
+from tests.simulation.schedule import LATENCY_S, Schedule
+
+TOPIC = "t"
+PARTITIONS = 3
+PRODUCERS = 4
+GLIMPSE_S = 0.2
+SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much of everything."""
+
+    sends: int = 1000
+    faults_s: float = 60.0
+    recovery_s: float = 90.0
+
+
+@dataclass(slots=True)
+class Run:
+    """What came of a seed."""
+
+    seed: int
+    findings: list[Finding] = field(default_factory=list)
+    trace: str = ""
+    events: int = 0
+    virtual_s: float = 0.0
+    real_s: float = 0.0
+    played: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+    def guarantees(self) -> set[str]:
+        return {finding.guarantee for finding in self.findings}
+
+    def __str__(self) -> str:
+        lines = [
+            f"seed {self.seed}: {len(self.findings)} findings, {self.virtual_s:.0f} virtual s in "
+            f"{self.real_s:.1f} s, sends {dict(self.outcomes)}, faults {dict(self.played)}",
+            *(f"  {line}" for line in self._told()),
+            f"  again: tox run -e simulation -- -k seeds --first-seed {self.seed} --seeds 1",
+        ]
+        return "\n".join(lines)
+
+    def _told(self) -> Iterator[str]:
+        """The first findings of every guarantee."""
+        by_guarantee: dict[str, list[str]] = {}
+        for one in self.findings:
+            by_guarantee.setdefault(one.guarantee, []).append(one.sentence)
+        for guarantee, sentences in by_guarantee.items():
+            for sentence in sentences[:SHOWN]:
+                yield f"{guarantee}: {sentence[-1500:]}"
+            if len(sentences) > SHOWN:
+                yield f"{guarantee}: {len(sentences) - SHOWN} more"
+
+
+def simulate(seed: int, scale: Scale | None = None) -> Run:
+    """Play a seed and judge it. Never raises for what the brokers do."""
+    began = time.perf_counter()
+    loop = SimulatedLoop(seed)
+    loop.network.set_defaults(latency=LATENCY_S)
+    run = Run(seed)
+    errors = _Tracebacks()
+    logger = logging.getLogger()
+    logger.addHandler(errors)
+    gc.disable()  # when a cycle is collected must not matter, and it is quicker so
+    try:
+        evidence = loop.run_until_complete(_play(loop, seed, scale or Scale(), run))
+        run.trace, run.events = loop.trace_of_all.hash(), loop.trace_of_all.count
+        run.virtual_s = loop.time()
+        evidence.troubles += errors.texts
+        run.findings = checks.judge(evidence)
+    finally:
+        logger.removeHandler(errors)
+        loop.end()
+        gc.enable()
+    run.real_s = time.perf_counter() - began
+    return run
+
+
+class _Tracebacks(logging.Handler):
+    """Keeps what a broker logged with a traceback: there should be none."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.texts.append(logging.Formatter().format(record))
+
+
+async def _play(loop: SimulatedLoop, seed: int, scale: Scale, run: Run) -> Evidence:
+    rng = random.Random(f"{seed}:scenario")
+    cluster, history = Cluster(loop, rng), History()
+    evidence = Evidence(history, cluster.ensemble.history, {}, {}, [], int(
+        PROPERTIES["min.insync.replicas"]))  # fmt: skip
+    for broker_id in BROKERS:
+        cluster.start(broker_id)
+    while not _registered(cluster):
+        await asyncio.sleep(0.05)
+    admin = Client(loop, "admin", history, rng.getrandbits(64))
+    await admin.host.create_task(admin.create_topic(TOPIC, PARTITIONS))
+    while not cluster.is_healthy(PARTITIONS):
+        await asyncio.sleep(0.05)
+    looking = asyncio.ensure_future(_look(loop, cluster, evidence.glimpses))
+    producing = _produce(loop, history, rng, scale)
+    readers = [Reader(loop, f"r{n}", history, rng.getrandbits(64)) for n in range(PARTITIONS)]
+    following = [
+        reader.host.create_task(reader.follow(TOPIC, n)) for n, reader in enumerate(readers)
+    ]
+    names = [*(f"p{n}" for n in range(PRODUCERS)), *(f"r{n}" for n in range(PARTITIONS))]
+    schedule = Schedule(loop, cluster, rng, names)
+    schedule.partitions = PARTITIONS
+    await schedule.play(scale.faults_s)
+    reviving = asyncio.ensure_future(schedule.revive())
+    await _recover(loop, cluster, producing, scale, evidence)
+    for task in (*following, looking, reviving):
+        task.cancel()
+    await _read_all(loop, cluster, rng, scale, evidence)
+    evidence.troubles += [
+        f"a broker could not start: {error!r}"
+        for error in schedule.failed_starts
+        if not isinstance(error, TimeoutError)
+    ]
+    run.played = schedule.played
+    run.outcomes = Counter(send.outcome for send in history.sends)
+    return evidence
+
+
+def _registered(cluster: Cluster) -> bool:
+    ids = "/brokers/ids"
+    return cluster.ensemble.exists(ids) is not None and len(cluster.ensemble.children(ids)) == 3
+
+
+def _produce(
+    loop: SimulatedLoop, history: History, rng: random.Random, scale: Scale
+) -> list[asyncio.Task[None]]:
+    tasks = []
+    for n in range(PRODUCERS):
+        producer = Producer(loop, f"p{n}", history, rng.getrandbits(64), idempotent=n % 2 == 0)
+        share = scale.sends // PRODUCERS
+        pause_s = scale.faults_s / share
+        running = producer.run(TOPIC, PARTITIONS, share, pause_s)
+        tasks.append(producer.host.create_task(running))
+    return tasks
+
+
+async def _look(loop: SimulatedLoop, cluster: Cluster, glimpses: list[Glimpse]) -> None:
+    """What each broker holds of the partitions it leads, now and again."""
+    while True:
+        await asyncio.sleep(GLIMPSE_S)
+        for broker_id, life in cluster.lives.items():
+            replicas = getattr(life.broker, "replicas", None)
+            for place, one in replicas.partitions.items() if replicas else ():
+                if one.is_leader:
+                    isr = one.isr
+                    glimpses.append(
+                        Glimpse(
+                            loop.time(),
+                            broker_id,
+                            place,
+                            one.leader_epoch,
+                            tuple(sorted(isr.committed)),
+                            isr.in_flight,
+                        )
+                    )
+
+
+async def _recover(
+    loop: SimulatedLoop,
+    cluster: Cluster,
+    producing: list[asyncio.Task[None]],
+    scale: Scale,
+    evidence: Evidence,
+) -> None:
+    """Health again, and every send settled, within `recovery_s`."""
+    deadline = loop.time() + scale.recovery_s
+    while not (cluster.is_healthy(PARTITIONS) and all(task.done() for task in producing)):
+        await asyncio.sleep(0.2)
+        if loop.time() > deadline:
+            states = {place: (one.leader, one.isr) for place, one in cluster.states().items()}
+            open_sends = [send for send in evidence.history.sends if send.end_s < 0 or
+                          (send.outcome == "info" and send.producer_id >= 0)]  # fmt: skip
+            evidence.troubles.append(
+                f"{scale.recovery_s:.0f} s after healing: states {states}, up "
+                f"{sorted(cluster.lives)}, controller {cluster.controller()}, registered "
+                f"{cluster.ensemble.children('/brokers/ids')}, unsettled {open_sends[:3]}"
+            )
+            break
+    for task in producing:
+        if task.done():
+            task.result()
+        else:
+            task.cancel()
+
+
+async def _read_all(
+    loop: SimulatedLoop, cluster: Cluster, rng: random.Random, scale: Scale, evidence: Evidence
+) -> None:
+    final = History()
+    reader = Reader(loop, "final", final, rng.getrandbits(64))
+    for n in range(PARTITIONS):
+        sweeping = reader.host.create_task(reader.sweep(TOPIC, n))
+        await asyncio.wait([sweeping], timeout=scale.recovery_s)
+        if not sweeping.done():
+            sweeping.cancel()
+            evidence.troubles.append(f"partition {n} could not be read")
+        else:
+            position, watermark = sweeping.result()
+            if position < watermark:
+                evidence.troubles.append(f"partition {n} ended at {position} of {watermark}")
+        evidence.final[TOPIC, n] = [one for one in final.reads if one.partition == n]
+    deadline = loop.time() + scale.recovery_s
+    while not _caught_up(cluster) and loop.time() < deadline:
+        await asyncio.sleep(0.2)
+    for broker_id, life in cluster.lives.items():
+        replicas = getattr(life.broker, "replicas", None)
+        watermarks: dict[Place, int] = {
+            place: one.log.high_watermark for place, one in replicas.partitions.items()
+        } if replicas else {}  # fmt: skip
+        disk = cluster.disks[process(broker_id)]
+        for place, replica in checks.read_replicas(disk, broker_id, watermarks).items():
+            evidence.replicas.setdefault(place, []).append(replica)
+
+
+def _caught_up(cluster: Cluster) -> bool:
+    ends: dict[Place, set[tuple[int, int]]] = {}
+    for life in cluster.lives.values():
+        replicas = getattr(life.broker, "replicas", None)
+        for place, one in replicas.partitions.items() if replicas else ():
+            ends.setdefault(place, set()).add((one.log.log_end_offset, one.log.high_watermark))
+    return all(len(found) == 1 for found in ends.values())

@@ -1,0 +1,282 @@
+"""What befalls the cluster: seeded, several faults at a time, everything undone in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from tests.simulation.cluster import BROKERS, Cluster, process
+from tests.simulation.loop import SimulatedLoop
+from tests.simulation.zookeeper import HOST
+
+REBOOT_S = (3.5, 9.0)
+"""A machine without power is away for longer than a session lasts."""
+SKEWS_MS = (-3_600_000, -30_000, 30_000, 3_600_000)
+LATENCY_S = (0.0003, 0.003)
+SLOW_S = (0.2, 1.5)
+RECOVERY_S = 60.0
+
+
+class Schedule:
+    """Three independent sources of bad luck: processes, links, and ZooKeeper with the clocks.
+
+    `played` counts what was done. A power cut is played alone and from full health: more than one
+    machine that loses what it had not synced may lose what was acknowledged, as in Apache Kafka.
+    """
+
+    def __init__(
+        self, loop: SimulatedLoop, cluster: Cluster, rng: random.Random, clients: list[str]
+    ) -> None:
+        self._loop, self._cluster, self._rng = loop, cluster, rng
+        self._clients = clients
+        self._cuts: dict[tuple[str, str], None] = {}
+        self._calm = asyncio.Event()
+        self._calm.set()
+        self._busy = 0
+        self._is_over = False
+        self.partitions = 0
+        self.played: Counter[str] = Counter()
+        self.failed_starts: list[BaseException] = []
+
+    async def play(self, duration_s: float) -> None:
+        """For so long; then heal."""
+        actors = [
+            asyncio.ensure_future(self._act(actions, pause_s))
+            for actions, pause_s in (
+                (self._processes(), (1.0, 6.0)),
+                (self._links(), (1.0, 6.0)),
+                (self._quorum(), (1.0, 5.0)),
+            )
+        ]
+        watching = asyncio.ensure_future(self.revive())
+        await asyncio.sleep(duration_s)
+        self._is_over = True  # what began is played to its end: a power cut most of all
+        for actor in actors:
+            await actor
+        watching.cancel()
+        self.heal()
+
+    def heal(self) -> None:
+        """Links, clocks and processes as they should be."""
+        for ends in list(self._cuts):
+            self._join(*ends)
+        for clock in self._cluster.clocks.values():
+            clock.skew_ms = 0
+        for broker_id in BROKERS:
+            if broker_id not in self._cluster.lives:
+                self._cluster.start(broker_id)
+
+    async def revive(self) -> None:
+        """Start again what ended by itself, for ever: a supervisor."""
+        while True:
+            await asyncio.sleep(0.5)
+            self.restart_ended()
+
+    def restart_ended(self) -> None:
+        for broker_id in self._cluster.ended():
+            life = self._cluster.lives[broker_id]
+            if life.starting.done() and (error := life.starting.exception()) is not None:
+                self.failed_starts.append(error)
+            self.played["ended by itself"] += 1
+            self._cluster.kill(broker_id)
+            self._cluster.start(broker_id)
+
+    async def _act(
+        self, actions: list[tuple[int, Callable[[], Awaitable[None]]]], pause_s: tuple[float, float]
+    ) -> None:
+        weights = [weight for weight, _ in actions]
+        while True:
+            await asyncio.sleep(self._rng.uniform(*pause_s))
+            await self._calm.wait()
+            if self._is_over:
+                return
+            (_, action), *_ = self._rng.choices(actions, weights)
+            name = action.__name__.strip("_").replace("_", " ")
+            self.played[name] += 1
+            self._loop.note("fault", name)
+            self._busy += 1
+            try:
+                await action()
+            finally:
+                self._busy -= 1
+
+    # processes
+
+    def _processes(self) -> list[tuple[int, Callable[[], Awaitable[None]]]]:
+        return [
+            (4, self._leader_crash),
+            (3, self._controller_crash),
+            (2, self._crash),
+            (2, self._crash_of_two),
+            (2, self._blackout),
+            (2, self._clean_restart),
+            (3, self._power_cut),
+        ]
+
+    async def _leader_crash(self) -> None:
+        leaders = [one.leader for one in self._cluster.states().values()]
+        await self._crash_and_restart([one for one in leaders if one in self._cluster.lives][:1])
+
+    async def _controller_crash(self) -> None:
+        controller = self._cluster.controller()
+        await self._crash_and_restart([] if controller is None else [controller])
+
+    async def _crash(self) -> None:
+        await self._crash_and_restart(self._some(1))
+
+    async def _crash_of_two(self) -> None:
+        await self._crash_and_restart(self._some(2))
+
+    async def _blackout(self) -> None:
+        await self._crash_and_restart(self._some(3))
+
+    def _some(self, count: int) -> list[int]:
+        alive = list(self._cluster.lives)
+        return self._rng.sample(alive, min(count, len(alive)))
+
+    async def _crash_and_restart(self, brokers: list[int]) -> None:
+        for broker_id in brokers:
+            if broker_id in self._cluster.lives:
+                self._cluster.kill(broker_id)
+                await asyncio.sleep(self._rng.choice((0.0, 0.1, 1.0, 4.0)))
+        for broker_id in brokers:
+            await asyncio.sleep(self._rng.choice((0.05, 1.0, 4.0, 8.0)))
+            if broker_id not in self._cluster.lives:
+                self._cluster.start(broker_id)
+
+    async def _clean_restart(self) -> None:
+        for broker_id in self._some(1):
+            await self._cluster.stop(broker_id)
+            await asyncio.sleep(self._rng.uniform(0.1, 2.0))
+            self._cluster.start(broker_id)
+
+    async def _power_cut(self) -> None:
+        self._calm.clear()
+        try:
+            if await self._is_alone_and_well():
+                broker_id = self._rng.choice(BROKERS)
+                self._cluster.kill(broker_id, power=True)
+                await asyncio.sleep(self._rng.uniform(*REBOOT_S))
+                self._cluster.start(broker_id)
+                await self._is_alone_and_well()
+        finally:
+            self._calm.set()
+
+    async def _is_alone_and_well(self) -> bool:
+        """Once no other fault is acting and the cluster is healthy; False when that never comes,
+        which is for the end of the run to find."""
+        deadline = self._loop.time() + RECOVERY_S
+        while self._busy > 1 or not self._cluster.is_healthy(self.partitions):
+            if self._loop.time() > deadline:
+                return False
+            await asyncio.sleep(0.2)
+        return True
+
+    # links
+
+    def _links(self) -> list[tuple[int, Callable[[], Awaitable[None]]]]:
+        return [
+            (3, self._one_way_cut),
+            (3, self._two_way_cut),
+            (3, self._isolated_broker),
+            (3, self._cut_from_zookeeper),
+            (2, self._cut_from_its_peers),
+            (2, self._cut_clients),
+            (2, self._slow_links),
+        ]
+
+    async def _one_way_cut(self) -> None:
+        source, target = self._rng.sample(BROKERS, 2)
+        await self._cut_for_a_while([(process(source), process(target))])
+
+    async def _two_way_cut(self) -> None:
+        one, other = map(process, self._rng.sample(BROKERS, 2))
+        await self._cut_for_a_while([(one, other), (other, one)])
+
+    async def _isolated_broker(self) -> None:
+        victim = self._victim()
+        await self._cut_for_a_while(_both_ways(victim, [*_peers(victim), HOST]))
+
+    async def _cut_from_zookeeper(self) -> None:
+        victim = self._victim()
+        ends = _both_ways(victim, [HOST])
+        await self._cut_for_a_while(self._rng.choice([ends, ends[:1], ends[1:]]))
+
+    async def _cut_from_its_peers(self) -> None:
+        victim = self._victim()
+        await self._cut_for_a_while(_both_ways(victim, _peers(victim)))
+
+    async def _cut_clients(self) -> None:
+        victim = self._victim()
+        await self._cut_for_a_while([(victim, client) for client in self._clients])
+
+    async def _slow_links(self) -> None:
+        victim = self._victim()
+        ends = _both_ways(victim, _peers(victim))
+        for source, target in ends:
+            self._loop.network.slow(source, target, SLOW_S)
+            self._cuts[source, target] = None
+        await self._a_while()
+        for source, target in ends:
+            self._join(source, target)
+
+    def _victim(self) -> str:
+        """A leader more often than not."""
+        leaders = [one.leader for one in self._cluster.states().values() if one.leader > 0]
+        return process(self._rng.choice([*BROKERS, *leaders]))
+
+    async def _cut_for_a_while(self, ends: list[tuple[str, str]]) -> None:
+        for source, target in ends:
+            self._loop.network.cut(source, target)
+            self._cuts[source, target] = None
+        await self._a_while()
+        for source, target in ends:
+            self._join(source, target)
+
+    def _join(self, source: str, target: str) -> None:
+        self._cuts.pop((source, target), None)
+        self._loop.network.join(source, target)
+
+    async def _a_while(self) -> None:
+        await asyncio.sleep(self._rng.choice((0.5, 2.0, 5.0, 10.0)))
+
+    # ZooKeeper and clocks
+
+    def _quorum(self) -> list[tuple[int, Callable[[], Awaitable[None]]]]:
+        return [
+            (3, self._session_expiry),
+            (2, self._lost_connection),
+            (3, self._lost_answer),
+            (1, self._skewed_clock),
+        ]
+
+    async def _session_expiry(self) -> None:
+        for broker_id in self._some(1):
+            session = self._cluster.lives[broker_id].machine.zk
+            if session is not None and (known := self._cluster.ensemble.find(session.session_id)):
+                self._cluster.ensemble.expire(known)
+
+    async def _lost_connection(self) -> None:
+        for broker_id in self._some(1):
+            if (session := self._cluster.lives[broker_id].machine.zk) is not None:
+                session.lose_connection()
+
+    async def _lost_answer(self) -> None:
+        controller = self._cluster.controller()
+        for broker_id in [controller] if controller is not None else self._some(1):
+            if (session := self._cluster.lives[broker_id].machine.zk) is not None:
+                session.lose_next_answer()
+
+    async def _skewed_clock(self) -> None:
+        clock = self._cluster.clocks[self._rng.choice(BROKERS)]
+        clock.skew_ms = self._rng.choice(SKEWS_MS)
+
+
+def _peers(victim: str) -> list[str]:
+    return [process(one) for one in BROKERS if process(one) != victim]
+
+
+def _both_ways(victim: str, others: list[str]) -> list[tuple[str, str]]:
+    return [ends for other in others for ends in ((victim, other), (other, victim))]

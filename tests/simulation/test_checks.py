@@ -1,0 +1,162 @@
+"""Every check passes what is sound and finds the one thing that is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.simulation import checks
+from tests.simulation.checks import Evidence, Glimpse, Replica, judge
+from tests.simulation.client import History, Read, Send, records_of
+from tests.simulation.zookeeper import Change
+from urteil.broker.wire.batches import build_batch
+
+PLACE = ("t", 0)
+PRODUCER = 7
+
+
+def send(n: int, **other: object) -> Send:
+    """The n-th send: one record at offset n, taken by broker 1 between n and n + 0.5 s."""
+    given = {"client": "p", "topic": "t", "partition": 0, "values": (f"v{n}",), "begin_s": float(n),
+             "end_s": n + 0.5, "outcome": "ok", "offset": n, "node": 1, "producer_id": PRODUCER,
+             "sequence": n, "attempts": 1}  # fmt: skip
+    return Send(**(given | other))  # type: ignore[arg-type]
+
+
+def read(n: int, value: str = "") -> Read:
+    return Read("r", "t", 0, n, value or f"v{n}", 0, 100.0 + n)
+
+
+def replica(broker: int, *records: tuple[int, str, int, int]) -> Replica:
+    """Records as (offset, value, epoch, sequence), one a batch."""
+    batches = [
+        (offset, build_batch([(None, value.encode(), (), 0)], base_offset=offset,
+                             leader_epoch=epoch, producer_id=PRODUCER, producer_epoch=0,
+                             base_sequence=sequence))
+        for offset, value, epoch, sequence in records
+    ]  # fmt: skip
+    data = b"".join(batch for _, batch in batches)
+    return Replica(broker, tuple(records_of(data)), tuple(batches), len(records))
+
+
+def state(zxid: int, leader: int, isr: list[int], epoch: int, controller: int = 1) -> Change:
+    value = {"leader": leader, "isr": isr, "leader_epoch": epoch, "controller_epoch": controller}
+    path = "/brokers/topics/t/partitions/0/state"
+    return Change(float(zxid), zxid, path, json.dumps(value).encode(), zxid)
+
+
+def sound() -> Evidence:
+    records = [(n, f"v{n}", 0, n) for n in range(4)]
+    return Evidence(
+        history=History(sends=[send(n) for n in range(4)], reads=[read(n) for n in range(4)]),
+        changes=[state(0, 1, [1, 2, 3], 0)],
+        final={PLACE: [read(n) for n in range(4)]},
+        replicas={PLACE: [replica(1, *records), replica(2, *records)]},
+        glimpses=[Glimpse(n / 2, 1, PLACE, 0, (1, 2, 3), False) for n in range(10)],
+        min_isr=2,
+    )
+
+
+def lose(evidence: Evidence) -> None:
+    evidence.final[PLACE].pop()
+
+
+def invent(evidence: Evidence) -> None:
+    evidence.final[PLACE].append(read(4, "nobody's"))
+
+
+def show_what_failed(evidence: Evidence) -> None:
+    evidence.history.sends.append(send(4, outcome="fail", offset=-1))
+    evidence.final[PLACE].append(read(4))
+
+
+def repeat(evidence: Evidence) -> None:
+    evidence.final[PLACE].append(read(4, "v1"))
+
+
+def reread(evidence: Evidence) -> None:
+    evidence.history.reads.append(read(2, "v3"))
+
+
+def skip(evidence: Evidence) -> None:
+    evidence.final[PLACE][3] = read(9, "v3")
+
+
+def swap(evidence: Evidence) -> None:
+    evidence.history.sends[1].offset, evidence.history.sends[2].offset = 2, 1
+
+
+def jump(evidence: Evidence) -> None:
+    evidence.replicas[PLACE][0] = replica(1, (0, "v0", 0, 0), (1, "v1", 0, 5))
+
+
+def append_late(evidence: Evidence) -> None:
+    evidence.history.sends.append(send(9, client="q", producer_id=-1, offset=1))
+
+
+def diverge(evidence: Evidence) -> None:
+    evidence.replicas[PLACE][1] = replica(2, *[(n, f"w{n}", 0, n) for n in range(4)])
+
+
+def begin_twice(evidence: Evidence) -> None:
+    for broker, start in ((1, 2), (2, 3)):
+        records = [(n, f"v{n}", int(n >= start), n) for n in range(4)]
+        evidence.replicas[PLACE][broker - 1] = replica(broker, *records)
+
+
+def take_both(evidence: Evidence) -> None:
+    evidence.history.sends[2] = send(2, node=3)
+
+
+def go_back(evidence: Evidence) -> None:
+    evidence.changes += [state(1, 1, [1, 2], 5), state(2, 1, [1, 2], 4)]
+
+
+def elect_a_stranger(evidence: Evidence) -> None:
+    evidence.changes += [state(1, 1, [1], 1), state(2, 3, [3], 2)]
+
+
+def be_alone(evidence: Evidence) -> None:
+    evidence.glimpses[:] = [replace(one, isr=(1,)) for one in evidence.glimpses]
+
+
+def stall(evidence: Evidence) -> None:
+    evidence.troubles.append("nothing moved")
+
+
+DAMAGE: dict[Callable[[Evidence], None], str] = {
+    lose: "lost_write",
+    invent: "phantom",
+    show_what_failed: "aborted_read",
+    repeat: "duplicate",
+    reread: "inconsistent_offset",
+    skip: "hole",
+    swap: "reordered_send",
+    jump: "sequence_gap",
+    append_late: "stale_append",
+    diverge: "replica_divergence",
+    begin_twice: "epoch_lineage",
+    take_both: "two_leaders",
+    go_back: "epoch_went_back",
+    elect_a_stranger: "unclean_leader",
+    be_alone: "ack_below_min_isr",
+    stall: "no_progress",
+}
+
+
+def test_what_is_sound_passes() -> None:
+    assert judge(sound()) == []
+
+
+def test_every_check_is_tried() -> None:
+    assert set(DAMAGE.values()) == {check.__name__ for check in checks.CHECKS}
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
+def test_a_check_finds_its_anomaly(damage: Callable[[Evidence], None]) -> None:
+    evidence = sound()
+    damage(evidence)
+    assert DAMAGE[damage] in {finding.guarantee for finding in judge(evidence)}

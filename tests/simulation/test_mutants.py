@@ -1,0 +1,60 @@
+"""Every bug that concerns replication is found, where the broker without it is found sound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+
+import pytest
+
+from tests.simulation.mutation import simulate_mutant
+from tests.simulation.scenario import Run, simulate
+from urteil.suites.mutants import MUTANTS
+
+ELSEWHERE = {"no_crc_check"}  # no fault here damages what is on the way
+SEEDS = (2, 3, 1, 5, 8, 13, 21, 34)
+"""Tried in this order until one finds the bug: which one does moves with every change of timing."""
+
+Mutated = Callable[[str, int], tuple[Run, int]]
+
+
+@pytest.fixture(scope="module")
+def mutated(pool: ProcessPoolExecutor) -> Mutated:
+    """The run of a mutant at a seed; all of them begin with the first."""
+    begun: dict[tuple[str, int], Future[tuple[Run, int]]] = {
+        (name, SEEDS[0]): pool.submit(simulate_mutant, name, SEEDS[0])
+        for name in MUTANTS.keys() - ELSEWHERE
+    }
+
+    def run_of(name: str, seed: int) -> tuple[Run, int]:
+        if (name, seed) not in begun:
+            begun[name, seed] = pool.submit(simulate_mutant, name, seed)
+        return begun[name, seed].result()
+
+    return run_of
+
+
+@pytest.fixture(scope="module")
+def twin(pool: ProcessPoolExecutor) -> Callable[[int], Run]:
+    """The run of the unmutated broker at a seed."""
+    begun: dict[int, Future[Run]] = {}
+
+    def run_of(seed: int) -> Run:
+        if seed not in begun:
+            begun[seed] = pool.submit(simulate, seed)
+        return begun[seed].result()
+
+    return run_of
+
+
+@pytest.mark.parametrize("name", sorted(MUTANTS.keys() - ELSEWHERE))
+def test_a_mutant_is_caught(name: str, mutated: Mutated, twin: Callable[[int], Run]) -> None:
+    guarantee, tried = MUTANTS[name].guarantee, []
+    for seed in SEEDS:
+        run, hits = mutated(name, seed)
+        if guarantee in run.guarantees():
+            assert hits, f"found without the bug having acted: {run}"
+            assert not twin(seed).findings, twin(seed)
+            return
+        tried.append(f"seed {seed}: acted {hits} times, {sorted(run.guarantees())}")
+    pytest.fail(f"{guarantee} was found at none of the seeds: {'; '.join(tried)}")

@@ -1,0 +1,46 @@
+"""Every seed keeps every guarantee, and a seed is always the same run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future
+
+import pytest
+
+from tests.simulation.scenario import Run, Scale
+
+ONCE = """
+import sys
+from tests.simulation.scenario import Scale, simulate
+run = simulate(int(sys.argv[1]), Scale(sends=300, faults_s=20.0))
+print(run.trace, run.events)
+"""
+
+
+def test_a_seed_keeps_every_guarantee(
+    seed: int, runs: dict[int, Future[Run]], keep: Callable[[Run], None]
+) -> None:
+    run = runs[seed].result()
+    keep(run)
+    assert run.outcomes["ok"] > Scale().sends / 2, run
+    assert not run.findings, run
+
+
+@pytest.mark.parametrize("which", [3, 4])
+def test_the_same_seed_is_the_same_run(which: int) -> None:
+    """In two processes whose sets of strings have different orders."""
+    playing = [
+        subprocess.Popen(
+            [sys.executable, "-c", ONCE, str(which)],
+            env=os.environ | {"PYTHONHASHSEED": str(hash_seed)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for hash_seed in (1, 2)
+    ]
+    one, other = (process.communicate(timeout=200)[0].split() for process in playing)
+    assert one == other
+    assert int(one[1]) > 5_000

@@ -8,7 +8,7 @@ import logging
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tests.simulation import checks
@@ -23,6 +23,7 @@ PARTITIONS = 3
 PRODUCERS = 4
 GLIMPSE_S = 0.2
 SHOWN = 3
+STARTING_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +115,11 @@ async def _play(loop: SimulatedLoop, seed: int, scale: Scale, run: Run) -> Evide
         PROPERTIES["min.insync.replicas"]))  # fmt: skip
     for broker_id in BROKERS:
         cluster.start(broker_id)
-    while not _registered(cluster):
-        await asyncio.sleep(0.05)
+    await _until(lambda: _registered(cluster), STARTING_S, "three brokers registered")
     admin = Client(loop, "admin", history, rng.getrandbits(64))
-    await admin.host.create_task(admin.create_topic(TOPIC, PARTITIONS))
-    while not cluster.is_healthy(PARTITIONS):
-        await asyncio.sleep(0.05)
+    async with asyncio.timeout(STARTING_S):
+        await admin.host.create_task(admin.create_topic(TOPIC, PARTITIONS))
+    await _until(lambda: cluster.is_healthy(PARTITIONS), STARTING_S, "a healthy cluster")
     looking = asyncio.ensure_future(_look(loop, cluster, evidence.glimpses))
     producing = _produce(loop, history, rng, scale)
     readers = [Reader(loop, f"r{n}", history, rng.getrandbits(64)) for n in range(PARTITIONS)]
@@ -143,6 +143,15 @@ async def _play(loop: SimulatedLoop, seed: int, scale: Scale, run: Run) -> Evide
     run.played = schedule.played
     run.outcomes = Counter(send.outcome for send in history.sends)
     return evidence
+
+
+async def _until(condition: Callable[[], bool], within_s: float, what: str) -> None:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within_s
+    while not condition():
+        if loop.time() > deadline:
+            raise TimeoutError(f"{what}: not within {within_s:.0f} s of the start")
+        await asyncio.sleep(0.05)
 
 
 def _registered(cluster: Cluster) -> bool:

@@ -65,7 +65,7 @@ def partitions(side: Side, topic: str, *, to: int | None = None) -> Any:
     return answer
 
 
-@pytest.mark.parametrize("version", range(4))
+@pytest.mark.parametrize("version", [0, 3])
 def test_partitions_are_added(pair: Pair, version: int) -> None:
     """Counts go on from the leader of partition 0, so that even the replicas are the same."""
     first, second = pair.name("grown"), pair.name("grown")
@@ -200,7 +200,7 @@ def replicas_are(side: Side, topic: str, *wanted: Sequence[int]) -> bool:
     )
 
 
-@pytest.mark.parametrize("version", range(3))
+@pytest.mark.parametrize("version", [0, 2])
 def test_preferred_leaders_are_elected(pair: Pair, version: int) -> None:
     name = pair.name("elected")
     pair.both(lambda side: side.create(name, [(1, 2, 3), (2, 3, 1), (3, 1, 2)]))

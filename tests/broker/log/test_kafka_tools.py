@@ -101,14 +101,16 @@ def test_dump_log_segments_reads_every_file(filled: tuple[PartitionLog, Values])
     assert any(last in line for line in lines)
     told = [line.split(" payload: ")[1] for line in lines if " payload: " in line]
     assert len(held) > 300
-    values = [value.decode() for value in held if value.isascii() and value.isalnum()]
+    texts = (value.decode() for value in held if value.isascii())
+    values = [text for text in texts if text.isprintable()]  # markers are not printed
     assert told == values
 
 
 def test_indexes_are_sane(log: PartitionLog) -> None:
     files = files_of(log, ".index", ".timeindex")
-    passed = [line for line in dump(files, "--index-sanity-check") if "passed sanity" in line]
-    assert len(passed) == len(files)
+    lines = dump(files, "--index-sanity-check")
+    sane = [line for line in lines if "passed sanity" in line or line.endswith("is empty.")]
+    assert len(sane) == len(files)
 
 
 def test_indexes_lead_to_what_they_say(log: PartitionLog) -> None:

@@ -134,6 +134,9 @@ class DiskFile:
     def modified_ms(self) -> int:
         return self._inode.modified_ms
 
+    def set_modified_ms(self, time_ms: int) -> None:
+        self._inode.modified_ms = time_ms
+
     def close(self) -> None:
         pass
 

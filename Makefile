@@ -22,7 +22,7 @@ lock: setup
 	.venv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	    --extra dev --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock
 	{ echo "# What the broker needs at run time, from requirements.lock (\`make lock\` writes both)."; \
-	    awk '/^[a-z0-9-]+==/ { on = ($$1 ~ /^(crc32c|kazoo|pyarrow|uvloop)==/) } on && !/^ *#/' \
+	    awk '/^[a-z0-9-]+==/ { on = ($$1 ~ /^(cffi|crc32c|cryptography|kazoo|pyarrow|pycparser|uvloop)==/) } on && !/^ *#/' \
 	    requirements.lock; } > compose/broker/requirements.txt
 
 # What compose/compose.yaml mounts, and that file: laid out by the lab's own plan.

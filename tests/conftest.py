@@ -9,6 +9,24 @@ import pytest
 from urteil.harness.containers.engine import Engine
 from urteil.harness.containers.own_engine import running_engine
 
+ROOMS = ("conformance",)
+"""Folders whose files share a cluster."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run two at a time, those that share something run in one process: a file, a
+    room with a cluster of its own, all that need the container engine."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    if "engine" in getattr(item, "fixturenames", ()):
+        return "containers"
+    room = item.path.parent.name
+    return room if room in ROOMS else str(item.path)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("nights", "how long the tests hunt")

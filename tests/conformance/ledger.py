@@ -71,9 +71,10 @@ class Ledger:
 
     def stale(self, questions: Sequence[Question]) -> list[Permitted]:
         """Entries that excused nothing though all their questions were asked."""
+        entries: list[Permitted] = [*OWN, *DEVIATIONS]
         return [
             entry
-            for entry in (*OWN, *DEVIATIONS)
+            for entry in entries
             if not self.excused[entry]
             and not getattr(entry, "by_chance", False)
             and all(one in self.asked for one in questions)

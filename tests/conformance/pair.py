@@ -48,7 +48,7 @@ class Pair:
         self.compared += 1
         expected = ask(self.theirs)
         answered = ask(self.ours)
-        own = Question(subject="", text="", versions=(), ask=ask, number=0)
+        own = Question(subject="", text="", versions=(), ask=lambda it: ask(it.side), number=0)
         left = [
             one
             for one in differences(expected, answered)

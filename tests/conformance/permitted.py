@@ -91,7 +91,7 @@ def excuse(question: Question, difference: Difference) -> Permitted | None:
 
 OWN: tuple[Own, ...] = (
     Own(field="host", why="each cluster has loopback addresses of its own"),
-    Own(field="port", why="ports are chosen free"),
+    Own(field="port", why="ports are chosen free", by_chance=True),
     Own(field="cluster_id", why="drawn at random when a cluster first starts"),
     Own(field="topic_id", why="drawn at random when a topic is made"),
     Own(field="controller_id", why="the first broker to start is it", by_chance=True),
@@ -102,7 +102,7 @@ OWN: tuple[Own, ...] = (
     ),
     Own(field="documentation", why="a sentence for people"),
     Own(field="batch_index_error_message", why="a sentence for people"),
-    Own(field="producer_id", why="counted up by whoever asks", may_lack=True),
+    Own(field="producer_id", why="counted up by whoever asks", may_lack=True, by_chance=True),
     Own(
         field="node_id",
         why="where a group's log is led hangs on chance",
@@ -132,7 +132,13 @@ OF_THE_NODE = {
     "urteil.metrics.listener": "a setting that ours has beyond Apache Kafka's",
 }
 OWN += tuple(
-    Own(field="*", inside=f"configs[{name}]", why=why, subject="DescribeConfigs")
+    Own(
+        field="*",
+        inside=f"configs[{name}]",
+        why=why,
+        subject="DescribeConfigs",
+        by_chance=name == "zookeeper.connect",  # a name of its own with a port
+    )
     for name, why in OF_THE_NODE.items()
 )
 

@@ -13,7 +13,7 @@ from tests.conformance.malformed import body, length, paths, sample
 from tests.conformance.page import outdated, page
 from tests.conformance.permitted import excuse
 from tests.conformance.questions.registry import Question, spread
-from urteil.broker.wire.framing import REQUESTS
+from urteil.broker.wire.messages import REQUESTS
 from urteil.broker.wire.primitives import WireError
 
 
@@ -73,7 +73,7 @@ def test_what_differs_fails_and_is_counted() -> None:
     assert "'NONE' expected, 'INVALID_REQUEST' answered" in line
     assert ledger.open == {question: [line]}
     assert ledger.summary().startswith("1 questions, 2 with their versions")
-    assert [one.field for one in ledger.excused] == ["port"]  # type: ignore[union-attr]
+    assert [one.field for one in ledger.excused] == ["port"]
     stale = {getattr(one, "field", None) for one in ledger.stale([question])}
     assert "host" in stale
     assert "port" not in stale

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.conformance.malformed import TEXT, body, length, paths, sample
 from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.stage import gives_producer_ids
 from tests.conformance.side import ANSWER_TIMEOUT_S
 from urteil.broker.api.registry import SERVED, load_handlers
 from urteil.broker.wire.api_keys import ApiKey
@@ -69,6 +70,8 @@ def send(it: Asked, message: type[Message], data: bytes) -> Any:
 
 
 def _place(it: Asked, message: type[Message]) -> int:
+    if message.KEY == ApiKey.INIT_PRODUCER_ID:
+        gives_producer_ids(it.side)
     if message.KEY in OF_THE_CONTROLLER:
         return it.side.controller()
     if message.KEY in OF_THE_COORDINATOR:

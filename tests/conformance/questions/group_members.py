@@ -100,7 +100,7 @@ def unfitting(it: Asked) -> list[Any]:
     group = it.name("fit")
     at, _, _ = stable(it.side, group)
     strange = [Protocol(name="strange", metadata=b"")]
-    wrong = [{"protocols": strange}, {"protocol_type": "connect"}]
+    wrong: list[dict[str, Any]] = [{"protocols": strange}, {"protocol_type": "connect"}]
     return [hide_ids(it.ask(join(group, **one), to=at)) for one in wrong]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.stage import gives_producer_ids
 from tests.conformance.records import batch, produce
 from urteil.broker.wire.api_keys import ApiKey
-from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import InitProducerIdRequest
 
 IDS = Subject("InitProducerId", ApiKey.INIT_PRODUCER_ID)
@@ -27,8 +27,7 @@ def init(it: Asked, known: tuple[int, int]) -> Any:
         producer_id=known[0],
         producer_epoch=known[1],
     )
-    loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # until there is a block of ids
-    it.side.until(lambda: it.side.get(request, it.version).error_code != loading)
+    gives_producer_ids(it.side)
     return it.ask(request)
 
 

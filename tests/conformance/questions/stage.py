@@ -5,8 +5,22 @@ from __future__ import annotations
 from tests.conformance.questions.registry import RUN
 from tests.conformance.records import NOW_MS, batch, produce
 from tests.conformance.side import Side
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import InitProducerIdRequest
 
 LAST = 14
+
+
+def gives_producer_ids(side: Side) -> bool:
+    """Broker 1 has a block of producer ids, which it fetches when the first one is asked for."""
+    return side.once(_gives_producer_ids)
+
+
+def _gives_producer_ids(side: Side) -> bool:
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
+    loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    side.until(lambda: side.get(request, 0).error_code != loading)
+    return True
 
 
 def filled(side: Side) -> str:

@@ -49,12 +49,14 @@ def _candidates() -> Iterator[str]:
         yield given
         return
     home = Path.home()
+    versions = [home / ".pyenv" / "versions"]
     roots = [Path(part) for part in os.environ.get("PATH", "").split(os.pathsep) if part]
+    versions += [one.parent / "versions" for one in roots if one.name == "shims"]
     for minor in MINORS:
         name = f"python3.{minor}"
         folders = [
             *roots,
-            *sorted(home.glob(f".pyenv/versions/3.{minor}.*/bin")),
+            *(bins for one in versions for bins in sorted(one.glob(f"3.{minor}.*/bin"))),
             *sorted(home.glob(f".local/share/uv/python/cpython-3.{minor}.*/bin")),
         ]
         yield from dict.fromkeys(str(one / name) for one in folders if (one / name).exists())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,10 @@ from urteil.harness.containers.own_engine import running_engine
 
 ROOMS = ("conformance",)
 """Folders whose files share a cluster."""
+
+
+TOLD: list[str] = []
+"""Lines to print at the end of the session, in whichever process they were found."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -26,6 +31,22 @@ def _group(item: pytest.Item) -> str:
         return "containers"
     room = item.path.parent.name
     return room if room in ROOMS else str(item.path)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["told"] = TOLD
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    TOLD.extend(getattr(node, "workeroutput", {}).get("told", ()))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in TOLD:
+        terminalreporter.write_line(line)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.conformance.ledger import Ledger
 from tests.conformance.pair import QUICK, Pair, standing_or_fresh
+from tests.conftest import TOLD
 
 __all__ = ["QUICK", "Pair"]
 
@@ -19,14 +20,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     with standing_or_fresh(tmp_path_factory.mktemp("pair")) as both:
         yield both
         LEDGER.further = both.compared
+        TOLD.append(f"conformance: {LEDGER.summary()}")
 
 
 @pytest.fixture(scope="session")
 def ledger() -> Ledger:
     return LEDGER
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if LEDGER.asked or LEDGER.further:
-        terminalreporter.write_sep("-", "conformance")
-        terminalreporter.write_line(LEDGER.summary())

@@ -6,31 +6,36 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from urteil.harness.containers.engine import Engine
 from urteil.harness.containers.own_engine import running_engine
 
-ROOMS = ("conformance",)
-"""Folders whose files share a cluster."""
+SHARING = {
+    "tests/conformance/": "two clusters",
+    "tests/harness/containers/": "an engine",
+    "tests/urteil/test_containers_cli.py": "an engine",
+}
+"""Whose tests share something dear: where tests run two at a time, they run in one process."""
 
 
 TOLD: list[str] = []
 """Lines to print at the end of the session, in whichever process they were found."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run two at a time, those that share something run in one process: a file, a
-    room with a cluster of its own, all that need the container engine."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
+class Scheduling(LoadFileScheduling):
+    """A file at a time, and what shares something one after the other."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        for begin, what in SHARING.items():
+            if nodeid.startswith(begin):
+                return what
+        return str(super()._split_scope(nodeid))
 
 
-def _group(item: pytest.Item) -> str:
-    if "engine" in getattr(item, "fixturenames", ()):
-        return "containers"
-    room = item.path.parent.name
-    return room if room in ROOMS else str(item.path)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    return Scheduling(config, log)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -97,8 +97,11 @@ class PartitionMachine:
             pending = await self._change(pending, decide, batch)
 
     async def rebalance(self, imbalance_percent: int, batch: RequestBatch) -> None:
-        """Give leaders back to preferred replicas of which too many are led by others."""
+        """Give leaders back to preferred replicas of which too many are led by others; not while
+        any are being replaced."""
         context = self._context
+        if context.reassigning():
+            return
         by_preferred: dict[int, list[TopicPartition]] = {}
         for tp in context.partitions():
             if tp in context.states:

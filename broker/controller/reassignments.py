@@ -104,9 +104,13 @@ class Reassignments:
         *,
         on: Collection[int] | None = None,
     ) -> None:
-        """Go on with what is under way: all of it, or what has targets `on` these brokers."""
+        """Go on with what is under way: all of it, or what has targets `on` these brokers.
+
+        Also with what a controller wrote, and died before it took others out of the ISR.
+        """
         context = self._desk.context
-        under_way = {tp: context.assignment(tp) for tp in context.reassigning()}
+        tps = [*context.reassigning(), *(tp for tp in context.partitions() if self._leaving(tp))]
+        under_way = {tp: context.assignment(tp) for tp in tps}
         await self._pursue(
             {
                 tp: one
@@ -129,6 +133,13 @@ class Reassignments:
         isr = state.isr if state is not None else ()
         return context.assignment(tp).is_complete(isr, context.live_for(tp))
 
+    def _leaving(self, tp: TopicPartition) -> set[int]:
+        """In sync without being replicas any more; empty where no replica is in sync."""
+        context = self._desk.context
+        state, replicas = context.states.get(tp), set(context.replicas(tp))
+        isr = set(state.isr) if state is not None else set()
+        return isr - replicas if isr & replicas else set()
+
     # -- the phases -----------------------------------------------------------------------------
 
     async def _pursue(self, wanted: Wanted) -> set[TopicPartition]:
@@ -137,12 +148,16 @@ class Reassignments:
         if not wanted:
             return set()
         batch = desk.batch()
-        before = {tp: desk.context.assignment(tp) for tp in wanted}
+        before = {tp: desk.context.replicas(tp) for tp in wanted}
         standing = await self._write(wanted)  # U1
         desk.context.assign({tp: wanted[tp] for tp in standing})  # U2
         batch.update_metadata(standing)
         await self._remove(  # U3
-            {tp: set(before[tp].replicas) - set(wanted[tp].replicas) for tp in standing}, batch
+            {
+                tp: (set(before[tp]) - set(wanted[tp].replicas)) | self._leaving(tp)
+                for tp in standing
+            },
+            batch,
         )
         stateless = [tp for tp in standing if tp not in desk.context.states]
         await desk.machine.settle(stateless, batch)
@@ -152,7 +167,12 @@ class Reassignments:
         return set(standing)
 
     async def _await_targets(self, tps: list[TopicPartition], batch: RequestBatch) -> None:
-        """A1 and A2: all replicas hear of each other, under a new epoch."""
+        """A1 and A2: all replicas hear of each other, under a new epoch.
+
+        One that was to come may have led until it was taken back: another has to, lest nobody
+        catches up.
+        """
+        await self._desk.machine.settle(tps, batch)
         await self._desk.machine.next_epoch(tps, batch)
         for tp in tps:
             now = self._desk.context.assignment(tp)

@@ -14,7 +14,7 @@ from urteil.broker.controller.tenure import Tenure
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import LeaderAndIsrRequest, StopReplicaRequest
 from urteil.broker.zookeeper import znodes
-from urteil.broker.zookeeper.znodes import TopicAssignment
+from urteil.broker.zookeeper.znodes import PartitionState, TopicAssignment
 
 TP = ("t", 0)
 
@@ -378,5 +378,94 @@ def test_who_is_told_what() -> None:
         (state,) = stop.topic_states[0].partition_states
         assert state.delete_partition
         assert state.leader_epoch == world.zk.state(TP).leader_epoch
+
+    run(scenario)
+
+
+def led_by_a_new_one() -> World:
+    """`t` goes from 1 and 2 to 3 and 4; 3 is in sync already, and leads."""
+    world = World((1, 2, 3, 4, 5), {})
+    assignment = TopicAssignment(
+        partitions={0: (3, 4, 1, 2)}, adding={0: (3, 4)}, removing={0: (1, 2)}
+    )
+    world.zk.put(znodes.topic_path("t"), znodes.encode_topic(assignment))
+    state = PartitionState(leader=3, leader_epoch=5, isr=(1, 2, 3), controller_epoch=0)
+    world.zk.put(znodes.state_path(*TP), znodes.encode_state(state))
+    return world
+
+
+def test_a_leader_that_is_no_target_any_more_is_replaced_at_once() -> None:
+    """The new targets could not catch up with nobody."""
+
+    async def scenario() -> None:
+        world = led_by_a_new_one()
+        term = Term(world)
+        await term.begin()
+        assert await alter(term, (5, 1)) is ErrorCode.NONE
+        assert assigned(world) == Assignment((5, 1, 2), (5,), (2,))
+        state = world.zk.state(TP)
+        assert (state.leader, state.isr) == (1, (1, 2))
+        assert world.holders(TP) == {1, 2, 5}
+        told = world.brokers[5].disk[TP]
+        assert (told.leader, told.leader_epoch) == (1, state.leader_epoch)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("target", [None, (5, 1)])
+def test_a_leader_that_is_no_target_any_more_in_trouble(target: tuple[int, ...] | None) -> None:
+    """Whoever takes over knows nothing but what is written: no replica in sync or leading that
+    the assignment does not name, and none left on a disk that was in sync."""
+
+    async def once(at: int) -> bool:
+        world = led_by_a_new_one()
+        await Term(world).begin()
+        term = Term(world, dies_at=at)
+        try:
+            await term.begin()
+            await alter(term, target)
+        except Died:
+            term = Term(world)
+            await term.begin()
+            if assigned(world).target == (3, 4):
+                assert await alter(term, target) is ErrorCode.NONE
+        replicas = assigned(world).replicas
+        assert replicas == ((1, 2) if target is None else (5, 1, 2))
+        state = world.zk.state(TP)
+        assert (state.leader, state.isr) == (1, (1, 2))
+        assert 3 not in world.holders(TP)
+        for one in replicas:
+            told = world.brokers[one].disk[TP]
+            assert (told.leader, told.leader_epoch) == (1, state.leader_epoch)
+        return at <= term.session.operations
+
+    async def scenario() -> None:
+        at = 1
+        while await once(at):
+            at += 1
+        assert at > 10
+
+    run(scenario)
+
+
+def test_leaders_are_not_rebalanced_while_replicas_are_replaced() -> None:
+    """As Apache Kafka: `checkAndTriggerAutoLeaderRebalance`."""
+
+    async def scenario() -> None:
+        world = World((1, 2, 3), {"t": {0: (1, 2), 1: (1, 2)}})
+        term = Term(world)
+        await term.begin()
+        world.go(1)
+        await term.settle()
+        world.come(1)
+        await term.settle()
+        for partition in (0, 1):
+            await term.catch_up(("t", partition))
+        await alter(term, (1, 3))
+        await term.act(lambda tenure: tenure.rebalance_leaders(0))
+        assert world.zk.state(("t", 1)).leader == 2
+        await alter(term, None)
+        await term.act(lambda tenure: tenure.rebalance_leaders(0))
+        assert world.zk.state(("t", 1)).leader == 1
 
     run(scenario)

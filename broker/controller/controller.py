@@ -169,16 +169,19 @@ class Controller:
         self, request: CreateTopicsRequest, version: int
     ) -> CreateTopicsResponse:
         """Validate and write; then wait for leaders, at most `timeout_ms`."""
+        await self._has_begun()
         return await topic_requests.create_topics(self, self._config, request)
 
     async def delete_topics(
         self, request: DeleteTopicsRequest, version: int
     ) -> DeleteTopicsResponse:
         """Note the wish; then wait until the topics are gone, at most `timeout_ms`."""
+        await self._has_begun()
         return await topic_requests.delete_topics(self, self._config, request, version)
 
     async def create_partitions(self, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
         """Validate and write; then wait for leaders, at most `timeout_ms`."""
+        await self._has_begun()
         return await partition_requests.create_partitions(self, request)
 
     async def elect_leaders(
@@ -230,6 +233,11 @@ class Controller:
             return await waiting(future)
         finally:
             self._asked.pop(future, None)
+
+    async def _has_begun(self) -> None:
+        """Wait until a controller knows the cluster: metadata names it some time before."""
+        if self._tenure is not None and not self._tenure.ready:
+            await self._ask(_nothing, None)
 
     # The queue.
 
@@ -382,3 +390,7 @@ class Controller:
     async def _rebalance_now(self, percent: int) -> None:
         if self._tenure is not None:
             await self._tenure.rebalance_leaders(percent)
+
+
+async def _nothing(_tenure: Tenure) -> None:
+    pass

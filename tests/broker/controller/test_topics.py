@@ -86,6 +86,22 @@ def test_answered_when_leaders_are_there_and_known(zookeeper: ZooKeeperServer, c
     run(scenario)
 
 
+def test_who_was_just_elected_is_the_controller(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    """Metadata names it before it knows the cluster: what it is asked for waits until it does."""
+
+    async def scenario() -> None:
+        async with nodes(zookeeper, chroot) as cluster:
+            node = await cluster.add(1)
+            while not node.controller.is_active:
+                await asyncio.sleep(0)
+            assert node.controller.tenure is None
+            made, gone = await asyncio.gather(create(node, topic("a")), delete(node, "b"))
+            assert made.topics[0].error_code == ErrorCode.NONE
+            assert gone.responses[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    run(scenario)
+
+
 def test_what_is_refused_and_with_which_error(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with nodes(zookeeper, chroot, 1, 2) as cluster:

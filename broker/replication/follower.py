@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from urteil.broker.log.results import AppendResult
+from urteil.broker.replication.first_batch import append_following
 from urteil.broker.replication.partition import Partition
 from urteil.broker.replication.throttle import is_listed
 from urteil.broker.replication.truncation import truncation_point
-from urteil.broker.wire.batches import parse_header
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest, FetchResponse
 
@@ -72,7 +71,7 @@ class Following:
         records = data.records
         if records:
             assert isinstance(records, memoryview)  # decoded records are one buffer
-            appended = self._append(records, wall_ms)
+            appended = append_following(self.partition.log, records, wall_ms)
             if self.partition.log.failure is not None:
                 raise self.partition.log.failure
             if appended.error is not ErrorCode.NONE:
@@ -80,21 +79,6 @@ class Following:
                 return appended.error
         self._follow_watermarks(data.high_watermark, data.log_start_offset)
         return ErrorCode.NONE
-
-    def _append(self, records: memoryview, wall_ms: int) -> AppendResult:
-        """Append; an empty log may begin within the leader's first batch, which comes whole after
-        DeleteRecords, and then it is begun anew at that batch (`Partition.
-        appendRecordsToFollowerOrFutureReplica`)."""
-        plog = self.partition.log
-        appended = plog.append_as_follower(records, wall_ms)
-        start = plog.log_start_offset
-        if appended.error is ErrorCode.OFFSET_OUT_OF_RANGE and start == plog.log_end_offset:
-            first = parse_header(records)
-            if first.base_offset < start <= first.last_offset:
-                log.info("%s: its first batch begins at %d", self.partition, first.base_offset)
-                plog.truncate_fully_and_start_at(first.base_offset)
-                appended = plog.append_as_follower(records, wall_ms)
-        return appended
 
     def _follow_watermarks(self, high_watermark: int, leader_start: int) -> None:
         plog = self.partition.log

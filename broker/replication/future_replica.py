@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 
+from urteil.broker.replication.first_batch import append_following
 from urteil.broker.replication.partition import Partition
 from urteil.broker.replication.truncation import truncation_point
 from urteil.broker.wire.errors import ErrorCode
@@ -61,10 +62,19 @@ class FutureReplica:
         self.last_error = read.error
         if read.error is ErrorCode.NONE and read.size:
             data = memoryview(b"".join(read.records))
-            self.last_error = future.append_as_follower(data, wall_ms).error
+            self.last_error = self._append(data, wall_ms)
         if self.last_error is ErrorCode.NONE:
             self._follow_watermarks()
         return read.size
+
+    def _append(self, data: memoryview, wall_ms: int) -> ErrorCode:
+        future = self.partition.future
+        assert future is not None
+        try:
+            return append_following(future, data, wall_ms).error
+        except OSError as failure:
+            future.fail(failure)
+            return ErrorCode.KAFKA_STORAGE_ERROR
 
     def _agree(self) -> None:
         """Cut what the log has not, also after the log was cut itself."""

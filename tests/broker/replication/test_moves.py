@@ -113,6 +113,26 @@ def test_what_is_written_meanwhile_is_copied_as_well(dirs: list[Path]) -> None:
     run(scenario())
 
 
+def test_a_log_that_begins_within_a_batch_moves(dirs: list[Path]) -> None:
+    async def scenario() -> None:
+        one = host(dirs)
+        one.lead(0)
+        log = fill(one, 1)
+        log.append_as_leader(batch([b"%d" % number for number in range(4)]), 0, NOW_MS)
+        log.update_high_watermark(5)
+        assert log.increment_log_start_offset(3) is NONE
+        expected = read_all(log)
+        one.replicas.moves.alter("t", 0, str(dirs[1]))
+        await until(lambda: lies_in(one, dirs[1]))
+        new = one.logs.get("t", 0)
+        assert new is not None
+        assert read_all(new) == expected
+        assert (new.log_start_offset, new.log_end_offset) == (3, 5)
+        one.close()
+
+    run(scenario())
+
+
 def test_a_copy_follows_its_log_when_that_is_cut(dirs: list[Path]) -> None:
     async def scenario() -> None:
         one = host(dirs, **{THROTTLE: "1"})

@@ -40,14 +40,13 @@ class DynamicBroker:
 
         Passwords of an old secret are written again with the new one.
         """
-        self._changed(EVERY_BROKER, await self._configs.read(BROKERS, EVERY_BROKER))
+        self._changed(EVERY_BROKER, await self._configs.readable(BROKERS, EVERY_BROKER))
         mine = str(self._broker_id)
-        standing = await self._configs.read(BROKERS, mine)
+        standing = await self._configs.readable(BROKERS, mine)
         self._changed(mine, standing)
-        has_passwords = any(map(is_password, standing))
-        if has_passwords and _encoder(self._properties, "password.encoder.old.secret"):
-            renewed = self.encoded({name: self._properties.own[name] for name in standing})
-            await self._configs.write(BROKERS, mine, renewed)
+        known = {name: one for name, one in self._properties.own.items() if is_password(name)}
+        if known and _encoder(self._properties, "password.encoder.old.secret"):
+            await self._configs.write(BROKERS, mine, standing | self.encoded(known))
 
     def entity(self, resource_name: str) -> str:
         """The name in ZooKeeper of what clients call `1`, or `` for all brokers."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
+from urteil.broker.server.config_values import ConfigError, topic_keys
 from urteil.broker.zookeeper.configs import EntityConfigs
 
 log = logging.getLogger("settings")
@@ -18,6 +19,7 @@ class TopicSettings:
 
     A topic that cannot be read in time (ZooKeeper is away) starts with the broker's defaults: a
     controller that still reaches this broker must not wait for it. It is read again later.
+    Values that may not be, by whatever hand, are told in the log and passed over.
     """
 
     def __init__(
@@ -39,7 +41,8 @@ class TopicSettings:
             return
         try:
             async with asyncio.timeout(READ_TIMEOUT_S):
-                self._known.update(await self._configs.overrides_of(missing))
+                found = await self._configs.overrides_of(missing)
+                self._known.update({name: _usable(name, one) for name, one in found.items()})
         except TimeoutError:
             log.warning("settings of %d topics are not readable now: defaults", len(missing))
             task = asyncio.get_running_loop().create_task(self._read_late(missing))
@@ -61,9 +64,24 @@ class TopicSettings:
             self._take(topic, overrides)
 
     def _take(self, topic: str, overrides: Mapping[str, str]) -> None:
-        self._known[topic] = overrides
-        self._on_change(topic, overrides)
+        self._known[topic] = _usable(topic, overrides)
+        self._on_change(topic, self._known[topic])
 
     def close(self) -> None:
         for task in self._late:
             task.cancel()
+
+
+def _usable(topic: str, overrides: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: value for name, value in overrides.items() if _may_be(topic, name, value)}
+
+
+def _may_be(topic: str, name: str, value: str) -> bool:
+    key, _ = topic_keys().get(name, (None, ()))
+    try:
+        if key is not None:
+            key.parse(value)
+    except ConfigError as error:
+        log.error("a setting of topic %s is ignored: %s", topic, error)
+        return False
+    return True

@@ -40,7 +40,8 @@ class EntityConfigs:
         self._callbacks[kind].append(callback)
 
     async def read(self, kind: str, entity: str) -> dict[str, str]:
-        """The entity's own settings; empty for one without any."""
+        """The entity's own settings; empty for one without any. Raises ValueError for what is no
+        settings."""
         try:
             data, _ = await self._zk.get(znodes.config_path(kind, entity))
         except NoNodeError:
@@ -77,9 +78,17 @@ class EntityConfigs:
             except LOST:
                 continue
 
+    async def readable(self, kind: str, entity: str) -> dict[str, str]:
+        """As `read`; none, told in the log, where they cannot be read: that must stop nobody."""
+        try:
+            return await self.read(kind, entity)
+        except ValueError as error:
+            log.error("%s cannot be read: %r", znodes.config_path(kind, entity), error)
+            return {}
+
     async def topic_overrides(self, topic: str) -> dict[str, str]:
         """The topic's own settings; empty for a topic without any."""
-        return await self.read(TOPICS, topic)
+        return await self.readable(TOPICS, topic)
 
     async def overrides_of(self, topics: list[str]) -> dict[str, dict[str, str]]:
         """`topic_overrides` for many topics in one round trip's time."""

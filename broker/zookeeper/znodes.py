@@ -248,7 +248,12 @@ def encode_config(config: Mapping[str, str]) -> bytes:
 
 
 def decode_config(data: bytes) -> dict[str, str]:
-    return dict(json.loads(data).get("config") or {}) if data else {}
+    """Raises ValueError for what people may have written by hand."""
+    value = json.loads(data) if data else {}
+    config = (value.get("config") or {}) if isinstance(value, dict) else None
+    if not isinstance(config, dict) or not all(isinstance(one, str) for one in config.values()):
+        raise ValueError(f"no settings: {value}")
+    return config
 
 
 def encode_config_change(entity_path: str) -> bytes:

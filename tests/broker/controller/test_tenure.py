@@ -347,3 +347,20 @@ def test_partitions_go_on_where_the_first_ones_ended() -> None:
         assert len({racks[one] for one in replicas}) == 2
     leaders = Counter(replicas[0] for replicas in whole.values())
     assert max(leaders.values()) <= 3
+
+
+@pytest.mark.parametrize("settings", [b"{nonsense", b"[]", b'{"config": {"retention.ms": 5}}'])
+def test_settings_that_cannot_be_read_stop_no_controller(settings: bytes) -> None:
+    """They are asked for where only an unclean election could help."""
+
+    async def scenario() -> None:
+        world = World((1, 2), {"t": {0: (2,)}, "u": {0: (2, 1)}})
+        term = Term(world)
+        await term.begin()
+        world.zk.put(znodes.topic_config_path("t"), settings)
+        world.go(2)
+        await term.settle()
+        assert world.zk.state(("t", 0)).leader == -1
+        assert world.zk.state(("u", 0)).leader == 1
+
+    run(scenario)

@@ -38,6 +38,8 @@ class Configs:
             await asyncio.Event().wait()
         return dict(self.standing.get((kind, entity), {}))
 
+    readable = read
+
     async def write(self, kind: str, entity: str, settings: Mapping[str, str]) -> None:
         await asyncio.sleep(0)
         self.standing[kind, entity] = dict(settings)
@@ -180,6 +182,25 @@ def test_passwords_lie_encrypted_and_are_read_after_a_change_of_the_secret() -> 
         assert (await without.set(BROKER, "1", **{name: "x"}))[0] is ErrorCode.INVALID_CONFIG
         for_all = await desk.set(BROKER, "", **{name: "x"})
         assert for_all[0] is ErrorCode.INVALID_REQUEST
+
+    run(scenario())
+
+
+def test_a_new_secret_leaves_alone_what_is_not_taken() -> None:
+    name, lost = (f"listener.name.{one}.ssl.keystore.password" for one in ("client", "other"))
+    others = {"listeners": "PLAINTEXT://a:1", "log.retention.ms": "never", lost: "nonsense"}
+
+    async def scenario() -> None:
+        desk = Desk(password_encoder_secret="first", password_encoder_iterations="1024")
+        await desk.set(BROKER, "1", **{name: "geheim"})
+        later = Desk(password_encoder_secret="second", password_encoder_old_secret="first")
+        stored = desk.configs.standing["brokers", "1"][name]
+        later.configs.standing["brokers", "1"] = {name: stored, **others}
+        await later.dynamic.load()
+        assert later.properties.own == {name: "geheim"}
+        after = later.configs.standing["brokers", "1"]
+        assert after.pop(name) != stored
+        assert after == others
 
     run(scenario())
 

@@ -92,3 +92,20 @@ def test_a_broker_without_a_replica_forgets_a_deleted_topic_as_well() -> None:
         assert known.overrides("t") == {}
 
     run(scenario())
+
+
+def test_values_that_may_not_be_are_passed_over() -> None:
+    """Whoever wrote them: the others stand, and logs can be made."""
+
+    async def scenario() -> None:
+        known, configs, told = settings()
+        sound = {"min.insync.replicas": "2", "of.a.plugin": "x"}
+        bad = {"retention.ms": "a week", "segment.bytes": "1", "compression.type": "zip"}
+        configs.standing["t"] = {**sound, **bad}
+        await known.know(["t"])
+        assert known.overrides("t") == sound
+        configs.tell("t", {**bad, "flush.ms": "5"})
+        assert known.overrides("t") == {"flush.ms": "5"}
+        assert told == [("t", {"flush.ms": "5"})]
+
+    run(scenario())

@@ -203,8 +203,8 @@ class PartitionLog:
 
     def read_failed(self, error: OSError) -> None:
         """What the system says of the device goes for the whole directory; a file that somebody
-        removed or cut is missing to this log alone."""
-        if error.errno in (None, errno.ENOENT):
+        removed or cut is missing to this log alone, and of descriptors there may be more soon."""
+        if error.errno in (None, errno.ENOENT, errno.EMFILE, errno.ENFILE):
             _log.error("%s: read failed: %s", self.directory, error)
         else:
             self.fail(error)

@@ -51,8 +51,8 @@ class Connection(asyncio.Protocol):
         self.listener = listener
         self.peer_host = ""
         self.complained = False
-        self.busy = False  # a request is being answered
-        self.last_active_s = 0.0  # a request came; or was answered, as `answer` notes
+        self.busy = False  # a request is being answered, and nothing of that is sent yet
+        self.last_active_s = 0.0  # a request came; was answered, as `answer` notes; is being sent
         self.time: Callable[[], float] = float  # the loop's clock in s, once connected
         self.waits = stopwatch.Waits()
         self._max_frame_bytes = max_frame_bytes
@@ -140,7 +140,6 @@ class Connection(asyncio.Protocol):
                 frame = await self._next_frame()
                 self.busy = True
                 await self._send(await self._answer(self, frame))
-                self.busy = False
         except Hangup as reason:
             if reason.args:
                 self.complain(str(reason))
@@ -152,6 +151,7 @@ class Connection(asyncio.Protocol):
             self.close()
 
     async def _send(self, buffers: list[Any] | None) -> None:
+        self.busy = False
         if buffers is None:
             return
         if len(buffers) > 1 and holds_files(buffers):
@@ -167,8 +167,11 @@ class Connection(asyncio.Protocol):
             if self._writable is not None:
                 await self._writable
             self._open_transport().set_write_buffer_limits(high=WRITE_HIGH_BYTES)
-        with Outlet(self._open_transport()) as outlet:
+        with Outlet(self._open_transport(), self._note_activity) as outlet:
             await outlet.send(buffers)
+
+    def _note_activity(self) -> None:
+        self.last_active_s = self.time()
 
     async def _next_frame(self) -> memoryview:
         if self._writable is not None:
@@ -208,3 +211,9 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         if self._transport is not None:
             self._transport.close()
+
+    def close_idle(self) -> None:
+        """Close, and do not wait for a peer that stopped reading to take what is left."""
+        if self._transport is not None and self._writable is not None:
+            self._transport.abort()
+        self.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from urteil.broker.log.storage import FileRange
@@ -19,9 +19,11 @@ class Outlet:
     """Writes to a transport's socket directly; nothing may wait in the transport meanwhile.
 
     It has a descriptor of its own, since a loop does not let others watch a transport's.
+    `on_progress` is called whenever the peer took something.
     """
 
-    def __init__(self, transport: asyncio.Transport) -> None:
+    def __init__(self, transport: asyncio.Transport, on_progress: Callable[[], None]) -> None:
+        self._on_progress = on_progress
         self._fd = os.dup(transport.get_extra_info("socket").fileno())
         self._loop = asyncio.get_running_loop()
 
@@ -48,6 +50,7 @@ class Outlet:
                 if count == 0:
                     raise ConnectionAbortedError("the log was cut while it was sent")
                 done += count
+                self._on_progress()
                 await asyncio.sleep(0)  # a fast reader shall not keep the others waiting
 
     async def _writable(self) -> None:

@@ -61,7 +61,7 @@ class SocketServer:
             oldest = loop.time() - self._max_idle_s
             for connection in list(self.connections):
                 if connection.last_active_s < oldest and not connection.busy:
-                    connection.close()
+                    connection.close_idle()
 
     async def close(self) -> None:
         """Stop accepting, hang up on everybody, and wait for the requests being served to end."""

@@ -29,13 +29,14 @@ class Breaking(Unsynced):
     """Every read or write of a log below `broken` is an I/O error."""
 
     broken: Path | None = None
+    code = errno.EIO
 
     def open(self, path: Path, *, create: bool = False) -> File:
         return _BreakingFile(self, super().open(path, create=create))
 
     def check(self, path: Path) -> None:
         if self.broken is not None and path.is_relative_to(self.broken):
-            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+            raise OSError(self.code, os.strerror(self.code), str(path))
 
 
 class _BreakingFile(File):
@@ -139,6 +140,21 @@ def test_a_read_fails_and_its_directory_goes_offline(tmp_path: Path) -> None:
         await settle()
         assert one.replicas.hosted("t", 2)[1] is STORAGE
         assert await one.append(1) is ErrorCode.NONE
+        one.hosting.close()
+
+    run(scenario())
+
+
+def test_a_read_without_a_descriptor_to_spare_says_nothing_of_the_disk(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        one = Broken(tmp_path)
+        assert await one.append(0) is ErrorCode.NONE
+        one.storage.broken, one.storage.code = one.dirs[0], errno.EMFILE
+        assert await one.fetch(0) is STORAGE
+        await settle()
+        one.storage.broken = None
+        assert await one.fetch(0) is ErrorCode.NONE
+        assert await one.append(2) is ErrorCode.NONE
         one.hosting.close()
 
     run(scenario())

@@ -105,6 +105,29 @@ def test_a_file_that_was_cut_ends_the_connection(file: File) -> None:
     run(scenario())
 
 
+def test_a_reader_that_stops_is_idle_and_one_that_is_slow_is_not(file: File) -> None:
+    size, parts = 3_000_000, 8  # more than the system keeps
+
+    async def answer(_: Connection, frame: memoryview) -> list[Any]:
+        return [(size * parts).to_bytes(4, "big"), *(lent(file, size) for _ in range(parts))]
+
+    async def scenario() -> None:
+        async with serving(answer, max_idle_ms=400) as (port, server):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=4096)
+            writer.write(framed(b"x"))
+            await reader.readexactly(4)
+            for _ in range(parts):
+                await asyncio.sleep(0.1)
+                assert await reader.readexactly(size) == DATA
+            writer.write(framed(b"x"))
+            async with asyncio.timeout(5):
+                while server.connections:
+                    await asyncio.sleep(0.01)
+            writer.close()
+
+    run(scenario())
+
+
 def test_a_reader_that_hangs_up_in_the_middle_leaves_no_descriptor(file: File) -> None:
     async def answer(_: Connection, frame: memoryview) -> list[Any]:
         return from_file(file, 3_000_000)

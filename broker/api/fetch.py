@@ -140,6 +140,7 @@ def _terms(broker: Broker, context: RequestContext, request: FetchRequest) -> Fe
     replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
     return FetchTerms(
         replica_id=replica_id,
+        replica_epoch=request.replica_state.replica_epoch,
         max_wait_ms=request.max_wait_ms,
         min_bytes=min(request.min_bytes, max_bytes),
         max_bytes=max_bytes,

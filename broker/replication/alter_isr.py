@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -36,10 +36,14 @@ _AWAIT_NEWS = {
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
+    """`joining` are the broker epochs of those that come in, as of the fetch that spoke for them:
+    what they had then they may have lost with their life (KIP-903)."""
+
     partition: Partition
     isr: IsrState
     leader_epoch: int
     partition_epoch: int
+    joining: Mapping[int, int]
 
     @property
     def is_current(self) -> bool:
@@ -75,8 +79,13 @@ class IsrProposals:
 
     def propose(self, partition: Partition) -> None:
         """Ask for the partition's proposed ISR; the answer reaches the partition itself."""
+        joining = {
+            one: partition.followers[one].broker_epoch
+            for one in partition.isr.proposed or ()
+            if one not in partition.isr.committed
+        }
         proposal = _Proposal(
-            partition, partition.isr, partition.leader_epoch, partition.partition_epoch
+            partition, partition.isr, partition.leader_epoch, partition.partition_epoch, joining
         )
         self._pending[proposal.key] = proposal
         if self._task is None or self._task.done():
@@ -110,7 +119,10 @@ class IsrProposals:
                     partition_index=one.partition.partition,
                     leader_epoch=one.leader_epoch,
                     new_isr_with_epochs=[
-                        AlterPartitionRequest.BrokerState(broker_id=member) for member in members
+                        AlterPartitionRequest.BrokerState(
+                            broker_id=member, broker_epoch=one.joining.get(member, -1)
+                        )
+                        for member in members
                     ],
                     partition_epoch=one.partition_epoch,
                 )

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import zlib
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from urteil.broker.replication.follower import Following
@@ -42,10 +43,12 @@ class Fetchers:
         config: BrokerConfig,
         clock: Clock,
         channels: Channels,
+        broker_epoch: Callable[[], int],
     ) -> None:
         self._config = config
         self._clock = clock
         self._channels = channels
+        self._broker_epoch = broker_epoch
         self._throttle = Throttle(config.properties, "follower", clock.monotonic_ms)
         self._fetchers: dict[tuple[Endpoint, int], _Fetcher] = {}
 
@@ -56,7 +59,13 @@ class Fetchers:
         fetcher = self._fetchers.get((leader, number))
         if fetcher is None:
             fetcher = self._fetchers[leader, number] = _Fetcher(
-                leader, number, self._config, self._clock, self._channels, self._throttle
+                leader,
+                number,
+                self._config,
+                self._clock,
+                self._channels,
+                self._throttle,
+                self._broker_epoch,
             )
         fetcher.add(Following(partition))
 
@@ -91,8 +100,10 @@ class _Fetcher:
         clock: Clock,
         channels: Channels,
         throttle: Throttle,
+        broker_epoch: Callable[[], int],
     ) -> None:
         self.leader = leader
+        self._broker_epoch = broker_epoch
         self._purpose = f"fetcher-{number}"
         self._throttle = throttle
         self.following: dict[TopicPartition, Following] = {}
@@ -101,7 +112,6 @@ class _Fetcher:
         self._channels = channels
         self._session = SessionClient(config.replica_fetch_max_bytes)
         self._template = FetchRequest(
-            replica_state=FetchRequest.ReplicaState(replica_id=config.broker_id),
             max_wait_ms=config.replica_fetch_wait_max_ms,
             min_bytes=config.replica_fetch_min_bytes,
             max_bytes=config.replica_fetch_response_max_bytes,
@@ -161,7 +171,7 @@ class _Fetcher:
         try:
             response: FetchResponse = await self._channels.send(
                 self.leader,
-                self._session.request(ready, self._template),
+                self._session.request(ready, replace(self._template, replica_state=self._me())),
                 FETCH_VERSION,
                 self._config.replica_socket_timeout_ms,
                 purpose=self._purpose,
@@ -177,6 +187,11 @@ class _Fetcher:
             raise ConnectionError(f"fetch refused: {error.name}")
         if response.responses:
             await self._take_all(ready, response)
+
+    def _me(self) -> FetchRequest.ReplicaState:
+        return FetchRequest.ReplicaState(
+            replica_id=self._config.broker_id, replica_epoch=self._broker_epoch()
+        )
 
     async def _take_all(self, ready: list[Following], response: FetchResponse) -> None:
         asked = {one.wire_key: one for one in ready}

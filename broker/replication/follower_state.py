@@ -11,7 +11,8 @@ UNKNOWN_OFFSET = -1
 class FollowerState:
     """Follower's progress as seen by its fetches (source: Kafka's `Replica`).
 
-    A fetch at offset n proves that the follower has everything below n, no more.
+    A fetch at offset n proves that the follower has everything below n, no more; and only of the
+    life whose `broker_epoch` it bears (-1 if it bears none).
     """
 
     broker_id: int
@@ -20,6 +21,7 @@ class FollowerState:
     last_fetch_ms: float = 0.0
     last_fetch_leader_end: int = 0
     last_caught_up_ms: float = 0.0
+    broker_epoch: int = -1
 
     def reset(
         self, now_ms: float, leader_end: int, *, is_new_leader: bool, is_in_sync: bool

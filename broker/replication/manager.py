@@ -87,7 +87,7 @@ class ReplicaManager:
         self.proposals = IsrProposals(
             self.broker_id, broker_epoch, ask_controller, clock.monotonic_ms
         )
-        self.fetchers = Fetchers(config, clock, channels)
+        self.fetchers = Fetchers(config, clock, channels, broker_epoch)
         self.moves = Moves(
             logs, self.hosted, clock, config.properties, config.replica_fetch_max_bytes
         )

@@ -226,10 +226,16 @@ class Partition:
     # -- followers ------------------------------------------------------------------------------
 
     def follower_fetched(
-        self, broker_id: int, fetch_offset: int, start_offset: int, now_ms: float
+        self,
+        broker_id: int,
+        fetch_offset: int,
+        start_offset: int,
+        now_ms: float,
+        broker_epoch: int = -1,
     ) -> None:
         """A follower asked for `fetch_offset` in the current epoch, thus has all below it."""
         follower = self.followers[broker_id]
+        follower.broker_epoch = broker_epoch
         before, start_before = follower.end_offset, follower.start_offset
         follower.fetched(fetch_offset, start_offset, now_ms, self.log.log_end_offset)
         if start_offset != start_before:

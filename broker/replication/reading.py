@@ -22,6 +22,7 @@ class FetchTerms:
     """Who fetches and how much. `replica_id` is below 0 for consumers."""
 
     replica_id: int
+    replica_epoch: int = -1  # the follower's broker epoch (KIP-903)
     max_wait_ms: int
     min_bytes: int
     max_bytes: int
@@ -142,7 +143,11 @@ def _read(
         return PartitionRead(error=result.error)
     if terms.is_follower and note:
         partition.follower_fetched(
-            terms.replica_id, wanted.fetch_offset, wanted.log_start_offset, now_ms
+            terms.replica_id,
+            wanted.fetch_offset,
+            wanted.log_start_offset,
+            now_ms,
+            terms.replica_epoch,
         )
     aborted: Sequence[AbortedTxn] | None = None
     if terms.read_committed and not terms.is_follower:

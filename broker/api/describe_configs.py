@@ -10,6 +10,7 @@ from urteil.broker.api.topic_names import is_valid
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.config_admin import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC
 from urteil.broker.server.config_changes import Refused
+from urteil.broker.server.config_values import ConfigError
 from urteil.broker.server.config_view import (
     LOGGER,
     Setting,
@@ -42,6 +43,8 @@ async def describe_configs(
             entries = await _entries(broker, resource, request)
         except Refused as refused:
             error, message = refused.error, refused.message
+        except ConfigError as wrong:  # what stands in ZooKeeper may not be: its own answer suffers
+            error, message = ErrorCode.UNKNOWN_SERVER_ERROR, str(wrong)
         keys = resource.configuration_keys
         results.append(
             Result(

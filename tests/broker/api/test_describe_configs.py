@@ -1,0 +1,47 @@
+"""DescribeConfigs of a topic whose settings may not be."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from tests.broker.api.asking import context
+from tests.broker.server.raw import run
+from urteil.broker.api.describe_configs import describe_configs
+from urteil.broker.server.config_admin import TOPIC
+from urteil.broker.server.live_properties import LiveProperties
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import DescribeConfigsRequest
+
+STANDING = {"bad": {"retention.ms": "a week"}, "good": {"retention.ms": "5"}}
+
+
+class Configs:
+    async def topic_overrides(self, topic: str) -> dict[str, str]:
+        return STANDING[topic]
+
+
+def test_only_its_own_answer_suffers() -> None:
+    broker: Any = SimpleNamespace(
+        config=SimpleNamespace(properties=LiveProperties({}), request_timeout_ms=1000),
+        controller=SimpleNamespace(configs=Configs()),
+        metadata=SimpleNamespace(topics=dict.fromkeys(STANDING)),
+    )
+    resources = [
+        DescribeConfigsRequest.DescribeConfigsResource(
+            resource_type=TOPIC, resource_name=name, configuration_keys=["retention.ms"]
+        )
+        for name in STANDING
+    ]
+
+    async def scenario() -> None:
+        answer = await describe_configs(
+            broker, context(ApiKey.DESCRIBE_CONFIGS, 4), DescribeConfigsRequest(resources=resources)
+        )
+        bad, good = answer.results
+        assert bad.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert "retention.ms" in (bad.error_message or "")
+        assert [(one.name, one.value) for one in good.configs] == [("retention.ms", "5")]
+
+    run(scenario())

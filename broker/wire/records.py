@@ -156,12 +156,13 @@ class Outline(NamedTuple):
 
 
 def iter_outlines(batch: Buffer) -> Iterator[Outline]:
-    """The records of one whole batch, keys, values and headers passed over; errors as above."""
+    """The records of one whole batch as a producer sends it, that is without a hole; keys, values
+    and headers passed over; errors as above."""
     header = parse_header(batch)
     body = decompress(header.compression, memoryview(batch)[HEADER_BYTES:])
     pos, end, marked = 0, len(body), header.timestamp_type == 1
     try:
-        for _ in range(header.records_count):
+        for number in range(header.records_count):
             size, pos = read_varint(body, pos)
             stop = pos + size
             if not 0 < size <= end - pos:
@@ -169,8 +170,11 @@ def iter_outlines(batch: Buffer) -> Iterator[Outline]:
             delta, pos = read_varlong(body, pos + 1)
             offset_delta, pos = read_varint(body, pos)
             key_size, pos = read_varint(body, pos)
-            if pos > stop:
+            value_size, pos = read_varint(body, pos + max(key_size, 0))
+            if pos + max(value_size, 0) >= stop:
                 raise CorruptBatch("the size of a record is wrong")
+            if offset_delta != number:
+                raise CorruptBatch(f"record {number} has offset {offset_delta} in its batch")
             time_ms = header.max_timestamp if marked else header.base_timestamp + delta
             yield Outline(offset_delta, time_ms, key_size >= 0)
             pos = stop

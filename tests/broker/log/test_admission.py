@@ -20,6 +20,7 @@ from urteil.broker.wire.batches import (
     crc_ok,
     iter_batches,
     iter_records,
+    set_timestamps,
 )
 from urteil.broker.wire.errors import ErrorCode
 
@@ -187,3 +188,19 @@ def test_magic_is_checked_before_anything_else(tmp_path: Path) -> None:
     data = bytearray(batch([b"a"]))
     struct.pack_into(">b", data, 16, 3)
     assert appended(tmp_path, data)[0].error is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [(64, 1), (64, 40), (65, 100), (65, 8), (67, 100), (67, 6)]
+)
+def test_records_that_would_spoil_a_compaction(tmp_path: Path, place: int, value: int) -> None:
+    """A key or value that is longer than its record would end it for good, an offset that is not
+    the record's would take later records of its key for older ones."""
+    data = bytearray(batch([b"v"], key=b"k"))
+    assert data[64:68] == bytes((0, 2, ord("k"), 2)), "offset, sizes of key and value, zigzag"
+    data[place] = value
+    set_timestamps(data, NOW_MS, of_broker=False)
+    config = LogConfig(cleanup_policy="compact")
+    result, batches = appended(tmp_path, data, config)
+    assert result.error is ErrorCode.INVALID_RECORD
+    assert batches == []

@@ -60,6 +60,25 @@ class LogDirectory:
         self.high_watermarks = CheckpointFile(storage, path / checkpoints.HIGH_WATERMARKS)
         self.cleaner_offsets = CheckpointFile(storage, path / checkpoints.CLEANER_OFFSETS)
 
+    def put_recovery_points(self) -> None:
+        """Have the next checkpoint tell how far each log is durable."""
+        self.recovery_points.put({key: log.recovery_point for key, log in self.logs.items()})
+
+    def put_log_starts(self) -> None:
+        """Only starts that the files do not tell: those within a segment (as Kafka does)."""
+        self.log_starts.put(
+            {
+                key: log.log_start_offset
+                for key, log in self.logs.items()
+                if log.log_start_offset > log.segments.first_offset
+            }
+        )
+
+    def put_cleaned(self) -> None:
+        """Have the next checkpoint tell how far each log is cleaned."""
+        rows = {key: log.cleaned_to for key, log in self.logs.items()}
+        self.cleaner_offsets.put({key: at for key, at in rows.items() if at is not None})
+
     def write_checkpoints(self) -> None:
         """Write what was put into the checkpoints and is not on disk yet. Raises OSError."""
         for file in (

@@ -420,19 +420,19 @@ class LogManager:
     def checkpoint_recovery_points(self) -> None:
         """Write `recovery-point-offset-checkpoint` in each directory."""
         for directory in self._directories:
-            self._put_recovery_points(directory)
+            directory.put_recovery_points()
             self._write(directory)
 
     def checkpoint_cleaned(self, log: PartitionLog) -> None:
         """Write `cleaner-offset-checkpoint` where a log lies that was cleaned further."""
         directory = self._home(log)
-        self._put_cleaned(directory)
+        directory.put_cleaned()
         self._write(directory)
 
     def checkpoint_log_start_offsets(self) -> None:
         """Write `log-start-offset-checkpoint` in each directory."""
         for directory in self._directories:
-            self._put_log_starts(directory)
+            directory.put_log_starts()
             self._write(directory)
 
     def _write(self, directory: LogDirectory) -> None:
@@ -441,36 +441,16 @@ class LogManager:
 
     def _recovery_point_went_back(self, directory: LogDirectory) -> None:
         """Not in the background: a crash after the next append must find it on disk."""
-        self._put_recovery_points(directory)
-        self._put_cleaned(directory)
+        directory.put_recovery_points()
+        directory.put_cleaned()
         directory.write_checkpoints()
 
     def _put_offsets(self, directory: LogDirectory) -> None:
-        self._put_recovery_points(directory)
-        self._put_log_starts(directory)
+        directory.put_recovery_points()
+        directory.put_log_starts()
         self._put_high_watermarks(directory)
-        self._put_cleaned(directory)
+        directory.put_cleaned()
         directory.is_stale = False
-
-    def _put_recovery_points(self, directory: LogDirectory) -> None:
-        rows = {key: log.recovery_point for key, log in directory.logs.items()}
-        directory.recovery_points.put(rows)
-
-    def _put_log_starts(self, directory: LogDirectory) -> None:
-        """Only starts that the files do not tell: those within a segment (as Kafka does)."""
-        directory.log_starts.put(
-            {
-                key: log.log_start_offset
-                for key, log in directory.logs.items()
-                if log.log_start_offset > log.segments.first_offset
-            }
-        )
-
-    def _put_cleaned(self, directory: LogDirectory) -> None:
-        rows = {key: log.cleaned_to for key, log in directory.logs.items()}
-        directory.cleaner_offsets.put(
-            {key: offset for key, offset in rows.items() if offset is not None}
-        )
 
     def _put_high_watermarks(self, directory: LogDirectory) -> None:
         rows = {}

@@ -210,6 +210,7 @@ class Tenure:
         known = context.topics.get(topic)
         if known is not None and found.topic_id not in (None, known.topic_id):
             log.warning("topic %s was made anew behind our back", topic)
+            self._deletion.forget(topic)
             context.remove_topic(topic)
             known = None
         if known is None:

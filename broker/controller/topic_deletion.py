@@ -72,6 +72,11 @@ class TopicDeletion:
             batch.stop_replica(broker, tp, delete=True)
         self._desk.send(batch)
 
+    def forget(self, topic: str) -> None:
+        """Another of that name stands there: what is left of this one is not asked for any more."""
+        if topic in self._deletions.topics:
+            self._deletions.remove(topic)
+
     def broker_left(self, broker: int) -> None:
         self._deletions.broker_left(broker)
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import cast
+from uuid import UUID
 
 import pytest
 
@@ -362,5 +363,31 @@ def test_settings_that_cannot_be_read_stop_no_controller(settings: bytes) -> Non
         await term.settle()
         assert world.zk.state(("t", 0)).leader == -1
         assert world.zk.state(("u", 0)).leader == 1
+
+    run(scenario)
+
+
+def test_a_topic_made_anew_by_hand_does_not_suffer_for_the_one_that_was_going() -> None:
+    """Its nodes are removed while its deletion waits for a broker, which then comes back."""
+
+    async def scenario() -> None:
+        world = World((1, 2), {"t": {0: (1, 2)}})
+        term = Term(world)
+        await term.begin()
+        world.go(2)
+        world.zk.put(znodes.delete_topic_path("t"), b"")
+        await term.settle()
+        assert term.tenure.gone("t")
+        for path in sorted(world.zk.nodes, reverse=True):
+            if path.startswith(znodes.topic_path("t")) or path == znodes.delete_topic_path("t"):
+                world.zk.remove(path)
+        anew = TopicAssignment(partitions={0: (1, 2)}, topic_id=UUID(int=9))
+        world.zk.put(znodes.topic_path("t"), znodes.encode_topic(anew))
+        await term.settle()
+        assert world.holders(TP) == {1}
+        world.come(2, empty=True)
+        await term.settle()
+        assert world.holders(TP) == {1, 2}
+        assert term.tenure.led("t")
 
     run(scenario)

@@ -233,12 +233,14 @@ class Tenure:
         batch = self._desk.batch()
         await self._machine.settle(self.context.partitions_of(topic), batch)
         self._desk.send(batch)
+        self._isrs_changed()
 
     async def unclean_allowed_by_default(self) -> None:
         """This broker's default changed: topics without a setting of their own may have leaders."""
         batch = self._desk.batch()
         await self._machine.settle(self.context.partitions(), batch)
         self._desk.send(batch)
+        self._isrs_changed()
 
     # Brokers.
 
@@ -267,6 +269,7 @@ class Tenure:
         batch = self._desk.batch_for_all()
         await self._machine.settle(self.context.partitions_on(gone), batch)
         self._desk.send(batch)
+        self._isrs_changed()
 
     async def _brokers_came(self, come: list[BrokerInfo]) -> None:
         context = self.context
@@ -309,8 +312,7 @@ class Tenure:
                 answers[tp] = written
                 batch.update_metadata([tp])
         self._desk.send(batch)
-        if self._reassignments.ripe():
-            self._later(Tenure.finish_reassignments)
+        self._isrs_changed()
         return alter_partition.build_response(context, request, version, answers)
 
     async def controlled_shutdown(
@@ -382,8 +384,13 @@ class Tenure:
         wanted = under_way if asked is None else dict.fromkeys(asked)
         return {tp: under_way[tp] for tp in wanted if tp in under_way}
 
+    def _isrs_changed(self) -> None:
+        """An ISR may be what a reassignment waits for: it grew, or is that of an unclean leader."""
+        if self._reassignments.ripe():
+            self._later(Tenure.finish_reassignments)
+
     async def finish_reassignments(self) -> None:
-        """An ISR grew."""
+        """Complete what waits for nothing any more."""
         await self._reassignments.finish()
         await self._delete_admitted()
 
@@ -395,7 +402,9 @@ class Tenure:
         self, asked: Iterable[TopicPartition] | None, *, unclean: bool
     ) -> Elected:
         """See `LeaderElections.elect`."""
-        return await self._leader_elections.elect(asked, unclean=unclean)
+        outcomes = await self._leader_elections.elect(asked, unclean=unclean)
+        self._isrs_changed()
+        return outcomes
 
     async def elections_changed(self) -> None:
         await self._leader_elections.take_in_node(self._on_elections)
@@ -406,6 +415,7 @@ class Tenure:
     async def replicas_lost(self) -> None:
         """Brokers answered which replicas they cannot reach, or can again."""
         await self._log_dirs.settle()
+        self._isrs_changed()
 
     # Deletion of topics.
 

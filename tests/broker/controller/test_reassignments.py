@@ -469,3 +469,27 @@ def test_leaders_are_not_rebalanced_while_replicas_are_replaced() -> None:
         assert world.zk.state(("t", 1)).leader == 1
 
     run(scenario)
+
+
+@pytest.mark.parametrize("by_request", [False, True])
+def test_a_target_that_leads_alone_after_an_unclean_election_is_all_there_is_to_wait_for(
+    by_request: bool,
+) -> None:
+    """No leader proposes anything then: its ISR is what it is."""
+
+    async def scenario() -> None:
+        world = World((1, 2, 3), {"t": {0: (1,)}})
+        if not by_request:
+            allowed = znodes.encode_config({"unclean.leader.election.enable": "true"})
+            world.zk.put(znodes.topic_config_path("t"), allowed)
+        term = Term(world)
+        await term.begin()
+        await alter(term, (3,))
+        world.go(1)
+        await term.settle()
+        if by_request:
+            await term.act(lambda tenure: tenure.elect_leaders([TP], unclean=True))
+        assert world.zk.state(TP).isr == (3,)
+        assert assigned(world) == Assignment((3,))
+
+    run(scenario)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -24,6 +25,8 @@ from urteil.broker.zookeeper.session import (
     Watch,
 )
 from urteil.broker.zookeeper.znodes import PartitionState, TopicAssignment
+
+log = logging.getLogger("controller")
 
 T = TypeVar("T")
 StateWrite = Callable[[TopicPartition, PartitionState], Awaitable[PartitionState | None]]
@@ -62,7 +65,8 @@ class Store:
     async def read_topics(
         self, names: Iterable[str], watch: Watch | None = None
     ) -> dict[str, tuple[TopicAssignment, int]]:
-        """Assignments with the versions of their nodes; topics that are gone are left out."""
+        """Assignments with the versions of their nodes; topics that are gone are left out, and
+        those that cannot be read until somebody mends them."""
         names = list(names)
         found = await asyncio.gather(*(self._read_topic(name, watch) for name in names))
         return {name: one for name, one in zip(names, found, strict=True) if one is not None}
@@ -74,7 +78,11 @@ class Store:
             data, stat = await self._zk.get(znodes.topic_path(topic), watch)
         except NoNodeError:
             return None
-        return znodes.decode_topic(data), stat.version
+        try:
+            return znodes.decode_topic(data), stat.version
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            log.error("%s is ignored: %r", znodes.topic_path(topic), error)
+            return None
 
     async def read_states(
         self, tps: Iterable[TopicPartition]

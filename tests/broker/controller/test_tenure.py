@@ -391,3 +391,21 @@ def test_a_topic_made_anew_by_hand_does_not_suffer_for_the_one_that_was_going() 
         assert term.tenure.led("t")
 
     run(scenario)
+
+
+@pytest.mark.parametrize("data", [b"", b"{nonsense", b"[]", b'{"version": 1}'])
+def test_a_topic_that_cannot_be_read_stops_no_controller(data: bytes) -> None:
+    """Somebody made it by hand; it is taken in once it is mended."""
+
+    async def scenario() -> None:
+        world = World((1, 2), {"t": {0: (1, 2)}})
+        world.zk.put(znodes.topic_path("bad"), data)
+        term = Term(world)
+        await term.begin()
+        assert term.tenure.led("t")
+        mended = TopicAssignment(partitions={0: (2,)})
+        world.zk.put(znodes.topic_path("bad"), znodes.encode_topic(mended))
+        await term.settle()
+        assert term.tenure.led("bad")
+
+    run(scenario)

@@ -442,6 +442,7 @@ class LogManager:
     def _recovery_point_went_back(self, directory: LogDirectory) -> None:
         """Not in the background: a crash after the next append must find it on disk."""
         directory.put_recovery_points()
+        directory.put_log_starts()
         directory.put_cleaned()
         directory.write_checkpoints()
 

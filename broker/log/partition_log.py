@@ -61,8 +61,9 @@ class PartitionLog:
     ) -> None:
         """Open the log in an existing folder, recovering it as `remembered` demands.
 
-        `on_cut` is called when the recovery point or the end of what is clean went back:
-        checkpoints on disk beyond them would let recovery and cleaner skip what is written anew.
+        `on_cut` is called when the recovery point, the end of what is clean or the log's start
+        went back: checkpoints on disk beyond them would let recovery and cleaner skip what is
+        written anew, or hide it.
         Raises OSError.
         """
         self.topic, self.partition, self.topic_id = topic, partition, topic_id
@@ -309,18 +310,17 @@ class PartitionLog:
         self.epochs.clear()
         self._snapshots.remove_outside(offset, offset)
         self.producers.reset(offset)
-        self.log_start_offset = offset
         self._ended_at(offset)
-        self.high_watermark = offset
+        self.log_start_offset = self.high_watermark = offset
 
     def _ended_at(self, offset: int) -> None:
         """The log was cut, or begun anew, and ends at `offset`."""
         self._generation += 1
+        lowered = max(self.recovery_point, self.cleaned_to or 0, self.log_start_offset) > offset
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self.high_watermark = min(self.high_watermark, offset)
         self.epochs.truncate_from_end(offset)
-        lowered = max(self.recovery_point, self.cleaned_to or 0) > offset
         self.recovery_point = min(self.recovery_point, offset)
         if self.cleaned_to is not None:
             self.cleaned_to = min(self.cleaned_to, offset)

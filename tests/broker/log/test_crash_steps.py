@@ -155,8 +155,9 @@ def _check(found: Content, content: Content, pending: str) -> None:
     expected = dict(content)
     known = [pair for pair in found if pair[0] in expected]
     assert known == [(offset, expected[offset]) for offset, _ in known]
+    if not content:
+        return  # the log start is in a checkpoint of the directory, not here: it may be lower now
     if pending == "append":
         assert found[-1:] == content[-1:] or found[-2:-1] == content[-1:]
     elif pending not in ("truncate", "anew", "retention"):
-        # the log start is in a checkpoint of the directory, not here: it may come back lower
-        assert found[-len(content) :] == content if content else True
+        assert found[-len(content) :] == content

@@ -100,6 +100,23 @@ def test_a_truncation_lowers_the_checkpoint_at_once(start: Opener, tmp_path: Pat
     assert (tmp_path / checkpoints.RECOVERY_POINTS).read_text() == "0\n1\norders 0 2\n"
 
 
+def test_a_start_that_went_back_is_not_forgotten_by_a_crash(start: Opener) -> None:
+    manager = start()
+    log = manager.get_or_create("orders", 0, TOPIC_ID)
+    for _ in range(8):
+        append(log)
+    log.update_high_watermark(8)
+    log.increment_log_start_offset(6)
+    manager.checkpoint_log_start_offsets()
+    log.truncate_fully_and_start_at(2)  # the leader's log, elected unclean, is another one
+    for _ in range(7):
+        append(log)
+    crash(manager)
+    again = start().get("orders", 0)
+    assert again is not None
+    assert (again.log_start_offset, again.log_end_offset) == (2, 9)
+
+
 def test_deletion_renames_first_and_removes_later(start: Opener, tmp_path: Path) -> None:
     clock = FixedClock()
     manager = start({"log.segment.delete.delay.ms": "100"}, clock=clock)

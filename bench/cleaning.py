@@ -38,13 +38,14 @@ def measure(load: Load, scale: float) -> dict[str, float]:
         "segment.bytes": str(50_000_000),
     }
     load.create(TOPIC, 1, 1, config)
-    _fill(load.bootstrap, int(RECORDS * scale))
+    bootstrap = ",".join(load.cluster.bootstrap)
+    _fill(bootstrap, int(RECORDS * scale))
     folder = load.cluster.data_dirs()[1]
     sealed = sorted((folder / f"{TOPIC}-0").glob("*.log"))[:-1]
     size = sum(one.stat().st_size for one in sealed)
     if not size:
         raise ValueError(f"--scale {scale} is too small: nothing but the active segment")
-    admin = AdminClient({"bootstrap.servers": load.bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap})
     began = time.monotonic()
     _allow(admin)
     _await_checkpoint(folder, TOPIC)

@@ -39,9 +39,14 @@ def apply(mark: Mark) -> None:
 
     def make_fetched(original: Function) -> Function:
         def follower_fetched(
-            partition: Any, broker_id: int, fetch_offset: int, start_offset: int, now_ms: float
+            partition: Any,
+            broker_id: int,
+            fetch_offset: int,
+            start_offset: int,
+            now_ms: float,
+            broker_epoch: int = -1,
         ) -> None:
-            original(partition, broker_id, fetch_offset, start_offset, now_ms)
+            original(partition, broker_id, fetch_offset, start_offset, now_ms, broker_epoch)
             follower = partition.followers[broker_id]
             follower.end_offset = partition.log.log_end_offset
             if partition._advance_high_watermark(now_ms):

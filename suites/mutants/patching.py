@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 Function = Callable[..., Any]
@@ -14,7 +16,7 @@ _replaced: list[tuple[Any, str, Any]] = []
 
 
 class NoSuchFunction(Exception):
-    """The broker has no function of that name any more: the mutant must follow it."""
+    """The broker has no such function any more, or it is called otherwise: follow it."""
 
 
 class Mark:
@@ -34,7 +36,7 @@ def replace(where: str, make: Callable[[Function], Function]) -> None:
     """Put `make(original)` in place of `module:name` or `module:Class.name`.
 
     A module-level function is replaced where it is looked up: name the module that calls it.
-    NoSuchFunction when nothing of that name is there.
+    NoSuchFunction when nothing of that name is there, or what is there takes more.
     """
     module_name, _, path = where.partition(":")
     *owners, name = path.split(".")
@@ -43,9 +45,23 @@ def replace(where: str, make: Callable[[Function], Function]) -> None:
         original = vars(owner)[name]
     except (ImportError, AttributeError, KeyError) as error:
         raise NoSuchFunction(f"{where} is not there to be patched") from error
+    function = original.__func__ if isinstance(original, staticmethod | classmethod) else original
+    mutated = make(function)
+    if isinstance(function, FunctionType):
+        _check(where, function, mutated)
     _replaced.append((owner, name, original))
-    static = isinstance(original, staticmethod | classmethod)
-    setattr(owner, name, make(original.__func__ if static else original))
+    setattr(owner, name, mutated)
+
+
+def _check(where: str, function: FunctionType, mutated: Function) -> None:
+    """That it can be called with all that the original takes."""
+    taken = inspect.signature(function).parameters.values()
+    named = {one.name: None for one in taken if one.kind is one.KEYWORD_ONLY}
+    placed = [None for one in taken if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    try:
+        inspect.signature(mutated).bind(*placed, **named)
+    except TypeError as error:
+        raise NoSuchFunction(f"{where} takes {inspect.signature(function)}: {error}") from error
 
 
 def undo() -> None:

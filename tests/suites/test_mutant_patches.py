@@ -49,6 +49,12 @@ def test_a_name_that_is_gone_is_an_error() -> None:
         replace("urteil.nowhere:function", lambda original: original)
 
 
+def test_a_function_that_takes_more_now_is_an_error() -> None:
+    where = "urteil.suites.mutants.patching:Mark.hit"
+    with pytest.raises(NoSuchFunction, match=r"Mark.hit takes \(self\)"):
+        replace(where, lambda original: lambda: None)
+
+
 def test_the_mark_is_left_once(tmp_path: Path) -> None:
     mark = Mark(tmp_path / "mark")
     mark.hit()

@@ -163,7 +163,8 @@ class Side:
         assignment: Sequence[Sequence[int]] = ((1,),),
         configs: Mapping[str, str] | None = None,
     ) -> str:
-        """A topic with replicas as told, led by the first of each; returned when led."""
+        """A topic with replicas as told, led by the first of each; returned when led, and when
+        every broker has heard of it."""
         request = CreateTopicsRequest(
             topics=[
                 CreateTopicsRequest.CreatableTopic(
@@ -196,7 +197,14 @@ class Side:
         self.ids[name] = answer.topic_id
         for index, ids in enumerate(assignment):
             self.until(lambda i=index, n=ids[0]: self._serves(name, i, n))  # type: ignore[misc]
+        for broker in range(1, len(self._addresses) + 1):
+            self.until(lambda to=broker: self._knows(name, to))  # type: ignore[misc]
         return name
+
+    def _knows(self, name: str, to: int) -> bool:
+        topics = [MetadataRequest.MetadataRequestTopic(name=name)]
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        return bool(self.get(request, 9, to=to).topics[0].error_code == ErrorCode.NONE)
 
     def _serves(self, topic: str, partition: int, broker: int) -> bool:
         request = ListOffsetsRequest(

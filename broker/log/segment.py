@@ -302,10 +302,6 @@ class LogSegment:
         position = self.position_of(bound)
         return self.size if position is None else position
 
-    def batch_size_at(self, position: int) -> int:
-        """The size in bytes of the batch at `position`."""
-        return self._head_at(position)[3]
-
     def _head_at(self, position: int) -> Placed:
         for placed in walk(self.file, position, self.size):
             return placed

@@ -23,15 +23,6 @@ class Resolver:
             raise OSError(f"{host}: not in the hosts file")
         return found
 
-    def resolve_connect_string(self, connect: str) -> str:
-        """ZooKeeper's `host:port,host:port/chroot` with every host resolved."""
-        servers, slash, chroot = connect.partition("/")
-        return ",".join(self._server(part.strip()) for part in servers.split(",")) + slash + chroot
-
-    def _server(self, part: str) -> str:
-        host, colon, port = part.rpartition(":")
-        return f"{self.resolve(host)}:{port}" if colon else self.resolve(part)
-
 
 def parse_hosts(text: str) -> dict[str, str]:
     """`address name...` lines with # comments; the first line that has a name wins."""

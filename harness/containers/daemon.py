@@ -12,11 +12,11 @@ import ctypes
 import fcntl
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -61,7 +61,8 @@ class Daemon:
         clear_last(data)
         # A daemon that finds an earlier one's networks there deletes docker0, whosever it is.
         shutil.rmtree(data / "network", ignore_errors=True)
-        run = Path(tempfile.mkdtemp(prefix="urteil-", dir=_short_folder()))
+        run = Path(_short_folder(), run_name())
+        run.mkdir(mode=0o700)
         remember(run, data)
         log = data.with_suffix(".log")
         (run / "daemon.json").write_text(json.dumps(_settings(data, run)))
@@ -170,6 +171,12 @@ def _free_data_folder() -> tuple[Path, IO[bytes]]:
         data.mkdir(exist_ok=True)
         return data, lock
     raise DaemonFailure(f"{SLOTS} engines of the lab run already; stop one of them")
+
+
+def run_name() -> str:
+    """At most 15 characters, as a bridge's name must be, and a namespace that containerd takes: it
+    refuses an underscore at the end, as `mkdtemp` makes some, when the first container starts."""
+    return f"urteil-{secrets.token_hex(4)}"
 
 
 def _short_folder() -> str:

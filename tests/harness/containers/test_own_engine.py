@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 
 from urteil.harness.containers import own_engine as own
 from urteil.harness.containers.bridge import RANGE, NoFreeNetwork, free_network
+from urteil.harness.containers.daemon import run_name
 from urteil.harness.containers.engine import Engine, connect
 from urteil.harness.containers.images import ensure_images
 from urteil.harness.containers.install import MARK, _no_services
@@ -152,6 +154,13 @@ def reaches(engine: Engine, network: str, address: str) -> bool:
             return bool(answer.read())
     except OSError:
         return False
+
+
+def test_an_engines_name_is_one_that_containerd_and_a_bridge_can_have() -> None:
+    """`urteil-zfmuimv_` was not: "namespace validation: identifier must match ..."."""
+    namespace = re.compile(r"[A-Za-z0-9]+(?:[._-](?:[A-Za-z0-9]+))*")
+    names = {run_name() for _ in range(500)}
+    assert [name for name in names if not namespace.fullmatch(name) or len(name) > 15] == []
 
 
 def test_two_at_once_have_a_data_folder_each() -> None:

@@ -29,7 +29,8 @@ class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """The clients of a run. `kind` names the workload: `append` or `group`.
+    """The clients of a run. `kind` names the workload: `append`, `group` or `compacted`
+    (docs/workloads.md).
 
     `rate_records_per_s` is the sum over all producers. `acks` is 0, 1 or -1 (all).
     """

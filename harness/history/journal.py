@@ -38,7 +38,10 @@ class Begin(msgspec.Struct, tag="begin", array_like=True, frozen=True, kw_only=T
 
 
 class Send(msgspec.Struct, tag="send", array_like=True, frozen=True):
-    """A record is about to be given to the producer; `partition` is the intended one."""
+    """A record is about to be given to the producer; `partition` is the intended one.
+
+    A `tombstone` deletes its key.
+    """
 
     op: int
     invoke_ns: int
@@ -46,6 +49,7 @@ class Send(msgspec.Struct, tag="send", array_like=True, frozen=True):
     partition: int
     key: str | None
     timestamp_ms: int
+    tombstone: bool = False
 
 
 class _Completion(msgspec.Struct, array_like=True, frozen=True):

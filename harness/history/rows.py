@@ -105,6 +105,7 @@ class JournalRows:
             "timestamp_ms": send.timestamp_ms,
             "acks": begin.acks if begin else None,
             "idempotent": begin.idempotent if begin else None,
+            "tombstone": send.tombstone,
         }
 
     def _on_completion(self, done: j.Ok | j.Fail | j.Info, outcome: str) -> Iterator[TableRow]:

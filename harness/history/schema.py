@@ -21,7 +21,8 @@ _TABLES = {
     "isolation:s library:s version:s boot_id:s pid:i begin_ns:l end_ns:l",
     "sends": "client:s session:i op:l invoke_ns:l complete_ns:l outcome:s error:s attempts:i "
     "ambiguous:b topic_id:s topic:s partition_intended:i partition:i offset:l node:i producer_id:l "
-    "producer_epoch:i sequence:i key:s value_id:s timestamp_ms:l txn:l acks:i idempotent:b",
+    "producer_epoch:i sequence:i key:s value_id:s timestamp_ms:l txn:l acks:i idempotent:b "
+    "tombstone:b",
     "reads": "client:s session:i pass:l poll:l position_in_poll:i read_ns:l generation:i "
     "topic_id:s topic:s partition:i offset:l key:s value_id:s intact:b leader_epoch:i "
     "timestamp_ms:l txn:l",
@@ -62,7 +63,9 @@ SCHEMAS: dict[str, pa.Schema] = {name: _schema(columns) for name, columns in _TA
 """Table name to its Arrow schema. Lists (isr, replicas, targets, epochs, labels) are JSON strings.
 
 `sends.acks` and `sends.idempotent` repeat the client's settings, since permission is a predicate
-over the record. `sends.op` is the client's sequence; `value_id` is `run/client/op`. `outcome` is
+over the record. `sends.tombstone` says that the record had no value, so that it deletes its key;
+reads and replicas are joined to it by value_id.
+`sends.op` is the client's sequence; `value_id` is `run/client/op`. `outcome` is
 `ok`, `fail` or `info`. `passes.to_offset` is exclusive: the end that the pass had to reach, asked
 of the leader before it; `passes.leader` is the broker that led while the pass read. `polls` has a
 row for every partition whose position a poll touched. `logs.epochs` is a JSON object of epoch to

@@ -5,6 +5,9 @@
 
 The checksum covers what follows it (so also the intended partition and the padding), the key and
 the headers. `value_id` is `run/client/sequence`, unique in a run.
+
+A tombstone has no value: its payload, without padding, stands in a header of its own (`TAG`), and
+its checksum covers the key and the other headers.
 """
 
 from __future__ import annotations
@@ -19,6 +22,9 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 FOREIGN = "foreign"
 """`value_id` of a payload that another run wrote."""
+
+TAG = "urteil"
+"""The header that holds the payload of a tombstone."""
 
 _MAGIC = b"UrT1"
 _HEAD = struct.Struct(">4sIiQBB")
@@ -54,6 +60,10 @@ class Encoder:
         self._lengths = (len(run.encode()), len(client.encode()))
         self._padding = max(0, value_bytes - _HEAD.size - len(self._names))
 
+    def tombstone(self, sequence: int, key: bytes, partition: int) -> list[tuple[str, bytes]]:
+        """The headers of a tombstone: they name the send in place of the value that it has not."""
+        return [(TAG, self._payload(sequence, key, partition, (), b""))]
+
     def value_id(self, sequence: int) -> str:
         return f"{self._prefix}{sequence}"
 
@@ -62,13 +72,21 @@ class Encoder:
     ) -> bytes:
         """The value of the record that is sent with this key and these headers."""
         padding = _pad(sequence, self._padding)
+        return self._payload(sequence, key, partition, headers, padding)
+
+    def _payload(
+        self, sequence: int, key: bytes | None, partition: int, headers: Headers, padding: bytes
+    ) -> bytes:
         head = _HEAD.pack(_MAGIC, 0, partition, sequence, *self._lengths)
         body = head[_CHECKED_FROM:] + self._names + padding
         return _MAGIC + _checksum(body, key, headers).to_bytes(4, "big") + body
 
 
 def decode(run: str, value: bytes | None, key: bytes | None, headers: Headers = ()) -> Payload:
-    """What a value says of itself; never raises, whatever the bytes are."""
+    """What a record says of itself; never raises, whatever the bytes are."""
+    if value is None:
+        value = next((content for name, content in headers if name == TAG), None)
+        headers = [header for header in headers if header[0] != TAG]
     if value is None or len(value) < _HEAD.size or value[:4] != _MAGIC:
         return _NOTHING
     _, crc, partition, sequence, run_length, client_length = _HEAD.unpack_from(value)

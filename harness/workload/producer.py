@@ -43,6 +43,18 @@ class KeyChooser:
         return f"k{slot + self._partitions * self._random.randrange(self._per_partition)}"
 
 
+class Deletions:
+    """Which sends are tombstones: a share of those to compacted topics, by the seed."""
+
+    def __init__(self, spec: ClientSpec) -> None:
+        self._topics = spec.compacted_topics()
+        self._share = float(spec.workload.options.get("deletes", "0.2"))
+        self._random = random.Random(f"{spec.seed}/deletes")
+
+    def next(self, topic: str) -> bool:
+        return topic in self._topics and self._random.random() < self._share
+
+
 class Producer:
     """Sends and journals. Completions come on kafka-python's own thread."""
 
@@ -50,6 +62,7 @@ class Producer:
         self._acks = spec.workload.acks
         self._journal = journal
         self._partitions = spec.partitions()
+        self._deletions = Deletions(spec)
         self._keys = KeyChooser(spec.workload.keys, len(self._partitions), spec.seed)
         self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
         self._room = threading.BoundedSemaphore(OUTSTANDING_MAX)
@@ -88,18 +101,30 @@ class Producer:
         slot = op % len(self._partitions)
         topic, partition = self._partitions[slot]
         key = self._keys.key(slot)
-        value = self._encoder.encode(op, key.encode(), partition)
+        deletes = self._deletions.next(topic)
+        value, headers = self._content(op, key.encode(), partition, deletes=deletes)
         timestamp_ms = time.time_ns() // 1_000_000
-        self._journal.write(Send(op, time.monotonic_ns(), topic, partition, key, timestamp_ms))
+        self._journal.write(
+            Send(op, time.monotonic_ns(), topic, partition, key, timestamp_ms, deletes)
+        )
         try:
             future = self._kafka.send(
-                topic, value, key=key.encode(), partition=partition, timestamp_ms=timestamp_ms
-            )
+                topic, value, key=key.encode(), headers=headers, partition=partition,
+                timestamp_ms=timestamp_ms,
+            )  # fmt: skip
         except (KafkaError, AssertionError, ValueError) as error:
             self._never_sent(op, partition, error)
             return
         future.add_callback(partial(self._on_ok, op, self._watch, future))
         future.add_errback(partial(self._on_error, op, partition, self._watch, future))
+
+    def _content(
+        self, op: int, key: bytes, partition: int, *, deletes: bool
+    ) -> tuple[bytes | None, list[tuple[str, bytes]]]:
+        """Value and headers of record `op`."""
+        if deletes:
+            return None, self._encoder.tombstone(op, key, partition)
+        return self._encoder.encode(op, key, partition), []
 
     def close(self, flush_deadline_s: float) -> None:
         """Flush within the deadline, then give up what is left."""

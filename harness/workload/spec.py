@@ -12,6 +12,7 @@ from urteil.harness.scenario import TopicFact, WorkloadSpec
 RECONNECT_BACKOFF_MAX_MS = 500
 METADATA_MAX_AGE_MS = 3_000
 BOOTSTRAP_TIMEOUT_MS = 5_000
+POLICY = "cleanup.policy"
 
 
 class Goal(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +60,12 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     def topic_ids(self) -> dict[str, str]:
         return {topic.name: topic.topic_id for topic in self.topics}
+
+    def compacted_topics(self) -> frozenset[str]:
+        """Topics to which tombstones are sent: compacted ones, in the workloads meant for them."""
+        if self.workload.kind not in ("compacted", "mixed"):
+            return frozenset()
+        return frozenset(t.name for t in self.topics if "compact" in t.config.get(POLICY, ""))
 
     def partitions(self) -> list[tuple[str, int]]:
         """Every partition of the workload's topics, in a fixed order."""

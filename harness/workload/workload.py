@@ -47,7 +47,8 @@ class Workload:
     from any.
 
     Options of the workload: `retries`, `linger_ms`, `batch_size`, `compression_type` as
-    kafka-python has them; `commit` = `before` or `after` (the default) the processing;
+    kafka-python has them; `deletes`: the share of tombstones in `compacted` (0.2);
+    `commit` = `before` or `after` (the default) the processing;
     `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a client of its own.
     """
 

@@ -56,3 +56,13 @@ def test_keys_are_text_whatever_they_hold():
     assert key_text(b"k1") == "k1"
     assert key_text(None) is None
     assert key_text(b"\xff") == "\\xff"
+
+
+def test_a_tombstone_names_its_send_in_a_header():
+    headers = Encoder("r1", "p1", 60).tombstone(7, b"k", 2)
+    payload = decode("r1", None, b"k", headers)
+    assert (payload.value_id, payload.intact, payload.partition) == ("r1/p1/7", True, 2)
+    assert not decode("r1", None, b"other", headers).intact
+    assert not decode("r1", None, b"k", [*headers, ("more", b"")]).intact
+    assert not decode("r1", b"", b"k", headers).intact
+    assert decode("r1", None, b"k", []).value_id is None

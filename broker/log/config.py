@@ -61,6 +61,11 @@ class LogConfig:
     producer_id_expiration_ms: int = _setting(86_400_000, "producer.id.expiration.ms")
 
     @property
+    def preallocated_bytes(self) -> int:
+        """How large the file of a new segment is made at once (`LogConfig.initFileSize`)."""
+        return self.segment_bytes if self.preallocate else 0
+
+    @property
     def deletes(self) -> bool:
         """Whether retention by time and size applies."""
         return "delete" in self.cleanup_policy.split(",")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.flush import FlushJob
+from urteil.broker.log.mending import MendJob
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.storage import Storage
 
@@ -31,6 +32,7 @@ class Duties:
         self._props = broker_props
         self._background = background
         self._flushes: dict[PartitionLog, FlushJob] = {}
+        self._mends: dict[PartitionLog, MendJob] = {}
         self._doomed: list[tuple[int, PartitionLog]] = []
         self._retention_due_ms = self._expiration_due_ms = 0
 
@@ -50,6 +52,7 @@ class Duties:
     def forget(self, log: PartitionLog) -> None:
         """The log is not ours any more; what is synced for it does not matter."""
         self._flushes.pop(log, None)
+        self._mends.pop(log, None)
 
     def forget_directory(self, path: Path) -> None:
         """Nothing is removed there any more."""
@@ -61,6 +64,10 @@ class Duties:
         self._finish_flushes()
         for log in healthy:
             self._start_flush(log, now_ms)
+        self._finish_mends()
+        for log in healthy:
+            if log.segments.suspects and log not in self._mends:
+                self._start_mend(log)
         if now_ms >= self._retention_due_ms:
             period_ms = self._number("log.retention.check.interval.ms", _RETENTION_CHECK_MS)
             self._retention_due_ms = now_ms + period_ms
@@ -110,6 +117,20 @@ class Duties:
             if job.done:
                 del self._flushes[log]
                 log.finish_flush(job)
+
+    def _start_mend(self, log: PartitionLog) -> None:
+        """An active segment has its indexes built anew once it is sealed."""
+        sealed = [one for one in log.segments.suspects if one is not log.segments.active]
+        if sealed:
+            job = MendJob(self._storage, sealed[0], log.config.index_interval_bytes)
+            self._mends[log] = job
+            self._background(job.run)
+
+    def _finish_mends(self) -> None:
+        for log, job in list(self._mends.items()):
+            if job.done:
+                del self._mends[log]
+                self._each([log], job.finish)
 
     def _apply_retention(self, log: PartitionLog, now_ms: int) -> None:
         # those that are compacted are the cleaner's, lest it clean what goes

@@ -83,9 +83,9 @@ class _Index:
         """Whether an index of `max_bytes` would take no further entry."""
         return self.count >= max_bytes // self.ENTRY
 
-    def _slots_below(self, key: int) -> int:
-        """How many entries have a smaller key."""
-        low, high = 0, self.count
+    def _slots_below(self, key: int, upto: int | None = None) -> int:
+        """How many entries, of all or the first `upto`, have a smaller key."""
+        low, high = 0, self.count if upto is None else max(0, min(upto, self.count))
         window: bytes | bytearray = b""
         first = 0
         if self._growing is not None:
@@ -147,6 +147,11 @@ class _Index:
             del data[count * self.ENTRY :]
             self._store(bytes(data))
 
+    def replace(self, data: bytes) -> None:
+        """Have the entries that `data` holds, on disk alone."""
+        self._store(data)
+        self._growing, self._count = None, len(data) // self.ENTRY
+
     def exists(self) -> bool:
         """Whether the file is there."""
         return self._storage.exists(self.path)
@@ -183,10 +188,15 @@ class OffsetIndex(_Index):
     def append(self, offset: int, position: int) -> None:
         self._append(_OFFSET_ENTRY.pack(offset - self.base_offset, position))
 
-    def lookup(self, offset: int) -> int:
-        """A batch position at or before the batch that holds `offset`."""
+    def lookup(self, offset: int) -> tuple[int, int]:
+        """(slot, a batch position at or before the batch that holds `offset`); slot -1: none."""
         below = self._slots_below(offset - self.base_offset + 1)
-        return self.entry(below - 1)[1] if below else 0
+        return below - 1, self.entry(below - 1)[1] if below else 0
+
+    @staticmethod
+    def pack(offset: int, position: int) -> bytes:
+        """An entry by its relative offset."""
+        return _OFFSET_ENTRY.pack(offset, position)
 
     def truncate(self, offset: int) -> None:
         """Drop entries of `offset` and later."""
@@ -232,10 +242,18 @@ class TimeIndex(_Index):
         """One entry stays free for the one that is written when the segment is sealed."""
         return self.count >= max_bytes // 12 - 1
 
-    def lookup(self, timestamp_ms: int) -> tuple[int, int]:
-        """The last entry not newer than `timestamp_ms`, (-1, base offset) without one."""
-        below = self._slots_below(timestamp_ms + 1)
-        return self.entry(below - 1) if below else (-1, self.base_offset)
+    def lookup(self, timestamp_ms: int, *, upto: int | None = None) -> tuple[int, tuple[int, int]]:
+        """(slot, the last entry not newer than `timestamp_ms`) of all or the first `upto`.
+
+        Without one the slot is -1, the entry (-1, base offset).
+        """
+        below = self._slots_below(timestamp_ms + 1, upto)
+        return below - 1, self.entry(below - 1) if below else (-1, self.base_offset)
+
+    @staticmethod
+    def pack(timestamp_ms: int, offset: int) -> bytes:
+        """An entry by its relative offset."""
+        return _TIME_ENTRY.pack(timestamp_ms, offset)
 
     def truncate(self, offset: int) -> None:
         """Drop entries of `offset` and later."""

@@ -28,7 +28,7 @@ from urteil.broker.log.segment import (
     DamagedSegment,
     LogSegment,
 )
-from urteil.broker.log.storage import Storage
+from urteil.broker.log.storage import FileRange, Storage
 from urteil.broker.log.txn_index import AbortedTxn
 from urteil.broker.log.validate import RecordError, Refused, split_fetched
 from urteil.broker.wire.errors import ErrorCode
@@ -191,7 +191,9 @@ class PartitionLog:
             self.segments.active.seal()
         if base_offset > self.log_start_offset:
             self._snapshots.take(base_offset, self.producers.entries.values(), sync=False)
-        self.segments.open(base_offset, now_ms, create=True)
+        self.segments.open(
+            base_offset, now_ms, create=True, preallocated_bytes=self.config.preallocated_bytes
+        )
 
     def take_snapshot(self, *, sync: bool) -> None:
         """Write the producers' state as of the end of the log."""
@@ -227,12 +229,16 @@ class PartitionLog:
             return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE, offset=offset)
         end = self.log_end_offset
         try:
-            return read(
+            result = read(
                 self.segments, offset, max_bytes, min(upto, end), end, min_one=min_one, lend=lend
             )
         except DamagedSegment as damage:
             self._complain(damage)
             return ReadResult(ErrorCode.CORRUPT_MESSAGE, offset=offset)
+        for lent in result.records:
+            if isinstance(lent, FileRange):
+                lent.on_failure = self.read_failed
+        return result
 
     def _complain(self, damage: DamagedSegment) -> None:
         """Once a place: readers ask again and again."""
@@ -306,7 +312,9 @@ class PartitionLog:
         """Drop everything; the empty log begins at `offset`."""
         created_ms = self.segments.active.created_ms
         self.segments.remove_after(-1)
-        self.segments.open(offset, created_ms, create=True)
+        self.segments.open(
+            offset, created_ms, create=True, preallocated_bytes=self.config.preallocated_bytes
+        )
         self.epochs.clear()
         self._snapshots.remove_outside(offset, offset)
         self.producers.reset(offset)

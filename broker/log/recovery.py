@@ -232,7 +232,9 @@ class _Recovery:
             _log.warning("%s: log ends before its start %d: emptied", segments.directory, start)
             segments.remove_after(-1)
         if not len(segments):
-            segments.open(start, self.now_ms, create=True)
+            segments.open(
+                start, self.now_ms, create=True, preallocated_bytes=self.config.preallocated_bytes
+            )
             loaded.log_end_offset = start
         loaded.log_start_offset = start
         end = loaded.log_end_offset

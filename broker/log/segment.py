@@ -42,7 +42,6 @@ class DamagedSegment(OSError):
 
 
 _TAIL_BATCHES = 512
-_INDEX_INTERVAL_BYTES = 4096
 
 _log = logging.getLogger("urteil.broker.log")
 
@@ -62,10 +61,11 @@ class LogSegment:
 
     __slots__ = (
         "_bytes_since_index",
-        "_damage",
         "_max_timestamp",
+        "_preallocated",
         "_rolling_timestamp_ms",
         "_storage",
+        "_suspects",
         "_tail",
         "base_offset",
         "bound",
@@ -88,8 +88,12 @@ class LogSegment:
         *,
         create: bool,
         suffix: str = "",
+        suspects: list[LogSegment] | None = None,
     ) -> None:
-        """Open or create the files; `suffix` ends the names of what is no part of a log yet."""
+        """Open or create the files; `suffix` ends the names of what is no part of a log yet.
+
+        Into `suspects` goes the segment once one of its indexes led astray.
+        """
         self._storage = storage
         self.directory = directory
         self.suffix = suffix
@@ -106,8 +110,16 @@ class LogSegment:
         self._rolling_timestamp_ms: int | None = None
         self._max_timestamp: tuple[int, int] | None = (-1, base_offset) if create else None
         self._tail = _Tail(base_offset) if self.size == 0 else None
-        self._damage: DamagedSegment | None = None
+        self._preallocated = False
+        self._suspects = [] if suspects is None else suspects
         self.bound = base_offset + MAX_RELATIVE_OFFSET + 1
+
+    def preallocate(self, size: int) -> None:
+        """Make the file of an empty segment that large, 0: not; what is not written is cut off when
+        the segment is sealed."""
+        if size:
+            self.file.truncate(size)
+            self._preallocated = True
 
     def path(self, suffix: str) -> Path:
         return self.directory / file_name(self.base_offset, suffix + self.suffix)
@@ -174,7 +186,6 @@ class LogSegment:
         """Drop the file's bytes from `size` on, which no index knows."""
         self.file.truncate(size)
         self.size = size
-        self._damage = None
 
     def truncate(self, offset: int) -> int:
         """Drop the batch that holds `offset` and all after it; returns the new end offset.
@@ -212,7 +223,7 @@ class LogSegment:
     def position_of(self, offset: int) -> int | None:
         """The position of the first batch that ends at `offset` or later.
 
-        An index that leads astray is built anew. Raises DamagedSegment where the file ends
+        An index that leads astray is passed over. Raises DamagedSegment where the file ends
         otherwise than with a batch before such a batch is found.
         """
         if self._tail is not None:
@@ -221,26 +232,40 @@ class LogSegment:
                 return found
             if offset >= self._tail.end_offset:
                 return None
-        start = self.offset_index.lookup(offset)
+        slot, start = self.offset_index.lookup(offset)
+        if slot < 0:
+            return self._find(0, offset)
         try:
+            if start <= 0:  # no entry tells what everybody knows
+                raise DamagedSegment(self.offset_index.path, self.size, offset)
             return self._find(start, offset)
-        except DamagedSegment:
-            if start == 0:
-                raise
-        self._check_log()
-        _log.error("%s: does not fit its log, built anew", self.offset_index.path)
-        self._rebuild_offset_index()
-        return self._find(self.offset_index.lookup(offset), offset)
+        except DamagedSegment as damage:
+            return self._find_from_earlier(slot, offset, damage)
 
-    def _check_log(self) -> None:
-        """Raises DamagedSegment if it is the log, not its index, that cannot be followed."""
-        if self._damage is None:
+    def _find_from_earlier(self, slot: int, offset: int, damage: DamagedSegment) -> int | None:
+        """From entries ever further back: where two of them agree that the way ends, it is the
+        log that is damaged, not its index."""
+        step = 1
+        while True:
+            slot, step = slot - step, 2 * step
+            start = self.offset_index.entry(slot)[1] if slot >= 0 else 0
+            if slot >= 0 and start >= damage.position:
+                continue
             try:
-                self._find(0, self.bound)
-            except DamagedSegment as damage:
-                self._damage = damage
-        if self._damage is not None:
-            raise self._damage
+                found = self._find(start, offset)
+            except DamagedSegment as again:
+                if start <= 0 or again.position == damage.position:
+                    raise
+                damage = again
+            else:
+                self._suspect(self.offset_index.path)
+                return found
+
+    def _suspect(self, path: Path) -> None:
+        """Whoever looks after the log has the indexes built anew, beside its readers."""
+        if self not in self._suspects:
+            _log.error("%s: does not fit its log, to be built anew", path)
+            self._suspects.append(self)
 
     def _find(self, start: int, offset: int) -> int | None:
         """Walk from `start`, where an index says that a batch begins, not beyond `offset`."""
@@ -266,17 +291,6 @@ class LogSegment:
         is wrong then: no checksum covers it."""
         following = next(walk(self.file, position, self.size), None)
         return following is not None and following[1] <= base_offset
-
-    def _rebuild_offset_index(self) -> None:
-        self.offset_index.clear()
-        since = 0
-        for position, _, last, size in walk(self.file, 0, self.size):
-            if since > _INDEX_INTERVAL_BYTES:
-                self.offset_index.append(last, position)
-                since = 0
-            since += size
-        if self._tail is None:
-            self.offset_index.seal()
 
     def promised_ends(self) -> list[int]:
         """Where each index that has entries says that the segment ends at the earliest, if that
@@ -328,21 +342,22 @@ class LogSegment:
     def _read_max_timestamp(self) -> tuple[int, int]:
         """The last entry of the time index, or what came after it."""
         best = self.time_index.last
-        start = self.offset_index.lookup(best[1])
+        start = self.offset_index.lookup(best[1])[1]
         for batch in read_batches(self.file, start, self.size):
             if batch.header.max_timestamp > best[0]:
                 best = (batch.header.max_timestamp, batch.header.last_offset)
         return best
 
     def older_than(self, timestamp_ms: int) -> int:
-        """An offset before which all is older than `timestamp_ms`, by the time index, which is
-        built anew if it does not fit the log."""
-        entry = self.time_index.lookup(timestamp_ms - 1)
-        if self._is_newest_at(*entry):
-            return entry[1]
-        _log.error("%s: does not fit its log, built anew", self.time_index.path)
-        self._rebuild_time_index()
-        return self.time_index.lookup(timestamp_ms - 1)[1]
+        """An offset before which all is older than `timestamp_ms`, by the time index, as far as
+        that fits the log."""
+        slot, entry = self.time_index.lookup(timestamp_ms - 1)
+        step = 1
+        while not self._is_newest_at(*entry):
+            self._suspect(self.time_index.path)
+            slot, entry = self.time_index.lookup(timestamp_ms - 1, upto=slot - step + 1)
+            step *= 2
+        return entry[1]
 
     def _is_newest_at(self, timestamp_ms: int, offset: int) -> bool:
         if timestamp_ms < 0:
@@ -353,22 +368,6 @@ class LogSegment:
         for batch in read_batches(self.file, position, self.size):
             return batch.header.max_timestamp == timestamp_ms
         return False
-
-    def _rebuild_time_index(self) -> None:
-        self.time_index.clear()
-        newest, since = (-1, self.base_offset), 0
-        for batch in read_batches(self.file, 0, self.size):
-            header = batch.header
-            if header.max_timestamp > newest[0]:
-                newest = (header.max_timestamp, header.last_offset)
-            if since > _INDEX_INTERVAL_BYTES:
-                self.time_index.maybe_append(*newest)
-                since = 0
-            since += header.size
-        if self._tail is None:
-            self.time_index.maybe_append(*newest)
-            self.time_index.seal()
-        self._max_timestamp = newest
 
     def largest_timestamp_ms(self) -> int:
         """The newest record's time, else (no record has one) the file's."""
@@ -411,12 +410,24 @@ class LogSegment:
     # Files
 
     def seal(self) -> None:
-        """The segment becomes inactive: the last time entry, indexes written and let go."""
+        """The segment becomes inactive: its file as long as what is in it, the last time entry,
+        indexes written and let go."""
+        if self._preallocated:
+            self.file.truncate(self.size)
+            self._preallocated = False
         if self.size:
             self.time_index.maybe_append(*self.max_timestamp)
         self.offset_index.seal()
         self.time_index.seal()
         self._tail = None
+
+    def take_indexes(
+        self, offsets: Sequence[bytes], times: Sequence[bytes], newest: tuple[int, int]
+    ) -> None:
+        """Have these entries in sealed indexes; `newest` is the `max_timestamp` they end with."""
+        self.offset_index.replace(b"".join(offsets))
+        self.time_index.replace(b"".join(times))
+        self._max_timestamp = newest
 
     def flush_indexes(self) -> None:
         self.offset_index.flush()

@@ -14,13 +14,14 @@ from urteil.broker.log.storage import Storage
 class Segments:
     """Never empty once loaded: `active` is where appends go."""
 
-    __slots__ = ("_bases", "_list", "_storage", "directory")
+    __slots__ = ("_bases", "_list", "_storage", "directory", "suspects")
 
     def __init__(self, storage: Storage, directory: Path) -> None:
         self._storage = storage
         self.directory = directory
         self._bases: list[int] = []
         self._list: list[LogSegment] = []
+        self.suspects: list[LogSegment] = []  # those whose indexes do not fit
 
     def __len__(self) -> int:
         return len(self._list)
@@ -48,16 +49,29 @@ class Segments:
     def base_offsets(self) -> list[int]:
         return list(self._bases)
 
-    def open(self, base_offset: int, now_ms: int, *, create: bool) -> LogSegment:
+    def open(
+        self, base_offset: int, now_ms: int, *, create: bool, preallocated_bytes: int = 0
+    ) -> LogSegment:
         """Open or create the segment that follows all others."""
-        segment = LogSegment(self._storage, self.directory, base_offset, now_ms, create=create)
+        segment = self._make(base_offset, now_ms, create=create)
         if self._list:
             self._list[-1].bound = base_offset
         self._bases.append(base_offset)
         self._list.append(segment)
         if create:
+            segment.preallocate(preallocated_bytes)
             segment.activate()
         return segment
+
+    def _make(self, base_offset: int, now_ms: int, *, create: bool) -> LogSegment:
+        return LogSegment(
+            self._storage,
+            self.directory,
+            base_offset,
+            now_ms,
+            create=create,
+            suspects=self.suspects,
+        )
 
     def relocate(self, directory: Path) -> None:
         """The log's folder was renamed."""
@@ -95,7 +109,7 @@ class Segments:
     def replace(self, index: int, count: int, now_ms: int) -> None:
         """Have one segment, opened anew, in the place of `count` others from `index` on."""
         base_offset = self._bases[index]
-        segment = LogSegment(self._storage, self.directory, base_offset, now_ms, create=False)
+        segment = self._make(base_offset, now_ms, create=False)
         segment.bound = self._list[index + count - 1].bound
         self._list[index : index + count] = [segment]
         self._bases[index : index + count] = [base_offset]

@@ -6,10 +6,11 @@ to `LogManager` instead. Errors are OSError, as the system reports them.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -19,6 +20,8 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 LENT_FROM_BYTES = 64 * 1024
 """Smaller ranges are read at once: a system call of their own costs more than the copy."""
 SENT_AT_ONCE_BYTES = 1 << 20
+
+DEVICE_ERRORS = frozenset({errno.EIO, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.EUCLEAN})
 
 _IOV_MAX = 1000
 
@@ -41,12 +44,13 @@ class FileRange:
     closed by its owner meanwhile. It may be cut, too: then there is less to send than promised.
     """
 
-    __slots__ = ("_fd", "position", "size")
+    __slots__ = ("_fd", "on_failure", "position", "size")
 
     def __init__(self, fd: int, size: int, position: int) -> None:
         self._fd = fd
         self.size = size
         self.position = position
+        self.on_failure: Callable[[OSError], None] | None = None
 
     def __del__(self) -> None:
         os.close(self._fd)
@@ -56,9 +60,17 @@ class FileRange:
 
     def send(self, to_fd: int, done: int) -> int:
         """Hand a socket what follows the first `done` bytes, as much as it takes; returns how
-        much, 0 when the file was cut. Raises BlockingIOError when it takes nothing now."""
+        much, 0 when the file was cut. Raises BlockingIOError when it takes nothing now.
+
+        `on_failure` hears of errors that are the device's, not the socket's, before they are
+        raised."""
         count = min(self.size - done, SENT_AT_ONCE_BYTES)
-        return os.sendfile(to_fd, self._fd, self.position + done, count)
+        try:
+            return os.sendfile(to_fd, self._fd, self.position + done, count)
+        except OSError as error:
+            if error.errno in DEVICE_ERRORS and self.on_failure is not None:
+                self.on_failure(error)
+            raise
 
 
 class File:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.broker.log.damage import HIT, PROPS, TOPIC_ID, let_go, quick_folder
-from tests.broker.log.helpers import NOW_MS, FixedClock, batch, read_all
+from tests.broker.log.helpers import NOW_MS, FixedClock, append, batch, open_log, read_all
 from urteil.broker.log.manager import LogManager
 from urteil.broker.log.storage import Buffer, File, Storage
 from urteil.broker.wire.errors import ErrorCode
@@ -156,3 +157,25 @@ def _fail_at(step: int, code: int, folder: Path) -> int:
     assert len(found) - len(acknowledged) in (0, 2, 4), f"step {step}"
     let_go(again)
     return int(finished)
+
+
+def test_a_device_that_fails_while_it_is_sent_from_takes_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path)
+    append(log, batch([b"x" * 100_000]))
+    (lent,) = log.read(0, 1 << 20, upto=1, lend=True).records
+
+    failures = [errno.EPIPE, errno.ECONNRESET, errno.EAGAIN, errno.EIO]  # the last: the device's
+
+    def broken(*_: object) -> int:
+        raise OSError(failures[0], os.strerror(failures[0]))
+
+    monkeypatch.setattr(os, "sendfile", broken)
+    while failures:
+        assert log.failure is None
+        with pytest.raises(OSError, match=re.escape(os.strerror(failures[0]))):
+            lent.send(1, 0)
+        del failures[0]
+    assert log.failure is not None
+    assert log.failure.errno == errno.EIO

@@ -47,16 +47,24 @@ class Senders:
         self._closed = False
 
     def add(self, info: BrokerInfo) -> None:
-        """Start a queue for a broker; its requests wait until it answers."""
+        """Start a queue for a broker; its requests wait until it answers.
+
+        What was not answered under an earlier registration of the same life goes first: only a
+        broker that left (`remove`) is not owed it any more.
+        """
         endpoint = info.endpoint(self._listener)
         if self._closed:
             return  # an event that was under way when the term of office ended
         if endpoint is None:
             log.error("broker %d has no listener %s: nothing is sent", info.id, self._listener)
             return
+        before = self._senders.get(info.id)
         self.remove(info.id)
         node = Endpoint(info.id, endpoint.host, endpoint.port)
-        self._senders[info.id] = _Sender(node, self._channels, self._timeout_ms, self._answered)
+        sender = _Sender(node, self._channels, self._timeout_ms, self._answered)
+        self._senders[info.id] = sender
+        for request in before.unanswered if before is not None else ():
+            sender.put(request)
 
     def remove(self, broker: int) -> None:
         """Drop a broker's queue with all that was not answered."""
@@ -96,6 +104,11 @@ class _Sender:
         self._put = self._done = 0
         self._task = asyncio.create_task(self._run(), name=f"controller-to-{node.id}")
 
+    @property
+    def unanswered(self) -> list[Request]:
+        """In the order they were put in."""
+        return list(self._queue)
+
     def put(self, request: Request) -> None:
         self._queue.append(request)
         self._put += 1
@@ -115,8 +128,9 @@ class _Sender:
         while True:
             await self._more.wait()
             while self._queue:
-                request = self._queue.popleft()
+                request = self._queue[0]
                 response = await self._until_answered(request)
+                self._queue.popleft()
                 self._answered(self._node.id, request, response)
                 self._done += 1
                 self._release(self._done)

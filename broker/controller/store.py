@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -87,7 +88,7 @@ class Store:
     async def read_states(
         self, tps: Iterable[TopicPartition]
     ) -> dict[TopicPartition, PartitionState]:
-        """Partition states; those that have none are left out."""
+        """Partition states; those that have none, or none that can be read, are left out."""
         tps = list(tps)
         found = await asyncio.gather(*(self.read_state(tp) for tp in tps))
         return {tp: state for tp, state in zip(tps, found, strict=True) if state is not None}
@@ -97,7 +98,14 @@ class Store:
             data, stat = await self._zk.get(znodes.state_path(*tp))
         except NoNodeError:
             return None
-        return znodes.decode_state(data, stat.version, stat.mzxid)
+        try:
+            return znodes.decode_state(data, stat.version, stat.mzxid)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            log.error(
+                "%s cannot be read: %r; the partition stays as it is until somebody mends the node "
+                "(or removes it: the partition then starts over)", znodes.state_path(*tp), error,
+            )  # fmt: skip
+            return None
 
     async def create_states(
         self, wanted: Mapping[TopicPartition, PartitionState]
@@ -154,9 +162,8 @@ class Store:
             except MultiFailed as failure:
                 if isinstance(failure.cause, NoNodeError):
                     return None
-                standing = await self.read_state(tp)
-                if standing is not None:
-                    return standing
+                if await self._zk.exists(znodes.state_path(*tp)) is not None:
+                    return await self.read_state(tp)
                 ops = [made]  # only the parent was there
             except LOST:
                 continue
@@ -213,13 +220,19 @@ class Store:
             if changed == found[0] or await self.write_topic(topic, changed, found[1]):
                 return changed
 
-    async def delete_topic(self, topic: str) -> None:
+    async def delete_topic(self, topic: str, topic_id: uuid.UUID | None) -> None:
         """Remove a topic's states, its assignment, its configuration and the wish to delete it.
 
         The wish goes in the same multi as the assignment: a controller that takes over in between
-        finds either both or neither.
+        finds either both or neither. What stands under another id was made anew, after a deletion
+        whose answer was lost, and is left alone with its own wish, if there is one.
         """
+        lost = False
         while True:
+            if lost:
+                standing = await self._read_topic(topic)
+                if standing is None or standing[0].topic_id != topic_id:
+                    return
             below = await self._below(znodes.partitions_path(topic))
             last = [
                 znodes.topic_path(topic),
@@ -228,7 +241,7 @@ class Store:
             ]
             there = [path for path in last if await self._zk.exists(path) is not None]
             if znodes.delete_topic_path(topic) not in there:
-                return  # done; a topic that stands there now was made anew
+                return  # done before
             try:
                 for start in range(0, len(below), DELETES_A_MULTI):
                     chunk = below[start : start + DELETES_A_MULTI]
@@ -238,7 +251,7 @@ class Store:
                 if not isinstance(failure.cause, NoNodeError | NotEmptyError):
                     raise
             except LOST:
-                continue
+                lost = True
 
     async def forget_deletion(self, topic: str) -> None:
         """Drop the wish to delete a topic that does not exist or must not be deleted."""

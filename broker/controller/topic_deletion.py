@@ -63,9 +63,10 @@ class TopicDeletion:
     async def resume(self) -> None:
         """Remove what is done, ask brokers that can be asked."""
         for topic in self._deletions.complete():
-            await self._desk.store.delete_topic(topic)
+            context = self._desk.context
+            await self._desk.store.delete_topic(topic, context.topics[topic].topic_id)
             self._deletions.remove(topic)
-            self._desk.context.remove_topic(topic)
+            context.remove_topic(topic)
             log.info("deleted topic %s", topic)
         batch = self._desk.batch()
         for broker, tp in self._deletions.start(self._desk.context.present):

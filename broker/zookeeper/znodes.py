@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -201,10 +202,10 @@ def encode_state(state: PartitionState) -> bytes:
 def decode_state(data: bytes, version: int, zxid: int = 0) -> PartitionState:
     value = json.loads(data)
     return PartitionState(
-        leader=value["leader"],
-        leader_epoch=value["leader_epoch"],
-        isr=tuple(value["isr"]),
-        controller_epoch=value["controller_epoch"],
+        leader=operator.index(value["leader"]),
+        leader_epoch=operator.index(value["leader_epoch"]),
+        isr=tuple(map(operator.index, value["isr"])),
+        controller_epoch=operator.index(value["controller_epoch"]),
         recovery_state=value.get("leader_recovery_state", 0),
         partition_epoch=version,
         zxid=zxid,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 from uuid import UUID
@@ -21,6 +21,7 @@ from urteil.broker.zookeeper.session import Session
 from urteil.broker.zookeeper.znodes import PartitionState, TopicAssignment
 
 T = TypeVar("T")
+Meanwhile = Callable[[], Awaitable[None]]
 
 
 class Behind:
@@ -29,13 +30,18 @@ class Behind:
     def __init__(self, zk: Session, gate: Gate) -> None:
         self.zk, self._gate = zk, gate
 
-    async def without_answers(self, act: Awaitable[T], writes: int = 1) -> T:
-        """Let the first writes reach ZooKeeper, and lose the connection before each answer."""
+    async def without_answers(
+        self, act: Awaitable[T], writes: int = 1, meanwhile: Meanwhile | None = None
+    ) -> T:
+        """Let the first writes reach ZooKeeper, and lose the connection before each answer;
+        `meanwhile` something else is done, before the last answer is known to be lost."""
         task = asyncio.ensure_future(act)
-        for _ in range(writes):
+        for left in reversed(range(writes)):
             self._gate.swallowed, self._gate.armed = 0, True
             await until(lambda: self._gate.swallowed, "an answer is lost")
             assert not task.done()
+            if meanwhile is not None and left == 0:
+                await meanwhile()
             self._gate.cut()
         return await task
 
@@ -114,8 +120,35 @@ def test_a_deletion_that_was_done_unheard(zookeeper: ZooKeeperServer, chroot: st
             store, state = await one_topic(behind.zk)
             await store.create_states({("t", 0): state})
             await behind.zk.create(znodes.delete_topic_path("t"))
-            await behind.without_answers(store.delete_topic("t"), 2)
+            await behind.without_answers(store.delete_topic("t", UUID(int=5)), 2)
             assert await behind.zk.children(znodes.TOPICS) == []
             assert await behind.zk.children(znodes.DELETE_TOPICS) == []
+
+    run(scenario)
+
+
+def test_a_deletion_that_was_done_unheard_takes_nothing_that_was_made_anew(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    """Not even one that is wished away itself: its replicas are to be stopped before."""
+
+    async def scenario() -> None:
+        anew = TopicAssignment(partitions={0: (2, 1)}, topic_id=UUID(int=6))
+        other = Session(f"127.0.0.1:{zookeeper.port}{chroot}", 10_000)
+
+        async def make_anew() -> None:
+            await other.create(znodes.topic_path("t"), znodes.encode_topic(anew))
+            await other.create(znodes.delete_topic_path("t"))
+
+        async with behind_a_gate(zookeeper, chroot) as behind:
+            await other.connect(10)
+            store, state = await one_topic(behind.zk)
+            await store.create_states({("t", 0): state})
+            await behind.zk.create(znodes.delete_topic_path("t"))
+            await behind.without_answers(store.delete_topic("t", UUID(int=5)), 2, make_anew)
+            data, _ = await behind.zk.get(znodes.topic_path("t"))
+            assert znodes.decode_topic(data) == anew
+            assert await behind.zk.children(znodes.DELETE_TOPICS) == ["t"]
+            await other.close()
 
     run(scenario)

@@ -409,3 +409,30 @@ def test_a_topic_that_cannot_be_read_stops_no_controller(data: bytes) -> None:
         assert term.tenure.led("bad")
 
     run(scenario)
+
+
+STATE = b'{"leader": 1, "leader_epoch": %s, "isr": [1, 2], "controller_epoch": 1, "version": 1}'
+
+
+@pytest.mark.parametrize("data", [b"", b"{nonsense", b"[]", b'{"version": 1}', STATE % b'"x"'])
+def test_a_state_that_cannot_be_read_ends_no_term(data: bytes) -> None:
+    """The partition waits until somebody mends it; the others go on."""
+
+    async def scenario() -> None:
+        world = World((1, 2), {"t": {0: (1, 2), 1: (1, 2)}})
+        term = Term(world)
+        await term.begin()
+        world.zk.put(znodes.state_path("t", 0), data)
+        heir = Term(world)
+        await heir.begin()
+        world.go(1)
+        await heir.settle()
+        assert world.zk.nodes[znodes.state_path("t", 0)].data == data
+        assert world.zk.state(("t", 1)).leader == 2
+        world.zk.put(znodes.state_path("t", 0), STATE % b"7")
+        world.come(1)
+        await heir.settle()
+        assert world.zk.state(("t", 0)).leader_epoch >= 7
+        assert heir.tenure.led("t")
+
+    run(scenario)

@@ -14,6 +14,7 @@ from urteil.chaos.faults import FAULTS, Proof
 from urteil.chaos.nemesis import Injection
 
 RECOVERY_DEADLINE_S = 60.0
+EXPIRY_S = 600.0
 
 
 class ByHand:
@@ -37,12 +38,14 @@ class ByHand:
         topic: str = "",
         partition: int = 0,
         recovery_deadline_s: float = RECOVERY_DEADLINE_S,
+        expiry_s: float = EXPIRY_S,
         **options: Option,
     ) -> Iterator[Proof]:
         """Inject a fault for the length of a `with` block, then heal it and wait for health.
 
         `target` is a role (`leader` and `follower` mean those of `topic` and `partition`) or a
-        node's name. ValueError for an unknown name or option; LabFailure when the fault left no
+        node's name. On a cluster that outlives this process the fault is gone `expiry_s` later at
+        the latest. ValueError for an unknown name or option; LabFailure when the fault left no
         proof that it acted; NotHealthy when the cluster is not whole again in time.
         """
         if name not in FAULTS:
@@ -52,6 +55,7 @@ class ByHand:
         fault = FAULTS[name](aim)
         injection = Injection(fault=name, begin_ns=time.monotonic_ns())
         self.injections.append(injection)
+        hold = self.controls.hold(name, expiry_s=expiry_s)
         try:
             proof = fault.begin(self.controls)
             injection.targets = fault.targets or (target,)
@@ -63,6 +67,7 @@ class ByHand:
         finally:
             injection.end_ns = time.monotonic_ns()
             fault.heal(self.controls)
+            self.controls.release(hold)
             injection.healed_ns = time.monotonic_ns()
             self._write()
         self.controls.await_healthy(deadline_s=recovery_deadline_s)

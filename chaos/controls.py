@@ -8,7 +8,7 @@ thread, and carry deadlines of their own. Nodes are named `b1`, `b2`, ... (broke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -108,23 +108,30 @@ class LinkControls(Protocol):
         """Every link from and to `node`; without `clients`, those of the workload are left out."""
         ...
 
-    def cut(self, links: Sequence[Link], *, answers_only: bool = False) -> None:
+    def cut(self, links: Sequence[Link], *, answers_only: bool = False, owner: str = "") -> None:
         """Stall the links: bytes stop both ways, connections stay and go on after healing.
 
-        With `answers_only` requests still arrive, and are served for nobody.
+        With `answers_only` requests still arrive, and are served for nobody. `owner` names the
+        injection, here and below: several may be at work on one link.
         """
         ...
 
-    def close(self, links: Sequence[Link]) -> None:
+    def close(self, links: Sequence[Link], *, owner: str = "") -> None:
         """Break the links: connections are closed and new ones refused until healing."""
         ...
 
-    def latency(self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0) -> None:
+    def latency(
+        self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0, owner: str = ""
+    ) -> None:
         """Delay what `src` sends to `dst` over each link by `latency_ms` +- `jitter_ms`."""
         ...
 
-    def heal(self, links: Sequence[Link]) -> None:
-        """Take every fault off these links."""
+    def heal(self, links: Sequence[Link], *, owner: str | None = None) -> None:
+        """Take every fault of `owner` off these links; without one, everybody's."""
+        ...
+
+    def active(self) -> Mapping[Link, tuple[str, ...]]:
+        """Links under a fault now, with what was done to them."""
         ...
 
     def heal_all(self) -> None:
@@ -211,6 +218,29 @@ class Controls(Protocol):
 
     def resume(self, node: str) -> NodeStatus:
         """SIGCONT."""
+        ...
+
+    def may_end(self, node: str, *, allowed: bool = True) -> None:
+        """From now on the node may end by itself: that is a fault's doing, no failure of the lab.
+
+        Until its next `start`, or until it is no longer `allowed`.
+        """
+        ...
+
+    def hold(self, fault: str, *, expiry_s: float) -> int:
+        """Say that a fault is about to begin, and when it must be gone at the latest.
+
+        Where the cluster outlives the lab, something beside it heals everything when a hold is
+        older than that, or when the lab dies. The answer is for `release`.
+        """
+        ...
+
+    def release(self, hold: int) -> None:
+        """Say that it was healed."""
+        ...
+
+    def zookeeper_leader(self) -> str | None:
+        """The ZooKeeper server that leads the ensemble, or stands alone; None without one."""
         ...
 
     def controller(self) -> str | None:

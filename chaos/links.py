@@ -48,7 +48,7 @@ class Links:
         self._servers = {node: ToxiproxyServer(*plan.toxiproxy(node)) for node in plan.nodes}
         self._lock = threading.RLock()
         self._toxics: dict[Link, list[Toxic]] = {}
-        self._closed: set[Link] = set()
+        self._closed: dict[Link, set[str]] = {}
         self.restarts = 0
 
     def start(self, *, closed: Sequence[Link] = ()) -> None:
@@ -56,7 +56,8 @@ class Links:
 
         LabFailure unless every other proxy listens before the deadline.
         """
-        self._closed.update(closed)
+        for link in closed:
+            self._closed.setdefault(link, set()).add("")
         for node in self._servers:
             self._launch(node)
         _each(self._await_proxies, self._servers)
@@ -75,28 +76,41 @@ class Links:
             if node in (link.src, link.dst) and (clients or link.src != CLIENT)
         ]
 
-    def cut(self, links: Sequence[Link], *, answers_only: bool = False) -> None:
+    def cut(self, links: Sequence[Link], *, answers_only: bool = False, owner: str = "") -> None:
         for stream in STREAMS[:1] if answers_only else STREAMS:
-            name = f"cut_{stream}"
+            name = _named(f"cut_{stream}", owner)
             stall = Toxic(name=name, type="bandwidth", stream=stream, attributes={"rate": 0})
             self._add(links, stall)
 
-    def latency(self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0) -> None:
+    def latency(
+        self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0, owner: str = ""
+    ) -> None:
         delays = {"latency": latency_ms, "jitter": jitter_ms}
-        name = "latency_upstream"
+        name = _named("latency_upstream", owner)
         self._add(links, Toxic(name=name, type="latency", stream="upstream", attributes=delays))
 
-    def close(self, links: Sequence[Link]) -> None:
-        with self._lock:
-            self._closed.update(links)
-            self._on_proxies(links, lambda server, name: server.set_enabled(name, False))
-
-    def heal(self, links: Sequence[Link]) -> None:
+    def close(self, links: Sequence[Link], *, owner: str = "") -> None:
         with self._lock:
             for link in links:
-                self._toxics.pop(link, None)
-                self._closed.discard(link)
+                self._closed.setdefault(link, set()).add(owner)
+            self._on_proxies(links, lambda server, name: server.set_enabled(name, False))
+
+    def heal(self, links: Sequence[Link], *, owner: str | None = None) -> None:
+        with self._lock:
+            for link in links:
+                self._forget(link, owner)
             _each(lambda item: self._heal_source(*item), _grouped(links).items())
+
+    def _forget(self, link: Link, owner: str | None) -> None:
+        """What shall be left on a link when `owner`, or everybody, is gone from it."""
+        toxics = self._toxics.pop(link, [])
+        closed = self._closed.pop(link, set())
+        if owner is None:
+            return
+        if left := [one for one in toxics if one.name.partition(".")[2] != owner]:
+            self._toxics[link] = left
+        if closed - {owner}:
+            self._closed[link] = closed - {owner}
 
     def heal_all(self) -> None:
         with self._lock:
@@ -131,8 +145,8 @@ class Links:
                 self._toxics[link] = [*self._toxics.get(link, []), toxic]
             self._on_proxies(links, lambda server, name: server.add_toxic(name, toxic))
 
-    def _names(self, link: Link) -> list[str]:
-        return [one.name for one in self._toxics.get(link, [])]
+    def _names(self, link: Link | None) -> list[str]:
+        return [one.name for one in self._toxics.get(link, [])] if link else []
 
     def _on_proxies(
         self, links: Iterable[Link], act: Callable[[ToxiproxyServer, str], None]
@@ -158,9 +172,11 @@ class Links:
                 state = states.get(proxy.name)
                 if state is None:
                     raise LabFailure(f"the proxy {proxy.name} vanished")
+                kept = self._names(proxy.link)
                 for toxic in state.toxics:
-                    server.remove_toxic(proxy.name, toxic.name)
-                if not state.enabled:
+                    if toxic.name not in kept:
+                        server.remove_toxic(proxy.name, toxic.name)
+                if not state.enabled and proxy.link not in self._closed:
                     server.set_enabled(proxy.name, True)
         except ToxiproxyStuck:
             self._restart(node)
@@ -250,6 +266,11 @@ class Links:
         found = {name: state.enabled for name, state in states.items()}
         wrong = sorted(name for name, enabled in wanted.items() if found.get(name) != enabled)
         return f"proxies that are not as they shall be: {wrong}" if wrong else ""
+
+
+def _named(what: str, owner: str) -> str:
+    """A toxic's name on its proxy: one of every kind for every injection."""
+    return f"{what}.{owner}" if owner else what
 
 
 def _grouped(links: Iterable[Link]) -> dict[str, list[Link]]:

@@ -50,6 +50,7 @@ class _Active:
     fault: Fault
     injection: Injection
     heal_at: float
+    hold: int
 
 
 @dataclass(slots=True)
@@ -166,6 +167,7 @@ class Nemesis:
         fault = FAULTS[planned.fault](planned.aim)
         injection = Injection(fault=planned.fault, begin_ns=time.monotonic_ns())
         self.injections.append(injection)
+        hold = self.controls.hold(fault.name, expiry_s=planned.duration_s + fault.expiry_s)
         try:
             proof = fault.begin(self.controls)
         except NoTarget as reason:
@@ -175,7 +177,7 @@ class Nemesis:
             self._problem(f"{planned.fault} {planned.aim.target}: {proof.text}")
         injection.targets = fault.targets or (planned.aim.target,)
         injection.proof, injection.acted = proof.text, proof.acted
-        self._active.append(_Active(fault, injection, time.monotonic() + planned.duration_s))
+        self._active.append(_Active(fault, injection, time.monotonic() + planned.duration_s, hold))
         self._write()
         said = "acts" if proof.acted else "DID NOT ACT"
         self.log(f"{planned.fault} {', '.join(injection.targets)} {said}: {proof.text}")
@@ -188,6 +190,7 @@ class Nemesis:
             healed = active.fault.heal(self.controls)
             injection.healed_ns = time.monotonic_ns()
             injection.proof += f"; healed: {healed}"
+            self.controls.release(active.hold)
         except Exception as failure:
             self._problem(f"healing {injection.fault}: {type(failure).__name__}: {failure}")
         self._write()

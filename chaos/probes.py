@@ -83,6 +83,17 @@ def zookeeper_serves(address: str, port: int, *, timeout_s: float) -> bool:
         return False
 
 
+def zookeeper_leads(address: str, port: int, *, timeout_s: float) -> bool:
+    """Whether a server leads its ensemble, or stands alone."""
+    try:
+        with _connect(address, port, timeout_s) as connection:
+            connection.sendall(b"srvr")
+            answer = b"".join(iter(lambda: connection.recv(LARGEST_ANSWER), b""))
+    except OSError:
+        return False
+    return answer.partition(b"Mode: ")[2].split(b"\n")[0] in (b"leader", b"standalone")
+
+
 def _srvr(address: str, port: int, timeout_s: float) -> bytes:
     deadline = time.monotonic() + timeout_s
     with _connect(address, port, timeout_s) as connection:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import CLIENT, Controls, Link, NodeState, PartitionView
 
 POLL_S = 0.1
+OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+GROUP = "urteil-group"
+"""The group of the lab's own workload, for the role `coordinator`."""
 
 ROLES: dict[str, str] = {
     "leader": "the leader of the partition, once it is one that runs",
@@ -19,9 +23,15 @@ ROLES: dict[str, str] = {
     "straggler": "the in-sync follower that is last to lead: the last by assignment",
     "controller": "the broker that holds /controller",
     "random": "one broker, by the seed",
+    "coordinator": "the coordinator of a group, or of a transactional id (options of every fault)",
+    "isr": "the in-sync replicas of the partition, its leader too",
     "minority": "fewer than half of the brokers, by the seed",
+    "majority": "more than half of the brokers, by the seed",
     "all": "every broker",
     "zookeeper": "every ZooKeeper server",
+    "zookeeper_leader": "the ZooKeeper server that leads the ensemble, or stands alone",
+    "zookeeper_minority": "fewer than half of the ZooKeeper servers, its leader among them",
+    "zookeeper_majority": "more than half of the ZooKeeper servers, by the seed",
     "client": "where the clients sit",
 }
 
@@ -70,9 +80,73 @@ def _controller(controls: Controls) -> str:
     return node
 
 
-def _minority(controls: Controls, aim: Aim) -> list[str]:
+def _coordinator(controls: Controls, aim: Aim) -> str:
+    """The leader of the partition that a group's, or a transactional id's, records go to."""
+    transactional_id = str(aim.options.get("transactional_id", ""))
+    topic = TRANSACTIONS if transactional_id else OFFSETS
+    key = transactional_id or str(aim.options.get("group", GROUP))
+    count = len(controls.partitions(topic))
+    if not count:
+        raise NoTarget(f"{topic} does not exist: nobody coordinates {key}")
+    return _leader(controls, replace(aim, topic=topic, partition=java_hash(key) % count))
+
+
+def java_hash(text: str) -> int:
+    """Java's `String.hashCode` as Kafka's `Utils.abs` takes it: its lowest value becomes 0."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    total = 0
+    for at in range(0, len(units), 2):
+        total = (31 * total + int.from_bytes(units[at : at + 2], "big")) & 0xFFFF_FFFF
+    signed = total - (1 << 32) if total >= 1 << 31 else total
+    return 0 if signed == -(1 << 31) else abs(signed)
+
+
+def _some(controls: Controls, aim: Aim, *, more: bool) -> list[str]:
+    """More than half of the brokers, or fewer."""
     brokers = sorted(controls.brokers)
-    return sorted(aim.random().sample(brokers, max(1, (len(brokers) - 1) // 2)))
+    few = max(1, (len(brokers) - 1) // 2)
+    return sorted(aim.random().sample(brokers, len(brokers) // 2 + 1 if more else few))
+
+
+def _zookeeper_leader(controls: Controls) -> str:
+    node = controls.zookeeper_leader()
+    if node is None:
+        raise NoTarget("no ZooKeeper server leads")
+    return node
+
+
+def _zookeeper_minority(controls: Controls, aim: Aim) -> list[str]:
+    leader = _zookeeper_leader(controls)
+    others = [node for node in sorted(controls.zookeepers) if node != leader]
+    count = (len(controls.zookeepers) - 1) // 2
+    if not count:
+        raise NoTarget(f"{len(controls.zookeepers)} ZooKeeper servers have no minority")
+    return sorted([leader, *aim.random().sample(others, count - 1)])
+
+
+def _zookeeper_majority(controls: Controls, aim: Aim) -> list[str]:
+    servers = sorted(controls.zookeepers)
+    return sorted(aim.random().sample(servers, len(servers) // 2 + 1))
+
+
+BY_ROLE: dict[str, Callable[[Controls, Aim], list[str]]] = {
+    "leader": lambda controls, aim: [_leader(controls, aim)],
+    "follower": lambda controls, aim: [aim.random().choice(sorted(_followers(controls, aim)))],
+    "followers": lambda controls, aim: _others(controls, aim),
+    "successor": lambda controls, aim: _followers(controls, aim)[:1],
+    "straggler": lambda controls, aim: _followers(controls, aim)[-1:],
+    "controller": lambda controls, aim: [_controller(controls)],
+    "coordinator": lambda controls, aim: [_coordinator(controls, aim)],
+    "isr": lambda controls, aim: sorted(_view(controls, aim).isr),
+    "random": lambda controls, aim: [aim.random().choice(sorted(controls.brokers))],
+    "minority": lambda controls, aim: _some(controls, aim, more=False),
+    "majority": lambda controls, aim: _some(controls, aim, more=True),
+    "all": lambda controls, aim: sorted(controls.brokers),
+    "zookeeper": lambda controls, aim: sorted(controls.zookeepers),
+    "zookeeper_leader": lambda controls, aim: [_zookeeper_leader(controls)],
+    "zookeeper_minority": _zookeeper_minority,
+    "zookeeper_majority": _zookeeper_majority,
+}
 
 
 def nodes(controls: Controls, aim: Aim, target: str | None = None) -> list[str]:
@@ -81,29 +155,8 @@ def nodes(controls: Controls, aim: Aim, target: str | None = None) -> list[str]:
     ValueError for a name that is neither role nor node; NoTarget when nobody has the role.
     """
     target = aim.target if target is None else target
-    match target:
-        case "leader":
-            return [_leader(controls, aim)]
-        case "follower":
-            return [aim.random().choice(sorted(_followers(controls, aim)))]
-        case "followers":
-            return _others(controls, aim)
-        case "successor":
-            return _followers(controls, aim)[:1]
-        case "straggler":
-            return _followers(controls, aim)[-1:]
-        case "controller":
-            return [_controller(controls)]
-        case "random":
-            return [aim.random().choice(sorted(controls.brokers))]
-        case "minority":
-            return _minority(controls, aim)
-        case "all":
-            return sorted(controls.brokers)
-        case "zookeeper":
-            return sorted(controls.zookeepers)
-        case _:
-            return _named(controls, target)
+    chosen = BY_ROLE.get(target)
+    return _named(controls, target) if chosen is None else chosen(controls, aim)
 
 
 def _named(controls: Controls, target: str) -> list[str]:

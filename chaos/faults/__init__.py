@@ -1,4 +1,4 @@
-"""The faults by name, one a module."""
+"""The faults by name, one a module. What a fault must say of itself: `Fault`."""
 
 from urteil.chaos.aim import Aim
 from urteil.chaos.faults.base import Fault, Proof

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos import selectors
 from urteil.chaos.controls import Controls, NodeState
-from urteil.chaos.faults.base import Fault, Proof, together
+from urteil.chaos.faults.base import Fault, Proof, not_running, together
 
 
 class Crash(Fault):
@@ -12,6 +12,8 @@ class Crash(Fault):
 
     name = "crash"
     about = "SIGKILL of a node, started again at healing"
+    family = "process"
+    proves = "the process id is gone; after healing another one serves"
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(selectors.nodes(controls, self.aim))
@@ -25,3 +27,6 @@ class Crash(Fault):
     def heal(self, controls: Controls) -> str:
         started = together(controls.start, self.targets)
         return ", ".join(f"{status.node} runs as pid {status.pid}" for status in started)
+
+    def remains(self, controls: Controls) -> str:
+        return not_running(controls, self.targets)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from urteil.chaos import selectors
 from urteil.chaos.controls import Controls, Link
-from urteil.chaos.faults.base import Fault, Proof, probe_all
+from urteil.chaos.faults.base import HEALED_S, Fault, Proof, probe_all, still_broken
 
 
 class Latency(Fault):
@@ -17,6 +17,9 @@ class Latency(Fault):
 
     name = "latency"
     about = "delay with jitter on the links among all nodes, or of one node, or of a pair"
+    family = "network"
+    proves = "the fastest of the round trips, measured before and after"
+    sample = "follower"
     selectors = "all, a role, a node, or a pair left->right"
     options: ClassVar[dict[str, str]] = {
         "latency_ms": "delay a request (default 200)",
@@ -43,15 +46,22 @@ class Latency(Fault):
         self.targets = tuple(map(str, self.links))
         timeout_s = 2 + 4 * (latency_ms + jitter_ms) / 1000
         before = _fastest(controls, self.links, timeout_s=timeout_s)
-        controls.net.latency(self.links, latency_ms=latency_ms, jitter_ms=jitter_ms)
+        controls.net.latency(
+            self.links, latency_ms=latency_ms, jitter_ms=jitter_ms, owner=self.owner
+        )
         after = _fastest(controls, self.links, timeout_s=timeout_s)
         slowed = [link for link in after if link in before]
         acted = [link for link in slowed if after[link] >= max(0.6 * latency_ms - jitter_ms, 1)]
         return Proof(acted=bool(acted) and len(acted) == len(slowed), text=_text(before, after))
 
     def heal(self, controls: Controls) -> str:
-        controls.net.heal(self.links)
-        return f"{len(self.links)} links healed"
+        controls.net.heal(self.links, owner=self.owner)
+        now = _fastest(controls, self.links, timeout_s=HEALED_S)
+        fastest = f", fastest round trip {min(now.values()):.1f} ms" if now else ""
+        return f"{len(now)} of {len(self.links)} links answer{fastest}"
+
+    def remains(self, controls: Controls) -> str:
+        return still_broken(controls, self.links)
 
 
 def _fastest(controls: Controls, links: tuple[Link, ...], *, timeout_s: float) -> dict[Link, float]:

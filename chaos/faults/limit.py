@@ -8,7 +8,15 @@ from typing import ClassVar
 from urteil.chaos import selectors
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls, Limits
-from urteil.chaos.faults.base import Fault, Proof, together
+from urteil.chaos.faults.base import (
+    DOCKER,
+    KAFKA,
+    MIX,
+    URTEIL,
+    Fault,
+    Proof,
+    together,
+)
 
 CPUS = 0.1
 
@@ -22,7 +30,10 @@ class Limit(Fault):
 
     name = "limit"
     about = "limit the processor time and memory of a node's container while it runs"
-    needs_containers = True
+    family = "container"
+    proves = "the limits of its control group as the engine tells them, before, during and after"
+    on_runtimes = (DOCKER,)
+    on_targets = (URTEIL, KAFKA, MIX)
     options: ClassVar[dict[str, str]] = {
         "cpus": f"processors it may use, a fraction too (default {CPUS} without memory_mb)",
         "memory_mb": "megabytes it may use, 16 at least (default as before)",
@@ -51,6 +62,12 @@ class Limit(Fault):
     def heal(self, controls: Controls) -> str:
         after = together(controls.containers.unlimit, self.targets)
         return "; ".join(f"{one.node}: {one}" for one in after)
+
+    def remains(self, controls: Controls) -> str:
+        now = together(controls.containers.limits, self.targets)
+        return "; ".join(
+            f"{one.node}: {one}" for one in now if (one.cpus, one.memory_mb) != (None, None)
+        )
 
     def _acts(self, limits: Limits) -> bool:
         """By the microsecond in which an engine counts processors, a period being 100,000."""

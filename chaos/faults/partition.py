@@ -7,19 +7,25 @@ from typing import ClassVar
 
 from urteil.chaos import selectors
 from urteil.chaos.controls import Controls, Link, Probe
-from urteil.chaos.faults.base import Fault, Proof, probe_all
+from urteil.chaos.faults.base import Fault, Proof, probe_all, still_broken
 
 PROBE_S = 0.5
 
 
 def cut_and_prove(
-    controls: Controls, links: Sequence[Link], *, close: bool = False, answers_only: bool = False
+    controls: Controls,
+    links: Sequence[Link],
+    *,
+    owner: str,
+    close: bool = False,
+    answers_only: bool = False,
 ) -> Proof:
     """Cut `links`, and prove it."""
+    net = controls.net
     if close:
-        return silence_proven(controls, links, lambda: controls.net.close(links))
+        return silence_proven(controls, links, lambda: net.close(links, owner=owner))
     return silence_proven(
-        controls, links, lambda: controls.net.cut(links, answers_only=answers_only)
+        controls, links, lambda: net.cut(links, answers_only=answers_only, owner=owner)
     )
 
 
@@ -37,6 +43,14 @@ def silence_proven(controls: Controls, links: Sequence[Link], act: Callable[[], 
     return Proof(acted=bool(silent) and len(silent) == len(told), text=text)
 
 
+def answers_again(controls: Controls, links: Sequence[Link]) -> str:
+    """How many of the links carry answers now; a far end that is down under another fault, or
+    that another fault still cuts off, is silent."""
+    after = probe_all(controls, links, timeout_s=PROBE_S)
+    answered = sum(probe.answered for probe in after)
+    return f"{answered} of {len(after)} links answer"
+
+
 def _sentence(before: Probe, after: Probe) -> str:
     rtt = "" if before.rtt_ms is None else f" in {before.rtt_ms:.1f} ms"
     now = "answers still" if after.answered else f"silent for {PROBE_S * 1000:.0f} ms"
@@ -46,6 +60,8 @@ def _sentence(before: Probe, after: Probe) -> str:
 class CutLinks(Fault):
     """A fault whose whole effect is a set of cut links."""
 
+    family = "network"
+    proves = "a probe through each link, answered before and silent after; answered once healed"
     links: tuple[Link, ...] = ()
 
     def choose(self, controls: Controls) -> list[Link]:
@@ -56,11 +72,16 @@ class CutLinks(Fault):
         self.links = tuple(self.choose(controls))
         self.targets = tuple(map(str, self.links))
         close, answers_only = self.aim.flag("close"), self.aim.flag("answers_only")
-        return cut_and_prove(controls, self.links, close=close, answers_only=answers_only)
+        return cut_and_prove(
+            controls, self.links, owner=self.owner, close=close, answers_only=answers_only
+        )
 
     def heal(self, controls: Controls) -> str:
-        controls.net.heal(self.links)
-        return f"{len(self.links)} links healed"
+        controls.net.heal(self.links, owner=self.owner)
+        return answers_again(controls, self.links)
+
+    def remains(self, controls: Controls) -> str:
+        return still_broken(controls, self.links)
 
 
 class Partition(CutLinks):
@@ -69,6 +90,7 @@ class Partition(CutLinks):
     name = "partition"
     about = "cut directed links, one-way (left->right) or two-way (left<->right)"
     selectors = "left->right or left<->right, each side a role or a node"
+    sample = "leader<->follower"
     options: ClassVar[dict[str, str]] = {
         "direction": "one-way or two-way, instead of the arrow in the target",
         "close": "break connections rather than stall them",

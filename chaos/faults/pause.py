@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos import selectors
 from urteil.chaos.controls import Controls, NodeState
-from urteil.chaos.faults.base import Fault, Proof, together
+from urteil.chaos.faults.base import Fault, Proof, not_running, together
 
 
 class Pause(Fault):
@@ -12,6 +12,8 @@ class Pause(Fault):
 
     name = "pause"
     about = "SIGSTOP of a node, SIGCONT at healing"
+    family = "process"
+    proves = "the process state is stopped as the system tells it; after healing it runs"
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(selectors.nodes(controls, self.aim))
@@ -28,3 +30,6 @@ class Pause(Fault):
             if controls.status(node).state is NodeState.PAUSED:
                 controls.resume(node)
         return ", ".join(f"{node} is {controls.status(node).state.value}" for node in self.targets)
+
+    def remains(self, controls: Controls) -> str:
+        return not_running(controls, self.targets)

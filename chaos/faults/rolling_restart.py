@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from urteil.chaos import selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import Fault, Proof
+from urteil.chaos.faults.base import Fault, Proof, not_running
 
 
 class RollingRestart(Fault):
@@ -14,6 +14,10 @@ class RollingRestart(Fault):
 
     name = "rolling_restart"
     about = "controlled restart of brokers, one by one, waiting for full ISRs in between"
+    family = "process"
+    proves = "every process id ended, and another took its place"
+    sample = "controller"
+    expiry_s = 600.0
     options: ClassVar[dict[str, str]] = {
         "kill": "SIGKILL instead of SIGTERM",
         "deadline_s": "for the cluster to be whole before the next (default 60)",
@@ -35,3 +39,6 @@ class RollingRestart(Fault):
         for node in self.targets:
             controls.start(node)
         return f"{len(self.targets)} brokers run"
+
+    def remains(self, controls: Controls) -> str:
+        return not_running(controls, self.targets)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from urteil.chaos import selectors
 from urteil.chaos.controls import Controls, Link
-from urteil.chaos.faults.base import Fault, Proof, together
+from urteil.chaos.faults.base import (
+    DOCKER,
+    KAFKA,
+    MIX,
+    URTEIL,
+    Fault,
+    Proof,
+    still_broken,
+    together,
+)
 from urteil.chaos.faults.partition import silence_proven
 
 
@@ -16,7 +25,10 @@ class Unplug(Fault):
 
     name = "unplug"
     about = "take the data network from a node's container, plugged in again at healing"
-    needs_containers = True
+    family = "container"
+    proves = "probes over all its links, answered before and silent after; answered once plugged in"
+    on_runtimes = (DOCKER,)
+    on_targets = (URTEIL, KAFKA, MIX)
 
     def begin(self, controls: Controls) -> Proof:
         boxes = controls.containers
@@ -28,6 +40,9 @@ class Unplug(Fault):
     def heal(self, controls: Controls) -> str:
         together(controls.containers.plug, self.targets)
         return f"{', '.join(self.targets)} plugged in again"
+
+    def remains(self, controls: Controls) -> str:
+        return still_broken(controls, self._links(controls))
 
     def _links(self, controls: Controls) -> list[Link]:
         chosen = set(self.targets)

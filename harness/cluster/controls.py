@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from urteil.chaos.controls import (
     ContainerControls,
@@ -14,13 +15,31 @@ from urteil.chaos.controls import (
     PartitionView,
 )
 from urteil.chaos.links import Links
-from urteil.chaos.probes import ask_broker, ask_metadata, zookeeper_serves
+from urteil.chaos.probes import ask_broker, ask_metadata, zookeeper_leads, zookeeper_serves
 from urteil.chaos.topology import Plan
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.runtimes.base import Nodes
 
 POLL_S = 0.05
 PROBE_S = 1.0
+
+
+class Holds(Protocol):
+    """As `chaos.controls.Controls`: what outlives the lab heals what is held too long."""
+
+    def hold(self, fault: str, *, expiry_s: float) -> int: ...
+
+    def release(self, hold: int) -> None: ...
+
+
+class ReapersHolds:
+    """For clusters that end with the lab: their reaper ends every fault with them."""
+
+    def hold(self, fault: str, *, expiry_s: float) -> int:
+        return 0
+
+    def release(self, hold: int) -> None:
+        """Nothing was held."""
 
 
 class ClusterControls:
@@ -36,13 +55,16 @@ class ClusterControls:
         state: ClusterState,
         start_node: Callable[[str], None],
         waits_for_own_znode: Callable[[str], bool],
+        holds: Holds | None = None,
     ) -> None:
+        """`holds` is beside a cluster that outlives the lab; one of the lab's own needs none."""
         self._plan = plan
         self._runtime = runtime
         self._links = links
         self._state = state
         self._start_node = start_node
         self._waits_for_own_znode = waits_for_own_znode
+        self._holds = holds or ReapersHolds()
         self._registered_as: dict[str, int] = {}
 
     @property
@@ -90,6 +112,21 @@ class ClusterControls:
 
     def resume(self, node: str) -> NodeStatus:
         return self._runtime.resume(node)
+
+    def may_end(self, node: str, *, allowed: bool = True) -> None:
+        if allowed:
+            self._remember(node)
+        self._runtime.may_end(node, allowed=allowed)
+
+    def hold(self, fault: str, *, expiry_s: float) -> int:
+        return self._holds.hold(fault, expiry_s=expiry_s)
+
+    def release(self, hold: int) -> None:
+        self._holds.release(hold)
+
+    def zookeeper_leader(self) -> str | None:
+        leads = (n for n in self.zookeepers if zookeeper_leads(*self._plan.direct(n), timeout_s=1))
+        return next(leads, None)
 
     def controller(self) -> str | None:
         return self._state.controller()

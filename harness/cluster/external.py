@@ -151,6 +151,13 @@ class Commands:
             self._paused_by_us.discard(node)
         return self.status(node)
 
+    def may_end(self, node: str, *, allowed: bool = True) -> None:
+        with self._of(node):
+            if allowed:
+                self._ended_by_us.add(node)
+            elif self.alive(node):
+                self._ended_by_us.discard(node)
+
     def unexpected_ends(self) -> list[NodeStatus]:
         asked = [node for node in self._nodes if node not in self._ended_by_us]
         with ThreadPoolExecutor(max_workers=max(1, len(asked))) as pool:

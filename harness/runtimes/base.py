@@ -55,6 +55,10 @@ class Nodes(Protocol):
 
     def resume(self, node: str) -> NodeStatus: ...
 
+    def may_end(self, node: str, *, allowed: bool = True) -> None:
+        """As `chaos.controls.Controls.may_end`."""
+        ...
+
     def unexpected_ends(self) -> Sequence[NodeStatus]:
         """Nodes that ended although nobody here ended them."""
         ...

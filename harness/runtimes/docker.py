@@ -204,6 +204,10 @@ class DockerRuntime:
             self._known(node).container.update(**asked)
         return self.limits(node)
 
+    def may_end(self, node: str, *, allowed: bool = True) -> None:
+        if self.alive(node):
+            self._known(node).ended_by_us = allowed
+
     def unexpected_ends(self) -> Sequence[NodeStatus]:
         """LabFailure when a container or a pod was removed by somebody else."""
         with self._lock:

@@ -163,6 +163,12 @@ class ProcessRuntime:
         self._await_process(node, known, lambda state: state != psutil.STATUS_STOPPED)
         return self.status(node)
 
+    def may_end(self, node: str, *, allowed: bool = True) -> None:
+        with self._lock:
+            known = self._known(node)
+            if known.process.poll() is None:
+                known.ended_by_us = allowed
+
     def unexpected_ends(self) -> list[NodeStatus]:
         with self._lock:
             return [

@@ -125,8 +125,8 @@ def fitted(scenario: Scenario, file: ExternalFile) -> Scenario:
         told = ", ".join(f"{name}={value}" for name, value in other.items())
         raise ValueError(f"{scenario.name} sets {told}, which only a cluster of the lab takes")
     for fault in scenario.faults:
-        if FAULTS[fault.fault].needs_containers:
-            raise ValueError(f"the fault {fault.fault} acts on containers of the lab's own alone")
+        if why := FAULTS[fault.fault].unfit(runtime="", target=PREFIX):
+            raise ValueError(why)
     cluster = msgspec.structs.replace(scenario.cluster, config=settings)
     return msgspec.structs.replace(scenario, cluster=cluster)
 

@@ -37,17 +37,22 @@ class PaperNet:
         mine = [link for link in self.links() if node in (link.src, link.dst)]
         return [link for link in mine if clients or link.src != CLIENT]
 
-    def cut(self, links: Sequence[Link], *, answers_only: bool = False) -> None:
+    def cut(self, links: Sequence[Link], *, answers_only: bool = False, owner: str = "") -> None:
         if not self.cluster.toothless:
             self.broken |= set(links)
 
     close = cut
 
-    def latency(self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0) -> None:
+    def latency(
+        self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0, owner: str = ""
+    ) -> None:
         if not self.cluster.toothless:
             self.delays |= dict.fromkeys(links, latency_ms)
 
-    def heal(self, links: Sequence[Link]) -> None:
+    def active(self) -> dict[Link, tuple[str, ...]]:
+        return dict.fromkeys([*self.broken, *self.delays], ("broken",))
+
+    def heal(self, links: Sequence[Link], *, owner: str | None = None) -> None:
         self.broken -= set(links)
         for link in links:
             self.delays.pop(link, None)
@@ -111,6 +116,7 @@ class PaperCluster:
         )
         self.lab_failure: str | None = None
         self.acts: list[str] = []
+        self.held: dict[int, bool] = {}
 
     def status(self, node: str) -> NodeStatus:
         state = self.states[node]
@@ -140,6 +146,19 @@ class PaperCluster:
 
     def resume(self, node: str) -> NodeStatus:
         return self._become("resume", node, NodeState.RUNNING)
+
+    def may_end(self, node: str, *, allowed: bool = True) -> None:
+        self.acts.append(f"may_end {node} {allowed}")
+
+    def hold(self, fault: str, *, expiry_s: float) -> int:
+        self.held[len(self.held)] = True
+        return len(self.held) - 1
+
+    def release(self, hold: int) -> None:
+        self.held[hold] = False
+
+    def zookeeper_leader(self) -> str | None:
+        return self.zookeepers[0]
 
     def controller(self) -> str | None:
         return "b1"

@@ -10,6 +10,9 @@ from urteil.chaos.controls import Link, NodeState
 from urteil.chaos.faults import FAULTS
 
 TARGETS = {"partition": "follower->leader"}
+FAMILIES = {
+    "network", "process", "container", "disk", "zookeeper", "clock", "clients", "administration"
+}  # fmt: skip
 
 
 def aim(target: str, **options: str | float | bool) -> Aim:
@@ -89,3 +92,23 @@ def test_a_rolling_restart_waits_for_health_between_brokers() -> None:
 def test_an_unknown_option_is_refused() -> None:
     with pytest.raises(ValueError, match="latency takes no option delay"):
         FAULTS["latency"](aim("all", delay=3))
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_says_of_itself_what_the_list_shows(name: str) -> None:
+    fault = FAULTS[name]
+    assert fault.about
+    assert fault.proves
+    assert fault.family in FAMILIES
+    assert fault.expiry_s > 0
+    assert set(fault.on_runtimes) <= {"process", "docker"}
+    assert set(fault.on_targets) <= {"urteil", "kafka", "mix", "external"}
+    assert set(fault.sample_options) <= set(fault.options)
+
+
+def test_where_a_fault_does_not_act_is_told() -> None:
+    unplug = FAULTS["unplug"]
+    assert unplug.unfit(runtime="docker", target="kafka:3.8.0") == ""
+    assert "--runtime docker" in unplug.unfit(runtime="process", target="urteil")
+    assert "external" in unplug.unfit(runtime="", target="external:x.toml")
+    assert FAULTS["crash"].unfit(runtime="", target="external:x.toml") == ""

@@ -60,3 +60,26 @@ def test_a_dead_leader_is_waited_for() -> None:
 def test_a_name_that_is_no_node_is_an_error() -> None:
     with pytest.raises(ValueError, match="b9 is neither a role"):
         chosen("b9")
+
+
+def test_the_roles_of_many() -> None:
+    assert chosen("isr") == ["b2", "b3"]
+    picks = {tuple(chosen("majority", str(seed))) for seed in range(40)}
+    assert picks == {("b1", "b2"), ("b1", "b3"), ("b2", "b3")}
+    assert chosen("zookeeper_leader") == chosen("zookeeper_majority") == ["zk1"]
+    with pytest.raises(selectors.NoTarget, match="no minority"):
+        chosen("zookeeper_minority")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("urteil-group", 1098296611), ("polygenelubricants", 0), ("a\U0001f600", 1866116)],
+)
+def test_the_hash_is_javas(text: str, expected: int) -> None:
+    """`String.hashCode` in a JVM; the second one's is Integer.MIN_VALUE."""
+    assert selectors.java_hash(text) == expected
+
+
+def test_a_coordinator_is_the_leader_of_its_partition() -> None:
+    with pytest.raises(selectors.NoTarget, match="__consumer_offsets does not exist"):
+        chosen("coordinator")

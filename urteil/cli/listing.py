@@ -8,6 +8,7 @@ from collections.abc import Callable
 import click
 
 Row = dict[str, str]
+FAULT_FIELDS = ("family", "selectors", "options", "proof", "expiry", "runtimes", "targets")
 
 
 def _scenarios() -> list[Row]:
@@ -23,8 +24,13 @@ def _faults() -> list[Row]:
         {
             "name": name,
             "about": fault.about,
-            "targets": fault.selectors,
+            "family": fault.family,
+            "selectors": fault.selectors,
             "options": "; ".join(f"{option}: {what}" for option, what in fault.options.items()),
+            "proof": fault.proves,
+            "expiry": f"{fault.expiry_s:g} s after its planned end, or when the lab dies",
+            "runtimes": ", ".join(fault.on_runtimes),
+            "targets": ", ".join(fault.on_targets),
         }
         for name, fault in FAULTS.items()
     ]
@@ -81,6 +87,6 @@ def list_command(kind: str, as_json: bool) -> None:
     for row in rows:
         extra = f"  [{row['scenario']} -> {row['guarantee']}]" if "scenario" in row else ""
         click.echo(f"{row['name']:<{width}}  {row['about']}{extra}")
-        for more in ("promise", "targets", "options"):
+        for more in ("promise", *FAULT_FIELDS):
             if row.get(more):
                 click.echo(f"{'':<{width}}    {more}: {row[more]}")

@@ -184,7 +184,7 @@ def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
         workload=replace(base.workload, **rate),
         seed=secrets.randbelow(1_000_000) if asked["seed"] is None else asked["seed"],
         target=target,
-        runtime=_runtime(base, asked["runtime"]),
+        runtime=_runtime(base, target, asked["runtime"]),
         mutant=asked["mutant"],
     )
 
@@ -209,17 +209,14 @@ def _external(scenario: Scenario, target: str, asked: dict[str, Any]) -> Scenari
     return msgspec.structs.replace(scenario, cluster=cluster, runtime="external")
 
 
-def _runtime(scenario: Scenario, asked: str | None) -> str:
+def _runtime(scenario: Scenario, target: str, asked: str | None) -> str:
     """The runtime to use; a usage error where a fault of the scenario cannot act in it."""
     from urteil.chaos.faults import FAULTS
 
     runtime: str = asked or scenario.runtime
-    wanting = [one.fault for one in scenario.faults if FAULTS[one.fault].needs_containers]
-    if wanting and runtime != "docker":
-        raise click.UsageError(
-            f"{scenario.name} has the fault {wanting[0]}, which acts on containers: "
-            "use --runtime docker"
-        )
+    for one in scenario.faults:
+        if why := FAULTS[one.fault].unfit(runtime=runtime, target=target):
+            raise click.UsageError(f"{scenario.name}: {why}")
     return runtime
 
 

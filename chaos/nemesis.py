@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from urteil.chaos.controls import Controls, LabFailure, NodeState, NotHealthy
+from urteil.chaos.events import EventWatch
 from urteil.chaos.faults import FAULTS, Fault, Proof
 from urteil.chaos.schedule import Planned
 from urteil.chaos.selectors import NoTarget
@@ -31,6 +32,7 @@ class Injection:
     healed_ns: int | None = None
     proof: str = ""
     acted: bool = False
+    planned: Planned | None = None
 
     def row(self) -> dict[str, object]:
         """The row as faults.jsonl holds it; lists are JSON texts, as in the evidence."""
@@ -55,8 +57,11 @@ class _Active:
 
 @dataclass(slots=True)
 class _Waiting:
+    """A fault before its begin; `due_at` None until the moment is known that it is anchored to."""
+
     planned: Planned
-    due_at: float | None
+    due_at: float | None = None
+    watch: EventWatch | None = None
 
 
 @dataclass
@@ -66,7 +71,7 @@ class Nemesis:
     `acked` counts the records acknowledged so far; `record` is the file faults.jsonl, rewritten
     whole at every change so that it is readable at any moment. `problems` are failures of the lab:
     any entry makes the run UNKNOWN. A fault that could not act is no problem of the lab: its row
-    says `acted` false.
+    says `acted` false. While `at_once` faults are active, others that are due wait.
     """
 
     controls: Controls
@@ -74,6 +79,7 @@ class Nemesis:
     record: Path
     acked: Callable[[], int]
     log: Callable[[str], None] = lambda _line: None
+    at_once: int | None = None
     injections: list[Injection] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     healed: bool = False
@@ -87,15 +93,26 @@ class Nemesis:
     def play(self, *, duration_s: float, quiet_s: float = 0.0) -> None:
         """Play the schedule for at least `duration_s`, and `quiet_s` after the last healing.
 
-        Returns when both passed and every fault has begun and was healed. A fault anchored to
-        acknowledgements that do not come is given up after PATIENCE_S more and did not act.
+        Returns when both passed and every fault has begun and was healed. A fault anchored to what
+        does not come (acknowledgements, an event) is given up after PATIENCE_S more and did not
+        act.
         """
         began = time.monotonic()
-        waiting = [_Waiting(p, None if p.after_acks else began + p.at_s) for p in self.schedule]
+        waiting = [_Waiting(planned) for planned in self.schedule]
+        try:
+            self._play(waiting, began, duration_s, quiet_s)
+        finally:
+            for one in waiting:
+                if one.watch is not None:
+                    one.watch.close()
+
+    def _play(
+        self, waiting: list[_Waiting], began: float, duration_s: float, quiet_s: float
+    ) -> None:
         checked = last = began
         while not self._stop.is_set():
             now = time.monotonic()
-            self._arm(waiting, now, give_up=now > began + duration_s + PATIENCE_S)
+            self._arm(waiting, began, now, give_up=now > began + duration_s + PATIENCE_S)
             if self._step(waiting, now):
                 last = time.monotonic()
                 continue
@@ -138,21 +155,41 @@ class Nemesis:
         """Whether a fault of ours was aimed at the node: one that died by itself stays dead."""
         return any(node in injection.targets for injection in self.injections)
 
-    def _arm(self, waiting: list[_Waiting], now: float, *, give_up: bool) -> None:
-        anchored = [w for w in waiting if w.due_at is None]
-        acked = self.acked() if anchored else 0
-        for one in anchored:
-            if acked >= (one.planned.after_acks or 0):
-                one.due_at = now + one.planned.at_s
-            elif give_up:
+    def _arm(self, waiting: list[_Waiting], began: float, now: float, *, give_up: bool) -> None:
+        """Find out whose moment is known by now."""
+        unknown = [one for one in waiting if one.due_at is None]
+        acked = self.acked() if any(one.planned.after_acks is not None for one in unknown) else 0
+        for one in unknown:
+            planned = one.planned
+            if planned.after_event is not None:
+                self._await_event(one, began + planned.at_s, now)
+            elif planned.after_acks is None:
+                one.due_at = began + planned.at_s
+            elif acked >= planned.after_acks:
+                one.due_at = now + planned.at_s
+            if one.due_at is None and give_up:
                 waiting.remove(one)
-                self._never(one.planned, f"only {acked} acknowledgements, it waited for more")
+                self._never(planned, _missed(planned, acked))
+
+    def _await_event(self, one: _Waiting, from_at: float, now: float) -> None:
+        """Set a watch from the fault's moment on; due once it saw the event, or time is up."""
+        if now < from_at:
+            return
+        planned = one.planned
+        if one.watch is None:
+            one.watch = EventWatch(planned.after_event or "", self.controls, planned.aim)
+        late = planned.within_s is not None and now >= from_at + planned.within_s
+        if one.watch.came.is_set() or late:
+            one.watch.close()
+            one.due_at = now
 
     def _step(self, waiting: list[_Waiting], now: float) -> bool:
         """Do the one thing that is due longest; False when nothing is."""
         begin = min(waiting, key=lambda w: w.due_at or math.inf, default=None)
         heal = min(self._active, key=lambda a: a.heal_at, default=None)
-        begin_at = begin.due_at if begin is not None and begin.due_at is not None else math.inf
+        begin_at = math.inf
+        if begin is not None and begin.due_at is not None and self._room():
+            begin_at = begin.due_at
         heal_at = math.inf if heal is None else heal.heal_at
         if heal is not None and heal_at <= min(begin_at, now):
             self._end(heal)
@@ -163,9 +200,12 @@ class Nemesis:
             return False
         return True
 
+    def _room(self) -> bool:
+        return self.at_once is None or len(self._active) < self.at_once
+
     def _begin(self, planned: Planned) -> None:
         fault = FAULTS[planned.fault](planned.aim)
-        injection = Injection(fault=planned.fault, begin_ns=time.monotonic_ns())
+        injection = Injection(fault=planned.fault, begin_ns=time.monotonic_ns(), planned=planned)
         self.injections.append(injection)
         hold = self.controls.hold(fault.name, expiry_s=planned.duration_s + fault.expiry_s)
         try:
@@ -206,6 +246,7 @@ class Nemesis:
                 end_ns=now_ns,
                 healed_ns=now_ns,
                 proof=f"never began: {why}",
+                planned=planned,
             )
         )
         self._write()
@@ -225,3 +266,9 @@ class Nemesis:
         part = self.record.with_name(self.record.name + ".part")
         part.write_text("".join(json.dumps(i.row()) + "\n" for i in self.injections))
         part.replace(self.record)
+
+
+def _missed(planned: Planned, acked: int) -> str:
+    if planned.after_event is not None:
+        return f"no {planned.after_event} came"
+    return f"only {acked} acknowledgements, it waited for more"

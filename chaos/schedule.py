@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
 from urteil.chaos.aim import Aim, Option
+from urteil.chaos.events import EVENTS
 from urteil.chaos.faults import FAULTS
 
 SHIFT_S = 0.8
@@ -25,23 +27,32 @@ class Wish(Protocol):
     @property
     def after_acks(self) -> int | None: ...
     @property
+    def after_event(self) -> str | None: ...
+    @property
+    def within_s(self) -> float | None: ...
+    @property
     def duration_s(self) -> float: ...
     @property
     def options(self) -> Mapping[str, Option]: ...
+    @property
+    def choice(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
     """One fault of a schedule: what, whom, and when.
 
-    It begins `at_s` seconds after the load began, or as soon as `after_acks` records were
-    acknowledged; `at_s` is then how long after that moment.
+    It begins `at_s` seconds after the load began. With `after_acks`, `at_s` seconds after that
+    many records were acknowledged. With `after_event`, at the first such event from `at_s` on; when
+    none came `within_s` seconds, all the same (None: it waits as long as the load lasts).
     """
 
     fault: str
     aim: Aim
     at_s: float
-    after_acks: int | None
+    after_acks: int | None = None
+    after_event: str | None = None
+    within_s: float | None = None
     duration_s: float
 
 
@@ -49,37 +60,67 @@ def plan(wishes: Sequence[Wish], *, seed: int, topic: str, partition: int = 0) -
     """The schedule of `wishes` under `seed`, in order of their moments.
 
     Faults whose times overlap belong together and are shifted together, by up to SHIFT_S either
-    way. ValueError for an unknown fault or option, or a fault without a moment.
+    way. A wish with a `choice` was planned before: its moment stays, and that seeds its choices.
+    ValueError for an unknown fault, option or event, or a fault without a moment.
     """
-    ordered = sorted(wishes, key=lambda wish: (wish.after_acks or 0, wish.at_s or 0.0))
+    ordered = sorted(wishes, key=moment)
     shifts = _shifts(ordered, Random(f"{seed}/moments"))
-    planned = []
-    for index, (wish, shift_s) in enumerate(zip(ordered, shifts, strict=True)):
-        options = dict(wish.options)
-        aim = Aim(
-            target=wish.target,
-            topic=str(options.pop("topic", topic)),
-            partition=int(options.pop("partition", partition)),
-            seed=f"{seed}/{index}/{wish.fault}",
-            options=options,
+    return [
+        planned(
+            wish,
+            shift_s=0.0 if wish.choice else shift_s,
+            choice=wish.choice or f"{seed}/{index}/{wish.fault}",
+            topic=topic,
+            partition=partition,
         )
-        planned.append(_planned(wish, aim, shift_s))
-    return planned
+        for index, (wish, shift_s) in enumerate(zip(ordered, shifts, strict=True))
+    ]
 
 
-def _planned(wish: Wish, aim: Aim, shift_s: float) -> Planned:
-    if wish.fault not in FAULTS:
-        raise ValueError(f"no fault named {wish.fault!r}; known: {', '.join(FAULTS)}")
-    if wish.at_s is None and wish.after_acks is None:
-        raise ValueError(f"{wish.fault} has no moment: give at_s or after_acks")
+def planned(wish: Wish, *, shift_s: float, choice: str, topic: str, partition: int = 0) -> Planned:
+    """`wish` as it will be played. ValueError says what of it cannot be."""
+    check_fault(wish.fault)
+    if wish.at_s is None and wish.after_acks is None and wish.after_event is None:
+        raise ValueError(f"{wish.fault} has no moment: give at_s, after_acks or after_event")
+    if wish.after_acks is not None and wish.after_event is not None:
+        raise ValueError(f"{wish.fault} has two anchors: give after_acks or after_event")
+    if wish.after_event is not None and wish.after_event not in EVENTS:
+        raise ValueError(f"no event named {wish.after_event!r}; {_near(wish.after_event, EVENTS)}")
+    options = dict(wish.options)
+    aim = Aim(
+        target=wish.target,
+        topic=str(options.pop("topic", topic)),
+        partition=int(options.pop("partition", partition)),
+        seed=choice,
+        options=options,
+    )
     FAULTS[wish.fault](aim)
     return Planned(
         fault=wish.fault,
         aim=aim,
-        at_s=max(0.0, (wish.at_s or 0.0) + shift_s),
+        at_s=round(max(0.0, (wish.at_s or 0.0) + shift_s), 3),
         after_acks=wish.after_acks,
+        after_event=wish.after_event,
+        within_s=wish.within_s,
         duration_s=wish.duration_s,
     )
+
+
+def check_fault(name: str) -> None:
+    """ValueError, with the nearest names, unless there is such a fault."""
+    if name not in FAULTS:
+        raise ValueError(f"no fault named {name!r}; {_near(name, FAULTS)}")
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
+
+
+def moment(wish: Wish | Planned) -> tuple[int, float]:
+    """What schedules are in order of."""
+    return (wish.after_acks or 0, wish.at_s or 0.0)
 
 
 def _shifts(wishes: Sequence[Wish], random: Random) -> list[float]:

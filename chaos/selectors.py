@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -188,3 +189,14 @@ def links(controls: Controls, aim: Aim) -> list[Link]:
 def running(controls: Controls, chosen: Sequence[str]) -> list[str]:
     """Those of `chosen` whose process runs now."""
     return [node for node in chosen if controls.status(node).state is NodeState.RUNNING]
+
+
+def check_target(target: str, *, brokers: int, keepers: int) -> None:
+    """ValueError for a node, alone or in a pair, that a cluster of that size does not have."""
+    for word in re.split(r"<->|->|,|\|", target):
+        found = re.fullmatch(r"(b|zk)(\d+)", word.strip())
+        most = keepers if found and found[1] == "zk" else brokers
+        if found and not 1 <= int(found[2]) <= most:
+            raise ValueError(
+                f"there is no {word.strip()}: the cluster has {found[1]}1 to {found[1]}{most}"
+            )

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import msgspec
 
+from urteil.chaos.draw import Draw
+
 
 class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     """How many nodes of each kind, and broker properties beyond the lab's own defaults."""
@@ -55,18 +57,24 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
 class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One fault of a schedule.
 
-    It begins `at_s` seconds after the load began, or when `after_acks` records were acknowledged,
-    whichever is given, and is healed `duration_s` seconds later. `target` is a selector by role
-    (`leader`, `controller`, `minority` ...), a pair of them (`follower->leader`) or a node (`b1`).
-    `options` are the fault's own (latency_ms, jitter_ms, direction ...).
+    It begins `at_s` seconds after the load began, or `at_s` after `after_acks` records were
+    acknowledged, or at the first `after_event` (`election`, `controller`, `isr_shrink`) from `at_s`
+    on, `within_s` later at the latest; it is healed `duration_s` seconds after its begin. `target`
+    is a selector by role (`leader`, `controller`, `minority` ...), a pair of them
+    (`follower->leader`) or a node (`b1`). `options` are the fault's own (latency_ms, jitter_ms,
+    direction ...) and `topic`, `partition`. `choice` seeds what is chosen by role; a fault that has
+    one is settled: the run's seed does not shift its moment any more.
     """
 
     fault: str
     target: str = "random"
     at_s: float | None = None
     after_acks: int | None = None
+    after_event: str | None = None
+    within_s: float | None = None
     duration_s: float = 5.0
     options: dict[str, str | float | bool] = {}
+    choice: str = ""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +86,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     write to the topics too). `must_find` names permitted
     anomalies that the scenario exists to show (`lost_write`): its repeats must find them.
     `survives` says that the settings promise progress through the faults (`no_progress`).
+    `draw` adds faults drawn by the seed to those named; `at_once` is how many may act together.
     """
 
     name: str
@@ -85,6 +94,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     cluster: ClusterSpec = ClusterSpec()
     workload: WorkloadSpec = WorkloadSpec()
     faults: tuple[FaultSpec, ...] = ()
+    draw: Draw | None = None
+    at_once: int | None = None
     duration_s: float = 25.0
     guarantees: tuple[str, ...] = ()
     permits: tuple[str, ...] = ()

@@ -85,6 +85,12 @@ class Fault:
         """Act, and show that it acted. LabFailure when the lab cannot."""
         raise NotImplementedError
 
+    def voids(self) -> frozenset[str]:
+        """Promises of safe settings that it makes void with this aim: a schedule is drawn with it
+        only where the scenario says so. `durability`: what was acknowledged may be gone (power
+        taken from all replicas, all disks lost); `clean_election`: a leader may lack records."""
+        return frozenset()
+
     def heal(self, controls: Controls) -> str:
         """Undo it; says what showed that it is undone. Repeatable."""
         raise NotImplementedError

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from urteil.chaos.nemesis import Nemesis
+from urteil.chaos.nemesis import Injection, Nemesis
 from urteil.chaos.schedule import plan
 from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster
 from urteil.harness.runner.stopwatch import Stopwatch
 from urteil.harness.runner.topics import create_topics, fitted
 from urteil.harness.scenario import Phase, RunFacts, Scenario, TopicFact, save
+from urteil.harness.schedule import save_schedule, schedule_of
 from urteil.harness.workload import Workload
 from urteil.harness.workload.rotation import leadership_rounds
 
@@ -102,7 +103,9 @@ class Play:
             record=self.run_dir / "faults.jsonl",
             acked=workload.acked,
             log=self.log,
+            at_once=scenario.at_once,
         )
+        self._save_schedule()
         began_ns = time.monotonic_ns()
         recovered_s = None
         try:
@@ -111,6 +114,7 @@ class Play:
         finally:
             self.facts.problems += nemesis.problems
             self.facts.healed = nemesis.healed
+            self._save_schedule(nemesis.injections, began_ns)
             self._phases(nemesis, began_ns, time.monotonic_ns())
         self._whole = recovered_s is not None
         if recovered_s is not None:
@@ -118,6 +122,11 @@ class Play:
         workload.stop_producers()
         progress = workload.progress()
         self.log(f"{progress.acked} of {progress.invoked} records acknowledged")
+
+    def _save_schedule(self, injections: Sequence[Injection] = (), began_ns: int = 0) -> None:
+        """What is planned, and once it is over what was played of it."""
+        schedule = schedule_of(self.scenario, injections=injections, began_ns=began_ns)
+        save_schedule(self.run_dir / "schedule.json", schedule)
 
     def _read_finally(self, cluster: Cluster | ExternalCluster, workload: Workload) -> None:
         """Leadership goes round only in a cluster that is whole; another is read as it stands."""

@@ -19,6 +19,7 @@ from urteil.harness.runner.folder import new_run_dir
 from urteil.harness.runner.play import Play
 from urteil.harness.runner.stopwatch import Stopwatch
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, save
+from urteil.harness.schedule import settled
 from urteil.harness.targets.external import PREFIX, fitted, load_external
 from urteil.harness.verify import judge
 from urteil.harness.verify.result import Result, Verdict
@@ -50,12 +51,13 @@ def run_scenario(
 ) -> tuple[Path, Result]:
     """Play `scenario`, collect its evidence and judge it.
 
-    Returns the run's folder and its result, which is on disk as result.json. Failures of the lab
+    Its schedule is drawn first (ValueError where that cannot be). Returns the run's folder and its
+    result, which is on disk as result.json. Failures of the lab
     make it UNKNOWN with the reason. KeyboardInterrupt (also by SIGTERM, in the main thread) ends
     cluster and clients and is raised on; `judge_again` can judge what was recorded.
     """
     run = secrets.token_hex(4)
-    scenario = _named_apart(scenario, run)
+    scenario = settled(_named_apart(scenario, run))
     run_dir = new_run_dir(out, scenario)
     log(f"run {run_dir}")
     facts = RunFacts(

@@ -1,11 +1,19 @@
 """The catalogue of scenarios. docs/scenarios.md tells what each is after."""
 
 from urteil.harness.scenario import Scenario
-from urteil.harness.scenarios import containers, crashes, delivery, demo, elections, partitions
+from urteil.harness.scenarios import (
+    chaos,
+    containers,
+    crashes,
+    delivery,
+    demo,
+    elections,
+    partitions,
+)
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
-    for family in (demo, crashes, partitions, elections, delivery, containers)
+    for family in (demo, crashes, partitions, elections, delivery, containers, chaos)
     for scenario in family.FAMILY
 }
 """Every scenario by name; the first is the demo."""

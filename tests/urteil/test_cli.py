@@ -25,6 +25,8 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("run demo --mutant no_crc_check --target kafka", "changes our own broker"),
         ("run demo --target kafak", "unknown target 'kafak'"),
         ("run demo --sed 1", "--seed"),
+        ("run demo --schedule none.toml", "none.toml cannot be read"),
+        ("schedule dmeo", "did you mean demo?"),
         ("run demo --rate nan", "nan is not a number"),
         ("run demo --rate -1", "not in the range"),
         ("run demo --brokers 0", "not in the range"),
@@ -74,6 +76,19 @@ def test_lists_are_objects_with_a_name_and_a_line_about_it(
         if kind == "mutants":
             assert one["scenario"]
             assert one["guarantee"]
+
+
+def test_a_schedule_is_printed_and_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(["schedule", "chaos", "--seed", "7", "--json"]) == 0
+    drawn = capsys.readouterr().out
+    (tmp_path / "drawn.json").write_text(drawn)
+    words = ["schedule", "chaos", "--schedule", str(tmp_path / "drawn.json")]
+    assert exit_code([*words, "--json"]) == 0
+    assert capsys.readouterr().out == drawn
+    assert exit_code(words) == 0
+    assert capsys.readouterr().out.startswith("chaos, seed 7: 6 faults in ")
 
 
 def test_a_run_without_traffic_exits_2(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from urteil.cli.engine import engine
 from urteil.cli.images import images
 from urteil.cli.listing import list_command
 from urteil.cli.run import report, run, verify
+from urteil.cli.schedule import schedule
 
 EXIT_WRONG_USAGE = 254
 EXIT_LAB_FAILURE = 255
@@ -28,7 +29,7 @@ def urteil() -> None:
     """
 
 
-for command in (doctor, list_command, run, verify, report, cluster, images, engine):
+for command in (doctor, list_command, run, schedule, verify, report, cluster, images, engine):
     urteil.add_command(command)
 
 

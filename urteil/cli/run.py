@@ -32,6 +32,11 @@ class Number(click.FloatRange):
         return number
 
 
+schedule_option = click.option(
+    "--schedule",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Play the faults and the load of this file instead (docs/schedules.md).",
+)
 _engine = click.option("--engine", type=ENGINES, default="spark", show_default=True)
 _master = click.option("--master", metavar="URL", help="Spark master [default: local[*]]")
 
@@ -54,6 +59,7 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @click.option("--mutant", help="A seeded bug of our broker (`urteil list mutants`).")
+@schedule_option
 @_engine
 @_master
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
@@ -64,7 +70,7 @@ def run(
     """Play SCENARIO (`urteil list scenarios`), judge it and write its report."""
     from urteil.harness.runner import run_scenario
 
-    whole = _scenario(scenario, asked)
+    whole = scenario_asked(scenario, asked)
     if whole.runtime == "docker":
         _must_have_engine()
     run_dir, result = run_scenario(
@@ -148,8 +154,18 @@ def _must_be_run(folder: Path) -> None:
             ) from None
 
 
+def scenario_asked(name: str, asked: dict[str, Any]) -> Scenario:
+    """The named scenario with what the command line changes in it, its schedule drawn."""
+    from urteil.harness.schedule import settled
+
+    whole = _scenario(name, asked)
+    try:
+        return settled(whole)
+    except ValueError as error:
+        raise click.UsageError(f"{name}: {error}") from None
+
+
 def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
-    """The named scenario with what the command line changes in it."""
     import msgspec
 
     from urteil.harness.scenario import lasting
@@ -178,15 +194,34 @@ def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
     rate = {} if asked["rate"] is None else {"rate_records_per_s": asked["rate"]}
     if asked["duration_s"] is not None:
         base = lasting(base, asked["duration_s"])
+    base = replace(base, cluster=replace(base.cluster, brokers=brokers, zookeepers=zookeepers))
+    seed = asked["seed"]
+    if asked["schedule"] is not None:
+        base, seed = _by_file(base, asked)
     return replace(
         base,
-        cluster=replace(base.cluster, brokers=brokers, zookeepers=zookeepers),
         workload=replace(base.workload, **rate),
-        seed=secrets.randbelow(1_000_000) if asked["seed"] is None else asked["seed"],
+        seed=secrets.randbelow(1_000_000) if seed is None else seed,
         target=target,
         runtime=_runtime(base, target, asked["runtime"]),
         mutant=asked["mutant"],
     )
+
+
+def _by_file(scenario: Scenario, asked: dict[str, Any]) -> tuple[Scenario, int | None]:
+    """The scenario under a file's schedule, and the seed: the command line's, or the file's."""
+    import msgspec
+
+    from urteil.harness.schedule import ScheduleError, load_schedule, with_schedule
+
+    try:
+        schedule = load_schedule(asked["schedule"], scenario)
+    except ScheduleError as error:
+        raise click.UsageError(str(error)) from None
+    scenario = with_schedule(scenario, schedule)
+    if asked["duration_s"] is not None:
+        scenario = msgspec.structs.replace(scenario, duration_s=asked["duration_s"])
+    return scenario, schedule.seed if asked["seed"] is None else asked["seed"]
 
 
 def _external(scenario: Scenario, target: str, asked: dict[str, Any]) -> Scenario:
@@ -225,7 +260,7 @@ def _command(scenario: Scenario, asked: dict[str, Any], engine: str, master: str
     words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
     words += ["--target", scenario.target] if scenario.target != "urteil" else []
     words += ["--runtime", scenario.runtime] if asked["runtime"] is not None else []
-    for key in ("brokers", "zookeepers", "duration_s", "rate", "mutant"):
+    for key in ("brokers", "zookeepers", "duration_s", "rate", "mutant", "schedule"):
         if asked[key] is not None:
             words += [f"--{key.replace('_', '-')}", f"{asked[key]}"]
     words += ["--engine", engine] if engine != "spark" else []

@@ -1,0 +1,191 @@
+"""A schedule drawn from a weighted set: one seed decides what, whom, when and how long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+import msgspec
+
+from urteil.chaos.aim import Aim, Option
+from urteil.chaos.events import EVENTS
+from urteil.chaos.faults import FAULTS
+from urteil.chaos.schedule import Planned, check_fault
+
+TAIL_S = 4.0
+"""Of load after the last healing."""
+ARMED_S = 0.5
+"""A watch is set that long before the fault begins that shall bring the event about."""
+EVENT_WITHIN_S = 10.0
+ANCHORS = ("time", "acks", *EVENTS)
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One member of the weighted set: a fault, whom it may hit, with which options.
+
+    A list among `options` is drawn from. `duration_s` is the span of its length, the draw's own
+    where it is None. `brings` names events that follow it: others may be anchored there.
+    """
+
+    fault: str
+    targets: tuple[str, ...] = ("random",)
+    weight: float = 1.0
+    duration_s: tuple[float, float] | None = None
+    options: dict[str, Option | tuple[Option, ...]] = {}
+    brings: tuple[str, ...] = ()
+
+
+class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a schedule is drawn.
+
+    `count` faults, or `per_minute` of load, or as many as fit into the load when neither is given;
+    at most `at_once` at any moment. The first begins `first_s` or later, lengths and the pauses
+    between one healing and the next begin are drawn from their spans. `anchors` weighs to what a
+    fault is tied: `time`, `acks`, or an event that a fault drawn just before brings about (else it
+    is time). `voids` names the promises that the scenario lets faults make void; a fault that
+    makes another one void is not drawn.
+    """
+
+    choices: tuple[Choice, ...]
+    count: int | None = None
+    per_minute: float | None = None
+    at_once: int = 1
+    first_s: float = 4.0
+    duration_s: tuple[float, float] = (3.0, 8.0)
+    pause_s: tuple[float, float] = (3.0, 6.0)
+    anchors: dict[str, float] = msgspec.field(default_factory=lambda: {"time": 1.0})
+    voids: tuple[str, ...] = ()
+
+
+def draw(
+    asked: Draw,
+    *,
+    seed: int,
+    load_s: float,
+    rate_records_per_s: float,
+    topic: str,
+    runtime: str = "process",
+    target: str = "urteil",
+) -> list[Planned]:
+    """The schedule of `asked` under `seed`: the same arguments give the same schedule.
+
+    ValueError for what cannot be drawn from: an unknown fault or option, a span that ends before it
+    begins, or nothing that can act there without making void what the scenario promises.
+    """
+    _check(asked)
+    random = Random(f"{seed}/draw")
+    able = [one for one in asked.choices if _fits(one, asked, topic, runtime, target)]
+    if not able:
+        raise ValueError("nothing can be drawn: every fault is unfit here, or voids a promise")
+    free = [asked.first_s + random.uniform(0, asked.pause_s[0]) for _ in range(asked.at_once)]
+    count = _count(asked, load_s)
+    drawn: list[Planned] = []
+    before: tuple[Choice, Planned] | None = None
+    while count is None or len(drawn) < count:
+        lane = free.index(min(free))
+        choice = random.choices(able, [one.weight for one in able])[0]
+        duration_s = random.uniform(*(choice.duration_s or asked.duration_s))
+        if count is None and drawn and free[lane] + duration_s > load_s - TAIL_S:
+            break
+        aim = _aim(choice, random, f"{seed}/{len(drawn)}/{choice.fault}", topic)
+        anchor = random.choices(list(asked.anchors), list(asked.anchors.values()))[0]
+        at_s = free[lane]
+        one = _anchored(anchor, at_s, before, rate_records_per_s, choice, aim, duration_s)
+        drawn.append(one)
+        before = (choice, one)
+        free[lane] = at_s + duration_s + random.uniform(*asked.pause_s)
+    return drawn
+
+
+def _anchored(
+    anchor: str,
+    at_s: float,
+    before: tuple[Choice, Planned] | None,
+    rate: float,
+    choice: Choice,
+    aim: Aim,
+    duration_s: float,
+) -> Planned:
+    """The fault at `at_s`, or where records or an event stand for that moment."""
+    plain = Planned(
+        fault=choice.fault, aim=aim, at_s=round(at_s, 3), duration_s=round(duration_s, 3)
+    )
+    if anchor == "acks" and rate * at_s >= 1:
+        return replace(plain, after_acks=int(rate * at_s), at_s=0.0)
+    if anchor in EVENTS and before is not None and anchor in before[0].brings:
+        cause = before[1]
+        lasts = cause.after_acks is None and cause.at_s + cause.duration_s > at_s
+        if lasts and cause.after_event is None:
+            armed_s = max(0.0, round(cause.at_s - ARMED_S, 3))
+            return replace(plain, after_event=anchor, at_s=armed_s, within_s=EVENT_WITHIN_S)
+    return plain
+
+
+def _aim(choice: Choice, random: Random, seed: str, topic: str) -> Aim:
+    options = {
+        name: random.choice(value) if isinstance(value, tuple) else value
+        for name, value in sorted(choice.options.items())
+    }
+    partition = int(options.pop("partition", 0))
+    return Aim(
+        target=random.choice(choice.targets),
+        topic=str(options.pop("topic", topic)),
+        partition=partition,
+        seed=seed,
+        options=options,
+    )
+
+
+def _count(asked: Draw, load_s: float) -> int | None:
+    if asked.count is not None:
+        return asked.count
+    if asked.per_minute is None:
+        return None
+    return max(1, round(asked.per_minute * load_s / 60))
+
+
+def _fits(choice: Choice, asked: Draw, topic: str, runtime: str, target: str) -> bool:
+    """Whether it can act there, and voids nothing but what the scenario says."""
+    fault = FAULTS[choice.fault]
+    if fault.needs_containers and runtime != "docker":
+        return False
+    return all(set(fault(aim).voids()) <= set(asked.voids) for aim in _aims(choice, topic))
+
+
+def _aims(choice: Choice, topic: str) -> Sequence[Aim]:
+    """Every target with each option's first and last: what `voids` may depend on."""
+    ends = [0, -1]
+    return [
+        Aim(
+            target=where,
+            topic=topic,
+            options={
+                name: value[end] if isinstance(value, tuple) else value
+                for name, value in choice.options.items()
+                if name not in ("topic", "partition")
+            },
+        )
+        for where in choice.targets
+        for end in ends
+    ]
+
+
+def _check(asked: Draw) -> None:
+    for one in asked.choices:
+        check_fault(one.fault)
+        if not one.weight > 0 or not one.targets:
+            raise ValueError(f"draw: {one.fault} needs a weight above 0 and a target at least")
+    spans = [
+        asked.duration_s,
+        asked.pause_s,
+        *(c.duration_s for c in asked.choices if c.duration_s),
+    ]
+    for low, high in spans:
+        if not 0 <= low <= high:
+            raise ValueError(f"draw: {low} to {high} is no span of seconds")
+    if asked.at_once < 1:
+        raise ValueError(f"draw: at_once is {asked.at_once}, at least 1 is asked for")
+    strange = sorted(set(asked.anchors) - set(ANCHORS))
+    if strange or not any(weight > 0 for weight in asked.anchors.values()):
+        raise ValueError(f"draw: anchors are {', '.join(ANCHORS)}, not {', '.join(strange) or '-'}")

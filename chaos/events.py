@@ -1,0 +1,84 @@
+"""Events of the cluster that a fault may wait for: elections, controllers that change, ISRs.
+
+Seeds do not repeat timing; a fault anchored to an event comes at the same point of the protocol.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import Controls, LabFailure
+
+POLL_S = 0.05
+
+EVENTS: dict[str, str] = {
+    "election": "the partition gets another leader, or one again after it had none",
+    "controller": "another broker is controller, or one again after there was none",
+    "isr_shrink": "the partition's ISR loses a member",
+}
+
+
+def _election(controls: Controls, aim: Aim, before: Hashable) -> tuple[bool, Hashable]:
+    view = controls.partition(aim.topic, aim.partition)
+    leader = None if view is None else view.leader
+    return leader is not None and leader != before, leader
+
+
+def _controller(controls: Controls, _aim: Aim, before: Hashable) -> tuple[bool, Hashable]:
+    node = controls.controller()
+    return node is not None and node != before, node
+
+
+def _isr_shrink(controls: Controls, aim: Aim, before: Hashable) -> tuple[bool, Hashable]:
+    view = controls.partition(aim.topic, aim.partition)
+    isr = frozenset[str]() if view is None else frozenset(view.isr)
+    lost = isinstance(before, frozenset) and bool(isr) and bool(before - isr)
+    return lost, isr or before
+
+
+_CAME: dict[str, Callable[[Controls, Aim, Hashable], tuple[bool, Hashable]]] = {
+    "election": _election,
+    "controller": _controller,
+    "isr_shrink": _isr_shrink,
+}
+
+
+@dataclass(slots=True)
+class EventWatch:
+    """Waits for the next event of one kind, from its making on, in a thread of its own.
+
+    ZooKeeper may be silent for seconds: whoever plays a schedule must not be held up by it.
+    `came` is set once, by the first event. While ZooKeeper is silent nothing is seen; what
+    changed meanwhile counts as soon as it answers.
+    """
+
+    event: str
+    controls: Controls
+    aim: Aim
+    came: threading.Event = field(default_factory=threading.Event)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._thread = threading.Thread(target=self._watch, name=f"next {self.event}", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stop.set()
+
+    def _watch(self) -> None:
+        seen, known = False, None
+        while not self._stop.is_set():
+            try:
+                came, now = _CAME[self.event](self.controls, self.aim, known)
+            except LabFailure:
+                self._stop.wait(POLL_S)
+                continue
+            if seen and came:
+                self.came.set()
+                return
+            seen, known = True, now
+            self._stop.wait(POLL_S)

@@ -1,0 +1,86 @@
+"""Schedules drawn anew by every seed, from weighted sets of faults."""
+
+from __future__ import annotations
+
+from urteil.chaos.draw import Choice, Draw
+from urteil.harness.scenario import Scenario, WorkloadSpec
+from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster
+
+LOAD = WorkloadSpec(topics=(DURABLE,))
+AFTER = (*REPLICATION, "duplicate")
+NEW_LEADER = ("election", "isr_shrink")
+
+PROCESSES = (
+    Choice(fault="crash", targets=("leader",), weight=3, brings=NEW_LEADER),
+    Choice(fault="crash", targets=("follower", "random"), weight=2, brings=("isr_shrink",)),
+    Choice(fault="crash", targets=("controller",), weight=1, brings=("controller",)),
+    Choice(fault="crash", targets=("all",), weight=0.5, duration_s=(1.0, 3.0)),
+    Choice(fault="pause", targets=("leader",), weight=2, brings=NEW_LEADER),
+    Choice(fault="pause", targets=("follower", "controller", "random"), weight=2),
+    Choice(fault="shutdown", targets=("leader", "random"), weight=1.5, brings=NEW_LEADER),
+)
+"""What ends or stops processes, with the events that follow where they last long enough."""
+
+NETWORK = (
+    Choice(
+        fault="partition",
+        targets=("followers->leader", "follower->leader", "follower<->leader"),
+        weight=3,
+        options={"answers_only": (False, True)},
+        brings=("isr_shrink",),
+    ),
+    Choice(fault="partition", targets=("client<->leader",), weight=1),
+    Choice(fault="isolate", targets=("leader", "follower", "controller"), weight=2),
+    Choice(
+        fault="isolate",
+        targets=("leader", "controller"),
+        weight=2,
+        options={"brokers": False, "zookeeper": True},
+        brings=NEW_LEADER,
+    ),
+    Choice(fault="isolate", targets=("random",), options={"zookeeper": True, "clients": True}),
+    Choice(
+        fault="latency",
+        targets=("all", "followers->leader"),
+        weight=2,
+        options={"latency_ms": (50.0, 200.0, 500.0), "jitter_ms": (0.0, 50.0)},
+    ),
+)
+"""What cuts or slows links."""
+
+ANCHORS = {"time": 3.0, "acks": 1.0, "election": 2.0, "isr_shrink": 1.0, "controller": 1.0}
+
+CHAOS = Scenario(
+    name="chaos",
+    about="faults of processes and links drawn by the seed, two at once, some at the next election",
+    cluster=cluster(),
+    workload=LOAD,
+    draw=Draw(choices=(*PROCESSES, *NETWORK), count=6, at_once=2, anchors=ANCHORS),
+    duration_s=30.0,
+    recovery_deadline_s=60.0,
+    guarantees=AFTER,
+)
+
+CHAOS_PROCESSES = Scenario(
+    name="chaos-processes",
+    about="processes killed, stopped and paused by the seed, one at a time",
+    cluster=cluster(),
+    workload=LOAD,
+    draw=Draw(choices=PROCESSES, count=3, anchors={"time": 2.0, "acks": 1.0}),
+    duration_s=30.0,
+    recovery_deadline_s=60.0,
+    guarantees=AFTER,
+)
+
+CHAOS_NETWORK = Scenario(
+    name="chaos-network",
+    about="links cut and slowed by the seed, one at a time",
+    cluster=cluster(),
+    workload=LOAD,
+    draw=Draw(choices=NETWORK, count=3, anchors={"time": 2.0, "acks": 1.0}),
+    duration_s=30.0,
+    guarantees=AFTER,
+    recovery_deadline_s=60.0,
+)
+
+FAMILY = (CHAOS, CHAOS_PROCESSES, CHAOS_NETWORK)

@@ -1,0 +1,250 @@
+"""Schedules as files: drawn, written by hand, saved from a run, played again.
+
+A schedule is a list of faults and the load they were played under. `settled` turns a scenario and
+its seed into one; `schedule.json` of a run holds it, with the moments that were really played.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from urteil.chaos.draw import TAIL_S, draw
+from urteil.chaos.nemesis import Injection
+from urteil.chaos.schedule import Planned, moment, plan, planned
+from urteil.chaos.selectors import check_target
+from urteil.harness.scenario import FaultSpec, Scenario
+
+_SECOND_NS = 1_000_000_000
+_replace = msgspec.structs.replace
+
+
+class ScheduleError(ValueError):
+    """A schedule cannot be read or played; the message names file, entry and mend."""
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a fault: seconds after the load began, whom it hit, whether it acted."""
+
+    begin_s: float
+    healed_s: float | None
+    targets: list[str]
+    acted: bool
+
+
+class Entry(FaultSpec, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One fault of a schedule's file."""
+
+    played: Played | None = None
+
+
+class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A schedule's file. What is None is the scenario's own."""
+
+    scenario: str | None = None
+    seed: int | None = None
+    duration_s: float | None = None
+    rate_records_per_s: float | None = None
+    producers: int | None = None
+    at_once: int | None = None
+    faults: tuple[Entry, ...] = ()
+
+
+def settled(scenario: Scenario) -> Scenario:
+    """The scenario with its schedule drawn and shifted by its seed: nothing is left to chance but
+    the cluster's own timing. Settled ones stay as they are.
+
+    ValueError for faults that cannot be planned or drawn.
+    """
+    topic = scenario.workload.topics[0].name
+    faults = plan(scenario.faults, seed=scenario.seed, topic=topic)
+    at_once, duration_s = scenario.at_once, scenario.duration_s
+    if scenario.draw is not None:
+        drawn = draw(
+            scenario.draw,
+            seed=scenario.seed,
+            load_s=scenario.duration_s,
+            rate_records_per_s=scenario.workload.rate_records_per_s,
+            topic=topic,
+            runtime=scenario.runtime,
+            target=scenario.target,
+        )
+        ends = [one.at_s + one.duration_s for one in drawn if one.after_acks is None]
+        duration_s = max([duration_s, *(round(end + TAIL_S, 3) for end in ends)])
+        faults = sorted([*faults, *drawn], key=moment)
+        at_once = at_once or scenario.draw.at_once
+    specs = tuple(_spec(one, topic) for one in faults)
+    return _replace(scenario, faults=specs, draw=None, at_once=at_once, duration_s=duration_s)
+
+
+def _spec(one: Planned, topic: str) -> FaultSpec:
+    where: dict[str, str | float | bool] = {}
+    if one.aim.topic != topic:
+        where["topic"] = one.aim.topic
+    if one.aim.partition:
+        where["partition"] = one.aim.partition
+    return FaultSpec(
+        fault=one.fault,
+        target=one.aim.target,
+        at_s=one.at_s,
+        after_acks=one.after_acks,
+        after_event=one.after_event,
+        within_s=one.within_s,
+        duration_s=one.duration_s,
+        options={**one.aim.options, **where},
+        choice=one.aim.seed,
+    )
+
+
+def schedule_of(
+    scenario: Scenario, *, injections: Sequence[Injection] = (), began_ns: int = 0
+) -> Schedule:
+    """The schedule of a settled scenario, with what was played of it."""
+    load = scenario.workload
+    topic = load.topics[0].name
+    played = {one.planned.aim.seed: _played(one, began_ns) for one in injections if one.planned}
+    return Schedule(
+        scenario=scenario.name,
+        seed=scenario.seed,
+        duration_s=scenario.duration_s,
+        rate_records_per_s=load.rate_records_per_s,
+        producers=load.producers,
+        at_once=scenario.at_once,
+        faults=tuple(
+            Entry(**msgspec.structs.asdict(_spec(one, topic)), played=played.get(one.aim.seed))
+            for one in plan(scenario.faults, seed=scenario.seed, topic=topic)
+        ),
+    )
+
+
+def _played(one: Injection, began_ns: int) -> Played:
+    healed_ns = one.healed_ns
+    return Played(
+        begin_s=round((one.begin_ns - began_ns) / _SECOND_NS, 3),
+        healed_s=None if healed_ns is None else round((healed_ns - began_ns) / _SECOND_NS, 3),
+        targets=list(one.targets),
+        acted=one.acted,
+    )
+
+
+def with_schedule(scenario: Scenario, schedule: Schedule) -> Scenario:
+    """The scenario with this schedule in place of its own faults, under its load."""
+    faults = tuple(
+        FaultSpec(**{k: v for k, v in msgspec.structs.asdict(one).items() if k != "played"})
+        for one in schedule.faults
+    )
+    load = {
+        name: value
+        for name in ("rate_records_per_s", "producers")
+        if (value := getattr(schedule, name)) is not None
+    }
+    lasts = schedule.duration_s
+    if lasts is None:
+        ends = [(one.at_s or 0.0) + one.duration_s + TAIL_S for one in faults]
+        lasts = max([scenario.duration_s, *ends])
+    return _replace(
+        scenario,
+        faults=faults,
+        draw=None,
+        at_once=schedule.at_once,
+        duration_s=lasts,
+        workload=_replace(scenario.workload, **load),
+    )
+
+
+def save_schedule(path: Path, schedule: Schedule) -> None:
+    """Write it as JSON, whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(text_of(schedule).encode())
+    part.replace(path)
+
+
+def text_of(schedule: Schedule) -> str:
+    """Its JSON, with a line's end."""
+    return msgspec.json.format(msgspec.json.encode(schedule), indent=2).decode() + "\n"
+
+
+def load_schedule(path: Path, scenario: Scenario) -> Schedule:
+    """The schedule in a file, JSON or by its name TOML, fit for `scenario`'s cluster.
+
+    Entries without a `choice` get one by their place, so that the file alone says what is played.
+    ScheduleError names file, entry and mend.
+    """
+    try:
+        text = path.read_text()
+        told: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except OSError as error:
+        raise ScheduleError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ScheduleError(f"{path} is no text: write it as TOML or JSON") from None
+    except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+        kind = "TOML" if path.suffix == ".toml" else "JSON"
+        raise ScheduleError(f"{path} is no {kind}: {error}") from None
+    try:
+        schedule = msgspec.convert(told, Schedule)
+    except msgspec.ValidationError as error:
+        raise ScheduleError(f"{path}: {_plain(str(error), told)}") from None
+    _check_load(path, schedule)
+    entries = tuple(
+        one if one.choice else _replace(one, choice=f"{n}/{one.fault}")
+        for n, one in enumerate(schedule.faults)
+    )
+    for n, one in enumerate(entries):
+        try:
+            _check_entry(one, scenario)
+        except ValueError as error:
+            raise ScheduleError(f"{path}: fault {n + 1} ({one.fault}): {error}") from None
+    _check_choices(path, entries)
+    return _replace(schedule, faults=entries)
+
+
+def _check_load(path: Path, schedule: Schedule) -> None:
+    for name in ("duration_s", "rate_records_per_s", "producers"):
+        value = getattr(schedule, name)
+        if value is not None and not 0 <= value <= 1_000_000:
+            raise ScheduleError(f"{path}: {name} is {value:g}: give 0 to 1,000,000")
+    if schedule.at_once is not None and schedule.at_once < 1:
+        raise ScheduleError(f"{path}: at_once is {schedule.at_once}: give 1 or more")
+
+
+def _check_entry(one: Entry, scenario: Scenario) -> None:
+    for name in ("at_s", "within_s", "duration_s", "after_acks"):
+        value = getattr(one, name)
+        if value is not None and not 0 <= value <= 1_000_000:
+            raise ValueError(f"{name} is {value:g}: give 0 to 1,000,000")
+    check_target(one.target, brokers=scenario.cluster.brokers, keepers=scenario.cluster.zookeepers)
+    planned(one, shift_s=0, choice=one.choice, topic=scenario.workload.topics[0].name)
+
+
+def _check_choices(path: Path, entries: Sequence[Entry]) -> None:
+    """They tell played faults apart."""
+    seen: dict[str, int] = {}
+    for n, one in enumerate(entries):
+        if one.choice in seen:
+            first = seen[one.choice] + 1
+            raise ScheduleError(
+                f"{path}: faults {first} and {n + 1} have the choice {one.choice!r}: "
+                "change one, or leave it out"
+            )
+        seen[one.choice] = n
+
+
+def _plain(error: str, told: Any) -> str:
+    """msgspec's `... - at `$.faults[2].at_s`` with the entry named as people count."""
+    said, _, where = error.partition(" - at `$")
+    where = where.rstrip("`")
+    found = re.match(r"\.faults\[(\d+)\]\.?(.*)", where)
+    if not found:
+        return f"{where.lstrip('.')}: {said}" if where else said
+    n = int(found[1])
+    entry = told["faults"][n]
+    name = f" ({entry.get('fault', 'no fault named')})" if isinstance(entry, dict) else ""
+    return f"fault {n + 1}{name}{', ' + found[2] if found[2] else ''}: {said}; " + (
+        "fields are " + ", ".join(one for one in FaultSpec.__struct_fields__)
+    )

@@ -1,0 +1,143 @@
+"""Faults wait for what happens in the cluster."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.paper import PaperCluster
+from tests.chaos.test_nemesis import nemesis, rows, schedule
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import LabFailure
+from urteil.chaos.events import EVENTS, EventWatch
+from urteil.harness.scenario import FaultSpec
+
+AIM = Aim(target="leader", topic="t")
+
+
+class Moving(PaperCluster):
+    """A cluster whose leader, ISR and controller a test moves; `asked` tells that it was seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head: str | None = "b1"
+        self.asked = threading.Semaphore(0)
+        self.silent = False
+
+    def controller(self) -> str | None:
+        self._seen()
+        return self.head
+
+    def partition(self, topic: str, partition: int):  # type: ignore[no-untyped-def]
+        self._seen()
+        return super().partition(topic, partition)
+
+    def _seen(self) -> None:
+        self.asked.release()
+        if self.silent:
+            raise LabFailure("ZooKeeper does not answer")
+
+    def lead(self, leader: str | None, isr: tuple[str, ...] = ("b2", "b3")) -> None:
+        assert self.view is not None
+        self.view = replace(self.view, leader=leader, isr=isr)
+
+    def await_asked(self, times: int = 2) -> None:
+        """The second question begins after the first answer was taken in."""
+        for _ in range(times):
+            assert self.asked.acquire(timeout=10)
+
+
+def test_the_next_election_is_another_leader_or_one_after_none() -> None:
+    cluster = Moving()
+    watch = EventWatch("election", cluster, AIM)
+    cluster.await_asked()
+    cluster.lead(None)
+    cluster.await_asked(3)
+    assert not watch.came.is_set()
+    cluster.lead("b2")
+    assert watch.came.wait(10)
+
+
+def test_a_shrinking_isr_and_another_controller_are_seen() -> None:
+    cluster = Moving()
+    shrink = EventWatch("isr_shrink", cluster, AIM)
+    cluster.await_asked()
+    cluster.lead("b2", ("b2", "b3", "b1"))
+    cluster.await_asked(3)
+    assert not shrink.came.is_set()
+    cluster.lead("b2", ("b2", "b1"))
+    assert shrink.came.wait(10)
+    other = Moving()
+    change = EventWatch("controller", other, AIM)
+    other.await_asked()
+    other.head = "b3"
+    assert change.came.wait(10)
+
+
+def test_what_changed_while_zookeeper_was_silent_counts_afterwards() -> None:
+    cluster = Moving()
+    watch = EventWatch("election", cluster, AIM)
+    cluster.await_asked()
+    cluster.silent = True
+    cluster.lead("b3")
+    cluster.await_asked(3)
+    assert not watch.came.is_set()
+    cluster.silent = False
+    assert watch.came.wait(10)
+
+
+def test_a_fault_begins_at_the_next_election(tmp_path: Path) -> None:
+    cluster = Moving()
+    faults = schedule(
+        FaultSpec(fault="pause", target="b1", after_event="election", at_s=0, duration_s=0)
+    )
+    player = nemesis(cluster, tmp_path, faults)
+    playing = threading.Thread(target=player.play, kwargs={"duration_s": 0.0})
+    playing.start()
+    cluster.await_asked()
+    assert not player.injections
+    cluster.lead("b3")
+    playing.join(10)
+    assert not playing.is_alive()
+    assert rows(tmp_path)[0]["acted"]
+
+
+def test_an_event_that_does_not_come_is_waited_for_so_long_and_no_longer(tmp_path: Path) -> None:
+    faults = schedule(
+        FaultSpec(fault="pause", target="b1", after_event="controller", at_s=0, within_s=0.2,
+                  duration_s=0)
+    )  # fmt: skip
+    nemesis(Moving(), tmp_path, faults).play(duration_s=0.0)
+    assert rows(tmp_path)[0]["acted"]
+
+
+def test_what_never_comes_is_a_fault_that_did_not_act(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("urteil.chaos.nemesis.PATIENCE_S", 0.1)
+    faults = schedule(FaultSpec(fault="pause", target="b1", after_event="election", at_s=0))
+    nemesis(Moving(), tmp_path, faults).play(duration_s=0.0)
+    (row,) = rows(tmp_path)
+    assert not row["acted"]
+    assert row["proof"] == "never began: no election came"
+
+
+def test_no_more_faults_at_once_than_allowed(tmp_path: Path) -> None:
+    wishes = [
+        FaultSpec(fault="pause", target=f"b{n}", at_s=0, duration_s=0.1, choice=f"{n}")
+        for n in (1, 2, 3)
+    ]
+    player = nemesis(Moving(), tmp_path, schedule(*wishes))
+    player.at_once = 1
+    player.play(duration_s=0.0)
+    told = [(int(str(r["begin_ns"])), int(str(r["healed_ns"]))) for r in rows(tmp_path)]
+    assert len(told) == 3
+    assert all(after[0] >= before[1] for before, after in pairwise(told))
+
+
+def test_every_event_is_told_about() -> None:
+    assert all(EVENTS.values())

@@ -1,0 +1,142 @@
+"""Schedules as files: what was drawn or written by hand is what is played."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from urteil.chaos.nemesis import Injection
+from urteil.chaos.schedule import plan
+from urteil.harness.scenario import FaultSpec, Scenario
+from urteil.harness.scenarios import SCENARIOS
+from urteil.harness.schedule import (
+    ScheduleError,
+    load_schedule,
+    save_schedule,
+    schedule_of,
+    settled,
+    with_schedule,
+)
+
+CHAOS = SCENARIOS["chaos"]
+
+
+def seeded(scenario: Scenario, seed: int) -> Scenario:
+    return settled(msgspec.structs.replace(scenario, seed=seed))
+
+
+@given(name=st.sampled_from(sorted(SCENARIOS)), seed=st.integers(0, 100_000))
+@settings(max_examples=60, deadline=None)
+def test_what_is_settled_is_played_as_it_is(name: str, seed: int) -> None:
+    whole = seeded(SCENARIOS[name], seed)
+    assert whole == seeded(SCENARIOS[name], seed)
+    assert settled(whole) == whole
+    assert whole.draw is None
+    planned = plan(whole.faults, seed=seed + 1, topic=whole.workload.topics[0].name)
+    assert [(p.fault, p.at_s, p.aim.seed) for p in planned] == [
+        (f.fault, f.at_s, f.choice) for f in whole.faults
+    ]
+
+
+@given(seed=st.integers(0, 100_000))
+@settings(max_examples=25, deadline=None)
+def test_a_saved_schedule_comes_back_whole(
+    seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("schedule") / "schedule.json"
+    whole = seeded(CHAOS, seed)
+    save_schedule(path, schedule_of(whole))
+    again = with_schedule(msgspec.structs.replace(CHAOS, seed=seed), load_schedule(path, CHAOS))
+    assert settled(again) == whole
+
+
+def test_what_was_played_stands_beside_what_was_planned(tmp_path: Path) -> None:
+    whole = seeded(SCENARIOS["leader-crash"], 3)
+    (planned,) = plan(whole.faults, seed=3, topic="urteil")
+    injection = Injection(
+        fault="crash",
+        targets=("b2",),
+        begin_ns=6_500_000_000,
+        healed_ns=9_000_000_000,
+        acted=True,
+        planned=planned,
+    )
+    path = tmp_path / "schedule.json"
+    save_schedule(path, schedule_of(whole, injections=[injection], began_ns=1_000_000_000))
+    (entry,) = load_schedule(path, whole).faults
+    assert entry.played is not None
+    assert (entry.played.begin_s, entry.played.healed_s) == (5.5, 8.0)
+    assert (entry.played.targets, entry.played.acted) == (["b2"], True)
+
+
+def test_a_schedule_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        "rate_records_per_s = 50\n"
+        "[[faults]]\nfault = 'crash'\ntarget = 'leader'\nat_s = 4\nduration_s = 6\n"
+        "[[faults]]\nfault = 'pause'\ntarget = 'leader'\nat_s = 4\nafter_event = 'election'\n"
+    )
+    played = settled(with_schedule(CHAOS, load_schedule(path, CHAOS)))
+    assert [(f.fault, f.at_s, f.after_event) for f in played.faults] == [
+        ("crash", 4, None),
+        ("pause", 4, "election"),
+    ]
+    assert played.workload.rate_records_per_s == 50
+    assert played.workload.producers == CHAOS.workload.producers
+
+
+CRASH = "[[faults]]\nfault='crash'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("faults = 3", "faults: Expected `array`"),
+        ("fautls = []", "unknown field `fautls`"),
+        ("[[faults]]\nfault='crash'\nat_s='x'", "fault 1 (crash), at_s: Expected `float"),
+        (
+            CRASH + "at_s=1\n" + CRASH + "at=3",
+            "fault 2 (crash): Object contains unknown field `at`",
+        ),
+        ("[[faults]]\nat_s=1", "fault 1 (no fault named): Object missing required field `fault`"),
+        ("[[faults]]\nfault='crsh'\nat_s=1", "fault 1 (crsh): no fault named 'crsh'; did you mean"),
+        (CRASH, "crash has no moment: give at_s, after_acks or after_event"),
+        (CRASH + "after_event='electoin'", "no event named 'electoin'; did you mean election?"),
+        (CRASH + "after_event='election'\nafter_acks=3", "two anchors"),
+        (CRASH + "at_s=-1", "at_s is -1: give 0"),
+        (CRASH + "at_s=1\ntarget='b4'", "there is no b4: the cluster has b1 to b3"),
+        (CRASH + "at_s=1\noptions={foo=1}", "takes no option foo"),
+        ((CRASH + "at_s=1\nchoice='a'\n") * 2, "faults 1 and 2 have the choice 'a'"),
+        ("at_once = 0", "at_once is 0: give 1 or more"),
+        ("rate_records_per_s = -3", "rate_records_per_s is -3"),
+        ("[faults", "is no TOML"),
+    ],
+)
+def test_a_wrong_file_is_told_by_name_entry_and_mend(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(ScheduleError) as caught:
+        load_schedule(path, CHAOS)
+    assert str(caught.value).startswith(str(path))
+    assert told in str(caught.value)
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(ScheduleError, match="cannot be read"):
+        load_schedule(tmp_path / "absent.json", CHAOS)
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(ScheduleError, match="is no text"):
+        load_schedule(tmp_path / "bytes.json", CHAOS)
+    (tmp_path / "cut.json").write_text('{"faults": [')
+    with pytest.raises(ScheduleError, match="is no JSON"):
+        load_schedule(tmp_path / "cut.json", CHAOS)
+
+
+def test_specs_of_entries_are_those_of_scenarios() -> None:
+    assert set(FaultSpec.__struct_fields__) | {"played"} == set(
+        schedule_of(seeded(CHAOS, 1)).faults[0].__struct_fields__
+    )

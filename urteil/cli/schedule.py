@@ -1,0 +1,53 @@
+"""`urteil schedule`: what a seed draws, without playing it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from urteil.cli.run import Number, scenario_asked, schedule_option
+
+
+@click.command()
+@click.argument("scenario")
+@click.option("--seed", type=click.IntRange(0), help="[default: drawn anew]")
+@click.option("--target", default=None, help="As `urteil run` takes it.")
+@click.option("--runtime", type=click.Choice(["process", "docker"]))
+@click.option("--brokers", type=click.IntRange(1, 9))
+@click.option("--zookeepers", type=click.IntRange(1, 5))
+@click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
+@click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
+@schedule_option
+@click.option("--json", "as_json", is_flag=True, help="As the file that --schedule takes.")
+def schedule(scenario: str, as_json: bool, **asked: Any) -> None:
+    """Print the schedule that `urteil run SCENARIO --seed N` plays, and play nothing.
+
+    With --schedule, check a file and print what it says.
+    """
+    from urteil.harness.schedule import schedule_of, text_of
+
+    whole = schedule_of(scenario_asked(scenario, {"mutant": None, **asked}))
+    if as_json:
+        click.echo(text_of(whole), nl=False)
+        return
+    click.echo(
+        f"{whole.scenario}, seed {whole.seed}: {len(whole.faults)} faults in "
+        f"{whole.duration_s:g} s of load at {whole.rate_records_per_s:g} records/s"
+    )
+    for entry in whole.faults:
+        options = " ".join(f"{name}={value}" for name, value in entry.options.items())
+        click.echo(
+            f"  {moment(entry):<26} {entry.fault:<14} {entry.target:<22} "
+            f"for {entry.duration_s:.1f} s  {options}".rstrip()
+        )
+
+
+def moment(entry: Any) -> str:
+    """When a fault begins, in words."""
+    if entry.after_acks is not None:
+        later = f" + {entry.at_s:.1f} s" if entry.at_s else ""
+        return f"after {entry.after_acks} acks{later}"
+    if entry.after_event is not None:
+        return f"next {entry.after_event} from {entry.at_s or 0:.1f} s"
+    return f"at {entry.at_s:.1f} s"

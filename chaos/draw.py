@@ -148,7 +148,7 @@ def _count(asked: Draw, load_s: float) -> int | None:
 def _fits(choice: Choice, asked: Draw, topic: str, runtime: str, target: str) -> bool:
     """Whether it can act there, and voids nothing but what the scenario says."""
     fault = FAULTS[choice.fault]
-    if fault.needs_containers and runtime != "docker":
+    if fault.unfit(runtime=runtime, target=target):
         return False
     return all(set(fault(aim).voids()) <= set(asked.voids) for aim in _aims(choice, topic))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import threading
 import time
@@ -192,11 +193,11 @@ def running(controls: Controls, chosen: Sequence[str]) -> list[str]:
 
 
 def check_target(target: str, *, brokers: int, keepers: int) -> None:
-    """ValueError for a node, alone or in a pair, that a cluster of that size does not have."""
-    for word in re.split(r"<->|->|,|\|", target):
-        found = re.fullmatch(r"(b|zk)(\d+)", word.strip())
-        most = keepers if found and found[1] == "zk" else brokers
-        if found and not 1 <= int(found[2]) <= most:
-            raise ValueError(
-                f"there is no {word.strip()}: the cluster has {found[1]}1 to {found[1]}{most}"
-            )
+    """ValueError for a word of a target that is neither role nor node of a cluster of that size."""
+    nodes = [f"b{n + 1}" for n in range(brokers)] + [f"zk{n + 1}" for n in range(keepers)]
+    for word in map(str.strip, re.split(r"<->|->|,", target)):
+        if word in ROLES or word in nodes:
+            continue
+        near = difflib.get_close_matches(word, ROLES, n=2, cutoff=0.6)
+        mend = f"did you mean {' or '.join(near)}?" if near else f"nodes are {', '.join(nodes)}"
+        raise ValueError(f"{word!r} is neither a role nor a node; {mend}")

@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 
 from urteil.chaos.draw import TAIL_S, draw
+from urteil.chaos.faults import FAULTS
 from urteil.chaos.nemesis import Injection
-from urteil.chaos.schedule import Planned, moment, plan, planned
+from urteil.chaos.schedule import Planned, check_fault, moment, plan, planned
 from urteil.chaos.selectors import check_target
 from urteil.harness.scenario import FaultSpec, Scenario
 
@@ -218,7 +219,10 @@ def _check_entry(one: Entry, scenario: Scenario) -> None:
         value = getattr(one, name)
         if value is not None and not 0 <= value <= 1_000_000:
             raise ValueError(f"{name} is {value:g}: give 0 to 1,000,000")
-    check_target(one.target, brokers=scenario.cluster.brokers, keepers=scenario.cluster.zookeepers)
+    check_fault(one.fault)
+    if "role" in FAULTS[one.fault].selectors:
+        size = scenario.cluster
+        check_target(one.target, brokers=size.brokers, keepers=size.zookeepers)
     planned(one, shift_s=0, choice=one.choice, topic=scenario.workload.topics[0].name)
 
 

@@ -60,6 +60,7 @@ class ByHand:
             proof = fault.begin(self.controls)
             injection.targets = fault.targets or (target,)
             injection.proof, injection.acted = proof.text, proof.acted
+            injection.harm = proof.harm
             self._write()
             if not proof.acted:
                 raise LabFailure(f"{name} on {target} left no proof that it acted: {proof.text}")

@@ -33,6 +33,7 @@ class Injection:
     proof: str = ""
     acted: bool = False
     planned: Planned | None = None
+    harm: str | None = None
 
     def row(self) -> dict[str, object]:
         """The row as faults.jsonl holds it; lists are JSON texts, as in the evidence."""
@@ -44,6 +45,7 @@ class Injection:
             "healed_ns": self.healed_ns,
             "proof": self.proof,
             "acted": self.acted,
+            "harm": self.harm,
         }
 
 
@@ -217,6 +219,7 @@ class Nemesis:
             self._problem(f"{planned.fault} {planned.aim.target}: {proof.text}")
         injection.targets = fault.targets or (planned.aim.target,)
         injection.proof, injection.acted = proof.text, proof.acted
+        injection.harm = proof.harm
         self._active.append(_Active(fault, injection, time.monotonic() + planned.duration_s, hold))
         self._write()
         said = "acts" if proof.acted else "DID NOT ACT"

@@ -29,10 +29,14 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """Whether a fault acted, and what showed it."""
+    """Whether a fault acted, and what showed it.
+
+    `harm` says, as the column of that name in docs/evidence.md, which records it destroyed.
+    """
 
     acted: bool
     text: str
+    harm: str | None = None
 
 
 class Fault:

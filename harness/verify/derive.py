@@ -20,8 +20,9 @@ import pyarrow as pa
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify import evidence
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.harm import Harm, harms, losses, with_losses
 from urteil.harness.verify.lineage import agreed_end
-from urteil.harness.verify.timeline import FOREVER_NS, NO_OFFSET, Floor, Span, floors, spans_of
+from urteil.harness.verify.timeline import FOREVER_NS, NO_OFFSET, Span, floors, spans_of
 
 MASK_BITS = 60
 
@@ -37,11 +38,11 @@ DERIVED: dict[str, pa.Schema] = {
     "parts": _schema(
         "p:l topic_id:s topic:s partition:i ours:i final_leader:i has_log:i log_start:l log_end:l "
         "committed_end:l seen_end:l replication:i min_isr:i unclean_on:i foreign_on:i compacted:i "
-        "unclean_floor:l last_epoch_ns:l agreed_end:l gone:i"
+        "unclean_floor:l last_epoch_ns:l agreed_end:l gone:i lost_floor:l lost_ns:l"
     ),
     "cover": _schema("p:l lo:l hi:l copies:i mask_ru:l mask_rc:l"),
     "pass_bits": _schema("client:s session:i pass:l p:l bit:l"),
-    "floors": _schema("p:l from_ns:l to_ns:l any_floor:l unclean_floor:l"),
+    "floors": _schema("p:l from_ns:l to_ns:l any_floor:l unclean_floor:l lost_floor:l"),
     "spans": _schema(
         "p:l version:i begin_ns:l end_ns:l leader:i leader_epoch:i controller_epoch:i isr:s "
         "isr_size:i prev_version:i prev_leader:i prev_leader_epoch:i prev_controller_epoch:i "
@@ -115,7 +116,8 @@ def derive(
         bits = {id(row): 1 << index for index, row in enumerate(whole[:MASK_BITS])}
         part = _part(key, p, topic, scenario, spans.get(p, []), logs.get(p, []), whole)
         part |= {"gone": int(key in gone), "unclean_on": int(part["unclean_on"] or asked)}
-        _add_floors(tables, part, spans.get(p, []), logs.get(p, []))
+        hurt = harms(small["faults"], part["topic"], key[1])
+        _add_floors(tables, part, spans.get(p, []), logs.get(p, []), hurt)
         tables["parts"].append(part)
         tables["pass_bits"] += [
             {"client": row["client"], "session": row["session"], "pass": row["pass"], "p": p}
@@ -268,6 +270,8 @@ def _part(
         "unclean_floor": NO_OFFSET,
         "last_epoch_ns": None,
         "agreed_end": NO_OFFSET,
+        "lost_floor": NO_OFFSET,
+        "lost_ns": None,
     }
 
 
@@ -312,14 +316,21 @@ def _epoch_starts(row: Row) -> dict[int, int]:
 
 
 def _add_floors(
-    tables: dict[str, list[Row]], part: Row, spans: list[Span], logs: list[Row]
+    tables: dict[str, list[Row]],
+    part: Row,
+    spans: list[Span],
+    logs: list[Row],
+    hurt: list[Harm],
 ) -> None:
     leader = next((row for row in logs if row["broker"] == part["final_leader"]), None)
     starts = _epoch_starts(leader) if leader else {}
-    found: list[Floor] = floors(spans, starts, leader["log_end"] if leader else 0)
+    lost = losses(spans, hurt)
+    found = with_losses(floors(spans, starts, leader["log_end"] if leader else 0), lost)
     part["unclean_floor"] = min((floor.unclean_floor for floor in found), default=NO_OFFSET)
     begun = [span.begin_ns for span in spans if span.begins_epoch]
     part["last_epoch_ns"] = max(begun[1:], default=None)
+    part["lost_floor"] = min((one.floor for one in lost), default=NO_OFFSET)
+    part["lost_ns"] = max((one.until_ns for one in lost), default=None)
     tables["floors"] += [{"p": part["p"]} | floor.row() for floor in found]
 
 

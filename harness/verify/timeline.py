@@ -124,6 +124,8 @@ class Floor:
     to_ns: int
     any_floor: int
     unclean_floor: int
+    lost_floor: int = NO_OFFSET
+    """From here on faults took it from every in-sync replica (see `harm`)."""
 
     def row(self) -> Row:
         """The floor as a row of the derived table `floors`."""
@@ -132,6 +134,7 @@ class Floor:
             "to_ns": self.to_ns,
             "any_floor": self.any_floor,
             "unclean_floor": self.unclean_floor,
+            "lost_floor": self.lost_floor,
         }
 
 

@@ -20,6 +20,13 @@ UNCLEAN = (
 )
 """Permission by an unclean election: only from the start of its epoch on."""
 
+DESTROYED = "a fault took it from every replica that was in sync"
+LOSS = (
+    UNCLEAN.removesuffix(" END") + " WHEN x.off >= x.lost_floor"
+    f" AND COALESCE(x.at_ns, 0) < COALESCE(x.lost_ns, 0) THEN '{DESTROYED}' END"
+)
+"""The same, and by disks that lost what no other in-sync replica had: seen before that moment."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:

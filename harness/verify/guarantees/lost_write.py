@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, place
 
 JUDGED = """
 FROM vals v JOIN parts q ON v.sent_p = q.p
@@ -27,7 +27,7 @@ SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
          || (CASE WHEN l.copies > 0 THEN ', on some replicas' ELSE '' END) END AS sub_kind,
   l.p, l.off, l.invoke_ns AS at_ns, l.complete_ns AS until_ns, l.value_id, l.client, l.session,
   l.op, l.acks, l.outcome, l.node, l.n_reads, l.copies, l.log_slots, l.unclean_on, l.final_leader,
-  COALESCE(f.any_floor, 0) AS any_floor, COALESCE(f.unclean_floor, 0) AS unclean_floor
+  COALESCE(f.any_floor, 0) AS any_floor, COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor
 FROM (SELECT v.*, COALESCE(v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on, q.final_leader,
         q.log_start {JUDGED}
         AND ((q.has_log = 1 AND v.log_slots = 0) OR (v.log_slots > 0 AND v.unserved = 1)
@@ -38,12 +38,13 @@ LEFT JOIN floors f ON f.p = l.p AND l.invoke_ns >= f.from_ns AND l.invoke_ns < f
 WHERE l.off IS NULL OR l.off >= l.log_start
 """
 
-PERMITTED = """CASE WHEN x.log_slots > 0 THEN NULL
+PERMITTED = f"""CASE WHEN x.log_slots > 0 THEN NULL
   WHEN x.acks = 0 AND x.n_reads = 0 THEN 'acks=0 promises nothing'
   WHEN x.acks = 1 AND x.n_reads = 0 AND x.off >= x.any_floor
     THEN 'acks=1: not replicated when leadership changed'
   WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor
-    THEN 'an unclean election began below this offset' END"""
+    THEN 'an unclean election began below this offset'
+  WHEN x.off >= x.lost_floor THEN '{DESTROYED}' END"""
 
 
 def _explain(row: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import UNCLEAN, Guarantee, place
+from urteil.harness.verify.guarantees.base import LOSS, Guarantee, place
 from urteil.harness.verify.guarantees.poll_skip import NO_EVENT
 
 GUARANTEE = Guarantee(
@@ -14,18 +14,21 @@ GUARANTEE = Guarantee(
     opportunities="SELECT COUNT(*) AS n FROM reads r",
     violations=f"""
 SELECT 'reads' AS sub_kind, g.p, g.off, g.prev_read_ns AS at_ns, g.read_ns AS until_ns, g.client,
-  g.session, g.poll, g.value_id, g.prev_off, q.unclean_on, q.unclean_floor
+  g.session, g.poll, g.value_id, g.prev_off, q.unclean_on, q.unclean_floor,
+  q.lost_floor, q.lost_ns
 FROM gaps g JOIN parts q ON q.p = g.p WHERE g.off <= g.prev_off AND {NO_EVENT}
 UNION ALL
 SELECT 'position', l.p, l.position_before, l.prev_ns, l.invoke_ns, l.client, l.session, l.poll,
-  CAST(NULL AS STRING), l.prev_after, l.unclean_on, l.unclean_floor
+  CAST(NULL AS STRING), l.prev_after, l.unclean_on, l.unclean_floor,
+  l.lost_floor, l.lost_ns
 FROM (SELECT e.client, e.session, e.poll, e.position_before, e.invoke_ns, e.event, r.p,
-        r.unclean_on, r.unclean_floor, LAG(e.position_after) OVER w AS prev_after,
+        r.unclean_on, r.unclean_floor, r.lost_floor, r.lost_ns,
+        LAG(e.position_after) OVER w AS prev_after,
         LAG(e.event) OVER w AS prev_event, LAG(e.complete_ns) OVER w AS prev_ns
       FROM polls e JOIN parts r ON e.topic_id = r.topic_id AND e.partition = r.partition
       WINDOW w AS (PARTITION BY e.client, e.session, r.p ORDER BY e.poll)) l
 WHERE l.position_before < l.prev_after AND l.event IS NULL AND l.prev_event IS NULL""",
-    permitted=UNCLEAN,
+    permitted=LOSS,
     explain=lambda row: (
         f"{row['client']} stood after offset {row['prev_off']} of {row['topic']}-"
         f"{row['partition']} and then was given {place(row)}, without seek, reset or rebalance."

@@ -5,7 +5,7 @@ A gap in what a consumer received, without seek, reset or rebalance, must hold n
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import SLOT, UNCLEAN, Guarantee, place
+from urteil.harness.verify.guarantees.base import LOSS, SLOT, Guarantee, place
 
 NO_EVENT = """
 NOT EXISTS (SELECT 1 FROM polls e JOIN parts r ON e.topic_id = r.topic_id
@@ -31,7 +31,8 @@ WITH fronts AS (
 SELECT 'gap' AS sub_kind, k.p, k.skipped % {SLOT} AS off,
   COALESCE(k.prev_read_ns, k.read_ns) AS at_ns, k.read_ns AS until_ns,
   k.client, k.session, k.pass, k.poll, k.prev_off, k.off AS next_off,
-  k.value_id AS next_value_id, q.unclean_on, q.unclean_floor
+  k.value_id AS next_value_id, q.unclean_on, q.unclean_floor,
+  q.lost_floor, q.lost_ns
 FROM (SELECT g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, g.read_ns,
         g.prev_read_ns, MIN(COALESCE(s.before_slot, f.prior)) AS skipped
       FROM gaps g JOIN slots s ON s.slot = g.slot
@@ -41,7 +42,7 @@ FROM (SELECT g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.valu
         g.prev_read_ns) k
 JOIN parts q ON q.p = k.p
 WHERE k.skipped > k.p * {SLOT} + k.prev_off AND q.compacted = 0""",
-    permitted=UNCLEAN,
+    permitted=LOSS,
     explain=lambda row: (
         f"{row['client']} came from offset {row['prev_off']} to {row['next_off']} of "
         f"{row['topic']}-{row['partition']}, past the visible record at {place(row)}."

@@ -5,7 +5,7 @@ acks=all in one partition, by any clients.
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import UNCLEAN, Guarantee, place
+from urteil.harness.verify.guarantees.base import DESTROYED, UNCLEAN, Guarantee, place
 
 _SENDS = (
     "FROM vals v WHERE v.outcome = 'ok' AND v.acks = -1 AND v.ack_off IS NOT NULL "
@@ -21,7 +21,7 @@ GUARANTEE = Guarantee(
     opportunities=f"SELECT COUNT(*) AS n {_SENDS}",
     violations=f"""
 SELECT 'real-time order' AS sub_kind, t.p, t.off, t.at_ns, t.until_ns, t.value_id, t.done_off,
-  q.unclean_on, q.unclean_floor
+  q.unclean_on, q.unclean_floor, q.lost_floor
 FROM (SELECT m.*, MAX(m.acked_off) OVER (PARTITION BY m.p ORDER BY m.t, m.kind
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS done_off
       FROM (SELECT v.sent_p AS p, v.invoke_ns AS t, 0 AS kind, CAST(NULL AS BIGINT) AS acked_off,
@@ -30,7 +30,7 @@ FROM (SELECT m.*, MAX(m.acked_off) OVER (PARTITION BY m.p ORDER BY m.t, m.kind
             SELECT v.sent_p, v.complete_ns, 1, v.ack_off, NULL, NULL, NULL, NULL {_SENDS}) m) t
 JOIN parts q ON q.p = t.p
 WHERE t.kind = 0 AND t.done_off > t.off""",
-    permitted=UNCLEAN,
+    permitted=UNCLEAN.removesuffix(" END") + f" WHEN x.off >= x.lost_floor THEN '{DESTROYED}' END",
     explain=lambda row: (
         f"{row['value_id']} was sent after offset {row['done_off']} had been acknowledged, but was "
         f"acknowledged at {place(row)}."

@@ -24,7 +24,7 @@ GUARANTEE = Guarantee(
 SELECT 'beyond the end' AS sub_kind, u.p, u.ack_off AS off, u.invoke_ns AS at_ns,
   u.complete_ns AS until_ns, u.value_id, u.client, u.acks, u.seen_end, u.unclean_on, u.n_reads,
   0 AS log_slots, COALESCE(f.any_floor, 0) AS any_floor,
-  COALESCE(f.unclean_floor, 0) AS unclean_floor
+  COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor
 FROM (SELECT v.*, q.seen_end, q.unclean_on {_JUDGED}
         AND v.ack_off >= q.seen_end AND v.seen_slots = 0) u
 LEFT JOIN floors f ON f.p = u.p AND u.invoke_ns >= f.from_ns AND u.invoke_ns < f.to_ns""",

@@ -7,7 +7,7 @@ read_committed, compacted topics and offsets below the log's start are left out.
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import UNCLEAN, Guarantee, place
+from urteil.harness.verify.guarantees.base import LOSS, Guarantee, place
 
 _JUDGED = """
 FROM slots s JOIN parts q ON q.p = s.p
@@ -25,9 +25,10 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT CASE WHEN s.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, s.p, s.off,
   s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.n_reads,
-  bit_count(s.seen) AS passes_with, bit_count(s.mask) AS passes_over, q.unclean_on, q.unclean_floor
+  bit_count(s.seen) AS passes_with, bit_count(s.mask) AS passes_over, q.unclean_on, q.unclean_floor,
+  q.lost_floor, q.lost_ns
 {_JUDGED} AND (s.seen & s.mask) <> s.mask""",
-    permitted=UNCLEAN,
+    permitted=LOSS,
     explain=lambda row: (
         f"{row['value_id']} was read at {place(row)}, but only {row['passes_with']} of "
         f"{row['passes_over']} complete final passes over that offset delivered it."

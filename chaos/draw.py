@@ -32,6 +32,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     targets: tuple[str, ...] = ("random",)
     weight: float = 1.0
     duration_s: tuple[float, float] | None = None
+    alone: bool = False
     options: dict[str, Option | tuple[Option, ...]] = {}
     brings: tuple[str, ...] = ()
 
@@ -86,6 +87,8 @@ def draw(
         lane = free.index(min(free))
         choice = random.choices(able, [one.weight for one in able])[0]
         duration_s = random.uniform(*(choice.duration_s or asked.duration_s))
+        if choice.alone:
+            free = [max(free)] * asked.at_once
         if count is None and drawn and free[lane] + duration_s > load_s - TAIL_S:
             break
         aim = _aim(choice, random, f"{seed}/{len(drawn)}/{choice.fault}", topic)
@@ -94,7 +97,8 @@ def draw(
         one = _anchored(anchor, at_s, before, rate_records_per_s, choice, aim, duration_s)
         drawn.append(one)
         before = (choice, one)
-        free[lane] = at_s + duration_s + random.uniform(*asked.pause_s)
+        until_s = at_s + duration_s + random.uniform(*asked.pause_s)
+        free = [until_s if choice.alone or n == lane else one for n, one in enumerate(free)]
     return drawn
 
 
@@ -109,7 +113,11 @@ def _anchored(
 ) -> Planned:
     """The fault at `at_s`, or where records or an event stand for that moment."""
     plain = Planned(
-        fault=choice.fault, aim=aim, at_s=round(at_s, 3), duration_s=round(duration_s, 3)
+        fault=choice.fault,
+        aim=aim,
+        at_s=round(at_s, 3),
+        duration_s=round(duration_s, 3),
+        alone=choice.alone,
     )
     if anchor == "acks" and rate * at_s >= 1:
         return replace(plain, after_acks=int(rate * at_s), at_s=0.0)

@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from urteil.chaos.controls import Controls, LabFailure, NodeState, NotHealthy
@@ -55,6 +55,7 @@ class _Active:
     injection: Injection
     heal_at: float
     hold: int
+    alone: bool
 
 
 @dataclass(slots=True)
@@ -73,7 +74,8 @@ class Nemesis:
     `acked` counts the records acknowledged so far; `record` is the file faults.jsonl, rewritten
     whole at every change so that it is readable at any moment. `problems` are failures of the lab:
     any entry makes the run UNKNOWN. A fault that could not act is no problem of the lab: its row
-    says `acted` false. While `at_once` faults are active, others that are due wait.
+    says `acted` false. While `at_once` faults are active, others that are due wait, and so does one
+    that must act alone, or whose role nobody has while others act.
     """
 
     controls: Controls
@@ -187,32 +189,45 @@ class Nemesis:
 
     def _step(self, waiting: list[_Waiting], now: float) -> bool:
         """Do the one thing that is due longest; False when nothing is."""
-        begin = min(waiting, key=lambda w: w.due_at or math.inf, default=None)
+        able = [one for one in waiting if self._room(one.planned)]
+        begin = min(able, key=lambda w: math.inf if w.due_at is None else w.due_at, default=None)
         heal = min(self._active, key=lambda a: a.heal_at, default=None)
         begin_at = math.inf
-        if begin is not None and begin.due_at is not None and self._room():
+        if begin is not None and begin.due_at is not None:
             begin_at = begin.due_at
         heal_at = math.inf if heal is None else heal.heal_at
         if heal is not None and heal_at <= min(begin_at, now):
             self._end(heal)
         elif begin is not None and begin_at <= now:
             waiting.remove(begin)
-            self._begin(begin.planned)
+            if not self._begin(begin.planned):
+                begin.due_at = now
+                waiting.append(begin)
         else:
             return False
         return True
 
-    def _room(self) -> bool:
+    def _room(self, planned: Planned) -> bool:
+        if (planned.alone and self._active) or any(one.alone for one in self._active):
+            return False
         return self.at_once is None or len(self._active) < self.at_once
 
-    def _begin(self, planned: Planned) -> None:
-        fault = FAULTS[planned.fault](planned.aim)
+    def _begin(self, planned: Planned) -> bool:
+        """Begin a fault. False when nobody has the role while other faults act: once they are
+        healed somebody may, so they must not be kept waiting for it."""
+        others = bool(self._active)
+        aim = replace(planned.aim, election_deadline_s=0.0) if others else planned.aim
+        fault = FAULTS[planned.fault](aim)
         injection = Injection(fault=planned.fault, begin_ns=time.monotonic_ns(), planned=planned)
         self.injections.append(injection)
         hold = self.controls.hold(fault.name, expiry_s=planned.duration_s + fault.expiry_s)
         try:
             proof = fault.begin(self.controls)
         except NoTarget as reason:
+            if others:
+                self.injections.remove(injection)
+                self.controls.release(hold)
+                return False
             proof = Proof(acted=False, text=f"no target: {reason}")
         except Exception as failure:
             proof = Proof(acted=False, text=f"{type(failure).__name__}: {failure}")
@@ -220,10 +235,12 @@ class Nemesis:
         injection.targets = fault.targets or (planned.aim.target,)
         injection.proof, injection.acted = proof.text, proof.acted
         injection.harm = proof.harm
-        self._active.append(_Active(fault, injection, time.monotonic() + planned.duration_s, hold))
+        heal_at = time.monotonic() + planned.duration_s
+        self._active.append(_Active(fault, injection, heal_at, hold, planned.alone))
         self._write()
         said = "acts" if proof.acted else "DID NOT ACT"
         self.log(f"{planned.fault} {', '.join(injection.targets)} {said}: {proof.text}")
+        return True
 
     def _end(self, active: _Active) -> None:
         injection = active.injection

@@ -33,6 +33,8 @@ class Wish(Protocol):
     @property
     def duration_s(self) -> float: ...
     @property
+    def alone(self) -> bool: ...
+    @property
     def options(self) -> Mapping[str, Option]: ...
     @property
     def choice(self) -> str: ...
@@ -44,7 +46,8 @@ class Planned:
 
     It begins `at_s` seconds after the load began. With `after_acks`, `at_s` seconds after that
     many records were acknowledged. With `after_event`, at the first such event from `at_s` on; when
-    none came `within_s` seconds, all the same (None: it waits as long as the load lasts).
+    none came `within_s` seconds, all the same (None: it waits as long as the load lasts). With
+    `alone`, no other fault acts meanwhile.
     """
 
     fault: str
@@ -54,6 +57,7 @@ class Planned:
     after_event: str | None = None
     within_s: float | None = None
     duration_s: float
+    alone: bool = False
 
 
 def plan(wishes: Sequence[Wish], *, seed: int, topic: str, partition: int = 0) -> list[Planned]:
@@ -103,6 +107,7 @@ def planned(wish: Wish, *, shift_s: float, choice: str, topic: str, partition: i
         after_event=wish.after_event,
         within_s=wish.within_s,
         duration_s=wish.duration_s,
+        alone=wish.alone,
     )
 
 

@@ -19,12 +19,12 @@ GROUP = "urteil-group"
 
 ROLES: dict[str, str] = {
     "leader": "the leader of the partition, once it is one that runs",
-    "follower": "one in-sync follower of the partition, by the seed",
+    "follower": "one in-sync follower of the partition that runs, by the seed",
     "followers": "all replicas of the partition but its leader",
     "successor": "the in-sync follower that is next to lead: the first by assignment",
     "straggler": "the in-sync follower that is last to lead: the last by assignment",
-    "controller": "the broker that holds /controller",
-    "random": "one broker, by the seed",
+    "controller": "the broker that holds /controller, once it is one that runs",
+    "random": "one broker that runs, by the seed",
     "coordinator": "the coordinator of a group, or of a transactional id (options of every fault)",
     "isr": "the in-sync replicas of the partition, its leader too",
     "minority": "fewer than half of the brokers, by the seed",
@@ -62,11 +62,12 @@ def _leader(controls: Controls, aim: Aim) -> str:
 
 
 def _followers(controls: Controls, aim: Aim) -> list[str]:
-    """Replicas but the leader, in the order of their assignment; those in sync when any are."""
+    """Replicas that run but the leader, in the order of their assignment; those in sync when any
+    are."""
     view = _view(controls, aim)
-    followers = [node for node in view.replicas if node != view.leader]
+    followers = running(controls, [node for node in view.replicas if node != view.leader])
     if not followers:
-        raise NoTarget(f"{aim.topic}-{aim.partition} has no follower")
+        raise NoTarget(f"{aim.topic}-{aim.partition} has no follower that runs")
     return [node for node in followers if node in view.isr] or followers
 
 
@@ -75,11 +76,23 @@ def _others(controls: Controls, aim: Aim) -> list[str]:
     return sorted(node for node in view.replicas if node != view.leader)
 
 
-def _controller(controls: Controls) -> str:
-    node = controls.controller()
-    if node is None:
-        raise NoTarget("no broker is controller")
-    return node
+def _controller(controls: Controls, aim: Aim) -> str:
+    """The controller; after its death, the one that comes next."""
+    deadline = time.monotonic() + aim.election_deadline_s
+    while True:
+        node = controls.controller()
+        if node is not None and running(controls, [node]):
+            return node
+        if time.monotonic() > deadline:
+            raise NoTarget("no broker that runs is controller")
+        threading.Event().wait(POLL_S)
+
+
+def _random(controls: Controls, aim: Aim) -> str:
+    alive = running(controls, sorted(controls.brokers))
+    if not alive:
+        raise NoTarget("no broker runs")
+    return aim.random().choice(alive)
 
 
 def _coordinator(controls: Controls, aim: Aim) -> str:
@@ -137,10 +150,10 @@ BY_ROLE: dict[str, Callable[[Controls, Aim], list[str]]] = {
     "followers": lambda controls, aim: _others(controls, aim),
     "successor": lambda controls, aim: _followers(controls, aim)[:1],
     "straggler": lambda controls, aim: _followers(controls, aim)[-1:],
-    "controller": lambda controls, aim: [_controller(controls)],
+    "controller": lambda controls, aim: [_controller(controls, aim)],
     "coordinator": lambda controls, aim: [_coordinator(controls, aim)],
     "isr": lambda controls, aim: sorted(_view(controls, aim).isr),
-    "random": lambda controls, aim: [aim.random().choice(sorted(controls.brokers))],
+    "random": lambda controls, aim: [_random(controls, aim)],
     "minority": lambda controls, aim: _some(controls, aim, more=False),
     "majority": lambda controls, aim: _some(controls, aim, more=True),
     "all": lambda controls, aim: sorted(controls.brokers),

@@ -59,11 +59,12 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     It begins `at_s` seconds after the load began, or `at_s` after `after_acks` records were
     acknowledged, or at the first `after_event` (`election`, `controller`, `isr_shrink`) from `at_s`
-    on, `within_s` later at the latest; it is healed `duration_s` seconds after its begin. `target`
-    is a selector by role (`leader`, `controller`, `minority` ...), a pair of them
-    (`follower->leader`) or a node (`b1`). `options` are the fault's own (latency_ms, jitter_ms,
-    direction ...) and `topic`, `partition`. `choice` seeds what is chosen by role; a fault that has
-    one is settled: the run's seed does not shift its moment any more.
+    on, `within_s` later at the latest; it is healed `duration_s` seconds after its begin. With
+    `alone`, it waits until no other fault acts, and others wait for its healing. `target` is a
+    selector by role (`leader`, `controller`, `minority` ...), a pair of them (`follower->leader`)
+    or a node (`b1`). `options` are the fault's own (latency_ms, jitter_ms, direction ...) and
+    `topic`, `partition`. `choice` seeds what is chosen by role; a fault that has one is settled:
+    the run's seed does not shift its moment any more.
     """
 
     fault: str
@@ -73,6 +74,7 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
     after_event: str | None = None
     within_s: float | None = None
     duration_s: float = 5.0
+    alone: bool = False
     options: dict[str, str | float | bool] = {}
     choice: str = ""
 

@@ -98,6 +98,7 @@ def _spec(one: Planned, topic: str) -> FaultSpec:
         after_event=one.after_event,
         within_s=one.within_s,
         duration_s=one.duration_s,
+        alone=one.alone,
         options={**one.aim.options, **where},
         choice=one.aim.seed,
     )

@@ -14,7 +14,7 @@ PROCESSES = (
     Choice(fault="crash", targets=("leader",), weight=3, brings=NEW_LEADER),
     Choice(fault="crash", targets=("follower", "random"), weight=2, brings=("isr_shrink",)),
     Choice(fault="crash", targets=("controller",), weight=1, brings=("controller",)),
-    Choice(fault="crash", targets=("all",), weight=0.5, duration_s=(1.0, 3.0)),
+    Choice(fault="crash", targets=("all",), weight=0.5, duration_s=(1.0, 3.0), alone=True),
     Choice(fault="pause", targets=("leader",), weight=2, brings=NEW_LEADER),
     Choice(fault="pause", targets=("follower", "controller", "random"), weight=2),
     Choice(fault="shutdown", targets=("leader", "random"), weight=1.5, brings=NEW_LEADER),
@@ -61,6 +61,17 @@ CHAOS = Scenario(
     guarantees=AFTER,
 )
 
+CHAOS_LONG = Scenario(
+    name="chaos-long",
+    about="nine faults of processes and links drawn by the seed, two at once",
+    cluster=cluster(),
+    workload=LOAD,
+    draw=Draw(choices=(*PROCESSES, *NETWORK), count=9, at_once=2, anchors=ANCHORS),
+    duration_s=45.0,
+    recovery_deadline_s=60.0,
+    guarantees=AFTER,
+)
+
 CHAOS_PROCESSES = Scenario(
     name="chaos-processes",
     about="processes killed, stopped and paused by the seed, one at a time",
@@ -83,4 +94,4 @@ CHAOS_NETWORK = Scenario(
     recovery_deadline_s=60.0,
 )
 
-FAMILY = (CHAOS, CHAOS_PROCESSES, CHAOS_NETWORK)
+FAMILY = (CHAOS, CHAOS_LONG, CHAOS_PROCESSES, CHAOS_NETWORK)

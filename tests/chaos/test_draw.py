@@ -16,6 +16,7 @@ from urteil.chaos.schedule import Planned
 
 KILL = Choice(fault="crash", targets=("leader", "random"), weight=2, brings=("election",))
 CUT = Choice(fault="partition", targets=("follower->leader",), options={"close": (False, True)})
+ALL = Choice(fault="crash", targets=("all",), alone=True)
 SLOW = Choice(fault="latency", targets=("all",), duration_s=(1, 2), options={"latency_ms": 90.0})
 
 draws = st.builds(
@@ -76,6 +77,20 @@ def test_without_a_count_the_load_is_filled_and_its_end_left_calm(seed: int) -> 
     found = drawn(Draw(choices=(KILL, CUT)), seed, load_s=60.0)
     assert len(found) >= 4
     assert max(one.at_s + one.duration_s for one in found) <= 60 - TAIL_S + 0.001
+
+
+def test_what_must_act_alone_is_drawn_so() -> None:
+    asked = Draw(choices=(ALL, CUT), count=8, at_once=3)
+    for seed in range(30):
+        found = drawn(asked, seed)
+        for one in found:
+            meanwhile = [
+                other
+                for other in found
+                if other.at_s < one.at_s + one.duration_s
+                and one.at_s < other.at_s + other.duration_s
+            ]
+            assert not one.alone or meanwhile == [one]
 
 
 def test_seeds_differ_and_weights_count() -> None:

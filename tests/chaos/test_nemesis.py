@@ -86,3 +86,28 @@ def test_a_cluster_that_stays_sick_is_a_problem(tmp_path: Path) -> None:
     player = nemesis(Sick(), tmp_path, [])
     assert player.heal(deadline_s=1) is None
     assert "t-0 has no leader" in player.problems[0]
+
+
+def test_a_role_that_nobody_has_while_others_act_is_waited_for(tmp_path: Path) -> None:
+    """And keeps none of them from healing."""
+    first = FaultSpec(fault="pause", target="b1,b2,b3", at_s=0, duration_s=0.2, choice="a")
+    later = FaultSpec(fault="crash", target="leader", at_s=0, duration_s=0, choice="b")
+    player = nemesis(PaperCluster(), tmp_path, schedule(first, later))
+    player.play(duration_s=0)
+    paused, killed = rows(tmp_path)
+    assert paused["healed_ns"] <= killed["begin_ns"]  # type: ignore[operator]
+    assert killed["acted"]
+    assert not player.problems
+
+
+def test_a_fault_that_must_act_alone_does(tmp_path: Path) -> None:
+    specs = [
+        FaultSpec(fault="pause", target="b1", at_s=0, duration_s=0.1, choice="a"),
+        FaultSpec(fault="crash", target="all", at_s=0, duration_s=0.1, choice="b", alone=True),
+        FaultSpec(fault="pause", target="b3", at_s=0.01, duration_s=0.1, choice="c"),
+    ]
+    player = nemesis(PaperCluster(), tmp_path, schedule(*specs))
+    player.play(duration_s=0)
+    told = {str(r["targets"]): (r["begin_ns"], r["healed_ns"]) for r in rows(tmp_path)}
+    begin, healed = told.pop('["b1", "b2", "b3"]')
+    assert all(other[1] <= begin or healed <= other[0] for other in told.values())  # type: ignore[operator]

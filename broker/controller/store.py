@@ -30,9 +30,12 @@ from urteil.broker.zookeeper.znodes import PartitionState, TopicAssignment
 log = logging.getLogger("controller")
 
 T = TypeVar("T")
+States = Mapping[TopicPartition, PartitionState]
+Standing = dict[TopicPartition, PartitionState | None]
 StateWrite = Callable[[TopicPartition, PartitionState], Awaitable[PartitionState | None]]
 
 DELETES_A_MULTI = 200
+STATES_A_MULTI = 100
 
 
 class ControllerFenced(Exception):
@@ -107,28 +110,54 @@ class Store:
             )  # fmt: skip
             return None
 
-    async def create_states(
-        self, wanted: Mapping[TopicPartition, PartitionState]
-    ) -> dict[TopicPartition, PartitionState | None]:
+    async def create_states(self, wanted: States) -> Standing:
         """Create the first states; answers what stands in ZooKeeper then (None: topic gone)."""
         await self._all(
             self._create_if_missing(znodes.partitions_path(topic))
             for topic in dict.fromkeys(tp[0] for tp in wanted)
         )
-        return await self._each(wanted, self._create_state)
+        return await self._in_multis(wanted, self._create_many)
 
-    async def update_states(
-        self, wanted: Mapping[TopicPartition, PartitionState]
-    ) -> dict[TopicPartition, PartitionState | None]:
+    async def update_states(self, wanted: States) -> Standing:
         """Replace states, each if it still has the version in its `partition_epoch`.
 
         Answers the states with their new versions; None where the version was another.
         """
-        return await self._each(wanted, self._update_state)
+        return await self._in_multis(wanted, self._update_many)
 
-    async def _each(
-        self, wanted: Mapping[TopicPartition, PartitionState], write: StateWrite
-    ) -> dict[TopicPartition, PartitionState | None]:
+    async def _in_multis(
+        self, wanted: States, write: Callable[[States], Awaitable[Standing]]
+    ) -> Standing:
+        """A multi for many, all pipelined: a broker that dies moves thousands of leaders."""
+        rows = list(wanted.items())
+        parts = [rows[at : at + STATES_A_MULTI] for at in range(0, len(rows), STATES_A_MULTI)]
+        done = await self._all(write(dict(part)) for part in parts)
+        return {tp: standing for part in done for tp, standing in part.items()}
+
+    async def _create_many(self, wanted: States) -> Standing:
+        ops = [op for tp, state in wanted.items() for op in _creations(tp, state)]
+        try:
+            await self.fenced(ops)
+        except (MultiFailed, *LOST):
+            return await self._each(wanted, self._create_state)
+        return {tp: replace(state, partition_epoch=0) for tp, state in wanted.items()}
+
+    async def _update_many(self, wanted: States) -> Standing:
+        """One that stands in the way of the others is found by writing each alone; so is what was
+        done when the answer got lost."""
+        try:
+            await self.fenced([_replacement(tp, state) for tp, state in wanted.items()])
+        except MultiFailed as failure:
+            if not isinstance(failure.cause, BadVersionError | NoNodeError):
+                raise
+            if len(wanted) == 1:
+                return dict.fromkeys(wanted)
+            return await self._each(wanted, self._update_state)
+        except LOST:
+            return await self._each(wanted, self._update_lost)
+        return {tp: _next_version(state) for tp, state in wanted.items()}
+
+    async def _each(self, wanted: States, write: StateWrite) -> Standing:
         results = await self._all(write(tp, state) for tp, state in wanted.items())
         return dict(zip(wanted, results, strict=True))
 
@@ -153,8 +182,7 @@ class Store:
     async def _create_state(
         self, tp: TopicPartition, state: PartitionState
     ) -> PartitionState | None:
-        made = Create(znodes.state_path(*tp), znodes.encode_state(state))
-        ops: list[Op] = [Create(znodes.partition_path(*tp)), made]
+        ops = _creations(tp, state)
         while True:
             try:
                 await self.fenced(ops)
@@ -164,32 +192,42 @@ class Store:
                     return None
                 if await self._zk.exists(znodes.state_path(*tp)) is not None:
                     return await self.read_state(tp)
-                ops = [made]  # only the parent was there
+                ops = ops[-1:]  # only the parent was there
             except LOST:
                 continue
 
     async def _update_state(
         self, tp: TopicPartition, state: PartitionState
     ) -> PartitionState | None:
+        try:
+            await self.fenced([_replacement(tp, state)])
+            return _next_version(state)
+        except MultiFailed as failure:
+            if not isinstance(failure.cause, BadVersionError | NoNodeError):
+                raise
+            return None
+        except LOST:
+            return await self._update_lost(tp, state)
+
+    async def _update_lost(
+        self, tp: TopicPartition, state: PartitionState
+    ) -> PartitionState | None:
         """After a lost connection the write may have been done: then what stands is our own."""
-        data = znodes.encode_state(state)
-        written = replace(state, partition_epoch=state.partition_epoch + 1)
-        lost = False
+        written = _next_version(state)
         while True:
+            standing = await self.read_state(tp)
+            if standing == written:
+                return written
+            if standing is None or standing.partition_epoch != state.partition_epoch:
+                return None
             try:
-                await self.fenced([Set(znodes.state_path(*tp), data, state.partition_epoch)])
+                await self.fenced([_replacement(tp, state)])
                 return written
             except MultiFailed as failure:
                 if not isinstance(failure.cause, BadVersionError | NoNodeError):
                     raise
-                return written if lost and await self.read_state(tp) == written else None
             except LOST:
-                lost = True
-                standing = await self.read_state(tp)
-                if standing == written:
-                    return written
-                if standing is None or standing.partition_epoch != state.partition_epoch:
-                    return None
+                continue
 
     async def write_topic(self, topic: str, assignment: TopicAssignment, version: int) -> bool:
         """Replace an assignment of that version; whether it stands now."""
@@ -276,3 +314,16 @@ class Store:
             return []
         trees = await asyncio.gather(*(self._below(f"{path}/{name}") for name in names))
         return [*(one for tree in trees for one in tree), path]
+
+
+def _creations(tp: TopicPartition, state: PartitionState) -> list[Op]:
+    made = Create(znodes.state_path(*tp), znodes.encode_state(state))
+    return [Create(znodes.partition_path(*tp)), made]
+
+
+def _replacement(tp: TopicPartition, state: PartitionState) -> Op:
+    return Set(znodes.state_path(*tp), znodes.encode_state(state), state.partition_epoch)
+
+
+def _next_version(state: PartitionState) -> PartitionState:
+    return replace(state, partition_epoch=state.partition_epoch + 1)

@@ -75,11 +75,22 @@ def read_epochs(storage: Storage, path: Path) -> list[tuple[int, int]]:
     """(epoch, start offset) rows; empty without a file. Raises DamagedFile."""
     if not storage.exists(path):
         return []
-    return [(int(epoch), int(start)) for epoch, start in _decode(path, storage.read(path), 2)]
+    data = storage.read(path)
+    if not data.endswith(b"\n"):  # the last number may have more digits
+        raise DamagedFile(f"{path}: ends in the midst of a line")
+    return [(int(epoch), int(start)) for epoch, start in _decode(path, data, 2)]
 
 
-def write_epochs(storage: Storage, path: Path, epochs: Iterable[tuple[int, int]]) -> None:
-    storage.write_atomic(path, _encode(f"{epoch} {start}" for epoch, start in epochs))
+def write_epochs(
+    storage: Storage, path: Path, epochs: Iterable[tuple[int, int]], *, grown: bool
+) -> None:
+    """Not durable until somebody syncs the file. With `grown` there are rows after those that it
+    has: it is written over."""
+    data = _encode(f"{epoch} {start}" for epoch, start in epochs)
+    if grown:
+        storage.write_over(path, data)
+    else:
+        storage.write_atomic(path, data, sync=False)
 
 
 def encode_uuid(value: uuid.UUID) -> str:

@@ -15,7 +15,12 @@ UNKNOWN = (-1, -1)
 
 
 class EpochCache:
-    """Epochs with their start offsets, both rising; kept in `leader-epoch-checkpoint`."""
+    """Epochs with their start offsets, both rising; kept in `leader-epoch-checkpoint`.
+
+    The file is written at every change, but synced only by the flush that moves the recovery
+    point: what a power cut takes from it follows from the batches beyond that point. So a thousand
+    leaders that begin an epoch at once wait for no disk.
+    """
 
     __slots__ = ("_epochs", "_path", "_starts", "_storage", "damaged")
 
@@ -55,8 +60,9 @@ class EpochCache:
         """
         if epoch < 0 or start_offset < 0:
             return
+        known = len(self._epochs)
         if self._put(epoch, start_offset):
-            self._write()
+            self._write(grown=len(self._epochs) > known)
 
     def learn(self, entries: list[tuple[int, int]]) -> None:
         """Assign many, found in the log, with one write of the file."""
@@ -125,9 +131,10 @@ class EpochCache:
             self._starts.clear()
             self._write()
 
-    def _write(self) -> None:
+    def _write(self, *, grown: bool = False) -> None:
+        grown = grown and not self.damaged
         self.damaged = False
-        write_epochs(self._storage, self._path, self.entries)
+        write_epochs(self._storage, self._path, self.entries, grown=grown)
 
     def write(self) -> None:
         """Write the file even if nothing changed (a new log has one from the start)."""

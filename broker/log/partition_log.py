@@ -425,7 +425,7 @@ class PartitionLog:
     def flush_job(self, upto: int) -> FlushJob:
         """What has to be synced for offsets below `upto`; pass it to `finish_flush` after."""
         upto = min(upto, self.log_end_offset)
-        files: list[Path] = []
+        files = [self.epochs.path]
         for index in range(max(self.segments.floor(self.recovery_point), 0), len(self.segments)):
             segment = self.segments[index]
             if segment.base_offset >= upto:

@@ -194,6 +194,18 @@ class Storage:
         if sync:
             self.sync_directory(path.parent)
 
+    def write_over(self, path: Path, data: bytes) -> None:
+        """Write a small file from its start, in one call and without a sync: a process that is
+        killed leaves the old or the new content, a power cut may leave a part of both.
+
+        It costs a tenth of a replacement, for which some file systems start the device's work.
+        """
+        file = self.open(path, create=True)
+        try:
+            file.write_at((data,), len(data), 0)
+        finally:
+            file.close()
+
     def exists(self, path: Path) -> bool:
         return path.exists()
 

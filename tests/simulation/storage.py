@@ -183,6 +183,9 @@ class DiskStorage:
         else:
             disk.replaced.setdefault(name, old)
 
+    def write_over(self, path: Path, data: bytes) -> None:
+        self.open(path, create=True).write_at((data,), len(data), 0)
+
     def exists(self, path: Path) -> bool:
         self.check(path)
         return str(path) in self.disk.files or self.is_directory(path)
@@ -246,8 +249,9 @@ class DiskStorage:
 
     def sync_directory(self, path: Path) -> None:
         self.check(path)
-        for each in [each for each in self.disk.fresh if os.path.dirname(each) == str(path)]:
-            del self.disk.fresh[each]
+        for names in (self.disk.fresh, self.disk.replaced):
+            for each in [each for each in names if os.path.dirname(each) == str(path)]:
+                del names[each]
 
     def space(self, path: Path) -> tuple[int, int]:
         return 1 << 40, 1 << 39

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TypeVar
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from tests.broker.controller.gate import Gate
 from tests.broker.controller.nodes import run
 from tests.broker.zookeeper.server import ZooKeeperServer, until
 from urteil.broker.controller.election import Election
-from urteil.broker.controller.store import Store
+from urteil.broker.controller.store import STATES_A_MULTI, Store
 from urteil.broker.controller.topic_admin import NewTopic, TopicAdmin
 from urteil.broker.zookeeper import znodes
 from urteil.broker.zookeeper.registration import create_persistent_paths
@@ -79,6 +80,28 @@ def test_first_states_and_changes(zookeeper: ZooKeeperServer, chroot: str) -> No
             assert written[tp].partition_epoch == 1
             data, stat = await behind.zk.get(path)
             assert (znodes.decode_state(data, stat.version), stat.version) == (written[tp], 1)
+
+    run(scenario)
+
+
+def test_many_changes_at_once(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    """One that another had written stands in nobody's way; an answer that is lost is looked for."""
+
+    async def scenario() -> None:
+        async with behind_a_gate(zookeeper, chroot) as behind:
+            store, state = await one_topic(behind.zk)
+            states = {("t", partition): state for partition in range(STATES_A_MULTI + 3)}
+            assert await store.create_states(states) == states
+            await behind.zk.set(znodes.state_path("t", 1), znodes.encode_state(state))
+            written = await store.update_states(states)
+            assert [tp for tp, one in written.items() if one is None] == [("t", 1)]
+            again = {tp: one for tp, one in written.items() if one is not None}
+            found = await behind.without_answers(store.update_states(again))
+            assert found == {tp: replace(one, partition_epoch=2) for tp, one in again.items()}
+            for tp, one in found.items():
+                _, stat = await behind.zk.get(znodes.state_path(*tp))
+                assert one is not None
+                assert stat.version == one.partition_epoch
 
     run(scenario)
 

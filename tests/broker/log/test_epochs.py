@@ -91,7 +91,15 @@ def test_the_file_is_kafkas(cache: EpochCache, tmp_path: Path) -> None:
     assert (tmp_path / LEADER_EPOCHS).read_text() == "0\n3\n2 10\n4 20\n7 30\n"
 
 
-@pytest.mark.parametrize("content", ["", "0\n2\n0 0\n", "garbage", None])
+def test_a_new_epoch_is_written_over_the_file(cache: EpochCache, tmp_path: Path) -> None:
+    inode = (tmp_path / LEADER_EPOCHS).stat().st_ino
+    cache.assign(12, 31)
+    assert (tmp_path / LEADER_EPOCHS).stat().st_ino == inode
+    cache.assign(13, 5)  # contradicts all others: a shorter file may not be written over a longer
+    assert (tmp_path / LEADER_EPOCHS).read_text() == "0\n1\n13 5\n"
+
+
+@pytest.mark.parametrize("content", ["", "0\n2\n0 0\n", "0\n2\n0 0\n3 4", "garbage", None])
 def test_a_damaged_or_lost_file_is_rebuilt_from_the_log(
     tmp_path: Path, content: str | None
 ) -> None:

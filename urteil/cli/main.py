@@ -15,6 +15,7 @@ from urteil.cli.images import images
 from urteil.cli.listing import list_command
 from urteil.cli.run import report, run, verify
 from urteil.cli.schedule import schedule
+from urteil.cli.shrink import shrink
 
 EXIT_WRONG_USAGE = 254
 EXIT_LAB_FAILURE = 255
@@ -29,7 +30,18 @@ def urteil() -> None:
     """
 
 
-for command in (doctor, list_command, run, schedule, verify, report, cluster, images, engine):
+for command in (
+    doctor,
+    list_command,
+    run,
+    schedule,
+    verify,
+    report,
+    shrink,
+    cluster,
+    images,
+    engine,
+):
     urteil.add_command(command)
 
 

@@ -1,0 +1,79 @@
+"""What a run showed, by guarantee and sub-kind, and which of it is to be shown again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.verify.result import GuaranteeResult, Result
+
+
+class NoAnomaly(ValueError):
+    """The run does not show what is to be shrunk; the message says what it does show."""
+
+
+class Anomaly(msgspec.Struct, frozen=True, order=True):
+    """One kind of violation. Another sub-kind is another anomaly: it may have another cause."""
+
+    guarantee: str
+    sub_kind: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.guarantee} ({self.sub_kind})" if self.sub_kind else self.guarantee
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """One run: its folder, verdict, what it violated, and how long it took."""
+
+    run: str
+    verdict: str
+    shows: tuple[Anomaly, ...] = ()
+    seconds: float = 0.0
+
+
+def outcome_of(run_dir: Path, result: Result, seconds: float) -> Outcome:
+    """What a judged run shows."""
+    return Outcome(
+        run=str(run_dir),
+        verdict=str(result.verdict),
+        shows=tuple(sorted({one for g in result.guarantees for one in _violated(g)})),
+        seconds=round(seconds, 1),
+    )
+
+
+def anomaly_of(
+    result: Result, *, guarantee: str | None = None, sub_kind: str | None = None
+) -> Anomaly:
+    """The anomaly of a run that is asked for, or its first: by the time of its finding.
+
+    NoAnomaly when the run does not show it.
+    """
+    found = [(g, one) for g in result.guarantees for one in _violated(g)]
+    wanted = [
+        (g, one)
+        for g, one in found
+        if guarantee in (None, one.guarantee) and sub_kind in (None, one.sub_kind)
+    ]
+    if not wanted:
+        shown = ", ".join(sorted({str(one) for _, one in found})) or "no violation"
+        asked = str(Anomaly(guarantee or "any guarantee", sub_kind or ""))
+        raise NoAnomaly(f"the run shows {shown}, not {asked}: nothing to shrink")
+    return min(wanted, key=lambda pair: _first_ns(*pair))[1]
+
+
+def _violated(one: GuaranteeResult) -> list[Anomaly]:
+    """Permitted findings and doubted guarantees are none."""
+    if one.status != "violated":
+        return []
+    kinds = {finding.sub_kind for finding in one.findings if finding.permitted is None}
+    return [Anomaly(one.name, kind) for kind in sorted(kinds)]
+
+
+def _first_ns(one: GuaranteeResult, anomaly: Anomaly) -> int:
+    times = [
+        finding.at_ns
+        for finding in one.findings
+        if finding.sub_kind == anomaly.sub_kind and finding.at_ns is not None
+    ]
+    return min(times, default=1 << 62)

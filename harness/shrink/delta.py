@@ -1,0 +1,53 @@
+"""Delta debugging: the smallest set that still fails, by ever smaller parts of it.
+
+A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28(2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def minimise(items: Sequence[T], fails: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:
+    """A part of `items`, in their order, that still fails; no single item of it can go.
+
+    `items` themselves are taken to fail; the empty part is not tried. Deterministic: the same
+    answers give the same questions.
+    """
+    kept = tuple(items)
+    parts = 2
+    while len(kept) >= 2:
+        chunks = _split(kept, parts)
+        smaller = next((chunk for chunk in chunks if fails(chunk)), None)
+        if smaller is not None:
+            kept, parts = smaller, 2
+            continue
+        rests = [_without(kept, chunks, n) for n in range(len(chunks))] if parts > 2 else []
+        rest = next((one for one in rests if fails(one)), None)
+        if rest is not None:
+            kept, parts = rest, max(parts - 1, 2)
+        elif parts >= len(kept):
+            break
+        else:
+            parts = min(len(kept), 2 * parts)
+    return kept
+
+
+def halved(value: float, least: float, fails: Callable[[float], bool]) -> float:
+    """`value`, halved as long as it fails and is not below `least`."""
+    while value / 2 >= least and fails(value / 2):
+        value /= 2
+    return value
+
+
+def _split(items: tuple[T, ...], parts: int) -> list[tuple[T, ...]]:
+    edges = [round(n * len(items) / parts) for n in range(parts + 1)]
+    return [items[a:b] for a, b in pairwise(edges) if a < b]
+
+
+def _without(items: tuple[T, ...], chunks: list[tuple[T, ...]], n: int) -> tuple[T, ...]:
+    return tuple(one for m, chunk in enumerate(chunks) if m != n for one in chunk)

@@ -1,0 +1,140 @@
+"""`urteil shrink`: from a run that failed to the smallest schedule that shows it again."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from urteil.cli.run import ENGINES, Number, find_run
+
+if TYPE_CHECKING:
+    from urteil.harness.shrink import Report, Step
+    from urteil.harness.shrink.session import Session
+
+EXIT_CODES = {"smallest": 0, "budget": 2, "not reproduced": 2, "control": 2}
+_COLUMNS = "{:<44} {:>6} {:>8} {:>7} {:>7} {:>9} {:>7}  {}"
+
+
+@click.command()
+@click.argument("run_dir", metavar="RUN")
+@click.option("--guarantee", help="Whose violation to show again.  [default: the first found]")
+@click.option("--sub-kind", help="Which kind of it.  [default: the first found]")
+@click.option(
+    "--hits",
+    type=click.IntRange(1, 100),
+    default=2,
+    show_default=True,
+    help="Tries that must show it, for a smaller schedule to be accepted ...",
+)
+@click.option(
+    "--tries", type=click.IntRange(1, 100), default=3, show_default=True, help="... out of so many."
+)
+@click.option(
+    "--confirm",
+    type=click.IntRange(1, 1000),
+    default=5,
+    show_default=True,
+    help="Play the smallest so many times in all.",
+)
+@click.option(
+    "--budget",
+    type=Number(0, 100_000),
+    metavar="MINUTES",
+    help="Begin no try after so long; the same command goes on.  [default: no end]",
+)
+@click.option("--engine", type=ENGINES, default="duckdb", show_default=True)
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the tries.  [default: shrink-RUN beside the run]",
+)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
+@click.option("--json", "as_json", is_flag=True, help="Print shrink.json, and nothing else.")
+def shrink(
+    run_dir: str,
+    guarantee: str | None,
+    sub_kind: str | None,
+    out: Path,
+    into: Path | None,
+    as_json: bool,
+    **asked: Any,
+) -> int:
+    """Find the smallest schedule that still shows what RUN (a folder, or `latest`) violated.
+
+    Plays fewer faults, shorter ones, less load. Exit codes: 0 smallest found, 2 not (the time was
+    up, the anomaly did not come again, or it comes without faults too).
+    """
+    from urteil.harness.shrink import NoAnomaly, Rule, anomaly_of
+    from urteil.harness.shrink.session import Session
+    from urteil.harness.verify.result import load_result
+
+    folder = find_run(run_dir, out, needs="result.json")
+    budget = asked["budget"]
+    try:
+        session = Session(
+            run_dir=folder,
+            folder=(into or folder.parent / f"shrink-{folder.name}").resolve(),
+            anomaly=anomaly_of(load_result(folder), guarantee=guarantee, sub_kind=sub_kind),
+            rule=Rule(hits=asked["hits"], tries=asked["tries"]),
+            deadline=time.monotonic() + (float("inf") if budget is None else 60 * budget),
+            confirm=asked["confirm"],
+            engine=asked["engine"],
+        )
+    except (NoAnomaly, ValueError) as error:
+        raise click.UsageError(str(error)) from None
+    report = session.run(_told(as_json), _silent)
+    if as_json:
+        click.echo((session.folder / "shrink.json").read_text(), nl=False)
+    else:
+        _tell(session, report)
+    return EXIT_CODES[report.ended]
+
+
+def _silent(_line: str) -> None:
+    """Each try's own log is the folder of its run."""
+
+
+def _told(as_json: bool) -> Any:
+    """A line a step, as it happens."""
+    head = ("step", "faults", "fault s", "load s", "rec/s", "producers", "shown", "")
+    click.echo(_COLUMNS.format(*head), err=as_json)
+
+    def tell(step: Step) -> None:
+        shown = f"{step.hits} of {step.tries}"
+        said = "kept" if step.kept else ""
+        if step.others:
+            said += f"  (also: {', '.join(map(str, step.others))})"
+        line = _COLUMNS.format(
+            step.what[:44], step.faults, step.fault_s, round(step.load_s, 1),
+            round(step.rate_records_per_s, 1), step.producers, shown, said,
+        )  # fmt: skip
+        click.echo(line.rstrip(), err=as_json)
+
+    return tell
+
+
+def _tell(session: Session, report: Report) -> None:
+    from urteil.cli.schedule import moment
+    from urteil.harness.bounds import at_least
+
+    ends = {
+        "smallest": f"the smallest schedule that shows {report.anomaly}",
+        "budget": f"the time is up; the best so far that shows {report.anomaly} "
+        "(the same command goes on)",
+        "not reproduced": f"the schedule as it was did not show {report.anomaly} again",
+        "control": "without any fault a promise is broken too: no schedule is to blame",
+    }
+    click.echo(f"\n{ends[report.ended]}:")
+    for one in report.schedule.faults:
+        click.echo(f"  {moment(one):<26} {one.fault:<14} {one.target:<22} for {one.duration_s} s")
+    if report.tries:
+        least = at_least(report.hits, report.tries)
+        click.echo(
+            f"shown in {report.hits} of {report.tries} tries "
+            f"(at least {least:.0%} with 95 % confidence)"
+        )
+    click.echo(f"again: {session.command()}")
+    click.echo(f"tries: {session.folder}")

@@ -47,7 +47,7 @@ GROUP = Scenario(
         fault("crash", "leader", 5, 8),
         fault("crash", "leader", 21, 6, topic="__consumer_offsets"),
     ),
-    guarantees=(*REPLICATION, "duplicate"),
+    guarantees=(*REPLICATION, "duplicate", "two_owners", "commit_beyond_processed"),
     duration_s=32.0,
 )
 

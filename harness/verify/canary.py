@@ -19,6 +19,7 @@ from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import GuaranteeResult
 
+GROUPS = ("assignments", "commits", "commit_reads")
 SLOTS = 400
 ENOUGH = 120
 FINDINGS = 10_000
@@ -161,7 +162,7 @@ def _cut(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy | Non
         for name in ("reads", "replicas")
     }
     tables["sends"] = engine.query(f"SELECT s.* FROM sends s WHERE s.value_id IN ({led})")
-    for name in ("clients", "logs", "passes"):
+    for name in ("clients", "logs", "passes", *GROUPS):
         tables[name] = [row for row in evidence.rows(run_dir, name) if _about(row, part)]
     _clip(tables, low, high, derived)
     _promise(tables, part)

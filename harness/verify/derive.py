@@ -52,7 +52,10 @@ DERIVED: dict[str, pa.Schema] = {
     "logs_p": _schema("p:l broker:i log_start:l log_end:l high_watermark:l in_isr:i"),
     "windows": _schema("n:i begin_ns:l end_ns:l"),
     "damaged": _schema("client:s"),
-    "settings": _schema("in_flight:i"),
+    "settings": _schema("in_flight:i commits_before:i"),
+    "commit_breaks": _schema(
+        "kind:s p:l grp:s client:s session:i at_ns:l until_ns:l answered:l acknowledged:l deposed:i"
+    ),
     "trials": _schema("n:i p:l fault:s targets:s begin_ns:l from_ns:l to_ns:l"),
     "recoveries": _schema("n:i fault:s targets:s healed_ns:l recovery_s:d deadline_s:d judged:i"),
 }
@@ -132,7 +135,9 @@ def derive(
         _add_logs(tables, part, spans.get(p, []), logs.get(p, []))
         if not facts.healed:
             part["agreed_end"] = _agreed_end(logs.get(p, []), part["final_leader"])
-    tables["settings"] = [{"in_flight": scenario.workload.in_flight}]
+    load = scenario.workload
+    before = int(load.options.get("commit") == "before")
+    tables["settings"] = [{"in_flight": load.in_flight, "commits_before": before}]
     tables["damaged"] = [{"client": name} for name in sorted(damaged)]
     return Derived(
         tables=tables,

@@ -15,6 +15,8 @@ from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, load_scenario, save
 from urteil.harness.verify import evidence, impact, plan, trust
 from urteil.harness.verify.check import Places, check, tallies
+from urteil.harness.verify.committed import commit_breaks
+from urteil.harness.verify.coordinators import Coordinators
 from urteil.harness.verify.derive import Derived, derive
 from urteil.harness.verify.engines import ENGINES, Engine, open_engine, open_views
 from urteil.harness.verify.evidence import Row
@@ -22,7 +24,11 @@ from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
 
 WORKERS = 2
-TIMED = frozenset({"future_read", "stale_append", "ack_below_min_isr", "no_progress"})
+TIMED = frozenset({"future_read", "stale_append", "ack_below_min_isr", "no_progress"}) | {
+    "zombie_commit",
+    "commit_went_back",
+    "commit_register",
+}
 """Guarantees that compare times of several clients."""
 
 AVAILABILITY = frozenset({"no_progress", "slow_recovery"})
@@ -142,6 +148,7 @@ def prepare(run_dir: Path, work: Path, scenario: Scenario, facts: RunFacts) -> D
     derived.tables["recoveries"] = impact.recoveries(derived, scenario, facts)
     derived.tables["windows"] = impact.windows(derived)
     derived.tables["trials"] = impact.trials(derived, scenario, facts)
+    derived.tables["commit_breaks"] = commit_breaks(run_dir, derived, Coordinators.of(derived))
     derived.write(work)
     return derived
 

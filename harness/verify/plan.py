@@ -29,12 +29,14 @@ FROM sends s JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partiti
 WHERE s.outcome = 'ok' AND s.offset >= 0
 UNION ALL
 SELECT p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)), r.value_id, COALESCE(r.key, ''),
-       1, 0,
+       1, CASE WHEN g.client IS NOT NULL THEN 1 ELSE 0 END,
        CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END, 0,
        0, 0, NULL, NULL, COALESCE(b.bit, 0), r.read_ns
 FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
 LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
      AND b.p = p.p
+LEFT JOIN (SELECT k.client, k.session FROM clients k WHERE k.kind = 'group'
+           GROUP BY k.client, k.session) g ON g.client = r.client AND g.session = r.session
 UNION ALL
 SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, l.key, 2,
        (CASE WHEN l.control IS NOT NULL THEN 2 ELSE 0 END)
@@ -55,6 +57,7 @@ grouped AS (
     SUM(CASE WHEN kind = 0 THEN flag ELSE 0 END) AS acked_all,
     SUM(CASE WHEN kind = 1 THEN 1 ELSE 0 END) AS n_reads,
     SUM(CASE WHEN kind = 1 AND bit <> 0 THEN 1 ELSE 0 END) AS n_final,
+    SUM(CASE WHEN kind = 1 THEN flag ELSE 0 END) AS n_group,
     BIT_OR(bit) AS seen, MIN(read_ns) AS read_ns,
     SUM(CASE WHEN kind = 2 THEN 1 ELSE 0 END) AS copies, MAX(leading) AS on_leader,
     SUM(CASE WHEN kind = 1 THEN broken ELSE 0 END) AS broken_read,
@@ -76,9 +79,9 @@ framed AS (
     SUM(n_reads) OVER (PARTITION BY slot, bucket) AS slot_reads
   FROM grouped g)
 SELECT f.bucket, f.slot, f.p, f.off, f.value_id, f.key_low, f.key_high, f.acked, f.acked_all,
-  f.n_reads, f.n_final, f.seen, f.read_ns, f.copies, f.on_leader, f.broken_read, f.broken_disk,
-  f.marks, f.ident_low, f.ident_high, f.base_low, f.base_high, f.pid, f.pseq, f.visible,
-  f.rivals, f.slot_copies, f.slot_led, f.slot_reads,
+  f.n_reads, f.n_final, f.n_group, f.seen, f.read_ns, f.copies, f.on_leader, f.broken_read,
+  f.broken_disk, f.marks, f.ident_low, f.ident_high, f.base_low, f.base_high, f.pid, f.pseq,
+  f.visible, f.rivals, f.slot_copies, f.slot_led, f.slot_reads,
   MAX(CASE WHEN f.visible = 1 THEN f.slot END) OVER (PARTITION BY f.bucket ORDER BY f.slot
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_slot,
   COALESCE(c.copies, 0) AS expected,

@@ -14,10 +14,16 @@ from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.errors import (
+    CommitFailedError,
+    FencedInstanceIdError,
+    GroupAuthorizationFailedError,
+    IllegalGenerationError,
     KafkaError,
     LogTruncationError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
 )
 from kafka.structs import OffsetAndMetadata
 
@@ -37,6 +43,17 @@ from urteil.harness.workload.spec import ClientSpec, consumer_config
 from urteil.harness.workload.sweep import POLL_TIMEOUT_MS, got, lost_positions
 
 COMMIT_TIMEOUT_MS = 5_000
+COMMIT_REFUSALS = (
+    CommitFailedError,
+    FencedInstanceIdError,
+    GroupAuthorizationFailedError,
+    IllegalGenerationError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+"""Answers of a coordinator that stored nothing, given before it appends (and kafka-python's own
+refusal to send: CommitFailedError, RebalanceInProgressError)."""
+
 LOST_POSITION = (LogTruncationError, NoOffsetForPartitionError, OffsetOutOfRangeError)
 
 
@@ -56,6 +73,32 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
         self._member.note_assignment("lost", lost)
 
 
+class CommitAttempts:
+    """How often one commit was sent: kafka-python repeats it inside, and tells the last error.
+
+    A commit that was repeated may take effect twice, the second time after later ones.
+    """
+
+    def __init__(self, kafka: KafkaConsumer) -> None:
+        self.count = 0
+        self._send = kafka._coordinator._send_offset_commit_request
+        kafka._coordinator._send_offset_commit_request = self._count_and_send
+
+    def outcome(self, error: KafkaError) -> str:
+        """`fail` when the one request of a commit was refused before anything was written, or
+        none was sent."""
+        refused = self.count == 1 and isinstance(error, COMMIT_REFUSALS)
+        return "fail" if refused or not self.count else "info"
+
+    def told(self) -> str | None:
+        """What the evidence says of a commit that was acknowledged but had been repeated."""
+        return f"{self.count} attempts" if self.count > 1 else None
+
+    async def _count_and_send(self, offsets: Any) -> Any:
+        self.count += 1
+        return await self._send(offsets)
+
+
 class Member:
     """One group member. Each assignment of a partition begins another stretch of reading."""
 
@@ -65,6 +108,7 @@ class Member:
         self._kafka = KafkaConsumer(**consumer_config(spec))
         back_off(self._kafka._manager)
         self._kafka.subscribe([topic.name for topic in spec.topics], listener=_Listener(self))
+        self._attempts = CommitAttempts(self._kafka)
         self._commits_before = spec.workload.options.get("commit") == "before"
         self._fresh: list[TopicPartition] = []
         self._event: dict[TopicPartition, str] = {}
@@ -148,7 +192,6 @@ class Member:
         )
 
     def _commit(self, positions: dict[TopicPartition, int]) -> None:
-        """kafka-python repeats a commit inside, so any error leaves it unknown."""
         self._commits += 1
         generation, member_id = self._identity()
         entries = [
@@ -159,13 +202,16 @@ class Member:
             Commit(self._commits, time.monotonic_ns(), generation, member_id, entries)
         )
         outcome, error_name = "ok", None
+        self._attempts.count = 0
         try:
             self._kafka.commit(
                 {tp: OffsetAndMetadata(o, "", -1) for tp, o in positions.items()},
                 timeout_ms=COMMIT_TIMEOUT_MS,
             )
         except KafkaError as error:
-            outcome, error_name = "info", type(error).__name__
+            outcome, error_name = self._attempts.outcome(error), type(error).__name__
+        else:
+            error_name = self._attempts.told()
         self._journal.write(Committed(self._commits, time.monotonic_ns(), outcome, error_name))
 
     def _read_committed(self, tp: TopicPartition) -> None:

@@ -6,7 +6,7 @@ A damage takes victims: healthy records of one partition, whose places it may ch
 
 from __future__ import annotations
 
-from urteil.harness.verify.damage import cluster, records, replicas
+from urteil.harness.verify.damage import cluster, groups, records, replicas
 from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried
 
 DAMAGES: tuple[Damage, ...] = (
@@ -39,6 +39,11 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="deny a send that is there", apply=records.deny),
     Damage(name="let another broker acknowledge", apply=records.other_node),
     Damage(name="send a record to another partition", apply=records.other_partition),
+    Damage(name="give a partition to two members", apply=groups.assign_twice),
+    Damage(name="accept a commit of an old generation", apply=groups.commit_as_zombie),
+    Damage(name="forget a committed position", apply=groups.forget_commit),
+    Damage(name="tell a position nobody committed", apply=groups.invent_commit),
+    Damage(name="commit past an unprocessed record", apply=groups.leave_unprocessed),
     Damage(name="shrink the ISR below its minimum", apply=cluster.shrink_isr, replicas=2),
     Damage(name="lower a controller epoch", apply=cluster.lower_controller_epoch),
     Damage(name="repeat a partition epoch", apply=cluster.repeat_version),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from urteil.harness.verify.guarantees import (
     aborted_read,
     ack_below_min_isr,
+    commit_beyond_processed,
+    commit_register,
+    commit_went_back,
     corrupt,
     duplicate,
     epoch_lineage,
@@ -25,9 +28,11 @@ from urteil.harness.verify.guarantees import (
     slow_recovery,
     stale_append,
     two_leaders,
+    two_owners,
     unclean_leader,
     unseen,
     vanished_read,
+    zombie_commit,
 )
 from urteil.harness.verify.guarantees.base import Guarantee
 
@@ -55,6 +60,11 @@ _MODULES = (
     unclean_leader,
     epoch_went_back,
     ack_below_min_isr,
+    two_owners,
+    zombie_commit,
+    commit_beyond_processed,
+    commit_went_back,
+    commit_register,
     no_progress,
     slow_recovery,
 )

@@ -14,6 +14,7 @@ from urteil.harness.verify.impact import grace_ns
 from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import GuaranteeResult, Result
 from urteil.harness.verify.synthetic import END_NS, RUN, Shape
+from urteil.harness.verify.synthetic_group import add_group
 
 ONE = Shape(records=400, partitions=1)
 Tables = dict[str, list[dict[str, Any]]]
@@ -23,7 +24,7 @@ def healthy(shape: Shape = ONE) -> Tables:
     """Healthy tables with every column, also the run's."""
     return {
         name: [{"run": RUN} | row for row in rows]
-        for name, rows in synthetic.healthy(shape).items()
+        for name, rows in add_group(synthetic.healthy(shape), shape).items()
     }
 
 

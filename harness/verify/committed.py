@@ -1,0 +1,125 @@
+"""What OffsetFetch answered that no OffsetCommit explains: rows of the table `commit_breaks`.
+
+Two kinds of row: `went back`, a position below one that was acknowledged before, and `register`,
+an answer that no order of the operations explains. `deposed` is 1 where a coordinator that had
+lost its office, and could not know it yet, may have answered: Kafka's coordinators answer
+OffsetFetch from memory and ask nobody, so such an answer may be old in a healthy cluster.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from urteil.harness.verify import evidence
+from urteil.harness.verify.coordinators import Coordinators
+from urteil.harness.verify.derive import Derived
+from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.register import Op, TooMany, broken_reads
+
+Key = tuple[str, int]
+_COLUMNS = "client session group topic_id partition invoke_ns complete_ns outcome error offset"
+
+
+@dataclass(slots=True)
+class Position:
+    """The commits and the answers about one group's position in one partition, by invocation.
+
+    `asked` are the rows of the answers in `reads`.
+    """
+
+    writes: list[Op] = field(default_factory=list)
+    reads: list[Op] = field(default_factory=list)
+    asked: list[Row] = field(default_factory=list)
+
+
+def commit_breaks(run_dir: Path, derived: Derived, coordinators: Coordinators) -> list[Row]:
+    """Rows of the derived table `commit_breaks`, by group and partition."""
+    found = []
+    for (group, p), position in sorted(_positions(run_dir, derived).items()):
+        who = dict(zip(position.reads, position.asked, strict=True))
+        for kind, read, before in _broken(position):
+            begin_ns, end_ns = read.invoke_ns, int(read.complete_ns)
+            found.append(
+                {"kind": kind, "p": p, "grp": group, "at_ns": begin_ns, "until_ns": end_ns}
+                | {"answered": read.value, "acknowledged": before}
+                | {"deposed": int(coordinators.may_be_deposed(group, begin_ns, end_ns))}
+                | {name: who[read][name] for name in ("client", "session")}
+            )
+    return found
+
+
+def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
+    numbers = {(part["topic_id"], part["partition"]): part["p"] for part in derived.parts}
+    found: dict[Key, Position] = defaultdict(Position)
+    for table in ("commits", "commit_reads"):
+        rows = [row for row in _rows(run_dir, table) if row["invoke_ns"] is not None]
+        for row in sorted(rows, key=lambda row: int(row["invoke_ns"])):
+            p = numbers.get((row["topic_id"], row["partition"]))
+            if p is not None and row["group"] is not None:
+                _add(found[row["group"], p], table, row)
+    return found
+
+
+def _rows(run_dir: Path, table: str) -> Iterator[Row]:
+    for part in evidence.files(run_dir, table):
+        yield from pq.read_table(part, columns=_COLUMNS.split()).to_pylist()
+
+
+def _add(position: Position, table: str, row: Row) -> None:
+    """A repeated commit may take effect again later: an attempt of it may still be under way."""
+    done = row["outcome"] == "ok" and row["complete_ns"] is not None
+    end_ns = row["complete_ns"] if done else math.inf
+    if table == "commit_reads":
+        if done:
+            position.reads.append(Op(row["invoke_ns"], end_ns, row["offset"], is_read=True))
+            position.asked.append(row)
+    elif row["outcome"] != "fail":
+        position.writes.append(Op(row["invoke_ns"], end_ns, row["offset"]))
+        if done and row["error"]:
+            position.writes.append(Op(row["invoke_ns"], math.inf, row["offset"]))
+
+
+def _broken(position: Position) -> Iterator[tuple[str, Op, int | None]]:
+    """Kind, answer, and the commit that was acknowledged before it."""
+    ends = sorted((op.complete_ns, op.value or 0) for op in position.writes if op.known)
+    highest = list(accumulate((value for _, value in ends), max))
+    times = [end for end, _ in ends]
+    for read in position.reads:
+        n = bisect_left(times, read.invoke_ns)
+        if n and highest[n - 1] > _answer(read):
+            before = gone_back_from(position.writes, read)
+            if before is not None:
+                yield "went back", read, before
+    try:
+        broken = broken_reads([*position.writes, *position.reads])
+    except TooMany:
+        return
+    for read in broken:
+        n = bisect_left(times, read.invoke_ns)
+        yield "register", read, ends[n - 1][1] if n else None
+
+
+def gone_back_from(writes: list[Op], read: Op) -> int | None:
+    """The highest position acknowledged before `read` and above its answer, when no commit since,
+    not even an unknown one, was as low as that answer."""
+    low = [op for op in writes if (op.value or 0) <= _answer(read)]
+    low_ns = max((op.complete_ns for op in low if op.invoke_ns <= read.complete_ns), default=0)
+    above = [
+        op.value or 0
+        for op in writes
+        if op.complete_ns < read.invoke_ns and op.invoke_ns > low_ns
+        if (op.value or 0) > _answer(read)
+    ]
+    return max(above, default=None)
+
+
+def _answer(read: Op) -> int:
+    return -1 if read.value is None else read.value

@@ -1,0 +1,97 @@
+"""Damage to what a consumer group did: ownership and committed positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.harness.verify.damage.copy import Copy, S, Trace, Untried, first, has_value
+from urteil.harness.verify.evidence import Row
+
+
+def assign_twice(copy: Copy) -> Trace:
+    """A partition given to a second member in the same generation."""
+    mine = _owned(copy)
+    copy.rows("assignments").append(mine | {"client": "made up", "member_id": "made up"})
+    return Trace("two_owners", "one generation")
+
+
+def commit_as_zombie(copy: Copy) -> Trace:
+    """A member commits in its generation when the next one has long begun."""
+    mine = _owned(copy)
+    later = mine | {"client": "made up", "generation": mine["generation"] + 1}
+    end_ns = _end_ns(copy)
+    copy.rows("assignments").append(later | {"at_ns": end_ns, "member_id": "made up"})
+    top = max(row["offset"] for row in _acked(copy))
+    copy.rows("commits").append(_commit(mine, top, end_ns + S))
+    return Trace("zombie_commit", "accepted", top)
+
+
+def forget_commit(copy: Copy) -> Trace:
+    """A position is told that lies below an acknowledged one, which nobody took back."""
+    top = max(_acked(copy), key=lambda row: int(row["offset"]))
+    copy.rows("commit_reads").append(_answer(top, None, _end_ns(copy)))
+    return Trace("commit_went_back", "went back")
+
+
+def invent_commit(copy: Copy) -> Trace:
+    """A position is told that nobody ever committed."""
+    top = max(_acked(copy), key=lambda row: int(row["offset"]))
+    copy.rows("commit_reads").append(_answer(top, top["offset"] + 7, _end_ns(copy)))
+    return Trace("commit_register", "register", top["offset"] + 7)
+
+
+def leave_unprocessed(copy: Copy) -> Trace:
+    """No member processed a record below the position that the group committed."""
+    top = max(row["offset"] for row in _acked(copy))
+    members = {row["client"] for row in copy.rows("clients") if row["kind"] == "group"}
+    victim = first(
+        row
+        for row in copy.victims
+        if row["offset"] < top and any(one["client"] in members for one in copy.of("reads", row))
+    )
+    at = copy.victims.index(victim)
+    del copy.victims[at : at + 3]
+    copy.drop("reads", lambda row: has_value(victim)(row) and row["client"] in members)
+    return Trace("commit_beyond_processed", "not processed", victim["offset"])
+
+
+def _owned(copy: Copy) -> Row:
+    """The assignment of the last generation; Untried when nobody was assigned anything."""
+    given = [row for row in copy.rows("assignments") if row["event"] == "assigned"]
+    known = [row for row in given if (row["generation"] or -1) >= 0]
+    if not known:
+        raise Untried("no group, or one whose client does not tell its generation")
+    return max(known, key=lambda row: int(row["generation"]))
+
+
+def _acked(copy: Copy) -> list[Row]:
+    acked = [row for row in copy.rows("commits") if row["outcome"] == "ok"]
+    if not acked:
+        raise Untried("no group committed anything")
+    return acked
+
+
+def _end_ns(copy: Copy) -> int:
+    """A time after everything that the group did."""
+    known = [copy.last_ns]
+    for table, column in (
+        ("assignments", "at_ns"),
+        ("commits", "complete_ns"),
+        ("commits", "invoke_ns"),
+        ("commit_reads", "complete_ns"),
+    ):
+        known += [row[column] for row in copy.rows(table) if row[column] is not None]
+    return max(known) + S
+
+
+def _commit(member: Row, offset: int, at_ns: int) -> dict[str, Any]:
+    kept = {name: value for name, value in member.items() if name not in ("event", "at_ns")}
+    times = {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
+    return kept | times | {"offset": offset, "processed_to": offset, "outcome": "ok"}
+
+
+def _answer(commit: Row, offset: int | None, at_ns: int) -> dict[str, Any]:
+    dropped = ("processed_to", "txn", "offset")
+    kept = {name: value for name, value in commit.items() if name not in dropped}
+    times = {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
+    return kept | times | {"offset": offset, "outcome": "ok", "error": None}

@@ -1,0 +1,53 @@
+"""A committed position does not fall by itself.
+
+An answer of OffsetFetch below a commit acknowledged before it, with no commit as low since, not
+even one of unknown outcome: rows of `commit_breaks` (harness/verify/committed.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.two_owners import LOST_OFFSETS
+
+DEPOSED = f"""CASE WHEN x.deposed = 1
+  THEN 'a coordinator that lost its office and could not know it answers from memory'
+  ELSE ({LOST_OFFSETS}) END"""
+
+
+def breaks(kind: str) -> str:
+    """The rows of one kind as a guarantee's violations."""
+    return f"""
+SELECT b.kind AS sub_kind, b.p, b.answered AS off, b.at_ns, b.until_ns, b.grp, b.client, b.session,
+  b.answered, b.acknowledged, b.deposed
+FROM commit_breaks b WHERE b.kind = '{kind}'"""
+
+
+ANSWERS = "SELECT COUNT(*) AS n FROM commit_reads r WHERE r.outcome = 'ok'"
+
+
+def answered(row: Mapping[str, Any]) -> str:
+    """Who asked, and what came back."""
+    told = "no position" if row["answered"] is None else f"position {row['answered']}"
+    return (
+        f"{row['client']} asked where {row['grp']} stands in {row['topic']}-{row['partition']} "
+        f"and was told {told}"
+    )
+
+
+GUARANTEE = Guarantee(
+    name="commit_went_back",
+    about="a committed position fell although nobody committed a lower one",
+    promise="The broker sends a successful offset commit response only after all the replicas of "
+    "the offsets topic receive the offsets.",
+    source="Kafka documentation, 4.5 The Consumer; Distribution: Consumer Offset Tracking",
+    opportunities=ANSWERS,
+    violations=breaks("went back"),
+    permitted=DEPOSED,
+    explain=lambda row: f"{answered(row)}, though {row['acknowledged']} had been acknowledged.",
+    needs=("commits", "commit_reads"),
+    sub_kinds=("went back",),
+    tie="j.grp, j.client",
+)

@@ -1,0 +1,53 @@
+"""In one generation of a group a partition belongs to one member.
+
+A member claims a partition by being assigned it, or by a commit of that generation that was
+acknowledged: with cooperative rebalancing members keep partitions without being told again.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee
+
+LOST_OFFSETS = """CASE WHEN (SELECT MAX(o.unclean_on) FROM parts o
+    WHERE o.topic = '__consumer_offsets') = 1
+  THEN 'unclean election is on: the offsets topic itself may have lost its tail' END"""
+"""Permission where the coordinator's own log may lose what it acknowledged."""
+
+CLAIMS = """
+SELECT a.`group` AS grp, a.generation, a.topic_id, a.partition, a.client, a.session,
+  a.at_ns AS at_ns
+FROM assignments a WHERE a.event = 'assigned' AND a.generation >= 0
+UNION ALL
+SELECT c.`group`, c.generation, c.topic_id, c.partition, c.client, c.session, c.complete_ns
+FROM commits c WHERE c.outcome = 'ok' AND c.generation >= 0
+"""
+
+GUARANTEE = Guarantee(
+    name="two_owners",
+    about="two members of a group hold one partition in one generation",
+    promise="Each partition is consumed by exactly one consumer within each subscribing consumer "
+    "group at any given time.",
+    source="Kafka documentation, 4.5 The Consumer; KIP-429",
+    opportunities="SELECT COUNT(*) AS n FROM assignments a "
+    "WHERE a.event = 'assigned' AND a.generation >= 0",
+    violations=f"""
+SELECT 'one generation' AS sub_kind, q.p, CAST(NULL AS BIGINT) AS off, k.at_ns, k.until_ns,
+  k.grp, k.generation, k.client, k.other, k.owners
+FROM (SELECT m.grp, m.generation, m.topic_id, m.partition, MIN(m.at_ns) AS at_ns,
+        MAX(m.at_ns) AS until_ns, MIN(m.client) AS client, MAX(m.client) AS other,
+        COUNT(*) AS owners
+      FROM (SELECT l.grp, l.generation, l.topic_id, l.partition, l.client, l.session,
+              MIN(l.at_ns) AS at_ns
+            FROM ({CLAIMS}) l
+            GROUP BY l.grp, l.generation, l.topic_id, l.partition, l.client, l.session) m
+      GROUP BY m.grp, m.generation, m.topic_id, m.partition HAVING COUNT(*) > 1) k
+JOIN parts q ON q.topic_id = k.topic_id AND q.partition = k.partition""",
+    permitted=LOST_OFFSETS,
+    explain=lambda row: (
+        f"{row['owners']} members of {row['grp']}, {row['client']} and {row['other']} among them, "
+        f"held {row['topic']}-{row['partition']} in generation {row['generation']}."
+    ),
+    needs=("assignments",),
+    sub_kinds=("one generation",),
+    tie="j.grp, j.generation",
+)

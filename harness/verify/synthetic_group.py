@@ -1,0 +1,84 @@
+"""A healthy consumer group beside made-up evidence: two members, one after the other.
+
+`g0` reads the first half and is lost to the crash, `g1` takes over where it had committed; a commit
+that `g0` tries too late is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.harness.verify.synthetic import (
+    BEGIN_NS,
+    CRASH_NS,
+    LED_NS,
+    POLL,
+    TOPIC,
+    TOPIC_ID,
+    S,
+    Shape,
+)
+
+GROUP = "group"
+Tables = dict[str, list[dict[str, Any]]]
+
+
+def add_group(tables: Tables, shape: Shape) -> Tables:
+    """`tables` of `synthetic.healthy(shape)` with what the members of a group left."""
+    for number, member in enumerate(("g0", "g1")):
+        tables["clients"].append(
+            {"client": member, "session": 0, "kind": "group", "group": GROUP}
+            | {"library": "kafka-python", "version": "3.0", "boot_id": "boot", "pid": 4010 + number}
+        )
+        tables["manifest"].append(
+            {"file": f"journal/{member}.jsonl", "kind": "journal", "ended_properly": True}
+        )
+        for partition in range(shape.partitions):
+            _add_member(tables, shape, partition, number)
+    return tables
+
+
+def _add_member(tables: Tables, shape: Shape, partition: int, number: int) -> None:
+    half = shape.records // 2
+    low, high = (0, half) if number == 0 else (half, shape.records)
+    begin_ns = BEGIN_NS if number == 0 else LED_NS
+    who = {"client": f"g{number}", "session": 0, "generation": number + 1}
+    place = {"topic_id": TOPIC_ID, "topic": TOPIC, "partition": partition}
+    member = who | place | {"group": GROUP, "member_id": f"m{number}"}
+    asked = {"invoke_ns": begin_ns - S // 2, "complete_ns": begin_ns - S // 4, "outcome": "ok"}
+    tables.setdefault("assignments", []).append(
+        member | {"event": "assigned", "at_ns": begin_ns - S}
+    )
+    tables.setdefault("commit_reads", []).append(member | asked | {"offset": low or None})
+    sent = {
+        row["offset"]: row
+        for row in tables["sends"]
+        if row["partition"] == partition and low <= row["offset"] < high
+    }
+    for offset in range(low, high):
+        _add_read(tables, who | place, sent[offset], offset - low)
+        if offset % POLL == POLL - 1 or offset == high - 1:
+            at_ns = sent[offset]["complete_ns"] + 30_000_000
+            _add_commit(tables, member, offset + 1, at_ns, outcome="ok")
+    if number == 0:
+        _add_commit(tables, member, high, CRASH_NS + 20 * S, outcome="fail")
+
+
+def _add_read(tables: Tables, who: dict[str, Any], send: dict[str, Any], number: int) -> None:
+    kept = ("offset", "key", "value_id", "timestamp_ms", "leader_epoch", "intact")
+    tables["reads"].append(
+        who
+        | {name: send.get(name) for name in kept}
+        | {"intact": True, "pass": 1, "poll": number // POLL, "position_in_poll": number % POLL}
+        | {"read_ns": send["complete_ns"] + 20_000_000}
+    )
+
+
+def _add_commit(
+    tables: Tables, member: dict[str, Any], offset: int, at_ns: int, *, outcome: str
+) -> None:
+    tables.setdefault("commits", []).append(
+        member
+        | {"invoke_ns": at_ns, "complete_ns": at_ns + 1_000_000, "outcome": outcome}
+        | {"offset": offset, "processed_to": offset}
+    )

@@ -1,0 +1,228 @@
+"""What a group may do is never held against it; what it may not is found, with its record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.verify import made
+from tests.harness.verify.made import Tables
+from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.scenario import Scenario
+from urteil.harness.verify import judgement, plan, synthetic
+from urteil.harness.verify.check import Places, check
+from urteil.harness.verify.engines import Duck, open_views
+from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.result import GuaranteeResult, Status
+from urteil.harness.verify.synthetic import CRASH_NS, END_NS, LED_NS, TOPIC, TOPIC_ID, S
+
+GROUPS = (
+    "two_owners",
+    "zombie_commit",
+    "commit_beyond_processed",
+    "commit_went_back",
+    "commit_register",
+)
+PLACE = {"run": "r", "topic_id": TOPIC_ID, "topic": TOPIC, "partition": 0, "group": "group"}
+ONE = synthetic.Shape(records=400, partitions=1)
+HALF = ONE.records // 2
+Judged = dict[str, GuaranteeResult]
+
+
+def healthy() -> Tables:
+    return made.healthy(ONE)
+
+
+def judged(run_dir: Path, tables: Tables, *, scenario: Scenario | None = None) -> Judged:
+    """What the group's guarantees say of a run with these tables."""
+    asked, told = scenario or synthetic.scenario(ONE), synthetic.facts(ONE)
+    synthetic.write_run(run_dir, tables, asked, told)
+    work = run_dir / "work"
+    derived = judgement.prepare(run_dir, work, asked, told)
+    engine = Duck(work)
+    try:
+        open_views(engine, run_dir, work)
+        plan.build(engine, work)
+        present = {name for name in SCHEMAS if tables.get(name)}
+        return {name: check(engine, GUARANTEES[name], Places(derived), present) for name in GROUPS}
+    finally:
+        engine.close()
+
+
+def add(tables: Tables, table: str, client: str, generation: int | None, **columns: Any) -> None:
+    who = {"client": client, "session": 0, "generation": generation, "member_id": client}
+    tables[table].append(PLACE | who | columns)
+
+
+def commit(tables: Tables, client: str, generation: int | None, offset: int, at_ns: int,
+           outcome: str = "ok", error: str | None = None) -> None:  # fmt: skip
+    end_ns = None if outcome == "info" else at_ns + 1000
+    add(tables, "commits", client, generation, offset=offset, outcome=outcome, error=error,
+        invoke_ns=at_ns, complete_ns=end_ns, processed_to=offset)  # fmt: skip
+
+
+def answer(tables: Tables, offset: int | None, at_ns: int, client: str = "o1") -> None:
+    add(tables, "commit_reads", client, None, offset=offset, outcome="ok",
+        invoke_ns=at_ns, complete_ns=at_ns + 1000)  # fmt: skip
+
+
+def assigned(tables: Tables, client: str, generation: int, at_ns: int, event: str = "assigned"
+             ) -> None:  # fmt: skip
+    add(tables, "assignments", client, generation, event=event, at_ns=at_ns)
+
+
+def assert_only(result: Judged, *broken: str) -> None:
+    told = {name for name, one in result.items() if one.status is Status.VIOLATED}
+    assert told == set(broken), [(n, result[n].reason, result[n].findings) for n in GROUPS]
+
+
+def test_a_group_that_hands_over_is_clean(tmp_path: Path) -> None:
+    result = judged(tmp_path, healthy())
+    assert {one.status for one in result.values()} == {Status.HOLDS}
+
+
+def test_without_a_group_nothing_is_judged(tmp_path: Path) -> None:
+    tables = healthy()
+    for name in ("commits", "commit_reads", "assignments"):
+        del tables[name]
+    result = judged(tmp_path, tables)
+    assert {one.status for one in result.values()} == {Status.NOT_JUDGED}
+
+
+def test_what_healthy_groups_do_is_not_held_against_them(tmp_path: Path) -> None:
+    """Rebalances of both kinds, dead members, repeated and unknown commits, polled positions."""
+    tables = healthy()
+    end = END_NS + 100 * S
+    assigned(tables, "g1", 3, end)  # eager: the same member again
+    commit(tables, "g1", 4, ONE.records, end + S)  # cooperative: kept, and told by a commit alone
+    assigned(tables, "g1", 5, end + 2 * S, "revoked")
+    assigned(tables, "g2", 5, end + 3 * S)
+    commit(tables, "g1", 4, 10, end + 3 * S, "info")  # a zombie of which nobody knows
+    answer(tables, 10, end + 5 * S)  # ... and that took effect
+    answer(tables, ONE.records, end + 5 * S + 100)  # asked at once, before it did
+    commit(tables, "g2", 5, 20, end + 7 * S, error="2 attempts")
+    commit(tables, "g2", 5, 30, end + 8 * S)
+    answer(tables, 20, end + 9 * S)  # the first attempt came late
+    commit(tables, "g2", None, 40, end + 10 * S, "info")  # a client that tells no generation
+    commit(tables, "g1", 4, 5, end + 11 * S, "fail")
+    assert_only(judged(tmp_path, tables))
+
+
+def test_a_member_that_died_before_it_processed_did_not_commit(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["commits"] = [row for row in tables["commits"] if row["offset"] <= HALF - 50]
+    tables["commit_reads"][1]["offset"] = HALF - 50
+    tables["reads"] = [
+        row for row in tables["reads"]
+        if row["client"] not in ("g0", "g1") or row["offset"] < HALF - 50
+    ]  # fmt: skip
+    assert_only(judged(tmp_path, tables))
+
+
+def test_a_group_that_began_anew_counts_its_generations_from_one(tmp_path: Path) -> None:
+    tables = healthy()
+    assigned(tables, "g0", 1, END_NS + 100 * S)
+    commit(tables, "g0", 1, ONE.records, END_NS + 101 * S)
+    assert judged(tmp_path, tables)["zombie_commit"].status is not Status.VIOLATED
+
+
+def test_two_members_in_one_generation(tmp_path: Path) -> None:
+    tables = healthy()
+    assigned(tables, "g0", 2, LED_NS + S)
+    result = judged(tmp_path, tables)
+    assert_only(result, "two_owners")
+    (finding,) = result["two_owners"].findings
+    assert "g0 and g1" in finding.sentence
+    assert "generation 2" in finding.sentence
+
+
+def test_two_members_of_which_one_kept_its_partition_cooperatively(tmp_path: Path) -> None:
+    tables = healthy()
+    commit(tables, "g0", 2, 10, LED_NS + S)
+    commit(tables, "g1", 2, ONE.records, LED_NS + 2 * S)
+    assert_only(judged(tmp_path, tables), "two_owners")
+
+
+def test_a_zombie_whose_commit_is_accepted(tmp_path: Path) -> None:
+    tables = healthy()
+    commit(tables, "g0", 1, 7, END_NS)
+    result = judged(tmp_path, tables)
+    assert_only(result, "zombie_commit")
+    (finding,) = result["zombie_commit"].findings
+    assert (finding.offset, finding.records[0]["next_generation"]) == (7, 2)
+
+
+def test_a_record_that_nobody_processed(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["reads"] = [
+        row for row in tables["reads"] if not (row["client"] == "g1" and row["offset"] == 300)
+    ]
+    result = judged(tmp_path, tables)
+    (finding,) = result["commit_beyond_processed"].findings
+    assert finding.offset == 300
+
+
+def test_a_group_that_commits_before_may_lose(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["reads"] = [
+        row for row in tables["reads"] if not (row["client"] == "g1" and row["offset"] == 300)
+    ]
+    asked = synthetic.scenario(ONE)
+    load = msgspec.structs.replace(asked.workload, options={"commit": "before"})
+    asked = msgspec.structs.replace(asked, workload=load)
+    result = judged(tmp_path, tables, scenario=asked)
+    assert result["commit_beyond_processed"].status is Status.PERMITTED
+
+
+@pytest.mark.parametrize("told", [None, 50])
+def test_a_position_that_fell(tmp_path: Path, told: int | None) -> None:
+    tables = healthy()
+    answer(tables, told, END_NS)
+    result = judged(tmp_path, tables)
+    assert_only(result, "commit_went_back", "commit_register")
+    assert f"{ONE.records} had been" in result["commit_went_back"].findings[0].sentence
+
+
+def test_a_position_that_nobody_committed_breaks_the_register_alone(tmp_path: Path) -> None:
+    tables = healthy()
+    answer(tables, ONE.records + 5, END_NS)
+    assert_only(judged(tmp_path, tables), "commit_register")
+
+
+def test_a_coordinator_that_is_cut_off_may_answer_what_it_knew(tmp_path: Path) -> None:
+    """Broker 1 led the offsets topic, was paused, and woke up when broker 2 had taken over."""
+    for fault, status in (("pause", Status.PERMITTED), ("crash", Status.VIOLATED)):
+        tables = healthy()
+        tables["faults"][0]["fault"] = fault
+        for number, (leader, at_ns) in enumerate(((1, CRASH_NS - 10 * S), (2, CRASH_NS + S))):
+            tables["states"].append(
+                {"run": "r", "zxid": 9000 + number, "at_ns": at_ns, "version": number}
+                | {"path": "/brokers/topics/__consumer_offsets/partitions/0/state"}
+                | {"topic_id": "offsets", "topic": "__consumer_offsets", "partition": 0}
+                | {"leader": leader, "leader_epoch": number, "controller_epoch": 1}
+                | {"isr": "[1, 2, 3]", "replicas": "[1, 2, 3]"}
+            )
+        answer(tables, 50, CRASH_NS + 6 * S)
+        result = judged(tmp_path / fault, tables)
+        assert result["commit_went_back"].status is status
+
+
+def test_coordinators_are_found_as_kafka_finds_them() -> None:
+    from urteil.harness.verify.coordinators import coordinating_partition
+
+    assert coordinating_partition("urteil-group", 50) == abs(_java_hash("urteil-group")) % 50
+    assert coordinating_partition("polygenelubricants", 50) == 0  # hashes to MIN_VALUE
+
+
+def _java_hash(text: str) -> int:
+    value = 0
+    for character in text:
+        value = (31 * value + ord(character)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def test_made_up_groups_are_whole() -> None:
+    assert {row["client"] for row in made.healthy()["commits"]} == {"g0", "g1"}

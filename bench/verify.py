@@ -1,12 +1,12 @@
-"""How long a judgement takes and how much memory, on both engines, over made-up evidence.
+"""How long the whole catalogue takes, how much memory, and how both grow, on Spark and DuckDB.
 
-    python bench/verify.py [--records N] [--partitions N] [--engine spark --engine duckdb]
-                           [--memory 1g] [--json FILE]
+    python bench/verify.py [--sends N ...] [--engine spark|duckdb ...] [--json]
+                           [--memory 2g] [--seed N] [--scratch DIR]
 
-The evidence is healthy: N acknowledged sends, N reads of a consumer, N of three final passes
-together, and three replicas. Each engine runs in a process of its own; its peak is the resident
-memory of that process and its children (the JVM), sampled. Run it with two sizes to see that memory
-does not follow rows.
+Histories of 10^5, 10^6 and 10^7 sends unless `--sends` says otherwise, as `bench/histories.py`
+tells them, judged as `urteil verify` does, canary and trust included. Each is a process of its own:
+its seconds are those of the whole process, Python and JVM started; its memory is
+the peak of the whole process tree (proportional set size, so that nothing shared counts twice).
 """
 
 from __future__ import annotations
@@ -19,70 +19,97 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import histories
 import psutil
 
-from urteil.harness.verify import synthetic
-
+ENGINES = ("duckdb", "spark")
+SENDS = (100_000, 1_000_000, 10_000_000)
 SAMPLE_S = 0.1
 
 
 def main() -> None:
-    """Print one line an engine."""
+    """Print one line an engine and size, then how they grow."""
     args = _arguments()
     if args.judge is not None:
         _judge(args.judge, args.engine[0])
         return
     told = []
-    with tempfile.TemporaryDirectory(prefix="urteil-bench-", dir=args.scratch) as folder:
-        run_dir = Path(folder)
-        began = time.monotonic()
-        per_partition = args.records // args.partitions
-        shape = synthetic.Shape(records=per_partition, partitions=args.partitions, sliced=True)
-        synthetic.write_large(run_dir, shape)
-        size_mb = sum(file.stat().st_size for file in run_dir.rglob("*.parquet")) / 1e6
-        made_s = time.monotonic() - began
-        print(f"{args.records} sends: {size_mb:.0f} MB of evidence made in {made_s:.1f} s")
-        for engine in args.engine:
-            told.append({"records": args.records} | _measure(run_dir, engine, args.memory))
-            print("{engine:8} {seconds:7.1f} s {peak_mb:7.0f} MB  {verdict}".format(**told[-1]))
-    if args.json is not None:
-        args.json.write_text(json.dumps(told, indent=2) + "\n")
+    for sends in args.sends:
+        with tempfile.TemporaryDirectory(prefix="urteil-bench-", dir=args.scratch) as folder:
+            told += _history(Path(folder), sends, args)
+    growth = _growth(told)
+    if args.json:
+        print(json.dumps({"runs": told, "growth": growth}, indent=2))
+    else:
+        for row in growth:
+            print(
+                "{engine}: {before:,} to {after:,} sends, "
+                "{seconds:.1f} times the seconds, {memory:.2f} times the memory".format(**row)
+            )
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--sends", type=int, action="append", help="may be given again")
+    parser.add_argument("--engine", action="append", choices=ENGINES, help="may be given again")
     parser.add_argument("--partitions", type=int, default=10)
-    parser.add_argument("--engine", action="append", choices=("spark", "duckdb"))
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--memory", default="2g", help="Spark's heap")
     parser.add_argument("--scratch", type=Path, help="where the evidence is made")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", action="store_true", help="print JSON alone")
     parser.add_argument("--judge", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    args.engine = args.engine or ["spark", "duckdb"]
+    args.engine = args.engine or list(ENGINES)
+    args.sends = args.sends or list(SENDS)
+    if any(sends < 10 * args.partitions for sends in args.sends):
+        parser.error(f"--sends: at least 10 for each of the {args.partitions} partitions")
     return args
 
 
-def _measure(run_dir: Path, engine: str, memory: str) -> dict[str, str | float]:
+def _history(run_dir: Path, sends: int, args: argparse.Namespace) -> list[dict[str, Any]]:
+    began = time.monotonic()
+    histories.History(sends, args.partitions, args.seed).write(run_dir)
+    size_mb = sum(file.stat().st_size for file in run_dir.rglob("*.parquet")) / 1e6
+    if not args.json:
+        made_s = time.monotonic() - began
+        print(f"{sends:,} sends: {size_mb:.0f} MB of evidence made in {made_s:.1f} s", flush=True)
+    told = []
+    for engine in args.engine:
+        told.append({"sends": sends} | _measure(run_dir, engine, args.memory))
+        if not args.json:
+            line = "  {engine:6} {seconds:7.1f} s ({cpu_s:.1f} s of processors) {peak_mb:7.0f} MB"
+            print(f"{line}  {{verdict}}".format(**told[-1]), flush=True)
+    return told
+
+
+def _measure(run_dir: Path, engine: str, memory: str) -> dict[str, Any]:
     command = [sys.executable, __file__, "--judge", str(run_dir), "--engine", engine]
     env = os.environ | {"URTEIL_SPARK_MEMORY": memory}
-    process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
-    peak = _Peak(process.pid)
-    out, _ = process.communicate()
+    began = time.monotonic()
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
+        peak = _Peak(process.pid)
+        out, _ = process.communicate()
+        seconds = time.monotonic() - began
+        most, cpu_s = peak.stop()
     if process.returncode:
         raise SystemExit(f"{engine} ended with {process.returncode}")
-    told: dict[str, str | float] = json.loads(out.splitlines()[-1])
-    return {"engine": engine, "peak_mb": peak.stop() / 1e6, **told}
+    told: dict[str, Any] = json.loads(out.splitlines()[-1])
+    used = {"seconds": round(seconds, 2), "cpu_s": round(cpu_s, 1), "peak_mb": round(most / 1e6)}
+    return {"engine": engine} | used | told
 
 
 class _Peak:
-    """The highest resident memory of a process and its children, sampled until `stop`."""
+    """The most memory of a process and its children, and their processor time, until `stop`."""
 
     def __init__(self, pid: int) -> None:
         self._process = psutil.Process(pid)
         self._peak = 0
+        self._spent: dict[int, float] = {}
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._sample)
         self._thread.start()
@@ -90,27 +117,50 @@ class _Peak:
     def _sample(self) -> None:
         while not self._done.wait(SAMPLE_S):
             total = 0
-            try:
+            with suppress(psutil.Error, OSError):
                 for one in [self._process, *self._process.children(recursive=True)]:
-                    total += one.memory_info().rss
-            except psutil.Error:
-                continue
+                    total += _memory(one)
+                    times = one.cpu_times()
+                    self._spent[one.pid] = times.user + times.system
             self._peak = max(self._peak, total)
 
-    def stop(self) -> int:
+    def stop(self) -> tuple[int, float]:
+        """Bytes at the peak, seconds of processors."""
         self._done.set()
         self._thread.join()
-        return self._peak
+        return self._peak, sum(self._spent.values())
+
+
+def _memory(process: psutil.Process) -> int:
+    """What Linux says of the process' share of memory; its resident memory elsewhere."""
+    rollup = Path(f"/proc/{process.pid}/smaps_rollup")
+    if not rollup.exists():
+        return int(process.memory_info().rss)
+    lines = rollup.read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
+def _growth(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each size against the one before it, by engine."""
+    found = []
+    for engine in ENGINES:
+        mine = sorted((row for row in told if row["engine"] == engine), key=lambda r: r["sends"])
+        for one, other in pairwise(mine):
+            found.append(
+                {"engine": engine, "before": one["sends"], "after": other["sends"]}
+                | {"seconds": round(other["seconds"] / one["seconds"], 2)}
+                | {"memory": round(other["peak_mb"] / one["peak_mb"], 2)}
+            )
+    return found
 
 
 def _judge(run_dir: Path, engine: str) -> None:
     from urteil.harness.verify.judgement import judge_run
 
-    began = time.monotonic()
     result = judge_run(run_dir, engine=engine, master=None, session=None)
-    seconds = time.monotonic() - began
     verdict = f"{result.verdict} {'; '.join(result.reasons)[:300]}".strip()
-    print(json.dumps({"seconds": round(seconds, 1), "verdict": verdict}))
+    judged = sum(one.opportunities > 0 for one in result.guarantees)
+    print(json.dumps({"judged": judged, "verdict": verdict}))
 
 
 if __name__ == "__main__":

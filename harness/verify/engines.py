@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlglot
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.verify import evidence, spark
@@ -104,10 +104,11 @@ def to_duckdb(query: str) -> str:
     """Spark SQL in DuckDB's dialect.
 
     A sum of integers is a BIGINT in Spark, but a HUGEINT in DuckDB, which Parquet turns into a
-    double: it is cast back.
+    double: it is cast back. Hints to Spark's planner are passed over.
     """
     tree = sqlglot.parse_one(query, read="spark")
-    return str(tree.transform(_narrow).sql(dialect="duckdb"))
+    narrow = tree.transform(_narrow, copy=False)
+    return str(narrow.sql("duckdb", copy=False, unsupported_level=ErrorLevel.IGNORE))
 
 
 def _narrow(node: exp.Expression) -> exp.Expression:

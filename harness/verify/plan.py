@@ -3,7 +3,8 @@
 `slots`  a row for each (partition, offset, value) that anybody acknowledged, read or has on disk;
 `vals`   a row for each value: its send, if there is one, joined with where it ended up;
 `gaps`   reads that did not follow their predecessor's offset, or their pass's begin;
-`ticks`  acknowledgements by partition and 100 ms.
+`ticks`  acknowledgements by partition and 100 ms;
+`held`   how many rows of each log lie between its start and its end.
 A slot is partition number << 48 | offset (what no offset can be is brought within bounds); a
 bucket is 2^18 slots of one partition. Sorting begins with the slot, so that a sort's eight-byte
 prefix tells rows apart, and grouping follows that order.
@@ -153,7 +154,15 @@ WHERE s.outcome = 'ok' AND s.complete_ns IS NOT NULL
 GROUP BY p.p, s.complete_ns DIV {TICK_NS}
 """
 
-STAGES = {"slots": SLOTS, "vals": VALS, "gaps": GAPS, "ticks": TICKS}
+HELD = """
+SELECT l.p, l.broker, COUNT(*) AS n
+FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+JOIN logs_p l ON l.p = q.p AND l.broker = r.broker
+  AND r.offset >= l.log_start AND r.offset < l.log_end
+GROUP BY l.p, l.broker
+"""
+
+STAGES = {"slots": SLOTS, "vals": VALS, "gaps": GAPS, "ticks": TICKS, "held": HELD}
 
 
 def build(engine: Engine, work: Path) -> None:

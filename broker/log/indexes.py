@@ -103,7 +103,7 @@ class _Index:
         return low
 
     def _append(self, entry: bytes) -> None:
-        data = self._thaw()
+        data = self._thaw() if self._growing is None else self._growing
         data += entry
         if len(data) - self._written >= _CHUNK_BYTES:
             self.flush()
@@ -235,7 +235,9 @@ class TimeIndex(_Index):
 
     def maybe_append(self, timestamp_ms: int, offset: int) -> None:
         """Add an entry if its time is newer than the last one's."""
-        if timestamp_ms > self.last[0]:
+        growing = self._growing  # looked at before every few batches of a log that is appended to
+        newest_ms = _LONG.unpack_from(growing, len(growing) - 12)[0] if growing else self.last[0]
+        if timestamp_ms > newest_ms:
             self._append(_TIME_ENTRY.pack(timestamp_ms, offset - self.base_offset))
 
     def is_full(self, max_bytes: int) -> bool:

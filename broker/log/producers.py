@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from urteil.broker.log.txn_index import AbortedTxn
 from urteil.broker.wire.batch_header import MAX_SEQUENCE
@@ -23,8 +24,7 @@ _MARKER_VALUE = struct.Struct(">hi")
 _ABORT, _COMMIT = 0, 1
 
 
-@dataclass(frozen=True, slots=True)
-class SentBatch:
+class SentBatch(NamedTuple):
     """One remembered batch of a producer."""
 
     last_sequence: int
@@ -184,6 +184,13 @@ class Producers:
         if not txn.aborted:
             return None
         return AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, stable)
+
+    def note(self, header: BatchHeader) -> None:
+        """A batch of the log that belongs to no transaction: its producer's, as it is."""
+        entry = self.entries.get(header.producer_id)
+        if entry is None:
+            entry = self.entries[header.producer_id] = Producer(header.producer_id)
+        entry.add(header, header.base_offset)
 
     def merge(self, staged: Staged) -> list[AbortedTxn]:
         """Take over what was staged, now that it is in the log; returns the aborts, in order."""

@@ -102,6 +102,7 @@ class _Recovery:
         self.remembered = remembered
         self.now_ms = now_ms
         self.new_epochs: list[tuple[int, int]] = []
+        self.newest_epoch = loaded.epochs.latest
 
     def run(self) -> None:
         loaded = self.loaded
@@ -215,10 +216,9 @@ class _Recovery:
         )
         for aborted in learn(self.loaded.producers, batch):
             segment.txn_index.append(aborted)
-        epoch = header.partition_leader_epoch
-        newest = self.new_epochs[-1][0] if self.new_epochs else self.loaded.epochs.latest
-        if epoch > newest:
-            self.new_epochs.append((epoch, header.base_offset))
+        if header.partition_leader_epoch > self.newest_epoch:
+            self.newest_epoch = header.partition_leader_epoch
+            self.new_epochs.append((self.newest_epoch, header.base_offset))
 
     def _settle_offsets(self) -> None:
         loaded, segments = self.loaded, self.loaded.segments

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from urteil.broker.log.storage import Buffer, File
-from urteil.broker.wire.batches import HEADER_BYTES, BatchHeader, parse_header
+from urteil.broker.wire.batches import (
+    HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    BatchHeader,
+    parse_header,
+)
 from urteil.broker.wire.primitives import CorruptBatch
 
 # base offset, batch length, last offset delta: what finding a position needs
@@ -20,8 +25,7 @@ Placed = tuple[int, int, int, int]
 """(position, base offset, last offset, size in bytes) of a batch in its file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """A whole batch as it lies in the file; `data` shares a larger buffer."""
 
     position: int
@@ -64,21 +68,23 @@ def read_batches(file: File, position: int, end: int) -> Iterator[Batch]:
     Stops at the first one that is cut, lies about its length or has another magic. Reads in
     chunks; memory is bounded by the chunk and the largest batch that fits the file.
     """
-    chunk, start = memoryview(b""), position
+    chunk, start, length = memoryview(b""), position, 0
     while position < end:
-        header = _header(chunk, position - start)
-        if header is None or position - start + header.size > len(chunk):
-            want = max(_CHUNK_BYTES, header.size if header else 0)
-            chunk = memoryview(file.read_at(min(want, end - position), position))
-            start = position
-            header = _header(chunk, 0)
-            if header is not None and len(chunk) < header.size <= end - position:
-                chunk = memoryview(file.read_at(header.size, position))
-        if header is None or position - start + header.size > len(chunk):
-            return
         at = position - start
-        yield Batch(position, header, chunk[at : at + header.size])
-        position += header.size
+        header = _header(chunk, at)
+        size = header.batch_length + LOG_OVERHEAD_BYTES if header else 0
+        if at + size > length or header is None:
+            chunk = memoryview(file.read_at(min(max(_CHUNK_BYTES, size), end - position), position))
+            start, length, at = position, len(chunk), 0
+            header = _header(chunk, 0)
+            size = header.size if header else 0
+            if length < size <= end - position:
+                chunk = memoryview(file.read_at(size, position))
+                length = len(chunk)
+        if header is None or at + size > length:
+            return
+        yield Batch(position, header, chunk[at : at + size])
+        position += size
 
 
 def _header(chunk: memoryview, at: int) -> BatchHeader | None:

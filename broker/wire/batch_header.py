@@ -107,7 +107,7 @@ def parse_header(data: Buffer, pos: int = 0) -> BatchHeader:
     """Read a magic 2 header at `pos`. CorruptBatch when it is cut or of another magic."""
     if len(data) - pos < HEADER_BYTES:
         raise CorruptBatch("truncated batch header")
-    header = BatchHeader(*HEADER_LAYOUT.unpack_from(data, pos))
+    header = BatchHeader._make(HEADER_LAYOUT.unpack_from(data, pos))
     if header.magic != 2:
         raise CorruptBatch(f"a batch of magic {header.magic} where 2 is expected")
     if header.batch_length < HEADER_BYTES - LOG_OVERHEAD_BYTES:

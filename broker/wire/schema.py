@@ -1,8 +1,10 @@
 """Field tables: a message is a frozen dataclass whose fields know their wire type and versions.
 
 A field is declared as in Kafka's message definitions, `name: type = field("int32", "0+")`. The
-decorators `request`, `response` and `struct` turn the class into a dataclass; its functions for
-one version are compiled at the first use of that version (`compiler`).
+decorators `request`, `response` and `struct` turn the class into a dataclass, whose methods come
+from `Struct`, since to compile them for some 200 classes would take a fifth of a broker's start.
+`__init__` is compiled when the class is first called, the functions for one version at the first
+use of that version (`compiler`).
 """
 
 from __future__ import annotations
@@ -122,6 +124,30 @@ class Struct:
     __slots__ = ()
     FIELDS: ClassVar[tuple[Field, ...]]
 
+    def __init__(self, **values: Any) -> None:
+        cls = type(self)
+        cls.__init__ = _plain_init(cls)  # type: ignore[method-assign]
+        cls.__init__(self, **values)
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, spec.name) for spec in self.FIELDS])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Struct) or type(other) is not type(self):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{spec.name}={getattr(self, spec.name)!r}" for spec in self.FIELDS)
+        return f"{type(self).__qualname__}({shown})"
+
+
+def _refuse_change(self: Struct, name: str, *_value: object) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot change field {name!r}")
+
 
 Decoder = Callable[[Buffer, int], tuple[Any, int]]
 Encoder = Callable[[Any], list[bytes | memoryview]]
@@ -180,14 +206,16 @@ RESPONSES: dict[int, type[Message]] = {}
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def struct(cls: type[S]) -> type[S]:
     """Make a nested struct a frozen dataclass with its field table."""
-    made = dataclasses.dataclass(frozen=True, slots=True, kw_only=True, init=False)(cls)
+    cls.__doc__ = cls.__doc__ or cls.__name__  # else its signature would be worked out for it
+    make = dataclasses.dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)
+    made = make(cls)
     table = []
     for entry in dataclasses.fields(made):  # type: ignore[arg-type]
         spec: Field = entry.metadata["wire"]
         spec.name = entry.name
         table.append(spec)
     made.FIELDS = tuple(table)
-    made.__init__ = _plain_init(made)  # type: ignore[method-assign]
+    made.__setattr__ = made.__delattr__ = _refuse_change  # type: ignore[method-assign,assignment]
     return made
 
 

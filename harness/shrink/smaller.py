@@ -18,15 +18,18 @@ def only(schedule: Schedule, kept: Collection[int]) -> Schedule:
     """The schedule with those of its faults alone, by their places, and the gaps closed.
 
     Faults that overlap keep their distances; a group of them keeps its pause to what went before
-    it in the whole schedule. Faults tied to acknowledgements stay where they are.
+    it in the whole schedule, the first one at least the load that was there before any fault.
+    Faults tied to acknowledgements stay where they are.
     """
     faults = schedule.faults
     moved: dict[int, Entry] = {}
     clock_s = 0.0
     end_s = 0.0
+    calm_s: float | None = None
     for group in _groups(schedule):
         begin_s = min(_at(faults[n]) for n in group)
-        lead_s = begin_s - end_s
+        calm_s = begin_s if calm_s is None else calm_s
+        lead_s = begin_s - end_s if moved else max(begin_s - end_s, calm_s)
         end_s = max(end_s, max(_ends(faults[n]) for n in group))
         mine = [n for n in group if n in kept]
         if not mine:
@@ -44,14 +47,13 @@ def only(schedule: Schedule, kept: Collection[int]) -> Schedule:
 
 
 def trimmed(schedule: Schedule, before: Schedule) -> Schedule:
-    """Load ends soon after the last fault, never later than `before`; without any it stays."""
+    """Load ends soon after the last fault, never later than `before`; without any it stays. It
+    lasts in any case until faults that wait for acknowledgements were played."""
     if not schedule.faults:
         return schedule
     ends = [_ends(one) for one in schedule.faults if one.after_acks is None]
-    counted = any(one.after_acks is not None for one in schedule.faults)
-    lasts_s = before.duration_s or 0.0
     needs_s = max(ends, default=0.0) + TAIL_S
-    return _replace(schedule, duration_s=lasts_s if counted else round(min(lasts_s, needs_s), 3))
+    return _replace(schedule, duration_s=round(min(before.duration_s or 0.0, needs_s), 3))
 
 
 def lasting(schedule: Schedule, n: int, duration_s: float) -> Schedule:

@@ -8,6 +8,7 @@ import traceback
 
 import click
 
+from urteil.cli.campaign import mutants, night
 from urteil.cli.cluster import cluster
 from urteil.cli.doctor import doctor
 from urteil.cli.engine import engine
@@ -38,6 +39,8 @@ for command in (
     verify,
     report,
     shrink,
+    mutants,
+    night,
     cluster,
     images,
     engine,

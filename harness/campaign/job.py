@@ -1,0 +1,77 @@
+"""One run of a campaign: what is asked for, and what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.scenario import RunFacts
+from urteil.harness.verify.result import GuaranteeResult, Result
+
+_SECOND_NS = 1_000_000_000
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A run to play. `mutant` None is the broker as it is."""
+
+    scenario: str
+    seed: int
+    target: str = "urteil"
+    mutant: str | None = None
+
+    def words(self) -> list[str]:
+        """The command line after `urteil`."""
+        words = ["run", self.scenario, "--seed", str(self.seed)]
+        words += ["--target", self.target] if self.target != "urteil" else []
+        return words + (["--mutant", self.mutant] if self.mutant else [])
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that was played.
+
+    `violated` counts findings that are not permitted by guarantee, `first_s` says how long after
+    the load's begin the first of them was (guarantees whose findings have no time are left out).
+    `run` is its folder, empty when it was pruned.
+    """
+
+    job: Job
+    verdict: str
+    seconds: float
+    at: str
+    run: str = ""
+    reasons: list[str] = []
+    violated: dict[str, int] = {}
+    first_s: dict[str, float] = {}
+    must_find: dict[str, bool] = {}
+    mutant_ran: bool | None = None
+
+
+def row_of(job: Job, result: Result, facts: RunFacts, *, seconds: float, at: str, run: Path) -> Row:
+    """The row of a judged run."""
+    violated = {g.name: g.violations for g in result.guarantees if g.status == "violated"}
+    first = {g.name: _first_s(g, facts) for g in result.guarantees if g.name in violated}
+    return Row(
+        job=job,
+        verdict=str(result.verdict),
+        seconds=round(seconds, 1),
+        at=at,
+        run=str(run),
+        reasons=[reason[:300] for reason in result.reasons[:5]],
+        violated=violated,
+        first_s={name: value for name, value in first.items() if value is not None},
+        must_find=result.must_find,
+        mutant_ran=facts.mutant_ran,
+    )
+
+
+def _first_s(one: GuaranteeResult, facts: RunFacts) -> float | None:
+    begins = [phase.begin_ns for phase in facts.phases if phase.name == "before"]
+    times = [
+        finding.at_ns
+        for finding in one.findings
+        if finding.permitted is None and finding.at_ns is not None
+    ]
+    if not begins or not times:
+        return None
+    return round((min(times) - begins[0]) / _SECOND_NS, 1)

@@ -1,0 +1,15 @@
+"""Tables for people and for files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table with columns of one width."""
+    table = [list(heads), *map(list, rows)]
+    widths = [max(len(row[n]) for row in table) for n in range(len(heads))]
+    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |"
+             for row in table]  # fmt: skip
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join([lines[0], rule, *lines[1:]]) + "\n"

@@ -1,0 +1,117 @@
+"""The hunt: every scenario on every target under ever new seeds, until the time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from statistics import mean
+
+from urteil.chaos.faults import FAULTS
+from urteil.harness.campaign.job import Job, Row
+from urteil.harness.campaign.ledger import Ledger
+from urteil.harness.campaign.matrix import Meant
+from urteil.harness.campaign.play import prune
+from urteil.harness.campaign.table import night_text
+from urteil.harness.scenario import Scenario
+
+GUESS_S = 60.0
+
+
+def unfit(scenario: Scenario, target: str) -> str:
+    """Why a scenario cannot be played on a target in processes; empty when it can."""
+    if scenario.runtime != "process":
+        return f"{scenario.name} needs --runtime {scenario.runtime}"
+    named = [one.fault for one in scenario.faults]
+    told = [FAULTS[name].unfit(runtime=scenario.runtime, target=target) for name in named]
+    return next(filter(None, told), "")
+
+
+@dataclass(slots=True, kw_only=True)
+class Night:
+    """One hunt in a folder: `ledger.jsonl` and `table.md` are true at any moment, `runs/` holds
+    every run that is not PASS (of a mutant: that is not what it was meant to be).
+
+    `play` plays a job into a folder. A folder that has rows already is gone on with.
+    """
+
+    folder: Path
+    scenarios: Sequence[Scenario]
+    targets: Sequence[str]
+    mutants: Sequence[Meant]
+    first_seed: int
+    play: Callable[[Job, Path], Row]
+    told: Callable[[Row], None] = lambda _row: None
+    ledger: Ledger = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.ledger = Ledger(self.folder / "ledger.jsonl")
+
+    def hunt(self, deadline: float) -> None:
+        """Play until `deadline` (CLOCK_MONOTONIC, seconds): no run is begun that would not end
+        before it, by what its scenario took so far."""
+        self.write()
+        for job in self.jobs():
+            if self.ledger.find(job):
+                continue
+            if time.monotonic() + self._expected_s(job) > deadline:
+                return
+            row = self.play(job, self.folder / "runs")
+            row = prune(row) if self._expected(row) else row
+            self.ledger.add(row)
+            self.write()
+            self.told(row)
+
+    def jobs(self) -> Iterator[Job]:
+        """Round after round, each under a seed of its own and in an order drawn by it."""
+        seed = self.first_seed
+        while self.scenarios and self.targets:
+            jobs = [
+                Job(scenario=scenario.name, seed=seed, target=target)
+                for target in self.targets
+                for scenario in self.scenarios
+                if not unfit(scenario, target)
+            ]
+            if "urteil" in self.targets:
+                jobs += [
+                    Job(scenario=one.scenario, seed=seed, mutant=one.name) for one in self.mutants
+                ]
+            if not jobs:
+                return
+            Random(seed).shuffle(jobs)
+            yield from jobs
+            seed += 1
+
+    def left_out(self) -> list[str]:
+        """Why scenarios are not played on a target."""
+        told = [unfit(scenario, target) for target in self.targets for scenario in self.scenarios]
+        return list(dict.fromkeys(filter(None, told)))
+
+    def verdict(self) -> str:
+        """FAIL when any run of a broker as it is failed, UNKNOWN when any could not be judged."""
+        plain = {row.verdict for row in self.ledger.rows if row.job.mutant is None}
+        return next((one for one in ("FAIL", "UNKNOWN") if one in plain), "PASS")
+
+    def write(self) -> None:
+        """table.md, whole or not at all."""
+        part = self.folder / "table.md.part"
+        part.write_text(night_text(self.ledger.rows, self.mutants, self.left_out()))
+        part.replace(self.folder / "table.md")
+
+    def _expected(self, row: Row) -> bool:
+        """Whether there is nothing to look into."""
+        if row.job.mutant is None:
+            return row.verdict == "PASS"
+        meant = [one.guarantee for one in self.mutants if one.name == row.job.mutant]
+        return any(name in row.violated for name in meant) and bool(row.mutant_ran)
+
+    def _expected_s(self, job: Job) -> float:
+        took = [
+            row.seconds
+            for row in self.ledger.rows
+            if (row.job.scenario, row.job.target) == (job.scenario, job.target)
+        ]
+        return mean(took) if took else GUESS_S

@@ -1,0 +1,79 @@
+"""Plays one run as a process of its own, so that nothing of it can end the campaign."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.campaign.job import Job, Row, row_of
+from urteil.harness.reaper import start_reaper
+from urteil.harness.scenario import load_facts
+from urteil.harness.verify.result import load_result
+
+DEADLINE_S = 900.0
+END_S = 30.0
+_TOLD = 5
+
+
+def play(job: Job, out: Path, *, engine: str = "duckdb", deadline_s: float = DEADLINE_S) -> Row:
+    """Play `job` into a folder under `out`; the row says UNKNOWN when the lab failed.
+
+    The run ends with this process, however that ends: by Ctrl-C and SIGTERM in order, otherwise by
+    its reaper.
+    """
+    start_reaper()
+    out.mkdir(parents=True, exist_ok=True)
+    argv = [sys.executable, "-m", "urteil", *job.words(), "--engine", engine, "--json"]
+    began, at = time.monotonic(), time.strftime("%Y-%m-%d %H:%M:%S")
+    running = subprocess.Popen(
+        [*argv, "--out", str(out)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+    try:
+        _, told = running.communicate(timeout=deadline_s)
+    except subprocess.TimeoutExpired:
+        told = f"{_ended(running)}\nthe run did not end within {deadline_s:.0f} s"
+    except BaseException:
+        _ended(running)
+        raise
+    return _row(job, told.splitlines(), time.monotonic() - began, at)
+
+
+def prune(row: Row) -> Row:
+    """The row without its folder."""
+    if row.run:
+        shutil.rmtree(row.run, ignore_errors=True)
+    return msgspec.structs.replace(row, run="")
+
+
+def _row(job: Job, told: list[str], seconds: float, at: str) -> Row:
+    folders = [line.removeprefix("run ") for line in told if line.startswith("run /")]
+    run = Path(folders[0]) if folders else None
+    try:
+        if run is None:
+            raise FileNotFoundError("there is no run")
+        result, facts = load_result(run), load_facts(run)
+    except (OSError, msgspec.MsgspecError):
+        reasons = [line for line in told if line.strip()][-_TOLD:] or ["the lab said nothing"]
+        lost = Row(job=job, verdict="UNKNOWN", seconds=round(seconds, 1), at=at, reasons=reasons)
+        return lost if run is None else msgspec.structs.replace(lost, run=str(run))
+    return row_of(job, result, facts, seconds=seconds, at=at, run=run)
+
+
+def _ended(running: subprocess.Popen[str]) -> str:
+    """End it, in order if it can; what it said."""
+    running.terminate()
+    try:
+        return running.communicate(timeout=END_S)[1]
+    except subprocess.TimeoutExpired:
+        running.kill()
+        return running.communicate()[1]

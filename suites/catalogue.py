@@ -1,0 +1,31 @@
+"""Which scenarios a suite plays: those that its tests name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from pathlib import Path
+
+ROOM = Path(__file__).parent
+APART = ("mutants", "containers")
+"""Folders whose tests play scenarios of all suites, with bugs or in containers."""
+
+
+def suites() -> list[str]:
+    """The suites there are: folders with tests."""
+    return sorted(
+        folder.name
+        for folder in ROOM.iterdir()
+        if folder.name not in APART and any(folder.glob("test_*.py"))
+    )
+
+
+def scenarios_of(suite: str, known: Collection[str]) -> list[str]:
+    """Those of the `known` scenarios that the tests of a suite name, in the order of `known`."""
+    named = {
+        node.value
+        for file in (ROOM / suite).glob("test_*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    return [name for name in known if name in named]

@@ -9,8 +9,10 @@ thread, and carry deadlines of their own. Nodes are named `b1`, `b2`, ... (broke
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Protocol
 
 CLIENT = "client"
@@ -173,6 +175,62 @@ class ContainerControls(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenure:
+    """One term of a controller: who, and the transaction that made its `/controller`."""
+
+    broker: str
+    zxid: int
+
+    def __str__(self) -> str:
+        return f"{self.broker} since zxid {self.zxid:#x}"
+
+
+class KeeperControls(Protocol):
+    """What can be done in ZooKeeper itself. LabFailure where it does not answer."""
+
+    def session(self, broker: str) -> int | None:
+        """The session that holds the broker's registration; None when it is not registered."""
+        ...
+
+    def end_session(self, session: int) -> None:
+        """Close another's session, as its expiry would: its ephemeral nodes go, its owner is told
+        that it expired. The owner may take it back before: ask `session`, and repeat."""
+        ...
+
+    def tenure(self) -> Tenure | None:
+        """Who controls, by `/controller`; None when nobody does."""
+        ...
+
+    def delete_controller(self) -> None:
+        """Delete `/controller` by hand; repeatable."""
+        ...
+
+
+class DiskControls(Protocol):
+    """The brokers' disks. LabFailure where the runtime cannot do what is asked."""
+
+    def opened(self, node: str) -> AbstractContextManager[Sequence[Path]]:
+        """The log directories of a broker as folders of this machine.
+
+        What the block changes in them is changed for the broker at its end. Of a broker that runs,
+        only where nodes are processes; files and folders may be taken away only there, too.
+        """
+        ...
+
+    def limit_files(self, node: str, size_bytes: int | None) -> int | None:
+        """From now on the broker can make no file larger than that; None takes the limit away.
+
+        Answers the limit as the operating system tells it.
+        """
+        ...
+
+    def freeze(self, node: str) -> Sequence[str]:
+        """Make the log directories read-only for the broker, until its process ends; how the
+        operating system tells of them then."""
+        ...
+
+
 class Controls(Protocol):
     """A cluster's nodes and its state."""
 
@@ -192,6 +250,14 @@ class Controls(Protocol):
     @property
     def containers(self) -> ContainerControls:
         """LabFailure when nodes are no containers."""
+        ...
+
+    @property
+    def keeper(self) -> KeeperControls: ...
+
+    @property
+    def disks(self) -> DiskControls:
+        """LabFailure when nobody here reaches the brokers' disks."""
         ...
 
     def status(self, node: str) -> NodeStatus: ...

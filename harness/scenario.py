@@ -14,11 +14,15 @@ from urteil.chaos.draw import Draw
 
 
 class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """How many nodes of each kind, and broker properties beyond the lab's own defaults."""
+    """How many nodes of each kind, and broker properties beyond the lab's own defaults.
+
+    Each broker has `log_dirs` log directories.
+    """
 
     brokers: int = 3
     zookeepers: int = 1
     config: dict[str, str] = {}
+    log_dirs: int = 1
 
 
 class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -69,6 +69,7 @@ class Cluster:
             state=self.state,
             start_node=self._start_node,
             waits_for_own_znode=lambda node: self.kinds[node].waits_for_own_znode,
+            log_dirs=self.log_dirs,
         )
 
     def __enter__(self) -> Cluster:
@@ -125,6 +126,12 @@ class Cluster:
     def data_dirs(self) -> dict[int, Path]:
         """Log directory of every broker by id."""
         return {node.broker_id: self.node_dir(node.name) / "data" for node in self.nodes.values()}
+
+    def log_dirs(self, node: str) -> list[Path]:
+        """The log directories of a broker: `data/` itself, or `data/disk1`, `data/disk2` ..."""
+        data = self.node_dir(node) / "data"
+        count = self.spec.log_dirs
+        return [data / f"disk{n}" for n in range(1, count + 1)] if count > 1 else [data]
 
     def withheld(self) -> list[str]:
         """Tables of evidence that the cluster cannot give: none."""
@@ -212,9 +219,12 @@ class Cluster:
 
     def _write_broker(self, node: BrokerNode) -> None:
         directory, kind = self.node_dir(node.name), self.kinds[node.name]
-        (directory / "data").mkdir(parents=True, exist_ok=True)
+        for log_dir in self.log_dirs(node.name):
+            log_dir.mkdir(parents=True, exist_ok=True)
+        homes = [node.home / one.relative_to(directory) for one in self.log_dirs(node.name)]
         properties = {
             **common_properties(node),
+            "log.dirs": ",".join(map(str, homes)),
             **for_size(len(self.nodes)),
             **kind.properties(node),
             **self.spec.config,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from urteil.chaos.controls import (
     ContainerControls,
+    DiskControls,
     LabFailure,
     NodeState,
     NodeStatus,
@@ -17,6 +19,7 @@ from urteil.chaos.controls import (
 from urteil.chaos.links import Links
 from urteil.chaos.probes import ask_broker, ask_metadata, zookeeper_leads, zookeeper_serves
 from urteil.chaos.topology import Plan
+from urteil.harness.cluster.keeper import Keeper
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.runtimes.base import Nodes
 
@@ -56,8 +59,10 @@ class ClusterControls:
         start_node: Callable[[str], None],
         waits_for_own_znode: Callable[[str], bool],
         holds: Holds | None = None,
+        log_dirs: Callable[[str], Sequence[Path]] = lambda _node: (),
     ) -> None:
-        """`holds` is beside a cluster that outlives the lab; one of the lab's own needs none."""
+        """`holds` is beside a cluster that outlives the lab; one of the lab's own needs none.
+        `log_dirs` are a broker's, in the run's folder."""
         self._plan = plan
         self._runtime = runtime
         self._links = links
@@ -66,6 +71,8 @@ class ClusterControls:
         self._waits_for_own_znode = waits_for_own_znode
         self._holds = holds or ReapersHolds()
         self._registered_as: dict[str, int] = {}
+        self._disks = runtime.disks(log_dirs)
+        self._keeper = Keeper(lambda: state.client, self._servers)
 
     @property
     def brokers(self) -> Sequence[str]:
@@ -85,6 +92,16 @@ class ClusterControls:
         if found is None:
             raise LabFailure("this fault acts on containers: use --runtime docker")
         return found
+
+    @property
+    def keeper(self) -> Keeper:
+        return self._keeper
+
+    @property
+    def disks(self) -> DiskControls:
+        if self._disks is None:
+            raise LabFailure("nobody here reaches the disks of this cluster's brokers")
+        return self._disks
 
     def status(self, node: str) -> NodeStatus:
         return self._runtime.status(node)
@@ -177,6 +194,11 @@ class ClusterControls:
             if known != registered or f"b{told.controller}" not in registered:
                 return f"{node} tells clients of {', '.join(sorted(known)) or 'no broker'} alone"
         return ""
+
+    def _servers(self) -> list[tuple[str, int]]:
+        """Where ZooKeeper servers that run answer."""
+        alive = [node for node in self.zookeepers if self._runtime.alive(node)]
+        return [self._plan.direct(node) for node in alive]
 
     def _remember(self, node: str) -> None:
         """The registration that a node about to end leaves behind: its next one is another."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from urteil.chaos.controls import (
     CLIENT,
     ContainerControls,
+    DiskControls,
     LabFailure,
     Link,
     NodeState,
@@ -94,6 +95,10 @@ class Commands:
     """
 
     containers: ContainerControls | None = None
+
+    def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
+        """Whose they are, nobody here knows."""
+        return None
 
     def __init__(self, path: Path, file: ExternalFile) -> None:
         self._folder = path.resolve().parent

@@ -19,6 +19,7 @@ from urteil.harness.history.zookeeper_log import LogFiles, StateRows, changes, l
 from urteil.harness.scenario import load_facts
 
 KEPT = frozenset({"samples"})
+DISK = re.compile(r"disk\d+")
 _BROKER = re.compile(r"b(\d+)")
 
 
@@ -153,7 +154,7 @@ def _fault(row: Row) -> Row:
 
 def _replicas(run_dir: Path, run: str, topic_ids: dict[str, str], collected: Collected) -> None:
     for broker, data in _broker_data(run_dir):
-        with Evidence(run_dir, f"b{broker}", run) as evidence:
+        with Evidence(run_dir, _part(broker, data), run) as evidence:
             for log in find_logs(broker, data, topic_ids):
                 for row in read_log(log, run):
                     evidence.add("replicas", row)
@@ -163,11 +164,21 @@ def _replicas(run_dir: Path, run: str, topic_ids: dict[str, str], collected: Col
         collected.took(evidence.counts())
 
 
+def _part(broker: int, log_dir: Path) -> str:
+    return f"b{broker}" if log_dir.name == "data" else f"b{broker}-{log_dir.name}"
+
+
+def log_dirs(data: Path) -> list[Path]:
+    """A broker's log directories: its `data/` itself, or `data/disk1`, `data/disk2` ..."""
+    return sorted(path for path in data.glob("disk*") if DISK.fullmatch(path.name)) or [data]
+
+
 def _broker_data(run_dir: Path) -> Iterator[tuple[int, Path]]:
     for folder in sorted((run_dir / "nodes").glob("b*")):
         match = _BROKER.fullmatch(folder.name)
         if match and (folder / "data").is_dir():
-            yield int(match[1]), folder / "data"
+            for log_dir in log_dirs(folder / "data"):
+                yield int(match[1]), log_dir
 
 
 def _states(run_dir: Path, run: str, offset_ns: int, collected: Collected) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from urteil.chaos.controls import ContainerControls, NodeStatus
+from urteil.chaos.controls import ContainerControls, DiskControls, NodeStatus
 from urteil.chaos.topology import Plan
 
 
@@ -33,6 +33,11 @@ class Nodes(Protocol):
     @property
     def containers(self) -> ContainerControls | None:
         """What can be done to containers; None where nodes are none."""
+        ...
+
+    def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
+        """The disks behind the log directories of brokers, which lie there in the run's folder;
+        None where nobody reaches them."""
         ...
 
     def status(self, node: str) -> NodeStatus:

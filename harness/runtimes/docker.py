@@ -9,7 +9,7 @@ import tarfile
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -18,12 +18,20 @@ import docker
 import requests
 from docker.models.containers import Container
 
-from urteil.chaos.controls import ContainerControls, LabFailure, Limits, NodeState, NodeStatus
+from urteil.chaos.controls import (
+    ContainerControls,
+    DiskControls,
+    LabFailure,
+    Limits,
+    NodeState,
+    NodeStatus,
+)
 from urteil.harness.containers.engine import connect
 from urteil.harness.containers.images import ensure_images
 from urteil.harness.containers.pods import Pods, all_at_once
 from urteil.harness.reaper import LABEL, start_reaper, sweep_containers
 from urteil.harness.runtimes.base import Programs
+from urteil.harness.runtimes.container_disks import ContainerDisks
 
 HOME = "/urteil"
 USER_ID = 1000
@@ -98,6 +106,18 @@ class DockerRuntime:
 
     def home(self, directory: Path) -> Path:
         return Path(HOME)
+
+    def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
+        return ContainerDisks(log_dirs, self)
+
+    @contextlib.contextmanager
+    def unpacked(self, node: str) -> Iterator[Path]:
+        """The home of a node that does not run, as a folder; changed files go back in the end."""
+        known = self._known(node)
+        with tempfile.TemporaryDirectory(dir=self._run_dir) as place, _told(node):
+            _unpack(known.container, Path(place))
+            yield Path(place)
+            known.container.put_archive("/", _packed(Path(place), whole=True))
 
     def start(
         self,

@@ -14,14 +14,23 @@ from pathlib import Path
 
 import psutil
 
-from urteil.chaos.controls import ContainerControls, LabFailure, NodeState, NodeStatus
+from urteil.chaos.controls import (
+    ContainerControls,
+    DiskControls,
+    LabFailure,
+    NodeState,
+    NodeStatus,
+)
 from urteil.chaos.loopback import Claim, LoopbackPlan
 from urteil.harness.parts import java, kafka_classpath, toxiproxy_binary, zookeeper_classpath
 from urteil.harness.reaper import VARIABLE, start_reaper
 from urteil.harness.runtimes.base import Programs
+from urteil.harness.runtimes.disks import ProcessDisks, can_mount
 
 POLL_S = 0.01
 KILL_DEADLINE_S = 10.0
+OWN_MOUNTS = ("unshare", "--mount", "--")
+"""Becomes the program itself, with mounts that faults can change and that end with it."""
 
 
 @dataclass(slots=True)
@@ -78,6 +87,9 @@ class ProcessRuntime:
     def home(self, directory: Path) -> Path:
         return directory
 
+    def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
+        return ProcessDisks(log_dirs, self.status)
+
     def start(
         self,
         node: str,
@@ -100,8 +112,9 @@ class ProcessRuntime:
         self, node: str, argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path
     ) -> subprocess.Popen[bytes]:
         with (self._logs / f"{node}.log").open("ab") as log:
+            own = OWN_MOUNTS if node in self.plan.brokers and can_mount() else ()
             return subprocess.Popen(
-                list(argv),
+                [*own, *argv],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

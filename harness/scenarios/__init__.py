@@ -7,13 +7,25 @@ from urteil.harness.scenarios import (
     crashes,
     delivery,
     demo,
+    disks,
     elections,
     partitions,
+    zookeeper,
 )
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
-    for family in (demo, crashes, partitions, elections, delivery, containers, chaos)
+    for family in (
+        demo,
+        crashes,
+        partitions,
+        elections,
+        delivery,
+        containers,
+        chaos,
+        disks,
+        zookeeper,
+    )
     for scenario in family.FAMILY
 }
 """Every scenario by name; the first is the demo."""

@@ -154,14 +154,14 @@ def derive(
 def _whole_logs(run_dir: Path, logs: list[Row]) -> list[Row]:
     """Logs that were read to their end: what lies behind damage on a disk is not known to miss."""
     cut = {
-        str(row["file"])
+        (Path(row["file"]).parts[1], Path(row["file"]).name)
         for row in evidence.rows(run_dir, "manifest")
         if row["kind"] == "replica_log" and not row["ended_properly"]
     }
     return [
         row
         for row in logs
-        if f"nodes/b{row['broker']}/data/{row['topic']}-{row['partition']}" not in cut
+        if (f"b{row['broker']}", f"{row['topic']}-{row['partition']}") not in cut
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.chaos.paper_disks import PaperDisks, PaperKeeper
 from urteil.chaos.controls import (
     CLIENT,
     LabFailure,
@@ -106,6 +107,8 @@ class PaperCluster:
         self.toothless = toothless
         self.net = PaperNet(self)
         self.containers = PaperBoxes(self)
+        self.disks = PaperDisks(self)
+        self.keeper = PaperKeeper(self)
         self.view: PartitionView | None = PartitionView(
             topic="t",
             partition=0,

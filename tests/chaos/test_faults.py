@@ -7,7 +7,7 @@ import pytest
 from tests.chaos.paper import PaperCluster
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Link, NodeState
-from urteil.chaos.faults import FAULTS
+from urteil.chaos.faults import FAULTS, controller_deleted
 
 TARGETS = {"partition": "follower->leader"}
 FAMILIES = {
@@ -28,8 +28,11 @@ def test_a_fault_proves_that_it_acted(name: str) -> None:
     assert proof.text
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_without_effect_is_not_said_to_have_acted(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(FAULTS.keys() - {"disk_gone"}))  # a rename acts, or raises
+def test_a_fault_without_effect_is_not_said_to_have_acted(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller_deleted, "ELECTED_S", 0.05)
     fault = FAULTS[name](aim(TARGETS.get(name, "leader")))
     assert not fault.begin(PaperCluster(toothless=True)).acted
 

@@ -6,7 +6,7 @@ acks=1 are none: offsets truncated at a failover are used again, which acks=1 pe
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import LOSS, Guarantee, place
+from urteil.harness.verify.guarantees.base import DESTROYED, LOSS, Guarantee, place
 
 GUARANTEE = Guarantee(
     name="inconsistent_offset",
@@ -23,12 +23,13 @@ SELECT CASE WHEN MAX(CASE WHEN s.acked_all > 0 THEN 1 ELSE 0 END) = 1
   s.p, s.off, MIN(s.read_ns) AS at_ns, MIN(s.read_ns) AS until_ns, MIN(s.value_id) AS value_id,
   MAX(s.value_id) AS other_value_id, COUNT(*) AS rivals, MAX(q.unclean_on) AS unclean_on,
   MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
-  MAX(q.lost_ns) AS lost_ns
+  MAX(q.lost_ns) AS lost_ns, MAX(CASE WHEN s.n_reads = 0 THEN 1 ELSE 0 END) AS unread
 FROM slots s JOIN parts q ON q.p = s.p
 WHERE s.rivals > 1 AND s.value_id IS NOT NULL
   AND (s.n_reads > 0 OR s.on_leader = 1 OR s.acked_all > 0)
 GROUP BY s.p, s.off""",
-    permitted=LOSS,
+    permitted=LOSS.removesuffix(" END")
+    + f" WHEN x.off >= x.lost_floor AND x.unread = 1 THEN '{DESTROYED}' END",
     explain=lambda row: (
         f"{place(row)} showed {row['rivals']} records, among them {row['value_id']} and "
         f"{row['other_value_id']}."

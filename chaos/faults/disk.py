@@ -1,0 +1,69 @@
+"""What disk faults share: brokers that may end by them, and are started anew at healing."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import Controls, NodeState, NodeStatus
+from urteil.chaos.faults.base import (
+    KAFKA,
+    MIX,
+    PROCESS,
+    URTEIL,
+    Fault,
+    Proof,
+    not_running,
+    together,
+)
+
+
+class LivingDiskFault(Fault):
+    """A disk that turns bad under a broker that runs. A broker that loses its only log directory
+    ends; one that lives on is ended at healing, since it takes no directory back while it runs."""
+
+    family = "disk"
+    on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS,)
+    on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX)
+
+    def hurt(self, controls: Controls, node: str) -> tuple[bool, str]:
+        """Do it to one broker: whether it acts, and what showed it."""
+        raise NotImplementedError
+
+    def mend(self, controls: Controls, node: str) -> None:
+        """Undo it; the broker is dead."""
+
+    hurting = False
+
+    def begin(self, controls: Controls) -> Proof:
+        self.hurting = True
+        self.targets = tuple(selectors.nodes(controls, self.aim))
+        victims = selectors.running(controls, self.targets)
+        for node in victims:
+            controls.may_end(node)
+        told = together(lambda node: self.hurt(controls, node), victims)
+        acted = bool(told) and len(victims) == len(self.targets) and all(one for one, _ in told)
+        return Proof(acted=acted, text="; ".join(text for _, text in told) or "nobody ran")
+
+    def heal(self, controls: Controls) -> str:
+        if not self.hurting:
+            return "healed before"
+        ended = together(lambda node: self._ended(controls, node), self.targets)
+        for node in self.targets:
+            self.mend(controls, node)
+        started = together(controls.start, self.targets)
+        self.hurting = False
+        pairs = zip(ended, started, strict=True)
+        return ", ".join(f"{_told(old)}, now pid {new.pid}" for old, new in pairs)
+
+    def remains(self, controls: Controls) -> str:
+        return not_running(controls, self.targets)
+
+    def _ended(self, controls: Controls, node: str) -> NodeStatus:
+        now = controls.status(node)
+        return now if now.state is NodeState.DEAD else controls.kill(node)
+
+
+def _told(status: NodeStatus) -> str:
+    code = status.exit_code
+    return f"{status.node} {'was ended' if code == -9 else f'had ended with {code}'}"

@@ -1,0 +1,79 @@
+"""A disk that is replaced by an empty one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.faults.base import (
+    KAFKA,
+    MIX,
+    PROCESS,
+    URTEIL,
+    Fault,
+    Proof,
+    not_running,
+    together,
+)
+from urteil.chaos.log_files import partitions
+
+
+class DiskEmptied(Fault):
+    """Kill brokers and empty their log directories; they come back with nothing at healing.
+
+    With a duration of 0 they are back as fast as their kind allows (KAFKA-14139: a replica that is
+    taken for in sync, though it has nothing any more).
+    """
+
+    name = "disk_emptied"
+    about = "SIGKILL, and the broker's disks are replaced by empty ones; started at healing"
+    family = "disk"
+    proves = "process ids that are gone; folders that are empty; how many logs were lost"
+    on_runtimes = (PROCESS,)
+    on_targets = (URTEIL, KAFKA, MIX)
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(selectors.nodes(controls, self.aim))
+        victims = selectors.running(controls, self.targets)
+        after = together(controls.kill, victims)
+        at_ns = time.monotonic_ns()
+        dead = [status.node for status in after if status.state is NodeState.DEAD]
+        lost = {node: self._empty(controls, node) for node in dead}
+        harm = {node: {name: [0, None] for name in logs} for node, logs in lost.items()}
+        text = "; ".join(f"{node} killed, {len(logs)} logs lost" for node, logs in lost.items())
+        return Proof(
+            acted=bool(dead) and len(dead) == len(victims) and all(lost.values()),
+            text=text or "nobody ran",
+            harm=json.dumps({"at_ns": at_ns, "brokers": harm}),
+        )
+
+    def voids(self) -> frozenset[str]:
+        """Even one may be the last in sync."""
+        return frozenset({"durability"})
+
+    def heal(self, controls: Controls) -> str:
+        started = together(controls.start, self.targets)
+        return ", ".join(f"{status.node} runs as pid {status.pid}" for status in started)
+
+    def remains(self, controls: Controls) -> str:
+        return not_running(controls, self.targets)
+
+    def _empty(self, controls: Controls, node: str) -> list[str]:
+        with controls.disks.opened(node) as log_dirs:
+            return [name for log_dir in log_dirs for name in _emptied(log_dir)]
+
+
+def _emptied(log_dir: Path) -> Sequence[str]:
+    """The logs that were in a folder which is empty now."""
+    names = [folder.name for folder in partitions(log_dir)]
+    for path in list(log_dir.iterdir()):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    return [] if any(log_dir.iterdir()) else names

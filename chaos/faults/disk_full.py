@@ -1,0 +1,41 @@
+"""A full disk: no log of the broker can grow any more."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.disk import LivingDiskFault
+from urteil.chaos.log_files import partitions, segments
+
+
+class DiskFull(LivingDiskFault):
+    """The living process may make no file larger than its largest log is now (RLIMIT_FSIZE).
+
+    Its next append there fails with EFBIG where a full disk says ENOSPC; small files, as
+    checkpoints are, can still be written, which a full disk may allow or not.
+    """
+
+    name = "disk_full"
+    about = "no file of the broker may grow beyond its largest log: its next append fails"
+    proves = "the file size limit that the kernel keeps for the process, and the largest log"
+    options: ClassVar[dict[str, str]] = {
+        "room_bytes": "how far the largest log may still grow (default 0)"
+    }
+
+    def hurt(self, controls: Controls, node: str) -> tuple[bool, str]:
+        room = int(self.aim.number("room_bytes", 0))
+        with controls.disks.opened(node) as log_dirs:
+            largest = max(
+                (
+                    active.stat().st_size
+                    for log_dir in log_dirs
+                    for folder in partitions(log_dir)
+                    for active in segments(folder)[-1:]
+                ),
+                default=0,
+            )
+        limit = largest + room
+        told = controls.disks.limit_files(node, limit)
+        text = f"{node}: files end at {told} bytes, its largest log has {largest}"
+        return told == limit, text

@@ -1,0 +1,64 @@
+"""A broker's ZooKeeper session ends although the broker lives, and finds out when it asks next."""
+
+from __future__ import annotations
+
+import time
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof, together
+
+DEADLINE_S = 5.0
+ATTEMPTS = 50
+REGISTERED_S = 20.0
+POLL_S = 0.05
+
+
+class SessionExpired(Fault):
+    """Close brokers' sessions by their ids and passwords, as ZooKeeper does when they expire.
+
+    Their registrations go, and `/controller` where one of them held it. Healing waits until they
+    have registered again.
+    """
+
+    name = "session_expired"
+    about = "the ZooKeeper session of a broker ends: its ephemeral nodes go while it lives"
+    family = "zookeeper"
+    proves = "the session that held the broker's registration holds it no more"
+    on_targets = (URTEIL, KAFKA, MIX)
+    sample = "controller"
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(selectors.nodes(controls, self.aim))
+        before = {node: controls.keeper.session(node) for node in self.targets}
+        told = together(lambda node: _expire(controls, node, before[node]), self.targets)
+        acted = bool(told) and all(gone for gone, _ in told)
+        return Proof(acted=acted, text="; ".join(text for _, text in told))
+
+    def heal(self, controls: Controls) -> str:
+        deadline = time.monotonic() + REGISTERED_S
+        while absent := self.remains(controls):
+            if time.monotonic() > deadline:
+                return f"after {REGISTERED_S:g} s {absent}"
+            time.sleep(POLL_S)
+        return "registered again"
+
+    def remains(self, controls: Controls) -> str:
+        there = controls.registered()
+        absent = [node for node in self.targets if node not in there]
+        return f"not registered: {', '.join(absent)}" if absent else ""
+
+
+def _expire(controls: Controls, node: str, session: int | None) -> tuple[bool, str]:
+    """Close the session until it holds nothing; the broker takes it back when it is quicker."""
+    if session is None:
+        return False, f"{node} was not registered"
+    deadline = time.monotonic() + DEADLINE_S
+    for attempt in range(1, ATTEMPTS + 1):
+        controls.keeper.end_session(session)
+        now = controls.keeper.session(node)
+        if now != session:
+            return True, f"session {session:#x} of {node} is gone (attempt {attempt})"
+        if time.monotonic() > deadline:
+            break
+    return False, f"session {session:#x} still holds the registration of {node}"

@@ -1,0 +1,65 @@
+"""Ending somebody else's ZooKeeper session, as its expiry would: by its id and password.
+
+A password is made of the id alone (`ZooKeeperServer.generatePasswd`: sixteen bytes of a
+java.util.Random seeded by the id xor a constant), so it need not be found anywhere. The messages
+are `ConnectRequest` and `closeSession` of `zookeeper.jute`.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+SECRET = 0xB3415C00
+MULTIPLIER, MASK = 0x5DEECE66D, (1 << 48) - 1
+UNSIGNED = (1 << 64) - 1
+CLOSE_SESSION = -11
+TIMEOUT_MS = 10_000
+_CONNECT = struct.Struct(">iqiqi16s?")
+_CONNECTED = struct.Struct(">iiq")
+
+
+class SessionGone(Exception):
+    """The server knows no such session (any more)."""
+
+
+def password(session: int) -> bytes:
+    """The password of a session, by its id (signed, as ZooKeeper tells it)."""
+    state = ((session ^ SECRET) ^ MULTIPLIER) & MASK
+    words = []
+    for _ in range(4):
+        state = (state * MULTIPLIER + 0xB) & MASK
+        words.append(struct.pack("<I", state >> 16 & 0xFFFFFFFF))
+    return b"".join(words)
+
+
+def end_session(address: tuple[str, int], session: int, *, timeout_s: float) -> None:
+    """Take the session over and close it: its ephemeral nodes go, its owner is told it expired.
+
+    The owner reconnects at once and takes it back: both requests are sent together. Repeat until
+    the nodes are gone. SessionGone when it is; OSError without an answer.
+    """
+    connect = _CONNECT.pack(0, 0, TIMEOUT_MS, session, 16, password(session), False)
+    close = struct.pack(">ii", 1, CLOSE_SESSION)
+    with socket.create_connection(address, timeout=timeout_s) as connection:
+        connection.sendall(_framed(connect) + _framed(close))
+        head = _read(connection, 4 + _CONNECTED.size)
+        _version, timeout_ms, known = _CONNECTED.unpack_from(head, 4)
+        if not timeout_ms or not known:
+            raise SessionGone(f"session {session & UNSIGNED:#x} is gone")
+        while connection.recv(1024):  # the server closes once the session is closed
+            pass
+
+
+def _framed(message: bytes) -> bytes:
+    return struct.pack(">i", len(message)) + message
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    found = b""
+    while len(found) < size:
+        more = connection.recv(size - len(found))
+        if not more:
+            raise ConnectionError("the server closed the connection")
+        found += more
+    return found

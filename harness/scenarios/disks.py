@@ -1,0 +1,124 @@
+"""Disks that lose, refuse or damage what they were given."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
+from urteil.harness.scenarios.common import DURABLE, LAX, REPLICATION, cluster, fault
+
+LOAD = WorkloadSpec(topics=(DURABLE,))
+PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
+FLUSHED = WorkloadSpec(
+    topics=(TopicSpec(config={"min.insync.replicas": "2", "flush.ms": "1500"}),),
+    delivery_timeout_ms=60_000,
+)
+"""A log is flushed so often that a power cut finds both what was flushed and what was not."""
+
+FLUSHING = cluster(
+    log_flush_scheduler_interval_ms="500",
+    log_flush_offset_checkpoint_interval_ms="1000",
+    log_initial_task_delay_ms="500",
+)
+
+POWER_CUT = Scenario(
+    name="power-cut",
+    about="a leader's machine loses power and what it had not flushed; then the next leader's",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("power_cut", "leader", 5, 9), fault("power_cut", "leader", 21, 8)),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_lineage"),
+    duration_s=33.0,
+)
+
+POWER_CUT_ALL = Scenario(
+    name="power-cut-all",
+    about="all machines lose power at once: what nobody had flushed is lost, as permitted",
+    cluster=FLUSHING,
+    workload=FLUSHED,
+    faults=(fault("power_cut", "all", 8, 2),),
+    guarantees=("phantom", "replica_divergence", "epoch_lineage", "hole"),
+    must_find=("lost_write",),
+    duration_s=22.0,
+    recovery_deadline_s=60.0,
+)
+
+DISK_FULL = Scenario(
+    name="disk-full",
+    about="a leader's disk is full: it ends, the others go on; it comes back with room again",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("disk_full", "leader", 5, 10),),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+)
+
+DISK_READONLY = Scenario(
+    name="disk-readonly",
+    about="a leader's log directory turns read-only while its open files can still be written",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("disk_readonly", "leader", 5, 12),),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    duration_s=27.0,
+)
+
+DISK_GONE = Scenario(
+    name="disk-gone",
+    about="one of a broker's two log directories is gone: it goes on without what lay there",
+    cluster=ClusterSpec(log_dirs=2),
+    workload=LOAD,
+    faults=(fault("disk_gone", "leader", 5, 12),),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    duration_s=27.0,
+)
+
+DISK_EMPTIED = Scenario(
+    name="disk-emptied",
+    about="a leader's disk is replaced by an empty one and it is back at once, then another's",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("disk_emptied", "leader", 5, 0), fault("disk_emptied", "leader", 18, 0)),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_lineage"),
+    duration_s=30.0,
+)
+
+DISK_EMPTIED_LAST = Scenario(
+    name="disk-emptied-last",
+    about="the last replica in sync comes back fast with an empty disk: all is lost, as permitted",
+    cluster=cluster(min_insync_replicas="1"),
+    workload=WorkloadSpec(topics=(LAX,), delivery_timeout_ms=60_000),
+    faults=(
+        fault("partition", "followers->leader", 4, 9),
+        fault("disk_emptied", "leader", 12, 2),
+    ),
+    guarantees=("phantom", "replica_divergence", "unclean_leader"),
+    must_find=("lost_write",),
+    duration_s=27.0,
+)
+"""KAFKA-14139, which ZooKeeper's mode has no answer to."""
+
+SMALL_SEGMENTS = WorkloadSpec(
+    topics=(TopicSpec(config={"min.insync.replicas": "2", "segment.bytes": "16384"}),)
+)
+
+SEGMENT_DAMAGED = Scenario(
+    name="segment-damaged",
+    about="closed segments rot: of a follower that is down, then of one that runs and is made anew",
+    cluster=cluster(),
+    workload=SMALL_SEGMENTS,
+    faults=(
+        fault("segment_damaged", "follower", 7, 5),
+        fault("segment_damaged", "follower", 19, 2, up=True),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "corrupt", "hole"),
+    duration_s=30.0,
+)
+
+FAMILY = (
+    POWER_CUT,
+    POWER_CUT_ALL,
+    DISK_FULL,
+    DISK_READONLY,
+    DISK_GONE,
+    DISK_EMPTIED,
+    DISK_EMPTIED_LAST,
+    SEGMENT_DAMAGED,
+)

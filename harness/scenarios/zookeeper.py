@@ -1,0 +1,76 @@
+"""What ZooKeeper does to a cluster: it dies, falls silent, forgets sessions, is changed by hand."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import ClusterSpec, Scenario, WorkloadSpec
+from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
+
+LOAD = WorkloadSpec(topics=(DURABLE,))
+PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
+ENSEMBLE = ClusterSpec(zookeepers=3)
+ELECTIONS = ("unclean_leader", "epoch_went_back", "two_leaders")
+
+ZOOKEEPER_LEADER = Scenario(
+    name="zookeeper-leader",
+    about="the leader of an ensemble of three dies, then a broker: sessions move, work goes on",
+    cluster=ENSEMBLE,
+    workload=LOAD,
+    faults=(fault("crash", "zookeeper_leader", 5, 12), fault("crash", "leader", 9, 8)),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
+)
+
+ZOOKEEPER_QUORUM = Scenario(
+    name="zookeeper-quorum",
+    about="two of three ZooKeepers die beyond every session's timeout, and come back",
+    cluster=ENSEMBLE,
+    workload=PATIENT,
+    faults=(fault("crash", "zookeeper_majority", 5, 8),),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
+    recovery_deadline_s=60.0,
+)
+
+ZOOKEEPER_PAUSE = Scenario(
+    name="zookeeper-pause",
+    about="ZooKeeper stands still beyond every session's timeout, then a broker dies",
+    cluster=cluster(),
+    workload=PATIENT,
+    faults=(fault("pause", "zookeeper", 5, 7), fault("crash", "leader", 18, 7)),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
+    duration_s=30.0,
+    recovery_deadline_s=60.0,
+)
+
+SESSION_EXPIRED = Scenario(
+    name="session-expired",
+    about="a leader's session expires, then the controller's, then a broker dies",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(
+        fault("session_expired", "leader", 4, 1),
+        fault("session_expired", "controller", 10, 1),
+        fault("crash", "leader", 17, 8),
+    ),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
+    duration_s=30.0,
+)
+
+CONTROLLER_DELETED = Scenario(
+    name="controller-deleted",
+    about="/controller is deleted by hand, then a leader dies under the new controller",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(
+        fault("controller_deleted", "controller", 4, 1),
+        fault("controller_deleted", "controller", 8, 1),
+        fault("crash", "leader", 12, 8),
+    ),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
+)
+
+FAMILY = (
+    ZOOKEEPER_LEADER,
+    ZOOKEEPER_QUORUM,
+    ZOOKEEPER_PAUSE,
+    SESSION_EXPIRED,
+    CONTROLLER_DELETED,
+)

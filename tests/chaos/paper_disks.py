@@ -1,0 +1,94 @@
+"""Disks and ZooKeeper of the cluster on paper: real files of made-up logs, sessions by number."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from urteil.chaos.controls import Tenure
+
+if TYPE_CHECKING:
+    from tests.chaos.paper import PaperCluster
+
+BATCH_BYTES = 100
+
+
+def batch(base: int, count: int = 4) -> bytes:
+    """A batch as far as its header is concerned, with as many bytes as BATCH_BYTES."""
+    head = struct.pack(">qiibIhi", base, BATCH_BYTES - 12, 0, 2, 7, 0, count - 1)
+    return head.ljust(BATCH_BYTES, b"x")
+
+
+def write_log(folder: Path, *, segments: int = 2, batches: int = 5) -> None:
+    """A log of segments of that many batches of four records, with indexes and a snapshot."""
+    folder.mkdir(parents=True)
+    for number in range(segments):
+        base = number * batches * 4
+        data = b"".join(batch(base + 4 * one) for one in range(batches))
+        for suffix, content in ((".log", data), (".index", b"i" * 64), (".timeindex", b"t" * 96)):
+            (folder / f"{base:020d}{suffix}").write_bytes(content)
+        (folder / f"{base:020d}.snapshot").write_bytes(b"s" * 40)
+
+
+def write_recovery_points(log_dir: Path, **points: int) -> None:
+    """The checkpoint; `t_0=8` says that t-0 is flushed below offset 8."""
+    lines = [f"{name.replace('_', ' ')} {offset}\n" for name, offset in points.items()]
+    text = f"0\n{len(lines)}\n{''.join(lines)}"
+    (log_dir / "recovery-point-offset-checkpoint").write_text(text)
+
+
+class PaperDisks:
+    """A log directory for each broker with a log of t-0, whose second segment is half flushed."""
+
+    def __init__(self, cluster: PaperCluster) -> None:
+        self.cluster = cluster
+        self._place = tempfile.TemporaryDirectory()
+        self.limits: dict[str, int] = {}
+
+    def folder(self, node: str) -> Path:
+        log_dir = Path(self._place.name, node, "data")
+        if not log_dir.parent.exists():
+            write_log(log_dir / "t-0")
+            write_recovery_points(log_dir, t_0=28)
+        return log_dir
+
+    @contextmanager
+    def opened(self, node: str) -> Iterator[Sequence[Path]]:
+        yield [self.folder(node)]
+
+    def limit_files(self, node: str, size_bytes: int | None) -> int | None:
+        if size_bytes is None or self.cluster.toothless:
+            self.limits.pop(node, None)
+        else:
+            self.limits[node] = size_bytes
+        return self.limits.get(node)
+
+    def freeze(self, node: str) -> Sequence[str]:
+        return [f"data is mounted {'rw' if self.cluster.toothless else 'ro'}"]
+
+
+class PaperKeeper:
+    """Every broker has a session; who loses it registers with another at once."""
+
+    def __init__(self, cluster: PaperCluster) -> None:
+        self.cluster = cluster
+        self.sessions = {node: number for number, node in enumerate(cluster.brokers, 1)}
+        self.zxid = 1
+
+    def session(self, broker: str) -> int | None:
+        return self.sessions[broker]
+
+    def end_session(self, session: int) -> None:
+        for node, held in self.sessions.items():
+            if held == session and not self.cluster.toothless:
+                self.sessions[node] += 10
+
+    def tenure(self) -> Tenure | None:
+        return Tenure(broker="b1", zxid=self.zxid)
+
+    def delete_controller(self) -> None:
+        self.zxid += not self.cluster.toothless

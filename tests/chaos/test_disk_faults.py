@@ -1,0 +1,144 @@
+"""What disk faults do to the files of a log, and what they leave alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.chaos.paper import PaperCluster
+from tests.chaos.paper_disks import BATCH_BYTES, write_log, write_recovery_points
+from urteil.chaos import log_files
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import NodeState
+from urteil.chaos.faults import FAULTS
+from urteil.chaos.selectors import NoTarget
+
+ACTIVE_BASE = 20
+LOG_BYTES = 5 * BATCH_BYTES
+
+
+def aim(target: str, seed: str = "7", **options: str | float | bool) -> Aim:
+    return Aim(target=target, topic="t", seed=seed, options=options)
+
+
+def _whole(segment: Path, batch: log_files.Batch) -> bool:
+    return segment.read_bytes()[batch.position : batch.end].endswith(b"x" * 70)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("flushed", [0, 20, 21, 30])
+def test_a_power_cut_takes_a_suffix_of_what_was_not_flushed(
+    tmp_path: Path, seed: int, flushed: int
+) -> None:
+    write_log(tmp_path / "t-0")
+    cut = log_files.cut_power(tmp_path / "t-0", flushed, Random(seed))
+    assert cut is not None
+    first, active = log_files.segments(tmp_path / "t-0")
+    assert first.stat().st_size == LOG_BYTES
+    assert active.stat().st_size == (LOG_BYTES if cut.zeroed else LOG_BYTES - cut.lost_bytes)
+    whole = [one.base for one in log_files.batches(active) if _whole(active, one)]
+    assert whole == list(range(ACTIVE_BASE, cut.kept, 4))
+    assert cut.kept >= max(flushed, ACTIVE_BASE)
+
+
+def test_what_was_flushed_whole_stays(tmp_path: Path) -> None:
+    write_log(tmp_path / "t-0")
+    assert log_files.cut_power(tmp_path / "t-0", 40, Random(1)) is None
+    assert log_files.cut_power(tmp_path / "none", 0, Random(1)) is None
+
+
+def test_indexes_and_snapshots_go_with_the_active_segment_alone(tmp_path: Path) -> None:
+    write_log(tmp_path / "t-0")
+    closed = {path: path.read_bytes() for path in (tmp_path / "t-0").glob(f"{0:020d}.*")}
+    snapshot = tmp_path / "t-0" / f"{ACTIVE_BASE:020d}.snapshot"
+    young = snapshot.with_name(f"{30:020d}.snapshot")
+    young.write_bytes(b"s" * 40)
+    log_files.cut_power(tmp_path / "t-0", 0, Random(3))
+    assert all(path.read_bytes() == content for path, content in closed.items())
+    assert snapshot.read_bytes() == b"s" * 40
+    assert young.read_bytes() != b"s" * 40
+    assert (tmp_path / "t-0" / f"{ACTIVE_BASE:020d}.index").read_bytes() != b"i" * 64
+
+
+def test_recovery_points_and_logs_are_read_as_brokers_write_them(tmp_path: Path) -> None:
+    for name in ("t-0", "a.b_c-12", "t-1.f3-delete", "t-2.f3-stray"):
+        write_log(tmp_path / name, segments=1)
+    write_recovery_points(tmp_path, t_0=5)
+    assert log_files.recovery_points(tmp_path) == {"t-0": 5}
+    assert [one.name for one in log_files.partitions(tmp_path)] == ["a.b_c-12", "t-0"]
+
+
+def test_one_seed_cuts_alike_and_says_what_it_took() -> None:
+    told = []
+    for _ in range(2):
+        fault = FAULTS["power_cut"](aim("all"))
+        told.append(json.loads(fault.begin(PaperCluster()).harm or ""))
+    assert told[0]["brokers"] == told[1]["brokers"]
+    assert set(told[0]["brokers"]) == {"b1", "b2", "b3"}
+    assert all(logs["t-0"][0] >= 28 for logs in told[0]["brokers"].values())
+    assert FAULTS["power_cut"](aim("all")).voids() == {"durability"}
+    assert FAULTS["power_cut"](aim("leader")).voids() == frozenset()
+
+
+def test_a_gone_disk_comes_back_with_what_it_had() -> None:
+    cluster = PaperCluster()
+    fault = FAULTS["disk_gone"](aim("leader"))
+    data = cluster.disks.folder("b2")
+    fault.begin(cluster)
+    assert not data.exists()
+    data.mkdir()  # a broker may make it anew
+    fault.heal(cluster)
+    assert [one.name for one in log_files.partitions(data)] == ["t-0"]
+
+
+def test_an_emptied_disk_has_nothing_and_may_void_durability() -> None:
+    cluster = PaperCluster()
+    fault = FAULTS["disk_emptied"](aim("leader"))
+    proof = fault.begin(cluster)
+    assert not list(cluster.disks.folder("b2").iterdir())
+    assert json.loads(proof.harm or "")["brokers"] == {"b2": {"t-0": [0, None]}}
+    assert fault.voids() == {"durability"}
+
+
+@pytest.mark.parametrize("how", ["bit", "cut"])
+@pytest.mark.parametrize("up", [False, True])
+def test_damage_hits_one_batch_of_a_closed_segment(how: str, up: bool) -> None:
+    cluster = PaperCluster()
+    log = cluster.disks.folder("b2") / "t-0"
+    before = {path: path.read_bytes() for path in log.iterdir()}
+    fault = FAULTS["segment_damaged"](aim("leader", how=how, up=up))
+    proof = fault.begin(cluster)
+    (changed,) = [path for path, content in before.items() if path.read_bytes() != content]
+    assert changed.name == f"{0:020d}.log"
+    assert (cluster.states["b2"] is NodeState.RUNNING) is up
+    ((low, high),) = json.loads(proof.harm or "")["brokers"]["b2"].values()
+    assert low % 4 == 0
+    if up:
+        assert high == (low + 4 if how == "bit" else ACTIVE_BASE)
+    else:
+        assert high is None
+    fault.heal(cluster)
+    assert log.exists() is not up
+
+
+def test_without_a_closed_segment_there_is_nothing_to_damage(tmp_path: Path) -> None:
+    cluster = PaperCluster()
+    for path in (cluster.disks.folder("b2") / "t-0").glob(f"{ACTIVE_BASE:020d}.*"):
+        path.unlink()
+    with pytest.raises(NoTarget, match="no closed segment"):
+        FAULTS["segment_damaged"](aim("leader")).begin(cluster)
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "told"),
+    [
+        ("segment_damaged", {"how": "fire"}, "how=fire is neither bit nor cut"),
+        ("disk_gone", {"disk": 2}, "disk=2 is not between 1 and 1"),
+    ],
+)
+def test_wrong_options_are_told(name: str, option: dict[str, str], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        FAULTS[name](aim("leader", **option)).begin(PaperCluster())

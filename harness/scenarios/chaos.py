@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.draw import Choice, Draw
+from urteil.chaos.faults import FAULTS
 from urteil.harness.scenario import Scenario, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster
 
@@ -10,7 +11,7 @@ LOAD = WorkloadSpec(topics=(DURABLE,))
 AFTER = (*REPLICATION, "duplicate")
 NEW_LEADER = ("election", "isr_shrink")
 
-PROCESSES = (
+PROCESSES_NAMED = (
     Choice(fault="crash", targets=("leader",), weight=3, brings=NEW_LEADER),
     Choice(fault="crash", targets=("follower", "random"), weight=2, brings=("isr_shrink",)),
     Choice(fault="crash", targets=("controller",), weight=1, brings=("controller",)),
@@ -21,7 +22,7 @@ PROCESSES = (
 )
 """What ends or stops processes, with the events that follow where they last long enough."""
 
-NETWORK = (
+NETWORK_NAMED = (
     Choice(
         fault="partition",
         targets=("followers->leader", "follower->leader", "follower<->leader"),
@@ -47,6 +48,23 @@ NETWORK = (
     ),
 )
 """What cuts or slows links."""
+
+APART = ("rolling_restart", "zookeeper_from_zookeeper")
+"""Takes a minute in which nothing else is healed; needs an ensemble of three."""
+
+
+def others(family: str, named: tuple[Choice, ...]) -> tuple[Choice, ...]:
+    """Every other fault of a family as it shows itself on an idle cluster, seldom."""
+    known = {*APART, *(one.fault for one in named)}
+    return tuple(
+        Choice(fault=name, targets=(one.sample,), weight=0.5, options=dict(one.sample_options))
+        for name, one in FAULTS.items()
+        if one.family == family and one.sample and name not in known
+    )
+
+
+PROCESSES = (*PROCESSES_NAMED, *others("process", PROCESSES_NAMED))
+NETWORK = (*NETWORK_NAMED, *others("network", NETWORK_NAMED))
 
 ANCHORS = {"time": 3.0, "acks": 1.0, "election": 2.0, "isr_shrink": 1.0, "controller": 1.0}
 

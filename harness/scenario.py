@@ -163,7 +163,8 @@ class RunFacts(msgspec.Struct, kw_only=True):
 
 def lasting(scenario: Scenario, duration_s: float) -> Scenario:
     """`scenario` with `duration_s` of load: a longer one repeats the schedule, a shorter one has
-    all moments and lengths of its faults shrunk with it. Faults after acknowledgements stay."""
+    all moments and lengths of its faults shrunk with it. Faults after acknowledgements stay. Of
+    drawn faults there are as many more or fewer."""
     whole = scenario.duration_s
     times = max(1, int(duration_s // whole))
     scale = min(1.0, duration_s / whole)
@@ -177,7 +178,13 @@ def lasting(scenario: Scenario, duration_s: float) -> Scenario:
         for fault in scenario.faults
         if turn == 0 or fault.at_s is not None
     ]
-    return msgspec.structs.replace(scenario, faults=tuple(faults), duration_s=duration_s)
+    drawn = scenario.draw
+    if drawn is not None and drawn.count is not None:
+        count = max(1, round(drawn.count * duration_s / whole))
+        drawn = msgspec.structs.replace(drawn, count=count)
+    return msgspec.structs.replace(
+        scenario, faults=tuple(faults), draw=drawn, duration_s=duration_s
+    )
 
 
 def load_scenario(run_dir: Path) -> Scenario:

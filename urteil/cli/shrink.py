@@ -100,7 +100,7 @@ def _silent(_line: str) -> None:
 def _told(as_json: bool) -> Any:
     """A line a step, as it happens."""
     head = ("step", "faults", "fault s", "load s", "rec/s", "producers", "shown", "")
-    click.echo(_COLUMNS.format(*head), err=as_json)
+    click.echo(_COLUMNS.format(*head).rstrip(), err=as_json)
 
     def tell(step: Step) -> None:
         shown = f"{step.hits} of {step.tries}"

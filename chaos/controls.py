@@ -15,6 +15,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+from urteil.chaos.administration import Administration
+
 CLIENT = "client"
 
 
@@ -258,6 +260,11 @@ class Controls(Protocol):
     @property
     def disks(self) -> DiskControls:
         """LabFailure when nobody here reaches the brokers' disks."""
+        ...
+
+    @property
+    def admin(self) -> Administration:
+        """What an administrator may ask of the cluster."""
         ...
 
     def status(self, node: str) -> NodeStatus: ...

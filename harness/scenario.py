@@ -16,13 +16,15 @@ from urteil.chaos.draw import Draw
 class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     """How many nodes of each kind, and broker properties beyond the lab's own defaults.
 
-    Each broker has `log_dirs` log directories.
+    Each broker has `log_dirs` log directories. `older` brokers begin as the release before the
+    target's (see the fault `upgrade`).
     """
 
     brokers: int = 3
     zookeepers: int = 1
     config: dict[str, str] = {}
     log_dirs: int = 1
+    older: bool = False
 
 
 class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):

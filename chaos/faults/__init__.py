@@ -1,6 +1,8 @@
 """The faults by name, one a module. What a fault must say of itself: `Fault`."""
 
 from urteil.chaos.aim import Aim
+from urteil.chaos.faults.add_broker import AddBroker
+from urteil.chaos.faults.add_partitions import AddPartitions
 from urteil.chaos.faults.base import Fault, Proof
 from urteil.chaos.faults.controller_deleted import ControllerDeleted
 from urteil.chaos.faults.crash import Crash
@@ -8,38 +10,60 @@ from urteil.chaos.faults.disk_emptied import DiskEmptied
 from urteil.chaos.faults.disk_full import DiskFull
 from urteil.chaos.faults.disk_gone import DiskGone
 from urteil.chaos.faults.disk_readonly import DiskReadonly
+from urteil.chaos.faults.elect_preferred import ElectPreferred
+from urteil.chaos.faults.elect_unclean import ElectUnclean
 from urteil.chaos.faults.isolate import Isolate
 from urteil.chaos.faults.latency import Latency
 from urteil.chaos.faults.limit import Limit
+from urteil.chaos.faults.min_isr import MinIsr
 from urteil.chaos.faults.partition import Partition
 from urteil.chaos.faults.pause import Pause
 from urteil.chaos.faults.power_cut import PowerCut
+from urteil.chaos.faults.raise_replication import RaiseReplication
+from urteil.chaos.faults.reassign import Reassign
+from urteil.chaos.faults.recreate_topic import RecreateTopic
+from urteil.chaos.faults.remove_broker import RemoveBroker
+from urteil.chaos.faults.retention import Retention
 from urteil.chaos.faults.rolling_restart import RollingRestart
 from urteil.chaos.faults.segment_damaged import SegmentDamaged
 from urteil.chaos.faults.session_expired import SessionExpired
 from urteil.chaos.faults.shutdown import Shutdown
+from urteil.chaos.faults.topic_churn import TopicChurn
 from urteil.chaos.faults.unplug import Unplug
+from urteil.chaos.faults.upgrade import Upgrade
 
 FAULTS: dict[str, type[Fault]] = {
     fault.name: fault
     for fault in (
+        AddBroker,
+        AddPartitions,
         ControllerDeleted,
         Crash,
         DiskEmptied,
         DiskFull,
         DiskGone,
         DiskReadonly,
+        ElectPreferred,
+        ElectUnclean,
         Isolate,
         Latency,
         Limit,
+        MinIsr,
         Partition,
         Pause,
         PowerCut,
+        RaiseReplication,
+        Reassign,
+        RecreateTopic,
+        RemoveBroker,
+        Retention,
         RollingRestart,
         SegmentDamaged,
         SessionExpired,
         Shutdown,
+        TopicChurn,
         Unplug,
+        Upgrade,
     )
 }
 """Every fault that a schedule may name."""

@@ -12,8 +12,11 @@ from kazoo.client import KazooClient
 from urteil.chaos.controls import NodeState, NotHealthy
 from urteil.chaos.links import Links
 from urteil.chaos.probes import zookeeper_serves
+from urteil.harness.cluster.acts import ActLog
+from urteil.harness.cluster.administration import ClusterAdministration
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
+from urteil.harness.cluster.releases import ClusterReleases
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.cluster.toxiproxies import Toxiproxies
 from urteil.harness.parts import inventory
@@ -45,8 +48,11 @@ class Cluster:
         mutant: str | None = None,
         runtime: str = "process",
     ) -> None:
-        """ValueError for a mix of more or fewer brokers than the cluster's."""
+        """ValueError for a mix of more or fewer brokers than the cluster's, and for what the
+        runtime cannot do."""
         kinds = kinds_of(target, spec.brokers)
+        if spec.older and runtime != "process":
+            raise ValueError("a rolling upgrade changes programs: use --runtime process")
         self.spec = spec
         self.run_dir = run_dir.resolve()
         self.mutant = mutant
@@ -62,11 +68,15 @@ class Cluster:
         self.state = ClusterState(self.plan.zookeeper_direct())
         self.nodes = {name: self._broker_node(name) for name in self.plan.brokers}
         self.kinds = dict(zip(self.nodes, kinds, strict=True))
+        self.releases = ClusterReleases(self.nodes, self.kinds, self.spec, self._write_broker)
         self._controls = ClusterControls(
             plan=self.plan,
             runtime=self.runtime,
             links=self.links,
             state=self.state,
+            admin=ClusterAdministration(
+                self.plan.bootstrap, self.state, ActLog(self.run_dir), self.releases
+            ),
             start_node=self._start_node,
             waits_for_own_znode=lambda node: self.kinds[node].waits_for_own_znode,
             log_dirs=self.log_dirs,
@@ -228,6 +238,7 @@ class Cluster:
             **for_size(len(self.nodes)),
             **kind.properties(node),
             **self.spec.config,
+            **self.releases.properties(node.name),
         }
         files = {
             node.hosts_file.name: self.plan.hosts_file(node.name),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from urteil.chaos.administration import Administration
 from urteil.chaos.controls import (
     ContainerControls,
     DiskControls,
@@ -56,6 +57,7 @@ class ClusterControls:
         runtime: Nodes,
         links: Links,
         state: ClusterState,
+        admin: Administration,
         start_node: Callable[[str], None],
         waits_for_own_znode: Callable[[str], bool],
         holds: Holds | None = None,
@@ -67,6 +69,7 @@ class ClusterControls:
         self._runtime = runtime
         self._links = links
         self._state = state
+        self._admin = admin
         self._start_node = start_node
         self._waits_for_own_znode = waits_for_own_znode
         self._holds = holds or ReapersHolds()
@@ -102,6 +105,10 @@ class ClusterControls:
         if self._disks is None:
             raise LabFailure("nobody here reaches the disks of this cluster's brokers")
         return self._disks
+
+    @property
+    def admin(self) -> Administration:
+        return self._admin
 
     def status(self, node: str) -> NodeStatus:
         return self._runtime.status(node)

@@ -25,6 +25,8 @@ from urteil.chaos.controls import (
 )
 from urteil.chaos.links import Links
 from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
+from urteil.harness.cluster.acts import ActLog
+from urteil.harness.cluster.administration import ClusterAdministration, Releases
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.reaper import VARIABLE, start_reaper
@@ -253,6 +255,9 @@ class ExternalCluster:
             runtime=self.commands,
             links=self.links,
             state=self.state,
+            admin=ClusterAdministration(
+                self.plan.bootstrap, self.state, ActLog(self.run_dir), Releases()
+            ),
             start_node=self.commands.start,
             waits_for_own_znode=lambda node: True,
         )

@@ -80,6 +80,25 @@ class ClusterState:
             for number, state in zip(numbers, self._all(paths), strict=True)
         ]
 
+    def topic_config(self, topic: str) -> dict[str, str]:
+        """The topic's own settings; none without such a topic."""
+        found = self._all([f"/config/topics/{topic}"])[0]
+        return {} if found is None else dict(json.loads(found[0])["config"])
+
+    def is_reassigning(self, topic: str) -> bool:
+        """Whether replicas of the topic are being added or removed."""
+        found = self._all([f"/brokers/topics/{topic}"])[0]
+        assigned = {} if found is None else json.loads(found[0])
+        return any(assigned.get(what) for what in ("adding_replicas", "removing_replicas"))
+
+    def is_going(self, topic: str) -> bool:
+        """Whether somebody wished the topic away."""
+        return topic in self._children("/admin/delete_topics")
+
+    def is_gone(self, topic: str) -> bool:
+        """Whether neither the topic nor the wish for its end is there."""
+        return topic not in self._children("/brokers/topics") and not self.is_going(topic)
+
     def _children(self, path: str) -> list[str]:
         try:
             found = self.client.get_children_async(path).get(timeout=ANSWER_S)

@@ -18,6 +18,7 @@ from urteil.harness.history.tables import Evidence, clear, fill_empty
 from urteil.harness.history.zookeeper_log import LogFiles, StateRows, changes, log_files, longest
 from urteil.harness.scenario import load_facts
 
+ACTS = "admin_ops.jsonl"
 KEPT = frozenset({"samples"})
 DISK = re.compile(r"disk\d+")
 _BROKER = re.compile(r"b(\d+)")
@@ -78,6 +79,7 @@ def collect(run_dir: Path) -> Collected:
     topic_ids = {topic.name: topic.topic_id for topic in facts.topics}
     offset_ns = _journals(run_dir, run, collected)
     _faults(run_dir, run, collected)
+    _acts(run_dir, run, collected)
     _replicas(run_dir, run, topic_ids, collected)
     _states(run_dir, run, offset_ns, collected)
     _manifest(run_dir, run, collected)
@@ -142,6 +144,24 @@ def _faults(run_dir: Path, run: str, collected: Collected) -> None:
                 damage.append("an entry is damaged")
     collected.took(evidence.counts())
     collected.note("faults.jsonl", "journal", evidence.counts().get("faults", 0), damage=damage)
+
+
+def _acts(run_dir: Path, run: str, collected: Collected) -> None:
+    """What administrators did; a last line that is cut was being written when the lab died."""
+    path = run_dir / ACTS
+    if not path.exists():
+        return
+    damage: list[str] = []
+    with Evidence(run_dir, "admin_ops", run) as evidence:
+        for line in path.read_bytes().splitlines():
+            try:
+                row = msgspec.json.decode(line, type=dict)
+            except msgspec.MsgspecError:
+                damage.append("an entry is damaged")
+                continue
+            evidence.add("admin_ops", {name: row.get(name) for name in SCHEMAS["admin_ops"].names})
+    collected.took(evidence.counts())
+    collected.note(ACTS, "journal", evidence.counts().get("admin_ops", 0), damage=damage)
 
 
 def _fault(row: Row) -> Row:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from urteil.chaos.nemesis import Injection, Nemesis
 from urteil.chaos.schedule import plan
 from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster
@@ -131,6 +133,8 @@ class Play:
     def _read_finally(self, cluster: Cluster | ExternalCluster, workload: Workload) -> None:
         """Leadership goes round only in a cluster that is whole; another is read as it stands."""
         began_ns = time.monotonic_ns()
+        if self._whole:
+            self._take_in_partitions(cluster, workload)
         deadline_s = self.scenario.final_read_deadline_s
         names = [topic.name for topic in self.facts.topics]
         rounds = None
@@ -146,6 +150,13 @@ class Play:
         workload.stop_consumers()
         self.facts.problems += reads.problems
         self._phase("final", began_ns, time.monotonic_ns())
+
+    def _take_in_partitions(self, cluster: Cluster | ExternalCluster, workload: Workload) -> None:
+        """Partitions that were added meanwhile are read in the end like the others."""
+        for at, topic in enumerate(self.facts.topics):
+            found = max(topic.partitions, len(cluster.state.partitions(topic.name)))
+            self.facts.topics[at] = replace(topic, partitions=found)
+        workload.reads(self.facts.topics)
 
     def _await_first_acks(self, workload: Workload) -> None:
         """The load counts from its first acknowledgements on; without any it counts all the same:

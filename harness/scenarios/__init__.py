@@ -2,6 +2,7 @@
 
 from urteil.harness.scenario import Scenario
 from urteil.harness.scenarios import (
+    administration,
     chaos,
     containers,
     crashes,
@@ -21,6 +22,7 @@ SCENARIOS: dict[str, Scenario] = {
         partitions,
         elections,
         delivery,
+        administration,
         containers,
         chaos,
         disks,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from urteil.harness.parts.kafka import VERSION
 from urteil.harness.runtimes.base import Programs
@@ -17,6 +17,7 @@ log4j.logger.kafka=INFO
 log4j.logger.kafka.log=WARN
 """
 LOGGING_FILE = "log4j.properties"
+BEFORE = "3.8.0"
 HEAP = ("-Xms128m", "-Xmx512m")
 QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
@@ -34,6 +35,9 @@ class KafkaTarget:
     @property
     def image(self) -> str:
         return f"kafka:{self.version}"
+
+    def older(self) -> KafkaTarget:
+        return replace(self, version=BEFORE)
 
     def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:
         if mutant is not None:

@@ -19,6 +19,10 @@ class UrteilTarget:
     waits_for_own_znode: bool = False
     shows_metrics: bool = True
 
+    def older(self) -> UrteilTarget:
+        """Itself: an upgrade of ours is one of the protocol between brokers."""
+        return self
+
     def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:
         python = [programs.python(), "-P", "-u", "-m"]
         properties = str(node.properties_file)

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify import evidence
+from urteil.harness.verify.administered import lowest_min_isr, unclean_asked
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.harm import Harm, harms, losses, with_losses
 from urteil.harness.verify.lineage import agreed_end
@@ -37,8 +38,9 @@ def _schema(columns: str) -> pa.Schema:
 DERIVED: dict[str, pa.Schema] = {
     "parts": _schema(
         "p:l topic_id:s topic:s partition:i ours:i final_leader:i has_log:i log_start:l log_end:l "
-        "committed_end:l seen_end:l replication:i min_isr:i unclean_on:i foreign_on:i compacted:i "
-        "unclean_floor:l last_epoch_ns:l agreed_end:l gone:i lost_floor:l lost_ns:l"
+        "committed_end:l seen_end:l replication:i min_isr:i unclean_on:i unclean_asked:i "
+        "foreign_on:i compacted:i unclean_floor:l last_epoch_ns:l agreed_end:l gone:i lost_floor:l "
+        "lost_ns:l"
     ),
     "cover": _schema("p:l lo:l hi:l copies:i mask_ru:l mask_rc:l"),
     "pass_bits": _schema("client:s session:i pass:l p:l bit:l"),
@@ -106,7 +108,7 @@ def derive(
     passes = _by_partition([row for row in small["passes"] if row["final"]], numbers)
     settings = {topic.topic_id: topic for topic in facts.topics}
     gone = _gone(small["states"])
-    asked = any("unclean" in (row["act"] or "") for row in evidence.rows(run_dir, "admin_ops"))
+    ops = evidence.rows(run_dir, "admin_ops")
     tables: dict[str, list[Row]] = {name: [] for name in DERIVED}
     short: list[str] = []
     unasked: list[str] = []
@@ -118,7 +120,7 @@ def derive(
             unasked += _unasked(topic, key[1], logs.get(p, []), whole)
         bits = {id(row): 1 << index for index, row in enumerate(whole[:MASK_BITS])}
         part = _part(key, p, topic, scenario, spans.get(p, []), logs.get(p, []), whole)
-        part |= {"gone": int(key in gone), "unclean_on": int(part["unclean_on"] or asked)}
+        part |= {"gone": int(key in gone)} | _administered(part, ops)
         hurt = harms(small["faults"], part["topic"], key[1])
         _add_floors(tables, part, spans.get(p, []), logs.get(p, []), hurt)
         tables["parts"].append(part)
@@ -219,6 +221,16 @@ def _unasked(topic: TopicFact, partition: int, logs: list[Row], passes: list[Row
         for row in logs
         if row["broker"] not in asked
     ]
+
+
+def _administered(part: Row, ops: list[Row]) -> Row:
+    """What acts of administrators change of a partition's promises."""
+    asked = unclean_asked(ops, part["topic"], part["partition"])
+    return {
+        "unclean_asked": int(asked),
+        "unclean_on": int(part["unclean_on"] or asked),
+        "min_isr": lowest_min_isr(ops, part["topic"], part["min_isr"]),
+    }
 
 
 LAB_DEFAULTS = {

@@ -118,6 +118,10 @@ class Workload:
         for name in self._clients.terminate(self._consumers, deadline_s):
             self._problems.append(f"consumer {name} did not end in {deadline_s:g} s and was killed")
 
+    def reads(self, topics: Sequence[TopicFact]) -> None:
+        """What the final reads are to cover, where topics grew since."""
+        self._topics = tuple(topics)
+
     def final_reads(self, deadline_s: float, rounds: Iterable[Leaders] | None = None) -> FinalReads:
         """Sweep every partition from start to end, once for each item of `rounds`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.chaos.paper_admin import PaperAdmin
 from tests.chaos.paper_disks import PaperDisks, PaperKeeper
 from urteil.chaos.controls import (
     CLIENT,
@@ -14,6 +15,15 @@ from urteil.chaos.controls import (
     NodeStatus,
     PartitionView,
     Probe,
+)
+
+VIEW = PartitionView(
+    topic="t",
+    partition=0,
+    leader="b2",
+    leader_epoch=3,
+    isr=("b2", "b3"),
+    replicas=("b2", "b3", "b1"),
 )
 
 
@@ -109,14 +119,8 @@ class PaperCluster:
         self.containers = PaperBoxes(self)
         self.disks = PaperDisks(self)
         self.keeper = PaperKeeper(self)
-        self.view: PartitionView | None = PartitionView(
-            topic="t",
-            partition=0,
-            leader="b2",
-            leader_epoch=3,
-            isr=("b2", "b3"),
-            replicas=("b2", "b3", "b1"),
-        )
+        self.views = {"t": {0: VIEW}}
+        self.admin = PaperAdmin(self)
         self.lab_failure: str | None = None
         self.acts: list[str] = []
         self.held: dict[int, bool] = {}
@@ -169,14 +173,22 @@ class PaperCluster:
     def registered(self) -> Sequence[str]:
         return [node for node in self.brokers if self.states[node] is NodeState.RUNNING]
 
+    @property
+    def view(self) -> PartitionView | None:
+        return self.views["t"].get(0)
+
+    @view.setter
+    def view(self, view: PartitionView | None) -> None:
+        self.views["t"] = {} if view is None else {0: view}
+
     def topics(self) -> Sequence[str]:
-        return ["t"]
+        return list(self.views)
 
     def partitions(self, topic: str) -> Sequence[PartitionView]:
-        return [self.view] if self.view and topic == "t" else []
+        return list(self.views.get(topic, {}).values())
 
     def partition(self, topic: str, partition: int) -> PartitionView | None:
-        return self.view if (topic, partition) == ("t", 0) else None
+        return self.views.get(topic, {}).get(partition)
 
     def await_healthy(self, *, deadline_s: float) -> float:
         self.acts.append("await_healthy")

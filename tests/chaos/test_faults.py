@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.chaos.paper import PaperCluster
+from tests.chaos.paper import VIEW, PaperCluster
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Link, NodeState
 from urteil.chaos.faults import FAULTS, controller_deleted
@@ -15,6 +17,25 @@ FAMILIES = {
 }  # fmt: skip
 
 
+HASTY = ("elect_preferred", "elect_unclean", "reassign", "recreate_topic", "topic_churn")
+
+
+def prepared(name: str, *, toothless: bool = False) -> PaperCluster:
+    """A cluster in which the fault finds what it is for."""
+    cluster = PaperCluster(toothless=toothless)
+    if name == "elect_unclean":
+        cluster.view = replace(VIEW, leader=None)
+    return cluster
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not come at once never comes: nothing happens on paper meanwhile."""
+    for module in HASTY:
+        path = f"urteil.chaos.faults.{module}.until"
+        monkeypatch.setattr(path, lambda condition, deadline_s: condition())
+
+
 def aim(target: str, **options: str | float | bool) -> Aim:
     return Aim(target=target, topic="t", seed="7", options=options)
 
@@ -22,24 +43,25 @@ def aim(target: str, **options: str | float | bool) -> Aim:
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_proves_that_it_acted(name: str) -> None:
     fault = FAULTS[name](aim(TARGETS.get(name, "leader")))
-    proof = fault.begin(PaperCluster())
+    proof = fault.begin(prepared(name))
     assert proof.acted
     assert fault.targets
     assert proof.text
 
 
+@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("name", sorted(FAULTS.keys() - {"disk_gone"}))  # a rename acts, or raises
 def test_a_fault_without_effect_is_not_said_to_have_acted(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(controller_deleted, "ELECTED_S", 0.05)
     fault = FAULTS[name](aim(TARGETS.get(name, "leader")))
-    assert not fault.begin(PaperCluster(toothless=True)).acted
+    assert not fault.begin(prepared(name, toothless=True)).acted
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_healing_leaves_nothing_behind(name: str) -> None:
-    cluster = PaperCluster()
+    cluster = prepared(name)
     fault = FAULTS[name](aim(TARGETS.get(name, "all" if name == "latency" else "leader")))
     fault.begin(cluster)
     fault.heal(cluster)
@@ -48,6 +70,7 @@ def test_healing_leaves_nothing_behind(name: str) -> None:
     assert not cluster.net.broken
     assert not cluster.net.delays
     assert not cluster.containers.found
+    assert fault.remains(cluster) == ""
 
 
 def test_a_one_way_partition_cuts_the_followers_fetches_alone() -> None:

@@ -88,7 +88,8 @@ def _fresh(folder: Path, stack: ExitStack) -> tuple[Side, Side]:
     with ThreadPoolExecutor(len(clusters)) as pool:
         list(pool.map(lambda one: one[1].start(), clusters))
     ours, theirs = (
-        Side(name, cluster.bootstrap, cluster.plan.zookeeper_direct()) for name, cluster in clusters
+        Side(name, cluster.bootstrap, cluster.plan.zookeeper_direct(), cluster.controls())
+        for name, cluster in clusters
     )
     for side in (ours, theirs):
         side.until(side.answers, deadline_s=30)

@@ -20,6 +20,7 @@ from urteil.broker.wire.messages import (
     MetadataRequest,
 )
 from urteil.broker.wire.schema import Message
+from urteil.chaos.controls import Controls
 
 Made = TypeVar("Made")
 
@@ -47,8 +48,16 @@ class Call:
 class Side:
     """A cluster by the addresses that its brokers 1, 2, 3 have for clients, and its ZooKeeper."""
 
-    def __init__(self, name: str, bootstrap: Sequence[str], zookeeper: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        bootstrap: Sequence[str],
+        zookeeper: str = "",
+        controls: Controls | None = None,
+    ) -> None:
+        """`controls` end and start its brokers, where the cluster was started here."""
         self.name = name
+        self.controls = controls
         self.zookeeper = zookeeper
         self.bootstrap = ",".join(bootstrap)
         self._addresses = [_address(one) for one in bootstrap]
@@ -200,6 +209,21 @@ class Side:
         for broker in range(1, len(self._addresses) + 1):
             self.until(lambda to=broker: self._knows(name, to))  # type: ignore[misc]
         return name
+
+    @contextlib.contextmanager
+    def without(self, *brokers: int) -> Iterator[Controls]:
+        """These brokers are killed one after the other, and start again in the end."""
+        controls = self.controls
+        assert controls is not None, "clusters that URTEIL_CONFORMANCE names are not ended"
+        try:
+            for broker in brokers:
+                self._open.pop(broker, None)
+                controls.kill(f"b{broker}")
+            yield controls
+        finally:
+            for broker in brokers:
+                controls.start(f"b{broker}")
+            self.until(self.answers, deadline_s=30)
 
     def _knows(self, name: str, to: int) -> bool:
         topics = [MetadataRequest.MetadataRequestTopic(name=name)]

@@ -19,11 +19,10 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT 'outside the ISR' AS sub_kind, s.p, CAST(NULL AS BIGINT) AS off, s.begin_ns AS at_ns,
   s.begin_ns AS until_ns, s.leader, s.leader_epoch, s.isr, s.prev_leader, s.prev_isr, s.version,
-  q.unclean_on,
-  (SELECT COUNT(*) FROM admin_ops a WHERE a.act LIKE '%unclean%') AS asked
+  q.unclean_on, q.unclean_asked
 {_JUDGED} AND s.prev_isr <> ','
   AND s.prev_isr NOT LIKE concat('%,', CAST(s.leader AS STRING), ',%')""",
-    permitted="CASE WHEN x.asked > 0 THEN 'an administrator asked for it' "
+    permitted="CASE WHEN x.unclean_asked = 1 THEN 'an administrator asked for it' "
     "WHEN x.unclean_on = 1 THEN 'unclean election is enabled' END",
     explain=lambda row: (
         f"In epoch {row['leader_epoch']} broker {row['leader']} became leader of {place(row)}, "

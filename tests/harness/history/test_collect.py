@@ -7,6 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.harness.history.test_replica_logs import TOPIC_ID, batch, values
+from urteil.chaos.administration import ActFailed
+from urteil.harness.cluster.acts import ActLog
 from urteil.harness.history.collect import collect
 from urteil.harness.history.journal import (
     Assigned,
@@ -92,6 +94,8 @@ def run_dir(tmp_path):
     fault = {"fault": "crash", "targets": ["b1"], "begin_ns": 1, "end_ns": 2, "healed_ns": 3,
              "proof": "pid 7", "acted": True, "more": 1}  # fmt: skip
     (tmp_path / "faults.jsonl").write_text(json.dumps(fault) + "\n{cut")
+    with ActLog(tmp_path).act("config", "orders", {"retention.ms": None}) as after:
+        after["retention.ms"] = "2000"
     return tmp_path
 
 
@@ -190,3 +194,22 @@ def test_parts_are_whole_or_not_there(tmp_path):
         for op in range(ROW_GROUP * 2 + 1):
             evidence.add("sends", {"op": op})
     assert [row["op"] for row in rows(tmp_path, "sends")] == list(range(ROW_GROUP * 2 + 1))
+
+
+def test_what_administrators_did(run_dir):
+    with (
+        pytest.raises(ActFailed, match="no such topic"),
+        ActLog(run_dir).act("delete", "nothing"),
+    ):
+        raise ActFailed("no such topic")
+    collect(run_dir)
+    changed, refused = rows(run_dir, "admin_ops")
+    assert (changed["act"], changed["subject"], changed["outcome"]) == ("config", "orders", "ok")
+    assert json.loads(changed["before"]) == {"retention.ms": None}
+    assert json.loads(changed["after"]) == {"retention.ms": "2000"}
+    assert changed["invoke_ns"] <= changed["complete_ns"]
+    assert refused["outcome"] == "info"
+    assert "no such topic" in refused["after"]
+    with (run_dir / "admin_ops.jsonl").open("a") as file:
+        file.write("{cut")
+    assert "admin_ops.jsonl: an entry is damaged" in collect(run_dir).problems

@@ -1,0 +1,86 @@
+"""What an administrator may ask of a cluster, as faults do it: declared here, done by the harness.
+
+Every call is one act, or one wish and its end, with a deadline of its own; a cluster that refuses
+or does not come to an end is an `ActFailed`. What answers is the cluster: callers look at its state
+for the proof. Brokers are named as nodes (`b1`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+Replicas = Mapping[int, Sequence[str]]
+"""Partition to its replicas, the preferred one first."""
+
+
+class ActFailed(Exception):
+    """The cluster refused an administrative act, or did not finish it in time."""
+
+
+class Administration(Protocol):
+    """Through the clients' listener, as any administrator's tool. Acts are noted as evidence."""
+
+    def topic_id(self, topic: str) -> str | None:
+        """The id of the topic that ZooKeeper holds under that name; None without one."""
+        ...
+
+    def create_topic(
+        self,
+        topic: str,
+        *,
+        partitions: int,
+        replication_factor: int,
+        config: Mapping[str, str] | None = None,
+    ) -> str:
+        """Make a topic, and wait until all its partitions are led; its id."""
+        ...
+
+    def delete_topic(self, topic: str, *, wait: bool = True) -> None:
+        """Ask for a topic's end and, on wish, wait until nothing in ZooKeeper is left of it."""
+        ...
+
+    def fill(self, topic: str, records: int) -> int:
+        """Write so many records of the lab's own with acks=all; how many were acknowledged."""
+        ...
+
+    def record_count(self, topic: str) -> int:
+        """Records between start and end of all partitions, as their leaders tell."""
+        ...
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        """Have so many partitions, all of them led."""
+        ...
+
+    def replicas(self, topic: str) -> dict[int, tuple[str, ...]]:
+        """The assignment as ZooKeeper has it; while a reassignment runs, old and new ones."""
+        ...
+
+    def reassign(self, topic: str, wanted: Replicas) -> None:
+        """Begin to move partitions to these replicas."""
+        ...
+
+    def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
+        """Wait until these are the replicas, all of them in sync, and nothing is under way."""
+        ...
+
+    def elect(self, topic: str, partitions: Sequence[int], *, unclean: bool) -> dict[int, str]:
+        """Ask for preferred or unclean leaders; partition to the error's name, empty for none."""
+        ...
+
+    def config(self, topic: str) -> dict[str, str]:
+        """The topic's own settings."""
+        ...
+
+    def set_config(self, topic: str, settings: Mapping[str, str | None]) -> None:
+        """Set some of them and wait until they stand; None leaves one to the brokers' default."""
+        ...
+
+    def release(self, node: str) -> str:
+        """The version that a broker runs, as of its next start."""
+        ...
+
+    def upgrade(self, node: str, *, step: int) -> str:
+        """From its next start on, a broker runs step 1 (newer code, older protocol between brokers)
+        or 2 (newer protocol too) of a rolling upgrade; answers the release it then is."""
+        ...

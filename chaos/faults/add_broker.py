@@ -1,0 +1,50 @@
+"""Have a new, empty broker join and take its share."""
+
+from __future__ import annotations
+
+import shutil
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.administrative import OWN_CLUSTER
+from urteil.chaos.faults.base import PROCESS, Fault, Proof, not_running
+from urteil.chaos.faults.draining import drain, held, move
+
+
+class AddBroker(Fault):
+    """The chosen broker is taken out of service first, and its disk emptied: what joins then is
+    new but for its id. Its share is what it had.
+    """
+
+    name = "add_broker"
+    about = "let an empty broker join the cluster and move replicas to it"
+    family = "administration"
+    proves = "a new process with an empty disk, registered, with replicas in sync in the end"
+    sample = "follower"
+    expiry_s = 600.0
+    on_runtimes = (PROCESS,)
+    on_targets = OWN_CLUSTER
+
+    def begin(self, controls: Controls) -> Proof:
+        (node,) = self.targets = (selectors.nodes(controls, self.aim)[0],)
+        before = drain(controls, node)
+        controls.stop(node)
+        with controls.disks.opened(node) as log_dirs:
+            for log_dir in log_dirs:
+                shutil.rmtree(log_dir)
+                log_dir.mkdir()
+        joined = controls.start(node)
+        empty = held(controls, node) == 0
+        move(controls, before)
+        now = held(controls, node)
+        acted = empty and now > 0 and node in controls.registered()
+        text = f"{node}: joined empty as pid {joined.pid}, {now} replicas in sync now"
+        return Proof(acted=acted, text=text)
+
+    def heal(self, controls: Controls) -> str:
+        for node in self.targets:
+            controls.start(node)
+        return f"{', '.join(self.targets)} stays"
+
+    def remains(self, controls: Controls) -> str:
+        return not_running(controls, self.targets)

@@ -1,0 +1,35 @@
+"""Give a topic more partitions while it is written and read."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.administrative import TopicFault
+from urteil.chaos.faults.base import Proof
+
+BY = 2
+
+
+class AddPartitions(TopicFault):
+    """There is no way back: partitions stay."""
+
+    name = "add_partitions"
+    about = "add partitions to a topic under load"
+    proves = "the partitions that ZooKeeper has of it before and after, all of them led"
+    options: ClassVar[dict[str, str]] = {"by": f"how many (default {BY})"}
+
+    def begin(self, controls: Controls) -> Proof:
+        admin, topic = controls.admin, self.aim.topic
+        self.targets = (topic,)
+        before = len(self.replicas(admin))
+        wanted = before + int(self.aim.number("by", BY))
+        admin.add_partitions(topic, wanted)
+        views = controls.partitions(topic)
+        led = sum(view.leader is not None for view in views)
+        acted = before < len(views) == led == wanted
+        text = f"{topic}: {before} partitions before, {len(views)} now, {led} of them led"
+        return Proof(acted=acted, text=text)
+
+    def heal(self, controls: Controls) -> str:
+        return f"{len(controls.partitions(self.aim.topic))} partitions stay"

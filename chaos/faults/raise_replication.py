@@ -1,0 +1,58 @@
+"""Give every partition of a topic one replica more, under load."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.administration import Replicas
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.administrative import TopicFault
+from urteil.chaos.faults.base import Proof
+
+DEADLINE_S = 60.0
+
+
+class RaiseReplication(TopicFault):
+    """Where every broker has a replica already, one is taken away first and given back.
+
+    Healing returns to the replicas of before.
+    """
+
+    name = "raise_replication"
+    about = "raise the replication factor of a topic by reassignment, and set it back"
+    proves = "how many replicas of each partition ZooKeeper has in sync before and after"
+    options: ClassVar[dict[str, str]] = {"deadline_s": f"for each step (default {DEADLINE_S:g})"}
+    _first: Replicas | None = None
+
+    def begin(self, controls: Controls) -> Proof:
+        admin, topic = controls.admin, self.aim.topic
+        self.targets = (topic,)
+        self._first = before = self.replicas(admin)
+        if all(len(nodes) == len(controls.brokers) for nodes in before.values()):
+            before = {one: nodes[:-1] for one, nodes in before.items()}
+            self._to(controls, before)
+        raised = {one: self._more(controls, one, nodes) for one, nodes in before.items()}
+        self._to(controls, raised)
+        sizes = {view.partition: len(view.isr) for view in controls.partitions(topic)}
+        acted = all(sizes.get(one, 0) == len(nodes) + 1 for one, nodes in before.items())
+        text = "; ".join(f"{topic}-{p}: {len(before[p])} replicas, then {sizes.get(p)} in sync"
+                         for p in before)  # fmt: skip
+        return Proof(acted=acted, text=text)
+
+    def heal(self, controls: Controls) -> str:
+        if self._first is None or controls.admin.replicas(self.aim.topic) == self._first:
+            return "the replicas are those of before"
+        self._to(controls, self._first)
+        return "set back to the replicas of before"
+
+    def remains(self, controls: Controls) -> str:
+        return "" if controls.admin.replicas(self.aim.topic) == self._first else "other replicas"
+
+    def _to(self, controls: Controls, wanted: Replicas) -> None:
+        deadline_s = self.aim.number("deadline_s", DEADLINE_S)
+        controls.admin.reassign(self.aim.topic, wanted)
+        controls.admin.await_reassigned(self.aim.topic, wanted, deadline_s=deadline_s)
+
+    def _more(self, controls: Controls, partition: int, nodes: tuple[str, ...]) -> tuple[str, ...]:
+        others = [node for node in controls.brokers if node not in nodes]
+        return (*nodes, others[partition % len(others)])

@@ -1,0 +1,53 @@
+"""Move a topic's replicas to other brokers while it is written and read (KIP-455)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.administration import Replicas
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.administrative import TopicFault, until
+from urteil.chaos.faults.base import Proof
+
+DEADLINE_S = 60.0
+BEGINS_S = 10.0
+
+
+class Reassign(TopicFault):
+    """The leader of every partition is replaced by a broker that has none of it, where there is
+    one; else the order of replicas is turned. Healing awaits the end.
+    """
+
+    name = "reassign"
+    about = "move the replicas of a topic to other brokers, and await the end"
+    proves = "the replicas that ZooKeeper has of each partition before and after"
+    options: ClassVar[dict[str, str]] = {"deadline_s": f"for its end (default {DEADLINE_S:g})"}
+    _wanted: Replicas | None = None
+
+    def begin(self, controls: Controls) -> Proof:
+        admin, topic = controls.admin, self.aim.topic
+        self.targets = (topic,)
+        before = self.replicas(admin)
+        self._wanted = {one: self._moved(controls, one, nodes) for one, nodes in before.items()}
+        admin.reassign(topic, self._wanted)
+        acted = until(lambda: admin.replicas(topic) != before, deadline_s=BEGINS_S)
+        moves = (f"{one}: {_on(before[one])} to {_on(to)}" for one, to in self._wanted.items())
+        return Proof(acted=acted, text=f"{topic} moves {'; '.join(moves)}")
+
+    def heal(self, controls: Controls) -> str:
+        if self._wanted is None:
+            return "nothing was moved"
+        deadline_s = self.aim.number("deadline_s", DEADLINE_S)
+        controls.admin.await_reassigned(self.aim.topic, self._wanted, deadline_s=deadline_s)
+        return "all moved and in sync"
+
+    def _moved(self, controls: Controls, partition: int, nodes: tuple[str, ...]) -> tuple[str, ...]:
+        others = [node for node in controls.brokers if node not in nodes]
+        if not others:
+            return (*nodes[1:], nodes[0])
+        turn = self.aim.random().randrange(len(others))
+        return (*nodes[1:], others[(turn + partition) % len(others)])
+
+
+def _on(nodes: tuple[str, ...] | object) -> str:
+    return ",".join(nodes) if isinstance(nodes, tuple) else str(nodes)

@@ -1,0 +1,42 @@
+"""Take a broker out of service in an orderly way, and back."""
+
+from __future__ import annotations
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.faults.base import Fault, Proof, not_running
+from urteil.chaos.faults.draining import Before, drain, held, move
+
+
+class RemoveBroker(Fault):
+    """Reassignment, then SIGTERM; healing starts it and gives it back what it held."""
+
+    name = "remove_broker"
+    about = "reassign everything away from a broker and stop it; start it and move it back"
+    family = "administration"
+    proves = "no partition in ZooKeeper is on the broker, and its process ended"
+    sample = "controller"
+    expiry_s = 600.0
+    _before: Before | None = None
+
+    def begin(self, controls: Controls) -> Proof:
+        (node,) = self.targets = (selectors.nodes(controls, self.aim)[0],)
+        had = held(controls, node)
+        self._before = drain(controls, node)
+        left = held(controls, node)
+        ended = controls.stop(node)
+        acted = had > 0 and left == 0 and ended.state is NodeState.DEAD
+        text = f"{node}: {had} replicas before, {left} after, stopped with exit {ended.exit_code}"
+        return Proof(acted=acted, text=text)
+
+    def heal(self, controls: Controls) -> str:
+        for node in self.targets:
+            controls.start(node)
+        if self._before is not None:
+            move(controls, self._before)
+        return "; ".join(
+            f"{node} runs with {held(controls, node)} replicas" for node in self.targets
+        )
+
+    def remains(self, controls: Controls) -> str:
+        return not_running(controls, self.targets)

@@ -1,0 +1,60 @@
+"""A rolling upgrade: newer code first, the newer protocol between brokers after it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.administrative import OWN_CLUSTER
+from urteil.chaos.faults.base import PROCESS, Fault, Proof, not_running
+
+DEADLINE_S = 90.0
+STEPS = (1, 2)
+
+
+class Upgrade(Fault):
+    """Broker by broker, each stopped in order and started as the next release once the cluster is
+    whole. The cluster must have begun as the release before (`ClusterSpec.older`).
+    """
+
+    name = "upgrade"
+    about = "rolling upgrade of all brokers from the release before, in two steps"
+    family = "administration"
+    proves = "every process id ended, and the release of every broker before and after"
+    sample = ""
+    expiry_s = 1800.0
+    on_runtimes = (PROCESS,)
+    on_targets = OWN_CLUSTER
+    options: ClassVar[dict[str, str]] = {
+        "deadline_s": f"for the cluster to be whole before the next (default {DEADLINE_S:g})"
+    }
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(selectors.nodes(controls, self.aim))
+        before = {node: controls.admin.release(node) for node in self.targets}
+        pids = {node: controls.status(node).pid for node in self.targets}
+        for step in STEPS:
+            for node in self.targets:
+                self._restart(controls, node, step)
+        after = {node: controls.admin.release(node) for node in self.targets}
+        told = [f"{node}: {before[node]}, then {after[node]}" for node in self.targets]
+        acted = bool(told) and all(
+            before[node] != after[node] and controls.status(node).pid != pids[node]
+            for node in self.targets
+        )
+        return Proof(acted=acted, text="; ".join(told))
+
+    def _restart(self, controls: Controls, node: str, step: int) -> None:
+        controls.stop(node)
+        controls.admin.upgrade(node, step=step)
+        controls.start(node)
+        controls.await_healthy(deadline_s=self.aim.number("deadline_s", DEADLINE_S))
+
+    def heal(self, controls: Controls) -> str:
+        for node in self.targets:
+            controls.start(node)
+        return f"{len(self.targets)} brokers run"
+
+    def remains(self, controls: Controls) -> str:
+        return not_running(controls, self.targets)

@@ -1,0 +1,264 @@
+"""Administrative acts by a real admin client: implements `chaos.administration.Administration`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.errors import KafkaError
+from kafka.structs import TopicPartition
+
+from urteil.chaos.administration import ActFailed, Replicas
+from urteil.harness.cluster.acts import ActLog
+from urteil.harness.cluster.state import ClusterState
+
+DEADLINE_S = 30.0
+REQUEST_TIMEOUT_MS = 5_000
+POLL_S = 0.1
+PREFERRED, UNCLEAN = 0, 1
+DELETE_CONFIG = "DELETE"
+
+
+class Releases:
+    """What brokers are made of, for those acts that change it; a cluster of the lab's own knows."""
+
+    def release(self, node: str) -> str:
+        raise ActFailed(f"the lab did not start {node} and does not know its version")
+
+    def upgrade(self, node: str, step: int) -> str:
+        raise ActFailed(f"the lab did not start {node} and cannot upgrade it (step {step})")
+
+
+class ClusterAdministration:
+    """Acts through `bootstrap`, notes every act in `acts`; what stands is read from ZooKeeper."""
+
+    def __init__(
+        self,
+        bootstrap: Callable[[], Sequence[str]],
+        state: ClusterState,
+        acts: ActLog,
+        releases: Releases,
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._state = state
+        self._acts = acts
+        self._releases = releases
+
+    # Topics
+
+    def topic_id(self, topic: str) -> str | None:
+        return self._state.topic_id(topic)
+
+    def create_topic(
+        self,
+        topic: str,
+        *,
+        partitions: int,
+        replication_factor: int,
+        config: Mapping[str, str] | None = None,
+    ) -> str:
+        asked = {
+            "num_partitions": partitions,
+            "replication_factor": replication_factor,
+            "configs": dict(config or {}),
+        }
+        with self._acts.act("create", topic) as after:
+            self._until(lambda admin: admin.create_topics({topic: asked}), lambda: self._led(topic))
+            found = self._state.topic_id(topic) or ""
+            after.update(asked, topic_id=found)
+        return found
+
+    def delete_topic(self, topic: str, *, wait: bool = True) -> None:
+        before = {"topic_id": self._state.topic_id(topic)}
+        with self._acts.act("delete", topic, before):
+            self._until(
+                lambda admin: admin.delete_topics([topic]),
+                lambda: self._state.is_gone(topic) or (not wait and self._state.is_going(topic)),
+            )
+
+    def fill(self, topic: str, records: int) -> int:
+        producer = KafkaProducer(
+            bootstrap_servers=list(self._bootstrap()),
+            acks="all",
+            request_timeout_ms=REQUEST_TIMEOUT_MS,
+            delivery_timeout_ms=int(DEADLINE_S * 1000),
+        )
+        try:
+            sent = [producer.send(topic, b"%s %d" % (topic.encode(), n)) for n in range(records)]
+            for one in sent:
+                one.get(timeout=DEADLINE_S)
+        except KafkaError as error:
+            raise ActFailed(f"{topic} takes no records: {type(error).__name__}: {error}") from error
+        finally:
+            producer.close()
+        return len(sent)
+
+    def record_count(self, topic: str) -> int:
+        slots = [TopicPartition(topic, one) for one in self.replicas(topic)]
+        consumer = KafkaConsumer(
+            bootstrap_servers=list(self._bootstrap()), request_timeout_ms=REQUEST_TIMEOUT_MS
+        )
+        try:
+            begins, ends = consumer.beginning_offsets(slots), consumer.end_offsets(slots)
+        except KafkaError as error:
+            raise ActFailed(f"{topic} tells no offsets: {type(error).__name__}") from error
+        finally:
+            consumer.close()
+        return sum(ends[slot] - begins[slot] for slot in slots)
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        before = {"partitions": len(self.replicas(topic))}
+        with self._acts.act("add partitions", topic, before) as after:
+            after["partitions"] = total
+            self._until(
+                lambda admin: admin.create_partitions({topic: total}),
+                lambda: len(self.replicas(topic)) == total and self._led(topic),
+            )
+
+    # Replicas and leaders
+
+    def replicas(self, topic: str) -> dict[int, tuple[str, ...]]:
+        return {view.partition: view.replicas for view in self._state.partitions(topic)}
+
+    def reassign(self, topic: str, wanted: Replicas) -> None:
+        asked = {
+            TopicPartition(topic, partition): [_id(node) for node in nodes]
+            for partition, nodes in wanted.items()
+        }
+        with self._acts.act("reassign", topic, _plain(self.replicas(topic))) as after:
+            after.update(_plain(wanted))
+            self._once(lambda admin: _raise_first(admin.alter_partition_reassignments(asked)))
+
+    def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
+        deadline = time.monotonic() + deadline_s
+        while left := self._not_there(topic, wanted):
+            if time.monotonic() > deadline:
+                raise ActFailed(f"{left} after {deadline_s:g} s")
+            time.sleep(POLL_S)
+
+    def _not_there(self, topic: str, wanted: Replicas) -> str:
+        if self._state.is_reassigning(topic):
+            return f"{topic} is still being reassigned"
+        for view in self._state.partitions(topic):
+            nodes = wanted.get(view.partition)
+            if nodes is not None and view.replicas != tuple(nodes):
+                return f"{topic}-{view.partition} is on {', '.join(view.replicas)}"
+            if nodes is not None and set(view.isr) != set(nodes):
+                return f"{topic}-{view.partition} has only {', '.join(view.isr)} in sync"
+        return ""
+
+    def elect(self, topic: str, partitions: Sequence[int], *, unclean: bool) -> dict[int, str]:
+        kind = "unclean" if unclean else "preferred"
+        answers: dict[int, str] = {}
+        one = f"-{partitions[0]}" if len(partitions) == 1 else ""
+        with self._acts.act(f"elect {kind}", f"{topic}{one}", self._leaders(topic)) as after:
+            asked = {topic: list(partitions)}
+            election = UNCLEAN if unclean else PREFERRED
+            answer = self._once(
+                lambda admin: admin.elect_leaders(election, asked, raise_errors=False)
+            )
+            for result in answer.replica_election_results:
+                for found in result.partition_result:
+                    refused = found.error_message or f"error {found.error_code}"
+                    answers[found.partition_id] = refused if found.error_code else ""
+            after.update(self._leaders(topic), partitions=sorted(partitions))
+        return answers
+
+    def _leaders(self, topic: str) -> dict[str, Any]:
+        return {"leaders": {str(v.partition): v.leader for v in self._state.partitions(topic)}}
+
+    def _led(self, topic: str) -> bool:
+        views = self._state.partitions(topic)
+        return bool(views) and all(view.leader is not None for view in views)
+
+    # Settings
+
+    def config(self, topic: str) -> dict[str, str]:
+        return self._state.topic_config(topic)
+
+    def set_config(self, topic: str, settings: Mapping[str, str | None]) -> None:
+        ops = {
+            name: (DELETE_CONFIG, None) if value is None else ("SET", value)
+            for name, value in settings.items()
+        }
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic, configs=ops)
+        before = {name: self.config(topic).get(name) for name in settings}
+        with self._acts.act("config", topic, before) as after:
+            after.update(settings)
+            self._until(
+                lambda admin: admin.alter_configs([resource]),
+                lambda: all(
+                    self.config(topic).get(name) == value for name, value in settings.items()
+                ),
+            )
+
+    # Brokers
+
+    def release(self, node: str) -> str:
+        return self._releases.release(node)
+
+    def upgrade(self, node: str, *, step: int) -> str:
+        with self._acts.act("upgrade", node, {"release": self.release(node)}) as after:
+            after["release"] = self._releases.upgrade(node, step)
+        return self.release(node)
+
+    # Asking
+
+    def _until(self, ask: Callable[[Any], object], done: Callable[[], bool]) -> None:
+        """Ask until it is done: an answer may be lost, a controller may be new."""
+        deadline = time.monotonic() + DEADLINE_S
+        refused = ""
+        asked = False
+        while not done():
+            if time.monotonic() > deadline:
+                raise ActFailed(f"not done after {DEADLINE_S:g} s; {refused or 'no refusal'}")
+            if not asked:
+                try:
+                    with self._client() as admin:
+                        ask(admin)
+                    asked = True
+                except KafkaError as error:
+                    refused = f"{type(error).__name__}: {error}"
+                    if not error.retriable and not done():
+                        raise ActFailed(refused) from error
+            time.sleep(POLL_S)
+
+    def _once(self, ask: Callable[[Any], Any]) -> Any:
+        """The answer, asked again only where asking twice does no harm: after a lost one."""
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            try:
+                with self._client() as admin:
+                    return ask(admin)
+            except KafkaError as error:
+                if not error.retriable or time.monotonic() > deadline:
+                    raise ActFailed(f"{type(error).__name__}: {error}") from error
+            time.sleep(POLL_S)
+
+    @contextmanager
+    def _client(self) -> Iterator[Any]:
+        admin = KafkaAdminClient(
+            bootstrap_servers=list(self._bootstrap()), request_timeout_ms=REQUEST_TIMEOUT_MS
+        )
+        try:
+            yield admin
+        finally:
+            admin.close()
+
+
+def _raise_first(errors: Mapping[Any, Any]) -> None:
+    for slot, error in errors.items():
+        if error is not None:
+            raise error(f"{slot.topic}-{slot.partition}")
+
+
+def _plain(replicas: Replicas) -> dict[str, Any]:
+    return {str(partition): list(nodes) for partition, nodes in sorted(replicas.items())}
+
+
+def _id(node: str) -> int:
+    return int(node.removeprefix("b"))

@@ -1,0 +1,49 @@
+"""Which release each broker of a cluster is, and the two steps of a rolling upgrade."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping
+
+from urteil.harness.cluster.administration import Releases
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import BrokerNode, Target
+
+PROTOCOL = "inter.broker.protocol.version"
+OLDER_PROTOCOL = "3.8"
+NEWER_CODE, NEWER_PROTOCOL = 1, 2
+
+
+class ClusterReleases(Releases):
+    """With `spec.older` every broker begins as the release before its kind's, and speaks the older
+    protocol to the others until step 2."""
+
+    def __init__(
+        self,
+        nodes: Mapping[str, BrokerNode],
+        kinds: MutableMapping[str, Target],
+        spec: ClusterSpec,
+        write: Callable[[BrokerNode], None],
+    ) -> None:
+        self._nodes = nodes
+        self._kinds = kinds
+        self._newest = dict(kinds)
+        self._write = write
+        self._held_back = set(nodes) if spec.older else set[str]()
+        if spec.older:
+            kinds.update({name: kind.older() for name, kind in kinds.items()})
+
+    def properties(self, node: str) -> dict[str, str]:
+        """What a broker is told of protocols."""
+        return {PROTOCOL: OLDER_PROTOCOL} if node in self._held_back else {}
+
+    def release(self, node: str) -> str:
+        kind = self._kinds[node]
+        protocol = f", protocol {OLDER_PROTOCOL}" if node in self._held_back else ""
+        return f"{kind.name} {kind.version}{protocol}"
+
+    def upgrade(self, node: str, step: int) -> str:
+        self._kinds[node] = self._newest[node]
+        if step == NEWER_PROTOCOL:
+            self._held_back.discard(node)
+        self._write(self._nodes[node])
+        return self.release(node)

@@ -1,0 +1,130 @@
+"""The administration of a cluster on paper: topics are dictionaries, acts are done at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from urteil.chaos.administration import Replicas
+from urteil.chaos.controls import PartitionView
+
+if TYPE_CHECKING:
+    from tests.chaos.paper import PaperCluster
+
+
+class PaperAdmin:
+    """Toothless, it does nothing and says that all went well."""
+
+    def __init__(self, cluster: PaperCluster) -> None:
+        self.cluster = cluster
+        self.ids = {"t": "id-0"}
+        self.settings: dict[str, dict[str, str]] = {}
+        self.records: dict[str, int] = {}
+        self.going: set[str] = set()
+        self.releases = dict.fromkeys(cluster.brokers, "old")
+        self.epoch = 1
+
+    @property
+    def toothless(self) -> bool:
+        return self.cluster.toothless
+
+    def topic_id(self, topic: str) -> str | None:
+        self._finish()
+        return self.ids.get(topic)
+
+    def create_topic(
+        self,
+        topic: str,
+        *,
+        partitions: int,
+        replication_factor: int,
+        config: Mapping[str, str] | None = None,
+    ) -> str:
+        if self.toothless:
+            return ""
+        self._finish()
+        assert topic not in self.ids
+        self.ids[topic] = f"id-{len(self.ids)}-{self.epoch}"
+        self.epoch += 1
+        self.records[topic] = 0
+        nodes = self.cluster.brokers[:replication_factor]
+        self.cluster.views[topic] = {one: _view(topic, one, nodes) for one in range(partitions)}
+        return self.ids[topic]
+
+    def delete_topic(self, topic: str, *, wait: bool = True) -> None:
+        self.going.add(topic)
+        self._finish()
+
+    def _finish(self) -> None:
+        """Deletions wait for all replicas."""
+        if set(self.cluster.registered()) == set(self.cluster.brokers) and not self.toothless:
+            for topic in self.going:
+                self.ids.pop(topic, None)
+                self.cluster.views.pop(topic, None)
+            self.going.clear()
+
+    def fill(self, topic: str, records: int) -> int:
+        self.records[topic] = self.records.get(topic, 0) + records
+        return records
+
+    def record_count(self, topic: str) -> int:
+        return self.records.get(topic, 0)
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        if self.toothless:
+            return
+        views = self.cluster.views[topic]
+        for one in range(len(views), total):
+            views[one] = _view(topic, one, self.cluster.brokers)
+
+    def replicas(self, topic: str) -> dict[int, tuple[str, ...]]:
+        return {view.partition: view.replicas for view in self.cluster.partitions(topic)}
+
+    def reassign(self, topic: str, wanted: Replicas) -> None:
+        if self.toothless:
+            return
+        for one, nodes in wanted.items():
+            view, to = self.cluster.views[topic][one], tuple(nodes)
+            leader = view.leader if view.leader in to else to[0]
+            self.cluster.views[topic][one] = replace(view, replicas=to, isr=to, leader=leader)
+
+    def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
+        pass
+
+    def elect(self, topic: str, partitions: Sequence[int], *, unclean: bool) -> dict[int, str]:
+        if self.toothless:
+            return dict.fromkeys(partitions, "refused")
+        for one in partitions:
+            view = self.cluster.views[topic][one]
+            alive = [node for node in view.replicas if node not in view.isr or not unclean]
+            self.cluster.views[topic][one] = replace(view, leader=alive[0])
+        return dict.fromkeys(partitions, "")
+
+    def config(self, topic: str) -> dict[str, str]:
+        return dict(self.settings.get(topic, {}))
+
+    def set_config(self, topic: str, settings: Mapping[str, str | None]) -> None:
+        if self.toothless:
+            return
+        merged = {**self.config(topic), **settings}
+        self.settings[topic] = {k: v for k, v in merged.items() if v is not None}
+
+    def release(self, node: str) -> str:
+        return self.releases[node]
+
+    def upgrade(self, node: str, *, step: int) -> str:
+        if not self.toothless:
+            self.releases[node] = f"new, step {step}"
+        return self.releases[node]
+
+
+def _view(topic: str, partition: int, nodes: Sequence[str]) -> PartitionView:
+    return PartitionView(
+        topic=topic,
+        partition=partition,
+        leader=nodes[0],
+        leader_epoch=0,
+        isr=tuple(nodes),
+        replicas=tuple(nodes),
+    )

@@ -186,6 +186,8 @@ class Nemesis:
         if one.watch.came.is_set() or late:
             one.watch.close()
             one.due_at = now
+            came = "came" if one.watch.came.is_set() else f"did not come in {planned.within_s} s"
+            self.log(f"{planned.after_event} {came}: {planned.fault} {planned.aim.target} is due")
 
     def _step(self, waiting: list[_Waiting], now: float) -> bool:
         """Do the one thing that is due longest; False when nothing is."""

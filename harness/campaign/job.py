@@ -32,7 +32,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     `violated` counts findings that are not permitted by guarantee, `first_s` says how long after
     the load's begin the first of them was (guarantees whose findings have no time are left out).
-    `run` is its folder, empty when it was pruned.
+    `run` is its folder, empty when it was pruned; `refused` when the lab did not even begin it.
     """
 
     job: Job
@@ -45,6 +45,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     first_s: dict[str, float] = {}
     must_find: dict[str, bool] = {}
     mutant_ran: bool | None = None
+    refused: bool = False
 
 
 def row_of(job: Job, result: Result, facts: RunFacts, *, seconds: float, at: str, run: Path) -> Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path
 from random import Random
 from statistics import mean
 
+from urteil.chaos.controls import LabFailure
 from urteil.chaos.faults import FAULTS
 from urteil.harness.campaign.job import Job, Row
 from urteil.harness.campaign.ledger import Ledger
@@ -18,6 +20,8 @@ from urteil.harness.campaign.table import night_text
 from urteil.harness.scenario import Scenario
 
 GUESS_S = 60.0
+REFUSALS = 5
+LEAST_FREE_BYTES = 1 << 30
 
 
 def unfit(scenario: Scenario, target: str) -> str:
@@ -52,18 +56,32 @@ class Night:
 
     def hunt(self, deadline: float) -> None:
         """Play until `deadline` (CLOCK_MONOTONIC, seconds): no run is begun that would not end
-        before it, by what its scenario took so far."""
+        before it, by what its scenario took so far.
+
+        LabFailure when the lab refuses run after run, or the disk is nearly full: a night of that
+        would tell nothing.
+        """
         self.write()
         for job in self.jobs():
             if self.ledger.find(job):
                 continue
             if time.monotonic() + self._expected_s(job) > deadline:
                 return
+            self._check()
             row = self.play(job, self.folder / "runs")
             row = prune(row) if self._expected(row) else row
             self.ledger.add(row)
             self.write()
             self.told(row)
+
+    def _check(self) -> None:
+        last = self.ledger.rows[-REFUSALS:]
+        if len(last) == REFUSALS and all(row.refused for row in last):
+            raise LabFailure(
+                f"{REFUSALS} runs were refused one after another: {last[-1].reasons[-1]}"
+            )
+        if shutil.disk_usage(self.folder).free < LEAST_FREE_BYTES:
+            raise LabFailure(f"less than 1 GB is free for {self.folder}: make room, and go on")
 
     def jobs(self) -> Iterator[Job]:
         """Round after round, each under a seed of its own and in an order drawn by it."""

@@ -64,8 +64,15 @@ def _row(job: Job, told: list[str], seconds: float, at: str) -> Row:
         result, facts = load_result(run), load_facts(run)
     except (OSError, msgspec.MsgspecError):
         reasons = [line for line in told if line.strip()][-_TOLD:] or ["the lab said nothing"]
-        lost = Row(job=job, verdict="UNKNOWN", seconds=round(seconds, 1), at=at, reasons=reasons)
-        return lost if run is None else msgspec.structs.replace(lost, run=str(run))
+        return Row(
+            job=job,
+            verdict="UNKNOWN",
+            seconds=round(seconds, 1),
+            at=at,
+            run="" if run is None else str(run),
+            reasons=reasons,
+            refused=run is None,
+        )
     return row_of(job, result, facts, seconds=seconds, at=at, run=run)
 
 

@@ -120,6 +120,7 @@ def night(
     Keeps every run that is not PASS; table.md and ledger.jsonl of the folder are true at any
     moment. Exit codes: those of the worst run, mutants left out.
     """
+    from urteil.chaos.controls import LabFailure
     from urteil.harness.campaign import play
     from urteil.harness.campaign.night import Night
     from urteil.harness.scenarios import SCENARIOS
@@ -138,7 +139,10 @@ def night(
         told=_tell,
     )
     click.echo(f"seeds from {hunt.first_seed} on; the table is {folder / 'table.md'}", err=True)
-    hunt.hunt(time.monotonic() + 3600 * hours)
+    try:
+        hunt.hunt(time.monotonic() + 3600 * hours)
+    except LabFailure as failure:
+        raise click.ClickException(f"the night ended early: {failure}") from None
     click.echo((folder / "table.md").read_text().partition("## All runs")[0], nl=False)
     return EXIT_CODES[hunt.verdict()]
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from urteil.cli.run import Number, scenario_asked, schedule_option
+
+if TYPE_CHECKING:
+    from urteil.harness.schedule import Entry
 
 
 @click.command()
@@ -35,15 +39,27 @@ def schedule(scenario: str, as_json: bool, **asked: Any) -> None:
         f"{whole.scenario}, seed {whole.seed}: {len(whole.faults)} faults in "
         f"{whole.duration_s:g} s of load at {whole.rate_records_per_s:g} records/s"
     )
-    for entry in whole.faults:
-        options = " ".join(f"{name}={value}" for name, value in entry.options.items())
-        click.echo(
-            f"  {moment(entry):<26} {entry.fault:<14} {entry.target:<22} "
-            f"for {entry.duration_s:.1f} s  {options}".rstrip()
-        )
+    for line in lines_of(whole.faults):
+        click.echo(line)
 
 
-def moment(entry: Any) -> str:
+def lines_of(faults: Sequence[Entry]) -> list[str]:
+    """A line a fault: when, what, whom, how long."""
+    cells = [
+        (moment(one), one.fault, one.target, f"for {one.duration_s:.1f} s", _options(one))
+        for one in faults
+    ]
+    widths = [max((len(row[n]) for row in cells), default=0) for n in range(5)]
+    padded = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells)
+    return [f"  {line}".rstrip() for line in padded]
+
+
+def _options(entry: Entry) -> str:
+    alone = "alone " if entry.alone else ""
+    return alone + " ".join(f"{name}={value}" for name, value in entry.options.items())
+
+
+def moment(entry: Entry) -> str:
     """When a fault begins, in words."""
     if entry.after_acks is not None:
         later = f" + {entry.at_s:.1f} s" if entry.at_s else ""

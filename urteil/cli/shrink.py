@@ -117,7 +117,7 @@ def _told(as_json: bool) -> Any:
 
 
 def _tell(session: Session, report: Report) -> None:
-    from urteil.cli.schedule import moment
+    from urteil.cli.schedule import lines_of
     from urteil.harness.bounds import at_least
 
     ends = {
@@ -128,8 +128,8 @@ def _tell(session: Session, report: Report) -> None:
         "control": "without any fault a promise is broken too: no schedule is to blame",
     }
     click.echo(f"\n{ends[report.ended]}:")
-    for one in report.schedule.faults:
-        click.echo(f"  {moment(one):<26} {one.fault:<14} {one.target:<22} for {one.duration_s} s")
+    for line in lines_of(report.schedule.faults):
+        click.echo(line)
     if report.tries:
         least = at_least(report.hits, report.tries)
         click.echo(

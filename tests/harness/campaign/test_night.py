@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.harness.campaign.rows import row
+from urteil.chaos.controls import LabFailure
 from urteil.harness.campaign import Job, Row
 from urteil.harness.campaign.matrix import Meant
 from urteil.harness.campaign.night import Night
@@ -112,6 +114,24 @@ def test_the_summary_tells_what_so_many_clean_seeds_show() -> None:
     assert cells[2] == ["kafka", "all", "50", "50", "0", "0", "40", "", "5.8%"]
     assert cells[3] == ["kafka", "calm", "50", "50", "0", "0", "40", "", "5.8%"]
     assert cells[5] == ["urteil", "kill", "2", "0", "1", "1", "40", "", "100.0%"]
+
+
+def test_a_lab_that_refuses_everything_ends_the_night(tmp_path: Path) -> None:
+    def refuse(job: Job, _out: Path) -> Row:
+        return msgspec.structs.replace(
+            row(job.scenario, job.seed, "UNKNOWN"), job=job, refused=True
+        )
+
+    hunt = night(tmp_path, refuse)
+    with pytest.raises(LabFailure, match="5 runs were refused one after another: because"):
+        hunt.hunt(time.monotonic() + LONG)
+    assert len(hunt.ledger.rows) == 5
+
+
+def test_a_full_disk_ends_the_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("urteil.harness.campaign.night.LEAST_FREE_BYTES", 1 << 60)
+    with pytest.raises(LabFailure, match="less than 1 GB is free"):
+        night(tmp_path, player(9)).hunt(time.monotonic() + LONG)
 
 
 def test_no_run_is_begun_that_would_not_end_in_time(tmp_path: Path) -> None:

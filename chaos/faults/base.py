@@ -92,7 +92,8 @@ class Fault:
     def voids(self) -> frozenset[str]:
         """Promises of safe settings that it makes void with this aim: a schedule is drawn with it
         only where the scenario says so. `durability`: what was acknowledged may be gone (power
-        taken from all replicas, all disks lost); `clean_election`: a leader may lack records."""
+        taken from all replicas, all disks lost); `clean_election`: a leader may lack records;
+        `retention`: records go sooner than their topic said."""
         return frozenset()
 
     def heal(self, controls: Controls) -> str:

@@ -26,6 +26,9 @@ class ElectUnclean(TopicFault):
         "leaderless_s": f"how long to wait until nobody leads (default {LEADERLESS_S:g})"
     }
 
+    def voids(self) -> frozenset[str]:
+        return frozenset({"clean_election", "durability"})
+
     def begin(self, controls: Controls) -> Proof:
         topic, partition = self.aim.topic, self.aim.partition
         self.targets = (f"{topic}-{partition}",)

@@ -20,3 +20,7 @@ class Retention(SettingFault):
         "retention.ms": "meanwhile (default 2000)",
         "segment.ms": "meanwhile (default 1000)",
     }
+
+    def voids(self) -> frozenset[str]:
+        """What was acknowledged goes sooner than the topic said when it was sent."""
+        return frozenset({"retention"})

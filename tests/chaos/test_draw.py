@@ -155,6 +155,16 @@ def test_what_cannot_be_drawn_from_is_refused(asked: Draw, told: str) -> None:
         drawn(asked)
 
 
-def test_every_fault_says_what_it_voids() -> None:
-    for name, fault in FAULTS.items():
-        assert isinstance(fault(Aim(target="leader")).voids(), frozenset), name
+@pytest.mark.parametrize(
+    ("fault", "target", "voids"),
+    [
+        ("power_cut", "leader", set()),
+        ("power_cut", "all", {"durability"}),
+        ("disk_emptied", "follower", {"durability"}),
+        ("elect_unclean", "leader", {"clean_election", "durability"}),
+        ("retention", "topic", {"retention"}),
+        ("crash", "all", set()),
+    ],
+)
+def test_faults_say_what_they_void(fault: str, target: str, voids: set[str]) -> None:
+    assert FAULTS[fault](Aim(target=target, topic="t")).voids() == voids

@@ -10,7 +10,8 @@ from urteil.chaos.faults.base import Proof
 from urteil.chaos.selectors import NoTarget
 
 LEADERLESS_S = 20.0
-ELECTED_S = 20.0
+ELECTED_S = 5.0
+TRIES = 4
 
 
 class ElectUnclean(TopicFault):
@@ -36,8 +37,11 @@ class ElectUnclean(TopicFault):
         if not until(lambda: self._view(controls).leader is None, deadline_s=waits_s):
             raise NoTarget(f"{topic}-{partition} has a leader: nothing is to be elected uncleanly")
         isr = self._view(controls).isr
-        answers = controls.admin.elect(topic, [partition], unclean=True)
-        until(lambda: self._view(controls).leader is not None, deadline_s=ELECTED_S)
+        answers: dict[int, str] = {}
+        for _ in range(TRIES):
+            answers = controls.admin.elect(topic, [partition], unclean=True)
+            if until(lambda: self._view(controls).leader is not None, deadline_s=ELECTED_S):
+                break
         leader = self._view(controls).leader
         refused = answers.get(partition)
         return Proof(

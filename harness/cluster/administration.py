@@ -19,6 +19,7 @@ from urteil.harness.cluster.state import ClusterState
 DEADLINE_S = 30.0
 REQUEST_TIMEOUT_MS = 5_000
 POLL_S = 0.1
+ASK_AGAIN_S = 5.0
 PREFERRED, UNCLEAN = 0, 1
 DELETE_CONFIG = "DELETE"
 
@@ -211,21 +212,27 @@ class ClusterAdministration:
     def _until(self, ask: Callable[[Any], object], done: Callable[[], bool]) -> None:
         """Ask until it is done: an answer may be lost, a controller may be new."""
         deadline = time.monotonic() + DEADLINE_S
-        refused = ""
-        asked = False
+        refused, ask_again = "", 0.0
         while not done():
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            if now > deadline:
                 raise ActFailed(f"not done after {DEADLINE_S:g} s; {refused or 'no refusal'}")
-            if not asked:
-                try:
-                    with self._client() as admin:
-                        ask(admin)
-                    asked = True
-                except KafkaError as error:
-                    refused = f"{type(error).__name__}: {error}"
-                    if not error.retriable and not done():
-                        raise ActFailed(refused) from error
+            if now > ask_again:
+                ask_again = now + ASK_AGAIN_S
+                refused = self._ask(ask, done)
             time.sleep(POLL_S)
+
+    def _ask(self, ask: Callable[[Any], object], done: Callable[[], bool]) -> str:
+        """What the cluster said against it; ActFailed when that is its last word."""
+        try:
+            with self._client() as admin:
+                ask(admin)
+        except KafkaError as error:
+            refused = f"{type(error).__name__}: {error}"
+            if not error.retriable and not done():
+                raise ActFailed(refused) from error
+            return refused
+        return ""
 
     def _once(self, ask: Callable[[Any], Any]) -> Any:
         """The answer, asked again only where asking twice does no harm: after a lost one."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from urteil.harness.scenario import ClusterSpec, Scenario, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
 
+LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
 GROUP = WorkloadSpec(kind="group", topics=(DURABLE,), consumers=2)
 SAFE = (*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back")
@@ -36,7 +39,105 @@ REASSIGN = Scenario(
     recovery_deadline_s=60.0,
 )
 
+RAISE_REPLICATION = Scenario(
+    name="raise-replication",
+    about="every partition gets a fourth replica and loses it again, then a leader dies",
+    cluster=FOUR,
+    workload=LOAD,
+    faults=(fault("raise_replication", "topic", 4, 3), fault("crash", "leader", 12, 4)),
+    guarantees=SAFE,
+    duration_s=22.0,
+)
+
+PREFERRED = Scenario(
+    name="preferred",
+    about="preferred leaders are elected, there and back, while a follower comes and goes",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(
+        fault("elect_preferred", "topic", 4, 3),
+        fault("crash", "straggler", 11, 3),
+        fault("elect_preferred", "topic", 17, 2),
+    ),
+    guarantees=SAFE,
+    duration_s=24.0,
+)
+
+SETTINGS = Scenario(
+    name="settings",
+    about="min.insync.replicas is lowered while only the leader is in sync, then set back",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(
+        fault("min_isr", "topic", 4, 12),
+        fault("crash", "followers", 5, 7),
+    ),
+    guarantees=SAFE,
+    duration_s=20.0,
+)
+
+RETENTION_CHANGED = Scenario(
+    name="retention-changed",
+    about="retention of seconds for a while: old segments go from under readers, a leader dies",
+    cluster=cluster(log_retention_check_interval_ms="1000", log_initial_task_delay_ms="500"),
+    workload=LOAD,
+    faults=(fault("retention", "topic", 4, 8), fault("crash", "leader", 14, 4)),
+    guarantees=SAFE,
+    duration_s=22.0,
+)
+
+ADD_BROKER = Scenario(
+    name="add-broker",
+    about="a broker is drained, emptied, joins anew and takes its share under load",
+    cluster=FOUR,
+    workload=PATIENT,
+    faults=(fault("add_broker", "b4", 4, 1),),
+    guarantees=SAFE,
+    duration_s=20.0,
+    recovery_deadline_s=60.0,
+)
+
+REMOVE_BROKER = Scenario(
+    name="remove-broker",
+    about="the controller's replicas are moved away and it stops; it comes back and gets them back",
+    cluster=FOUR,
+    workload=PATIENT,
+    faults=(fault("remove_broker", "controller", 4, 3),),
+    guarantees=SAFE,
+    duration_s=20.0,
+    recovery_deadline_s=60.0,
+)
+
+RECREATE_TOPIC = Scenario(
+    name="recreate-topic",
+    about="a topic is deleted while a replica of it is down, and made anew when that is back",
+    cluster=cluster(),
+    workload=PATIENT,
+    faults=(fault("recreate_topic", "topic", 5, 6),),
+    guarantees=SAFE,
+    duration_s=20.0,
+)
+
+UPGRADE = Scenario(
+    name="upgrade",
+    about="rolling upgrade from the release before: newer code, then the newer protocol",
+    cluster=msgspec.structs.replace(cluster(), older=True),
+    workload=PATIENT,
+    faults=(fault("upgrade", "all", 4, 0),),
+    guarantees=SAFE,
+    duration_s=15.0,
+    recovery_deadline_s=60.0,
+)
+
 FAMILY = (
     TOPICS,
     REASSIGN,
+    RAISE_REPLICATION,
+    PREFERRED,
+    SETTINGS,
+    RETENTION_CHANGED,
+    ADD_BROKER,
+    REMOVE_BROKER,
+    RECREATE_TOPIC,
+    UPGRADE,
 )

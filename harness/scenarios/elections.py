@@ -45,6 +45,17 @@ UNCLEAN_OFF = Scenario(
     duration_s=27.0,
 )
 
+UNCLEAN_ASKED = Scenario(
+    name="unclean-asked",
+    about="unclean election forbidden, until an administrator asks for one: the tail is lost",
+    cluster=cluster(min_insync_replicas="1"),
+    workload=LAX_LOAD,
+    faults=(*LONE_LEADER, fault("elect_unclean", "topic", 13.5, 7)),
+    guarantees=("phantom", "replica_divergence"),
+    must_find=("lost_write",),
+    duration_s=27.0,
+)
+
 MIN_ISR = Scenario(
     name="min-isr",
     about="both followers die, the ISR falls below min ISR: acks=all must be refused",
@@ -114,6 +125,7 @@ EPOCH_TRUNCATION = Scenario(
 FAMILY = (
     UNCLEAN_ON,
     UNCLEAN_OFF,
+    UNCLEAN_ASKED,
     MIN_ISR,
     CUT_CRASH,
     LAST_FOLLOWER,

@@ -8,11 +8,21 @@ from urteil.harness.verify.result import Result
 from urteil.suites.verdicts import assert_holds
 
 
-@pytest.mark.parametrize("result", ["topics"], indirect=True)
+@pytest.mark.parametrize("result", ["topics", "recreate-topic"], indirect=True)
 def test_topics_come_and_go_beside_the_load(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "duplicate")
 
 
-@pytest.mark.parametrize("result", ["reassign"], indirect=True)
+@pytest.mark.parametrize("result", ["reassign", "raise-replication", "preferred"], indirect=True)
 def test_replicas_and_leaders_move_without_loss(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "unclean_leader", "epoch_went_back")
+
+
+@pytest.mark.parametrize("result", ["settings", "retention-changed"], indirect=True)
+def test_settings_change_what_was_asked_for_and_no_more(result: Result) -> None:
+    assert_holds(result, "lost_write", "replica_divergence", "duplicate")
+
+
+@pytest.mark.parametrize("result", ["add-broker", "remove-broker"], indirect=True)
+def test_brokers_come_and_go_with_what_they_hold(result: Result) -> None:
+    assert_holds(result, "lost_write", "replica_divergence", "unclean_leader")

@@ -46,6 +46,11 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         tried = len(self.seeds)
         return tried > 0 and (self.caught == tried or (tried >= 10 and self.caught >= 0.9 * tried))
 
+    @property
+    def doubtful(self) -> bool:
+        """Nothing was played, or what was says nothing of the mutant."""
+        return not self.seeds or self.unknown > 0 or self.twins < len(self.seeds)
+
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     """All lines, and the guarantees that anything violated."""
@@ -55,13 +60,11 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> str:
-        """PASS when all are caught, FAIL when one is not, UNKNOWN when runs or twins say nothing of
-        it."""
+        """PASS when all are caught, FAIL when one is not, UNKNOWN when nothing is known of it."""
         missed = [line for line in self.lines if not line.enough]
         if not missed and self.lines:
             return "PASS"
-        doubtful = [one for one in missed if one.unknown or one.twins < len(one.seeds)]
-        return "UNKNOWN" if len(doubtful) == len(missed) else "FAIL"
+        return "UNKNOWN" if all(line.doubtful for line in missed) else "FAIL"
 
 
 def jobs_of(mutants: Iterable[Meant], seeds: Sequence[int]) -> list[Job]:
@@ -114,6 +117,13 @@ def _line(mutant: Meant, rows: Sequence[Row]) -> Line:
     )
 
 
+def _first(line: Line) -> str:
+    """What only the logs on disk show has no time but the run's end."""
+    if line.first_s:
+        return f"{median(line.first_s):.1f} s"
+    return "at the end" if line.caught else "-"
+
+
 def text_of(matrix: Matrix) -> str:
     """The matrix as a Markdown table: a column a guarantee, cells `caught of seeds`, the meant one
     in bold."""
@@ -125,7 +135,7 @@ def text_of(matrix: Matrix) -> str:
             line.mutant,
             line.scenario,
             f"{line.caught} of {tried}" if tried else "-",
-            f"{median(line.first_s):.1f} s" if line.first_s else "-",
+            _first(line),
             f"{line.ran} of {tried}" if tried else "-",
             f"{line.twins} of {tried}" if tried else "-",
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.harness.campaign.rows import row
@@ -44,7 +45,7 @@ def test_caught_is_what_was_meant_to_be_with_its_line_run_and_its_twin_passing()
         ([row(verdict="UNKNOWN"), caught()], "UNKNOWN"),
         ([caught()], "UNKNOWN"),
         ([row(), row(mutant="loser", verdict="UNKNOWN")], "UNKNOWN"),
-        ([], "FAIL"),
+        ([], "UNKNOWN"),
     ],
 )
 def test_everything_else_is_not(rows: list[Row], verdict: str) -> None:
@@ -61,6 +62,11 @@ def test_five_of_five_or_nine_of_ten() -> None:
 
     assert (verdict(5, 5), verdict(4, 5)) == ("PASS", "FAIL")
     assert (verdict(9, 10), verdict(8, 10)) == ("PASS", "FAIL")
+
+
+def test_what_only_the_logs_on_disk_show_was_caught_at_the_end() -> None:
+    found = msgspec.structs.replace(caught(), first_s={})
+    assert "| 1 of 1 | at the end" in text_of(of(row(), found))
 
 
 def test_the_table_has_a_column_a_guarantee() -> None:

@@ -18,6 +18,8 @@ from typing import Protocol
 from urteil.chaos.administration import Administration
 
 CLIENT = "client"
+DOWNSTREAM, UPSTREAM = "downstream", "upstream"
+"""Toxiproxy's streams of a connection: the answers, and the requests."""
 
 
 class LabFailure(Exception):
@@ -88,6 +90,19 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptors:
+    """A node's file descriptors: a new one gets `lowest_free`, which must be below `limit`."""
+
+    node: str
+    open: int
+    lowest_free: int
+    limit: int
+
+    def __str__(self) -> str:
+        return f"{self.open} descriptors open, limit {self.limit}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
     """One question sent through a link's proxy. `rtt_ms` is None when no answer came in time."""
 
@@ -95,6 +110,24 @@ class Probe:
     answered: bool
     rtt_ms: float | None
     detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """What one connection through a link carried, and how it ended.
+
+    `ended` is answered (every question was), closed, reset, timed out or refused; `seconds` passed
+    until the last piece; `closing_ms` from the end of one side to that of the other.
+    """
+
+    link: Link
+    ended: str
+    received_bytes: int
+    answers: int
+    pieces: int
+    largest_piece_bytes: int
+    seconds: float
+    closing_ms: float | None
 
 
 class LinkControls(Protocol):
@@ -128,6 +161,28 @@ class LinkControls(Protocol):
         self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0, owner: str = ""
     ) -> None:
         """Delay what `src` sends to `dst` over each link by `latency_ms` +- `jitter_ms`."""
+        ...
+
+    def spoil(
+        self,
+        links: Sequence[Link],
+        kind: str,
+        attributes: Mapping[str, int],
+        *,
+        streams: Sequence[str] = (DOWNSTREAM, UPSTREAM),
+        owner: str = "",
+    ) -> None:
+        """Put one of Toxiproxy's toxics on requests (UPSTREAM), answers (DOWNSTREAM) or both."""
+        ...
+
+    def transfer(
+        self, link: Link, *, questions: int = 1, question_bytes: int = 0, timeout_s: float = 5.0
+    ) -> Transfer:
+        """Ask `dst` so many questions over one connection, and count what comes back.
+
+        All at once; with `question_bytes` so large ones, each when the one before was answered. A
+        ZooKeeper server is asked one question whose answer is longer.
+        """
         ...
 
     def heal(self, links: Sequence[Link], *, owner: str | None = None) -> None:
@@ -298,6 +353,25 @@ class Controls(Protocol):
 
         Until its next `start`, or until it is no longer `allowed`.
         """
+        ...
+
+    def starve(self, node: str, cpus: float) -> Limits:
+        """Leave a node so many processors; counted in what it answers, and by `starvation`.
+
+        A process is stopped for most of every period, a container limited by its control group.
+        """
+        ...
+
+    def feed(self, node: str) -> Limits:
+        """Give it all it wants again; repeatable."""
+        ...
+
+    def starvation(self, node: str) -> Limits: ...
+
+    def descriptors(self, node: str) -> Descriptors: ...
+
+    def limit_descriptors(self, node: str, most: int) -> Descriptors:
+        """Let a running node open no file nor socket whose number is `most` or more."""
         ...
 
     def hold(self, fault: str, *, expiry_s: float) -> int:

@@ -5,17 +5,26 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
-from urteil.chaos.controls import CLIENT, LabFailure, Link, Probe
+from urteil.chaos.controls import (
+    CLIENT,
+    DOWNSTREAM,
+    UPSTREAM,
+    LabFailure,
+    Link,
+    Probe,
+    Transfer,
+)
 from urteil.chaos.probes import probe
 from urteil.chaos.topology import Address, Plan, ProxyPlan
 from urteil.chaos.toxiproxy import Toxic, ToxiproxyFailed, ToxiproxyServer, ToxiproxyStuck
+from urteil.chaos.transfers import MONITOR, framed_question, transfer
 
 T = TypeVar("T")
-STREAMS = ("downstream", "upstream")
+STREAMS = (DOWNSTREAM, UPSTREAM)
 """Answers stall first: one that is lost after its request was served is the harder case, which a
 cut that lets it pass would seldom make."""
 
@@ -88,6 +97,31 @@ class Links:
         delays = {"latency": latency_ms, "jitter": jitter_ms}
         name = _named("latency_upstream", owner)
         self._add(links, Toxic(name=name, type="latency", stream="upstream", attributes=delays))
+
+    def spoil(
+        self,
+        links: Sequence[Link],
+        kind: str,
+        attributes: Mapping[str, int],
+        *,
+        streams: Sequence[str] = STREAMS,
+        owner: str = "",
+    ) -> None:
+        for stream in streams:
+            name = _named(f"{kind}_{stream}", owner)
+            self._add(
+                links, Toxic(name=name, type=kind, stream=stream, attributes=dict(attributes))
+            )
+
+    def transfer(
+        self, link: Link, *, questions: int = 1, question_bytes: int = 0, timeout_s: float = 5.0
+    ) -> Transfer:
+        address = self._plan.through(link)
+        if link.dst not in self._plan.brokers:
+            return transfer(link, *address, asked=[MONITOR], framed=False, timeout_s=timeout_s)
+        whole = framed_question(question_bytes)
+        asked = [whole] * questions if question_bytes else [whole * questions]
+        return transfer(link, *address, asked=asked, framed=True, timeout_s=timeout_s)
 
     def close(self, links: Sequence[Link], *, owner: str = "") -> None:
         with self._lock:

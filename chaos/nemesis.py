@@ -75,7 +75,8 @@ class Nemesis:
     whole at every change so that it is readable at any moment. `problems` are failures of the lab:
     any entry makes the run UNKNOWN. A fault that could not act is no problem of the lab: its row
     says `acted` false. While `at_once` faults are active, others that are due wait, and so does one
-    that must act alone, or whose role nobody has while others act.
+    that must act alone, or whose role nobody has while others act. When `heal_asked` says so,
+    all is healed, no fault begins any more, and `healed_by_hand` is told why not, or nothing.
     """
 
     controls: Controls
@@ -84,6 +85,8 @@ class Nemesis:
     acked: Callable[[], int]
     log: Callable[[str], None] = lambda _line: None
     at_once: int | None = None
+    heal_asked: Callable[[], bool] = lambda: False
+    healed_by_hand: Callable[[str], None] = lambda _why_not: None
     injections: list[Injection] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     healed: bool = False
@@ -116,6 +119,10 @@ class Nemesis:
         checked = last = began
         while not self._stop.is_set():
             now = time.monotonic()
+            if self.heal_asked():
+                self._heal_by_hand(waiting)
+                last = time.monotonic()
+                continue
             self._arm(waiting, began, now, give_up=now > began + duration_s + PATIENCE_S)
             if self._step(waiting, now):
                 last = time.monotonic()
@@ -158,6 +165,24 @@ class Nemesis:
     def _killed(self, node: str) -> bool:
         """Whether a fault of ours was aimed at the node: one that died by itself stays dead."""
         return any(node in injection.targets for injection in self.injections)
+
+    def _heal_by_hand(self, waiting: list[_Waiting]) -> None:
+        for one in list(reversed(self._active)):
+            self._end(one)
+        for late in waiting:
+            self._never(late.planned, "everything was healed by hand")
+            if late.watch is not None:
+                late.watch.close()
+        waiting.clear()
+        why_not = ""
+        try:
+            self._wake()
+            self.controls.net.heal_all()
+        except Exception as failure:
+            why_not = f"{type(failure).__name__}: {failure}"
+            self._problem(f"healing by hand failed: {why_not}")
+        self.log("everything was healed by hand")
+        self.healed_by_hand(why_not)
 
     def _arm(self, waiting: list[_Waiting], began: float, now: float, *, give_up: bool) -> None:
         """Find out whose moment is known by now."""

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from urteil.harness.fault_keeper import FaultSession
 from urteil.harness.reaper import VARIABLE
 from urteil.harness.scenario import save
 
@@ -47,6 +48,8 @@ class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
     metrics: list[str] = []
     zookeeper: str = ""
     pids: dict[str, int] = {}
+    fault_port: int = 0
+    fault_key: str = ""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -86,6 +89,7 @@ def up(
     if directory is None:
         shutil.rmtree(_folder(name), ignore_errors=True)
     _folder(name).mkdir(parents=True, exist_ok=True)
+    _folder(name).chmod(0o700)  # whoever reads its state file may play faults on it
     argv = [
         sys.executable,
         "-P",
@@ -122,6 +126,12 @@ def status(name: str = "default") -> StandingCluster:
 def attach(name: str = "default") -> StandingCluster:
     """The same, for tests that use a standing cluster: see `bootstrap_servers`."""
     return status(name)
+
+
+def faults_on(name: str = "default") -> FaultSession:
+    """A session of faults on a standing cluster; what it began is healed when it ends."""
+    found = status(name)
+    return FaultSession(found.fault_port, found.fault_key)
 
 
 def down(name: str = "default") -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -12,6 +13,7 @@ import psutil
 
 from urteil.chaos.controls import LabFailure, NotHealthy
 from urteil.harness.cluster import Cluster
+from urteil.harness.fault_keeper import FaultServer
 from urteil.harness.parts import MissingPart
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.standing import StandingCluster, write_state
@@ -28,6 +30,8 @@ def keep(
     spec = ClusterSpec(brokers=brokers, zookeepers=zookeepers)
     with Cluster(spec, parse_target(target), directory, runtime=runtime) as cluster:
         nodes = (*cluster.plan.zookeepers, *cluster.plan.brokers)
+        key = secrets.token_bytes(16)
+        faults = FaultServer(cluster.controls(), cluster.bootstrap, key)
         pids = {node: cluster.runtime.status(node).pid or 0 for node in nodes}
         write_state(
             StandingCluster(
@@ -43,6 +47,8 @@ def keep(
                 metrics=cluster.metrics,
                 zookeeper=cluster.plan.zookeeper_direct(),
                 pids=pids,
+                fault_port=faults.port,
+                fault_key=key.hex(),
             )
         )
         ended.wait()

@@ -3,15 +3,23 @@
 from urteil.chaos.aim import Aim
 from urteil.chaos.faults.add_broker import AddBroker
 from urteil.chaos.faults.add_partitions import AddPartitions
+from urteil.chaos.faults.bandwidth import Bandwidth
 from urteil.chaos.faults.base import Fault, Proof
+from urteil.chaos.faults.bridge import Bridge
+from urteil.chaos.faults.broker_from_zookeeper import BrokerFromZookeeper
+from urteil.chaos.faults.client_from_leader import ClientFromLeader
 from urteil.chaos.faults.controller_deleted import ControllerDeleted
 from urteil.chaos.faults.crash import Crash
+from urteil.chaos.faults.crash_loop import CrashLoop
+from urteil.chaos.faults.cut_after import CutAfter
+from urteil.chaos.faults.descriptors import OutOfDescriptors
 from urteil.chaos.faults.disk_emptied import DiskEmptied
 from urteil.chaos.faults.disk_full import DiskFull
 from urteil.chaos.faults.disk_gone import DiskGone
 from urteil.chaos.faults.disk_readonly import DiskReadonly
 from urteil.chaos.faults.elect_preferred import ElectPreferred
 from urteil.chaos.faults.elect_unclean import ElectUnclean
+from urteil.chaos.faults.flapping import Flapping
 from urteil.chaos.faults.isolate import Isolate
 from urteil.chaos.faults.latency import Latency
 from urteil.chaos.faults.limit import Limit
@@ -23,32 +31,46 @@ from urteil.chaos.faults.raise_replication import RaiseReplication
 from urteil.chaos.faults.reassign import Reassign
 from urteil.chaos.faults.recreate_topic import RecreateTopic
 from urteil.chaos.faults.remove_broker import RemoveBroker
+from urteil.chaos.faults.reset import Reset
 from urteil.chaos.faults.retention import Retention
+from urteil.chaos.faults.ring import Ring
 from urteil.chaos.faults.rolling_restart import RollingRestart
 from urteil.chaos.faults.segment_damaged import SegmentDamaged
 from urteil.chaos.faults.session_expired import SessionExpired
 from urteil.chaos.faults.shutdown import Shutdown
+from urteil.chaos.faults.slices import Slices
+from urteil.chaos.faults.slow_close import SlowClose
+from urteil.chaos.faults.starve import Starve
 from urteil.chaos.faults.topic_churn import TopicChurn
 from urteil.chaos.faults.unplug import Unplug
 from urteil.chaos.faults.upgrade import Upgrade
+from urteil.chaos.faults.zookeeper_from_zookeeper import ZookeeperFromZookeeper
 
 FAULTS: dict[str, type[Fault]] = {
     fault.name: fault
     for fault in (
         AddBroker,
         AddPartitions,
+        Bandwidth,
+        Bridge,
+        BrokerFromZookeeper,
+        ClientFromLeader,
         ControllerDeleted,
         Crash,
+        CrashLoop,
+        CutAfter,
         DiskEmptied,
         DiskFull,
         DiskGone,
         DiskReadonly,
         ElectPreferred,
         ElectUnclean,
+        Flapping,
         Isolate,
         Latency,
         Limit,
         MinIsr,
+        OutOfDescriptors,
         Partition,
         Pause,
         PowerCut,
@@ -56,14 +78,20 @@ FAULTS: dict[str, type[Fault]] = {
         Reassign,
         RecreateTopic,
         RemoveBroker,
+        Reset,
         Retention,
+        Ring,
         RollingRestart,
         SegmentDamaged,
         SessionExpired,
         Shutdown,
+        Slices,
+        SlowClose,
+        Starve,
         TopicChurn,
         Unplug,
         Upgrade,
+        ZookeeperFromZookeeper,
     )
 }
 """Every fault that a schedule may name."""

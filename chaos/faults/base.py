@@ -51,8 +51,8 @@ class Fault:
       had no effect answers `Proof(acted=False)`. What it measured is the proof's text.
     - `on_runtimes` and `on_targets`: where it can act; `unfit` tells why not elsewhere.
     - `sample` and `sample_options`: what `urteil faults check` aims it at, on an idle cluster of
-      three brokers with a topic of three replicas. A fault that needs more than an idle cluster
-      (clients at work) has an empty sample.
+      three brokers with a topic of three replicas, and `sample_s`, how long it acts. A fault that
+      needs more than an idle cluster (clients at work) has an empty sample.
     - `expiry_s`: how long after its planned end, or after the death of the lab, it is gone at the
       latest. Whoever plays a fault tells `Controls.hold` before it begins and `Controls.release`
       once it healed; what stands beside the cluster heals what was held too long. On a cluster of
@@ -76,6 +76,7 @@ class Fault:
     on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX, EXTERNAL)
     sample: ClassVar[str] = "leader"
     sample_options: ClassVar[Mapping[str, Option]] = {}
+    sample_s: ClassVar[float] = 0.0
 
     def __init__(self, aim: Aim) -> None:
         unknown = sorted(set(aim.options) - {*self.options, *WHOM})

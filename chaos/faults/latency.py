@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos import selectors
 from urteil.chaos.controls import Controls, Link
 from urteil.chaos.faults.base import HEALED_S, Fault, Proof, probe_all, still_broken
+from urteil.chaos.faults.spoiled import links_of
 
 
 class Latency(Fault):
@@ -28,21 +28,10 @@ class Latency(Fault):
     }
     links: tuple[Link, ...] = ()
 
-    def _choose(self, controls: Controls) -> list[Link]:
-        if "->" in self.aim.target:
-            return selectors.links(controls, self.aim)
-        clients = self.aim.flag("clients")
-        mine = {
-            link
-            for node in selectors.nodes(controls, self.aim)
-            for link in controls.net.of(node, clients=clients)
-        }
-        return [link for link in controls.net.links() if link in mine]
-
     def begin(self, controls: Controls) -> Proof:
         latency_ms = int(self.aim.number("latency_ms", 200))
         jitter_ms = int(self.aim.number("jitter_ms", 0))
-        self.links = tuple(self._choose(controls))
+        self.links = tuple(links_of(controls, self))
         self.targets = tuple(map(str, self.links))
         timeout_s = 2 + 4 * (latency_ms + jitter_ms) / 1000
         before = _fastest(controls, self.links, timeout_s=timeout_s)

@@ -10,8 +10,10 @@ from typing import Protocol
 from urteil.chaos.administration import Administration
 from urteil.chaos.controls import (
     ContainerControls,
+    Descriptors,
     DiskControls,
     LabFailure,
+    Limits,
     NodeState,
     NodeStatus,
     NotHealthy,
@@ -23,6 +25,7 @@ from urteil.chaos.topology import Plan
 from urteil.harness.cluster.keeper import Keeper
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.runtimes.base import Nodes
+from urteil.harness.runtimes.descriptors import descriptors, limit_descriptors
 
 POLL_S = 0.05
 PROBE_S = 1.0
@@ -141,6 +144,21 @@ class ClusterControls:
         if allowed:
             self._remember(node)
         self._runtime.may_end(node, allowed=allowed)
+
+    def starve(self, node: str, cpus: float) -> Limits:
+        return self._runtime.starve(node, cpus)
+
+    def feed(self, node: str) -> Limits:
+        return self._runtime.feed(node)
+
+    def starvation(self, node: str) -> Limits:
+        return self._runtime.starvation(node)
+
+    def descriptors(self, node: str) -> Descriptors:
+        return descriptors(node, self._runtime.local_pid(node))
+
+    def limit_descriptors(self, node: str, most: int) -> Descriptors:
+        return limit_descriptors(node, self._runtime.local_pid(node), most)
 
     def hold(self, fault: str, *, expiry_s: float) -> int:
         return self._holds.hold(fault, expiry_s=expiry_s)

@@ -18,6 +18,7 @@ from urteil.chaos.controls import (
     ContainerControls,
     DiskControls,
     LabFailure,
+    Limits,
     Link,
     NodeState,
     NodeStatus,
@@ -28,6 +29,7 @@ from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
 from urteil.harness.cluster.acts import ActLog
 from urteil.harness.cluster.administration import ClusterAdministration, Releases
 from urteil.harness.cluster.controls import ClusterControls
+from urteil.harness.cluster.guard import Guard
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.reaper import VARIABLE, start_reaper
 from urteil.harness.targets.external import ExternalFile, load_external
@@ -102,7 +104,14 @@ class Commands:
         """Whose they are, nobody here knows."""
         return None
 
-    def __init__(self, path: Path, file: ExternalFile) -> None:
+    def __init__(
+        self,
+        path: Path,
+        file: ExternalFile,
+        about_to: Callable[[str, str], None] = lambda _act, _node: None,
+    ) -> None:
+        """`about_to` is told, before, that a node will be ended, paused, started or resumed."""
+        self._about_to = about_to
         self._folder = path.resolve().parent
         self._nodes = file.nodes
         self._busy = {node: threading.RLock() for node in file.nodes}
@@ -133,6 +142,7 @@ class Commands:
 
     def start(self, node: str) -> None:
         with self._of(node):
+            self._about_to("start", node)
             self.run(node, "start")
             self._starts[node] += 1
             self._ended_by_us.discard(node)
@@ -149,6 +159,7 @@ class Commands:
     def pause(self, node: str) -> NodeStatus:
         with self._of(node):
             self._paused_by_us.add(node)
+            self._about_to("pause", node)
             self.run(node, "pause")
         return self.status(node)
 
@@ -161,15 +172,32 @@ class Commands:
     def may_end(self, node: str, *, allowed: bool = True) -> None:
         with self._of(node):
             if allowed:
+                self._about_to("end", node)
                 self._ended_by_us.add(node)
             elif self.alive(node):
                 self._ended_by_us.discard(node)
+
+    def starve(self, node: str, cpus: float) -> Limits:
+        raise LabFailure(f"{node} is not the lab's to starve: no command of the file does")
+
+    def feed(self, node: str) -> Limits:
+        return self.starvation(node)
+
+    def starvation(self, node: str) -> Limits:
+        return Limits(node=node, cpus=None, memory_mb=None)
+
+    def local_pid(self, node: str) -> int:
+        raise LabFailure(f"{node} is not the lab's: its process may be on any machine")
 
     def unexpected_ends(self) -> list[NodeStatus]:
         asked = [node for node in self._nodes if node not in self._ended_by_us]
         with ThreadPoolExecutor(max_workers=max(1, len(asked))) as pool:
             found = list(pool.map(self.status, asked))
         return [one for one in found if one.state is NodeState.DEAD]
+
+    def with_state(self) -> list[str]:
+        """Nodes whose state can be asked, and so be mended."""
+        return [node for node, known in self._nodes.items() if known.state]
 
     def paused_by_us(self) -> list[str]:
         """Nodes that we paused and did not resume, nor end."""
@@ -221,6 +249,7 @@ class Commands:
         with self._of(node):
             if self.alive(node):
                 self._ended_by_us.add(node)
+                self._about_to(how, node)
                 self.run(node, how, deadline_s)
             return self.status(node)
 
@@ -247,7 +276,8 @@ class ExternalCluster:
         self._file = load_external(path)
         self.run_dir = run_dir.resolve()
         self.plan = ExternalPlan(self._file)
-        self.commands = Commands(path, self._file)
+        self.guard = Guard(path, self.run_dir)
+        self.commands = Commands(path, self._file, self.guard.about_to)
         self.links = Links(self.plan, TheirToxiproxies())
         self.state = ClusterState(self._file.zookeeper)
         self._controls = ClusterControls(
@@ -260,6 +290,7 @@ class ExternalCluster:
             ),
             start_node=self.commands.start,
             waits_for_own_znode=lambda node: True,
+            holds=self.guard,
         )
         self._in_use = False
         self._closed = False
@@ -297,6 +328,7 @@ class ExternalCluster:
         began = time.monotonic()
         self.state.start(deadline_s=deadline_s)
         self._in_use = True
+        self.guard.start()
         self.links.heal_all()
         while problem := self._controls.missing_members():
             if time.monotonic() > began + deadline_s:
@@ -329,7 +361,9 @@ class ExternalCluster:
         finally:
             self.state.close()
         if left:
+            self.guard.leave()
             raise LabFailure(f"not as it was before the run: {'; '.join(left)}")
+        self.guard.close()
 
     def _undoing(self) -> Iterator[tuple[str, Callable[[], object]]]:
         """What is to be undone now, step by step."""

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from urteil.chaos.nemesis import Injection, Nemesis
 from urteil.chaos.schedule import plan
 from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster
+from urteil.harness.runner.healing import Healing
 from urteil.harness.runner.stopwatch import Stopwatch
 from urteil.harness.runner.topics import create_topics, fitted
 from urteil.harness.scenario import Phase, RunFacts, Scenario, TopicFact, save
@@ -41,14 +42,17 @@ class Play:
     _whole: bool = field(init=False, default=False)
     under_load: Callable[[], None]
     _stage: Stopwatch = field(init=False)
+    _healing: Healing = field(init=False)
 
     def __post_init__(self) -> None:
         self._stage = Stopwatch(self.facts.seconds)
+        self._healing = Healing(self.run_dir)
 
     def run(self) -> None:
         """Play it. The cluster and the clients are gone afterwards, whatever happened."""
         try:
-            self._with_cluster()
+            with self._healing.alive():
+                self._with_cluster()
         except Exception as failure:
             self._problem(f"{type(failure).__name__}: {failure}")
 
@@ -106,6 +110,8 @@ class Play:
             acked=workload.acked,
             log=self.log,
             at_once=scenario.at_once,
+            heal_asked=self._healing.asked,
+            healed_by_hand=self._healing.answer,
         )
         self._save_schedule()
         began_ns = time.monotonic_ns()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from urteil.chaos.controls import ContainerControls, DiskControls, NodeStatus
+from urteil.chaos.controls import ContainerControls, DiskControls, Limits, NodeStatus
 from urteil.chaos.topology import Plan
 
 
@@ -62,6 +62,18 @@ class Nodes(Protocol):
 
     def may_end(self, node: str, *, allowed: bool = True) -> None:
         """As `chaos.controls.Controls.may_end`."""
+        ...
+
+    def starve(self, node: str, cpus: float) -> Limits:
+        """As `chaos.controls.Controls`; so are the next two."""
+        ...
+
+    def feed(self, node: str) -> Limits: ...
+
+    def starvation(self, node: str) -> Limits: ...
+
+    def local_pid(self, node: str) -> int:
+        """The node's process as this machine knows it; LabFailure when it does not."""
         ...
 
     def unexpected_ends(self) -> Sequence[NodeStatus]:

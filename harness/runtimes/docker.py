@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import docker
+import psutil
 import requests
 from docker.models.containers import Container
 
@@ -227,6 +228,30 @@ class DockerRuntime:
     def may_end(self, node: str, *, allowed: bool = True) -> None:
         if self.alive(node):
             self._known(node).ended_by_us = allowed
+
+    def starve(self, node: str, cpus: float) -> Limits:
+        return self.limit(node, cpus=cpus, memory_mb=None)
+
+    def feed(self, node: str) -> Limits:
+        return self._update(node, {"cpu_period": PERIOD_US, "cpu_quota": -1})
+
+    def starvation(self, node: str) -> Limits:
+        return self.limits(node)
+
+    def local_pid(self, node: str) -> int:
+        """The engine tells a pid of its machine: it is this one if the command line is the same."""
+        known = self._known(node)
+        with _told(node):
+            known.container.reload()
+        argv = [known.container.attrs["Path"], *known.container.attrs["Args"]]
+        pid = int(known.container.attrs["State"]["Pid"])
+        try:
+            found = psutil.Process(pid).cmdline() if pid else []
+        except psutil.Error:
+            found = []
+        if found[1:] != argv[1:] or not found:
+            raise LabFailure(f"{node} is no process of this machine: its engine is elsewhere")
+        return pid
 
     def unexpected_ends(self) -> Sequence[NodeStatus]:
         """LabFailure when a container or a pod was removed by somebody else."""

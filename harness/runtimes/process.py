@@ -18,6 +18,7 @@ from urteil.chaos.controls import (
     ContainerControls,
     DiskControls,
     LabFailure,
+    Limits,
     NodeState,
     NodeStatus,
 )
@@ -26,6 +27,7 @@ from urteil.harness.parts import java, kafka_classpath, toxiproxy_binary, zookee
 from urteil.harness.reaper import VARIABLE, start_reaper
 from urteil.harness.runtimes.base import Programs
 from urteil.harness.runtimes.disks import ProcessDisks, can_mount
+from urteil.harness.runtimes.duty import DutyCycle
 
 POLL_S = 0.01
 KILL_DEADLINE_S = 10.0
@@ -42,6 +44,7 @@ class _Node:
     starts: int = 1
     paused: bool = False
     ended_by_us: bool = False
+    duty: DutyCycle | None = None
 
 
 class MachinePrograms:
@@ -164,15 +167,17 @@ class ProcessRuntime:
     def pause(self, node: str) -> NodeStatus:
         """SIGSTOP; returns when the process is stopped."""
         known = self._known(node)
-        _signal_group(known.process, signal.SIGSTOP)
-        known.paused = True
+        with self._lock:
+            _signal_group(known.process, signal.SIGSTOP)
+            known.paused = True
         self._await_process(node, known, lambda state: state == psutil.STATUS_STOPPED)
         return self.status(node)
 
     def resume(self, node: str) -> NodeStatus:
         known = self._known(node)
-        _signal_group(known.process, signal.SIGCONT)
-        known.paused = False
+        with self._lock:
+            _signal_group(known.process, signal.SIGCONT)
+            known.paused = False
         self._await_process(node, known, lambda state: state != psutil.STATUS_STOPPED)
         return self.status(node)
 
@@ -181,6 +186,51 @@ class ProcessRuntime:
             known = self._known(node)
             if known.process.poll() is None:
                 known.ended_by_us = allowed
+
+    def starve(self, node: str, cpus: float) -> Limits:
+        """By SIGSTOP and SIGCONT, ten times a second; `throttled` are the stops that were seen."""
+        self.feed(node)
+        known = self._known(node)
+        process = psutil.Process(known.process.pid)
+
+        def signal_it(number: int) -> None:
+            with self._lock:  # a node that is paused stays so
+                if not known.paused:
+                    _signal_group(known.process, number)
+
+        def is_stopped() -> bool:
+            try:
+                return bool(process.status() == psutil.STATUS_STOPPED)
+            except psutil.NoSuchProcess:
+                return False
+
+        known.duty = DutyCycle(cpus, signal_it, is_stopped)
+        return self.starvation(node)
+
+    def feed(self, node: str) -> Limits:
+        known = self._known(node)
+        if known.duty is not None:
+            known.duty.end()
+            known.duty = None
+        return self.starvation(node)
+
+    def starvation(self, node: str) -> Limits:
+        duty = self._known(node).duty
+        if duty is None:
+            return Limits(node=node, cpus=None, memory_mb=None)
+        return Limits(
+            node=node,
+            cpus=duty.share,
+            memory_mb=None,
+            throttled=duty.throttled,
+            periods=duty.periods,
+        )
+
+    def local_pid(self, node: str) -> int:
+        known = self._known(node)
+        if known.process.poll() is not None:
+            raise LabFailure(f"{node} does not run")
+        return known.process.pid
 
     def unexpected_ends(self) -> list[NodeStatus]:
         with self._lock:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tests.chaos.paper_admin import PaperAdmin
 from tests.chaos.paper_disks import PaperDisks, PaperKeeper
 from urteil.chaos.controls import (
     CLIENT,
+    Descriptors,
     LabFailure,
     Limits,
     Link,
@@ -15,6 +17,7 @@ from urteil.chaos.controls import (
     NodeStatus,
     PartitionView,
     Probe,
+    Transfer,
 )
 
 VIEW = PartitionView(
@@ -34,10 +37,12 @@ class PaperNet:
         self.cluster = cluster
         self.broken: set[Link] = set()
         self.delays: dict[Link, int] = {}
+        self.spoilt: dict[Link, dict[str, str | int]] = {}
 
     def links(self) -> Sequence[Link]:
         brokers, keepers = self.cluster.brokers, self.cluster.zookeepers
         inner = [Link(a, b) for a in brokers for b in (*brokers, *keepers) if a != b]
+        inner += [Link(a, b) for a in keepers for b in keepers if a != b]
         return inner + [Link(CLIENT, broker) for broker in brokers]
 
     def between(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Link]:
@@ -60,19 +65,58 @@ class PaperNet:
         if not self.cluster.toothless:
             self.delays |= dict.fromkeys(links, latency_ms)
 
+    def spoil(
+        self,
+        links: Sequence[Link],
+        kind: str,
+        attributes: Mapping[str, int],
+        *,
+        streams: Sequence[str] = (),
+        owner: str = "",
+    ) -> None:
+        if not self.cluster.toothless:
+            self.spoilt |= {key: {"kind": kind, **attributes} for key in links}
+
+    def transfer(
+        self, link: Link, *, questions: int = 1, question_bytes: int = 0, timeout_s: float = 5.0
+    ) -> Transfer:
+        """Answers of 200 bytes at once, but for what the link's toxic does."""
+        toxic = self.spoilt.get(link, {})
+        size = 200 * questions
+        whole = Transfer(
+            link=link, ended="answered", received_bytes=size, answers=questions, pieces=1,
+            largest_piece_bytes=size, seconds=0.001, closing_ms=1.0,
+        )  # fmt: skip
+        match toxic.get("kind"):
+            case "bandwidth":
+                return replace(whole, seconds=size / 1000 / int(toxic["rate"]))
+            case "slow_close":
+                return replace(whole, closing_ms=2.0 * int(toxic["delay"]))
+            case "reset_peer":
+                return replace(whole, ended="reset", answers=0, received_bytes=0)
+            case "limit_data":
+                passed = int(toxic["bytes"]) // (question_bytes or 25)
+                return replace(whole, ended="closed", answers=passed)
+            case "slicer":
+                return replace(whole, pieces=1 + size // int(toxic["average_size"]))
+        return whole
+
     def active(self) -> dict[Link, tuple[str, ...]]:
-        return dict.fromkeys([*self.broken, *self.delays], ("broken",))
+        return dict.fromkeys([*self.broken, *self.delays, *self.spoilt], ("broken",))
 
     def heal(self, links: Sequence[Link], *, owner: str | None = None) -> None:
         self.broken -= set(links)
         for link in links:
             self.delays.pop(link, None)
+            self.spoilt.pop(link, None)
 
     def heal_all(self) -> None:
         self.heal(self.links())
 
     def probe(self, link: Link, *, timeout_s: float = 1.0) -> Probe:
-        alive = self.cluster.states[link.dst] is NodeState.RUNNING and link not in self.broken
+        deaf = self.cluster.most[link.dst] <= 30
+        runs = self.cluster.states[link.dst] is NodeState.RUNNING and not deaf
+        alive = runs and link not in self.broken
         rtt_ms = 1.0 + self.delays.get(link, 0) if alive else None
         return Probe(link=link, answered=alive, rtt_ms=rtt_ms, detail="")
 
@@ -109,9 +153,9 @@ class PaperBoxes:
 class PaperCluster:
     """Three brokers that elect nobody; `toothless` makes every fault without effect."""
 
-    def __init__(self, *, toothless: bool = False) -> None:
+    def __init__(self, *, toothless: bool = False, zookeepers: int = 1) -> None:
         self.brokers = ("b1", "b2", "b3")
-        self.zookeepers = ("zk1",)
+        self.zookeepers = tuple(f"zk{number}" for number in range(1, zookeepers + 1))
         self.states = dict.fromkeys((*self.brokers, *self.zookeepers), NodeState.RUNNING)
         self.starts = dict.fromkeys(self.states, 1)
         self.toothless = toothless
@@ -124,6 +168,8 @@ class PaperCluster:
         self.lab_failure: str | None = None
         self.acts: list[str] = []
         self.held: dict[int, bool] = {}
+        self.starved: dict[str, float] = {}
+        self.most = dict.fromkeys(self.states, 1024)
 
     def status(self, node: str) -> NodeStatus:
         state = self.states[node]
@@ -156,6 +202,27 @@ class PaperCluster:
 
     def may_end(self, node: str, *, allowed: bool = True) -> None:
         self.acts.append(f"may_end {node} {allowed}")
+
+    def starve(self, node: str, cpus: float) -> Limits:
+        if not self.toothless:
+            self.starved[node] = cpus
+        return Limits(node=node, cpus=self.starved.get(node), memory_mb=None)
+
+    def feed(self, node: str) -> Limits:
+        self.starved.pop(node, None)
+        return self.starvation(node)
+
+    def starvation(self, node: str) -> Limits:
+        cpus = self.starved.get(node)
+        return Limits(node=node, cpus=cpus, memory_mb=None, throttled=9, periods=10)
+
+    def descriptors(self, node: str) -> Descriptors:
+        return Descriptors(node=node, open=30, lowest_free=30, limit=self.most[node])
+
+    def limit_descriptors(self, node: str, most: int) -> Descriptors:
+        if not self.toothless:
+            self.most[node] = most
+        return self.descriptors(node)
 
     def hold(self, fault: str, *, expiry_s: float) -> int:
         self.held[len(self.held)] = True

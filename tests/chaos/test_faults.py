@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from tests.chaos.paper import VIEW, PaperCluster
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import Link, NodeState
+from urteil.chaos.controls import Link, NodeState, NotHealthy
 from urteil.chaos.faults import FAULTS, controller_deleted
+from urteil.chaos.selectors import NoTarget
 
-TARGETS = {"partition": "follower->leader"}
 FAMILIES = {
     "network", "process", "container", "disk", "zookeeper", "clock", "clients", "administration"
 }  # fmt: skip
@@ -22,10 +24,16 @@ HASTY = ("elect_preferred", "elect_unclean", "reassign", "recreate_topic", "topi
 
 def prepared(name: str, *, toothless: bool = False) -> PaperCluster:
     """A cluster in which the fault finds what it is for."""
-    cluster = PaperCluster(toothless=toothless)
+    cluster = PaperCluster(toothless=toothless, zookeepers=3)
     if name == "elect_unclean":
         cluster.view = replace(VIEW, leader=None)
     return cluster
+
+
+def on_paper(name: str) -> str:
+    """Whom it is aimed at: what its sample says where links or ensembles are meant."""
+    links = FAULTS[name].family == "network"
+    return FAULTS[name].sample if links else "leader"
 
 
 @pytest.fixture
@@ -42,8 +50,9 @@ def aim(target: str, **options: str | float | bool) -> Aim:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_proves_that_it_acted(name: str) -> None:
-    fault = FAULTS[name](aim(TARGETS.get(name, "leader")))
-    proof = fault.begin(prepared(name))
+    fault = FAULTS[name](aim(on_paper(name)))
+    proof = fault.begin(cluster := prepared(name))
+    fault.heal(cluster)
     assert proof.acted
     assert fault.targets
     assert proof.text
@@ -55,17 +64,24 @@ def test_a_fault_without_effect_is_not_said_to_have_acted(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(controller_deleted, "ELECTED_S", 0.05)
-    fault = FAULTS[name](aim(TARGETS.get(name, "leader")))
-    assert not fault.begin(prepared(name, toothless=True)).acted
+    monkeypatch.setattr("urteil.chaos.faults.starve.DEADLINE_S", 0.1)
+    fault = FAULTS[name](aim(on_paper(name)))
+    cluster = prepared(name, toothless=True)
+    assert not fault.begin(cluster).acted
+    fault.heal(cluster)
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_healing_leaves_nothing_behind(name: str) -> None:
     cluster = prepared(name)
-    fault = FAULTS[name](aim(TARGETS.get(name, "all" if name == "latency" else "leader")))
+    fault = FAULTS[name](aim(on_paper(name)))
     fault.begin(cluster)
     fault.heal(cluster)
     fault.heal(cluster)
+    assert fault.remains(cluster) == ""
+    assert not cluster.net.spoilt
+    assert not cluster.starved
+    assert set(cluster.most.values()) == {1024}
     assert set(cluster.states.values()) == {NodeState.RUNNING}
     assert not cluster.net.broken
     assert not cluster.net.delays
@@ -138,3 +154,79 @@ def test_where_a_fault_does_not_act_is_told() -> None:
     assert "--runtime docker" in unplug.unfit(runtime="process", target="urteil")
     assert "external" in unplug.unfit(runtime="", target="external:x.toml")
     assert FAULTS["crash"].unfit(runtime="", target="external:x.toml") == ""
+
+
+def test_a_bridge_alone_sees_both_halves() -> None:
+    cluster = PaperCluster()
+    FAULTS["bridge"](aim("leader")).begin(cluster)
+    assert cluster.net.broken == {Link("b1", "b3"), Link("b3", "b1")}
+    with pytest.raises(NoTarget, match="one of three"):
+        FAULTS["bridge"](aim("b1,b2")).begin(cluster)
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 7])
+def test_in_a_ring_everybody_sees_a_majority_and_no_two_the_same(count: int) -> None:
+    cluster = PaperCluster()
+    cluster.brokers = tuple(f"b{number}" for number in range(1, count + 1))
+    cluster.states = dict.fromkeys((*cluster.brokers, "zk1"), NodeState.RUNNING)
+    cluster.most = dict.fromkeys(cluster.states, 1024)
+    FAULTS["ring"](aim("all")).begin(cluster)
+    seen = {
+        frozenset(b for b in cluster.brokers if Link(a, b) not in cluster.net.broken)
+        for a in cluster.brokers
+    }
+    assert len(seen) == count
+    assert {len(majority) for majority in seen} == {count // 2 + 1}
+
+
+def test_links_flap_until_they_are_healed() -> None:
+    cluster = PaperCluster()
+    flapping = FAULTS["flapping"](aim("b1<->b2", lowest_ms=50, highest_ms=51))
+    flapping.begin(cluster)
+    for was in (True, False, True):
+        until(lambda was=was: bool(cluster.net.broken) is was)
+    assert "was off" in flapping.heal(cluster)
+    assert not cluster.net.broken
+
+
+def test_a_loop_of_crashes_ends_with_every_node_up() -> None:
+    cluster = PaperCluster()
+    loop = FAULTS["crash_loop"](aim("b1,b3", lowest_ms=0, highest_ms=5))
+    loop.begin(cluster)
+    until(lambda: cluster.acts.count("kill b1") > 2)
+    assert "died" in loop.heal(cluster)
+    assert set(cluster.states.values()) == {NodeState.RUNNING}
+
+
+def test_a_step_that_fails_is_told_at_healing() -> None:
+    cluster = PaperCluster()
+    loop = FAULTS["crash_loop"](aim("b1", lowest_ms=0, highest_ms=1))
+    loop.begin(cluster)
+    cluster.start = lambda node, deadline_s=0.0: (_ for _ in ()).throw(NotHealthy("no"))
+    with pytest.raises(NotHealthy):
+        loop.heal(cluster)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("bandwidth", {"rate_kb_per_s": 0}),
+        ("slow_close", {"delay_ms": 50}),
+        ("reset", {"after_ms": 5000}),
+        ("cut_after", {"bytes": 5}),
+        ("slices", {"bytes": 10, "variation_bytes": 10}),
+        ("flapping", {"lowest_ms": 10}),
+        ("crash_loop", {"lowest_ms": 3000}),
+        ("starve", {"cpus": 2}),
+    ],
+)
+def test_a_number_out_of_its_range_is_refused(name: str, options: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        FAULTS[name](aim("leader", **options))
+
+
+def until(reached: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 10
+    while not reached():
+        assert time.monotonic() < deadline, "the deadline passed"
+        time.sleep(0.002)

@@ -111,3 +111,18 @@ def test_a_fault_that_must_act_alone_does(tmp_path: Path) -> None:
     told = {str(r["targets"]): (r["begin_ns"], r["healed_ns"]) for r in rows(tmp_path)}
     begin, healed = told.pop('["b1", "b2", "b3"]')
     assert all(other[1] <= begin or healed <= other[0] for other in told.values())  # type: ignore[operator]
+
+
+def test_healing_by_hand_ends_the_faults_and_not_the_play(tmp_path: Path) -> None:
+    cluster, told = PaperCluster(), []
+    early = FaultSpec(fault="crash", target="leader", at_s=0.0, duration_s=60)
+    late = FaultSpec(fault="pause", target="b1", at_s=50.0, duration_s=60)
+    player = nemesis(cluster, tmp_path, schedule(early, late))
+    player.heal_asked = lambda: "kill b2" in cluster.acts and not told
+    player.healed_by_hand = told.append
+    player.play(duration_s=0.0)
+    assert told == [""]
+    assert cluster.states["b2"] is NodeState.RUNNING
+    assert "healed" in str(rows(tmp_path)[0]["proof"])
+    assert "by hand" in str(rows(tmp_path)[1]["proof"])
+    assert cluster.held == {0: False}

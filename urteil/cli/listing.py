@@ -36,6 +36,12 @@ def _faults() -> list[Row]:
     ]
 
 
+def _roles() -> list[Row]:
+    from urteil.chaos.selectors import ROLES
+
+    return [{"name": name, "about": about} for name, about in ROLES.items()]
+
+
 def _guarantees() -> list[Row]:
     from urteil.harness.verify.guarantees import GUARANTEES
 
@@ -68,6 +74,7 @@ def _targets() -> list[Row]:
 KINDS: dict[str, Callable[[], list[Row]]] = {
     "scenarios": _scenarios,
     "faults": _faults,
+    "roles": _roles,
     "guarantees": _guarantees,
     "mutants": _mutants,
     "targets": _targets,
@@ -78,7 +85,7 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
 @click.argument("kind", type=click.Choice(sorted(KINDS)))
 @click.option("--json", "as_json", is_flag=True, help="An array of objects with name and about.")
 def list_command(kind: str, as_json: bool) -> None:
-    """List scenarios, faults, guarantees, mutants or targets, a line each."""
+    """List scenarios, faults, the roles they aim at, guarantees, mutants or targets."""
     rows = KINDS[kind]()
     if as_json:
         click.echo(json.dumps(rows, indent=2))

@@ -12,6 +12,8 @@ from urteil.cli.campaign import mutants, night
 from urteil.cli.cluster import cluster
 from urteil.cli.doctor import doctor
 from urteil.cli.engine import engine
+from urteil.cli.faults import faults
+from urteil.cli.heal import heal
 from urteil.cli.images import images
 from urteil.cli.listing import list_command
 from urteil.cli.run import report, run, verify
@@ -42,6 +44,8 @@ for command in (
     mutants,
     night,
     cluster,
+    faults,
+    heal,
     images,
     engine,
 ):

@@ -7,13 +7,17 @@ import json
 import os
 import shlex
 import signal
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from urteil.chaos.controls import LabFailure, Link, NodeState
+from urteil.cli.main import exit_code
 from urteil.harness.cluster import Cluster, ExternalCluster
 from urteil.harness.reaper import holders, start_reaper
 from urteil.harness.runner import run_scenario
@@ -189,6 +193,73 @@ def test_what_faults_left_in_the_middle_of_a_run_is_undone(keeper: Keeper, tmp_p
     pid = controls.status("b1").pid
     assert pid not in holders(start_reaper())  # the lab's end is not theirs
     assert os.getpgid(pid or 0) != os.getpgrp()  # nor is Ctrl-C
+
+
+LAB = """
+import sys
+from pathlib import Path
+from urteil.chaos.controls import Link
+from urteil.harness.cluster import ExternalCluster
+
+cluster = ExternalCluster(Path(sys.argv[1]), Path(sys.argv[2]))
+cluster.start()
+controls = cluster.controls()
+controls.hold("several", expiry_s=600)
+controls.net.cut([Link("b3", "b2")])
+controls.pause("b3")
+controls.kill("b1")
+print("under faults", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_no_fault_outlives_a_lab_that_was_killed(keeper: Keeper, tmp_path: Path) -> None:
+    lab = subprocess.Popen(
+        [sys.executable, "-c", LAB, keeper.file, tmp_path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert lab.stdout is not None
+    assert lab.stdout.readline() == "under faults\n"
+    link, theirs = Link("b3", "b2"), ExternalCluster(keeper.file, tmp_path)
+    assert not keeper.cluster.links.probe(link, timeout_s=0.5).answered
+    lab.kill()
+    lab.wait()
+    until(lambda: (tmp_path / "guard.log").read_text().endswith("healed\n"))
+    nodes = ("b1", "b2", "b3")
+    until(lambda: set(keeper.cluster.state.registered()) == set(nodes))
+    assert {theirs.commands.status(node).state for node in nodes} == {NodeState.RUNNING}
+    assert keeper.cluster.links.probe(link).answered
+    assert "the lab is gone" in (tmp_path / "guard.log").read_text()
+
+
+def test_a_fault_that_is_held_too_long_is_healed(keeper: Keeper, tmp_path: Path) -> None:
+    cluster = ExternalCluster(keeper.file, tmp_path)
+    cluster.start()
+    controls, link = cluster.controls(), Link("b3", "b2")
+    controls.hold("partition", expiry_s=1)
+    controls.net.cut([link])
+    until(lambda: keeper.cluster.links.probe(link).answered)
+    assert "held too long: partition" in (tmp_path / "guard.log").read_text()
+    cluster.close()
+
+
+def test_urteil_heal_heals_what_anybody_left(keeper: Keeper, tmp_path: Path) -> None:
+    left = ExternalCluster(keeper.file, tmp_path)
+    left.controls().net.cut([Link("b3", "b2")])
+    left.commands.pause("b3")
+    assert exit_code(["heal", "--target", f"external:{keeper.file}"]) == 0
+    assert left.commands.status("b3").state is NodeState.RUNNING
+    assert keeper.cluster.links.probe(Link("b3", "b2")).answered
+    left.state.close()
+
+
+def until(reached: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < deadline, "the deadline passed"
+        time.sleep(0.05)
 
 
 def test_brokers_run_again_when_one_cannot_be_stopped(keeper: Keeper, tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""Narrow links: what is sent waits for what was sent before."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import Controls, Transfer
+from urteil.chaos.faults.spoiled import CLIENTS, SpoiledLinks
+
+ANSWER_BYTES = 300
+MOST_QUESTIONS = 2_000
+
+
+class Bandwidth(SpoiledLinks):
+    """So many kilobytes a second and connection, requests and answers each."""
+
+    name = "bandwidth"
+    about = "narrow links: so many KB/s each way over every connection"
+    proves = "throughput of answers, measured before and after"
+    options: ClassVar[dict[str, str]] = {
+        "rate_kb_per_s": "kilobytes a second, 1 at least (default 20)",
+        **CLIENTS,
+    }
+
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.rate = int(aim.number("rate_kb_per_s", 20))
+        if self.rate < 1:
+            raise ValueError(f"rate_kb_per_s={self.rate} is below 1; a partition lets nothing pass")
+
+    def questions(self) -> int:
+        """Half a second's worth of answers."""
+        return max(2, min(MOST_QUESTIONS, self.rate * 500 // ANSWER_BYTES))
+
+    def spoil(self, controls: Controls) -> None:
+        controls.net.spoil(self.links, "bandwidth", {"rate": self.rate}, owner=self.owner)
+
+    def spoilt(self, before: Transfer, after: Transfer) -> bool:
+        return _kb_per_s(after) <= 1.3 * self.rate < _kb_per_s(before)
+
+    def told(self, before: Transfer, after: Transfer) -> str:
+        return f"{_kb_per_s(before):.0f} KB/s before, {_kb_per_s(after):.1f} KB/s now"
+
+
+def _kb_per_s(one: Transfer) -> float:
+    return one.received_bytes / 1000 / max(one.seconds, 1e-6)

@@ -1,0 +1,22 @@
+"""Brokers that lose ZooKeeper and keep their peers and their clients."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import Controls, Link
+from urteil.chaos.faults.partition import CutLinks
+
+
+class BrokerFromZookeeper(CutLinks):
+    """Beyond the session's timeout the broker's registration goes, though it serves."""
+
+    name = "broker_from_zookeeper"
+    about = "cut a broker from every ZooKeeper server, not from brokers nor clients"
+    sample = "controller"
+    options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
+
+    def choose(self, controls: Controls) -> list[Link]:
+        chosen, keepers = selectors.nodes(controls, self.aim), controls.zookeepers
+        return [one for one in controls.net.links() if one.src in chosen and one.dst in keepers]

@@ -1,0 +1,24 @@
+"""Clients that do not reach a broker which everybody else reaches."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import CLIENT, Controls, Link
+from urteil.chaos.faults.partition import CutLinks
+
+
+class ClientFromLeader(CutLinks):
+    """The leader goes on leading: nobody is elected in its place, clients wait or give up."""
+
+    name = "client_from_leader"
+    about = "cut the clients from a broker that all the others still see: the leader, or a role"
+    options: ClassVar[dict[str, str]] = {
+        "close": "break connections rather than stall them",
+        "answers_only": "requests arrive, their answers do not (default false)",
+    }
+
+    def choose(self, controls: Controls) -> list[Link]:
+        chosen = selectors.nodes(controls, self.aim)
+        return [link for link in controls.net.links() if link.src == CLIENT and link.dst in chosen]

@@ -1,0 +1,64 @@
+"""A node that dies again soon after every start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from typing import ClassVar
+
+from urteil.chaos import selectors
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.faults.base import Fault, Proof, not_running, together
+from urteil.chaos.faults.recurring import Recurring
+
+
+class CrashLoop(Fault):
+    """SIGKILL, a start after a seeded pause, SIGKILL again after another, until it is healed."""
+
+    name = "crash_loop"
+    about = "SIGKILL and start of a node, again and again at seeded moments"
+    family = "process"
+    sample_s = 4.0
+    proves = "process ids that are gone, and how many lives the nodes had"
+    options: ClassVar[dict[str, str]] = {
+        "lowest_ms": "the shortest time between two acts (default 200)",
+        "highest_ms": "the longest (default 2000)",
+    }
+    loop: Recurring | None = None
+
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.lowest_s = aim.number("lowest_ms", 200) / 1000
+        self.highest_s = aim.number("highest_ms", 2000) / 1000
+        if not 0 <= self.lowest_s <= self.highest_s <= 60:
+            raise ValueError("lowest_ms and highest_ms: 0 <= lowest_ms <= highest_ms <= 60000")
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(selectors.nodes(controls, self.aim))
+        victims = selectors.running(controls, self.targets)
+        pids = {node: controls.status(node).pid for node in victims}
+        after = together(controls.kill, victims)
+        gone = [status for status in after if status.state is NodeState.DEAD]
+        steps = self._steps(controls, victims)
+        self.loop = Recurring(steps, self.aim.random(), self.lowest_s, self.highest_s)
+        text = ", ".join(f"{s.node}: pid {pids[s.node]} gone, exit {s.exit_code}" for s in gone)
+        return Proof(acted=bool(gone) and len(gone) == len(victims), text=text or "nobody ran")
+
+    def heal(self, controls: Controls) -> str:
+        try:
+            if self.loop is not None:
+                self.loop.stop()
+        finally:
+            started = together(controls.start, self.targets)
+        deaths = 1 + (self.loop.done // 2 if self.loop is not None else 0)
+        lives = ", ".join(f"{status.node} runs as pid {status.pid}" for status in started)
+        return f"died {deaths} times; {lives}"
+
+    def remains(self, controls: Controls) -> str:
+        return not_running(controls, self.targets)
+
+    def _steps(self, controls: Controls, nodes: list[str]) -> Iterator[Callable[[], object]]:
+        return cycle(
+            (lambda: together(controls.start, nodes), lambda: together(controls.kill, nodes))
+        )

@@ -1,0 +1,67 @@
+"""A node that can open no more files nor sockets."""
+
+from __future__ import annotations
+
+from urteil.chaos import selectors
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import Controls, Descriptors, Link, NodeState
+from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof, not_running, together
+from urteil.chaos.faults.partition import answers_again, silence_proven
+
+FIRST_OPENED = 8
+
+
+class OutOfDescriptors(Fault):
+    """The limit is lowered below what is open (prlimit(2)), and raised again at healing.
+
+    Below what it opened first, so that no connection that ends makes room for another.
+
+    A node may end for it (Apache Kafka does when it cannot write a checkpoint): it is started.
+    """
+
+    name = "out_of_descriptors"
+    about = "let a node open no more files nor sockets: its limit falls below what it has open"
+    family = "process"
+    proves = "a new connection, answered before and not after; descriptors open and their limit"
+    on_targets = (URTEIL, KAFKA, MIX)
+
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self._before: dict[str, Descriptors] = {}
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(selectors.running(controls, selectors.nodes(controls, self.aim)))
+        together(controls.may_end, self.targets)
+        proof = silence_proven(
+            controls,
+            self._doors(controls),
+            lambda: together(lambda node: self._limit(controls, node), self.targets),
+        )
+        text = "; ".join(f"{node}: {was}" for node, was in self._before.items())
+        return Proof(acted=proof.acted, text=f"before: {text}; {proof.text}")
+
+    def heal(self, controls: Controls) -> str:
+        told = together(lambda node: self._restore(controls, node), self.targets)
+        return "; ".join([*told, answers_again(controls, self._doors(controls))])
+
+    def remains(self, controls: Controls) -> str:
+        limits = {node: controls.descriptors(node).limit for node in self._before}
+        low = [f"{n}: {limit}" for n, limit in limits.items() if limit < self._before[n].limit]
+        return not_running(controls, self.targets) or "; ".join(low)
+
+    def _limit(self, controls: Controls, node: str) -> None:
+        now = self._before[node] = controls.descriptors(node)
+        controls.limit_descriptors(node, min(now.lowest_free, FIRST_OPENED))
+
+    def _restore(self, controls: Controls, node: str) -> str:
+        """Give the limit back to the process that lost it, or start another in its place."""
+        if controls.status(node).state is not NodeState.DEAD and node in self._before:
+            now = controls.limit_descriptors(node, self._before[node].limit)
+            controls.may_end(node, allowed=False)
+            return f"{node}: {now}"
+        return f"{node} ended and runs again as pid {controls.start(node).pid}"
+
+    def _doors(self, controls: Controls) -> list[Link]:
+        """A link to each node, by which a new connection comes."""
+        links = {link.dst: link for link in controls.net.links() if link.dst in self.targets}
+        return [links[node] for node in self.targets]

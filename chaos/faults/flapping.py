@@ -1,0 +1,71 @@
+"""Links that go and come back, at seeded moments, until they are healed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from typing import ClassVar
+
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import Controls, Link
+from urteil.chaos.faults.base import Fault, Proof, still_broken
+from urteil.chaos.faults.partition import answers_again, cut_and_prove
+from urteil.chaos.faults.recurring import Recurring
+from urteil.chaos.faults.spoiled import CLIENTS, links_of
+
+
+class Flapping(Fault):
+    """Off at once, on and off again after seeded pauses; healing ends it with the links on."""
+
+    name = "flapping"
+    about = "links that go and come back at seeded moments, again and again"
+    family = "network"
+    proves = "a probe through each link, silent when it is first cut; how often it flapped"
+    selectors = "all, a role, a node (their links with all nodes), or a pair left<->right"
+    sample = "follower<->leader"
+    sample_s = 2.5
+    options: ClassVar[dict[str, str]] = {
+        "lowest_ms": "the shortest time that links stay as they are (default 300)",
+        "highest_ms": "the longest (default 1500)",
+        "close": "break connections rather than stall them",
+        **CLIENTS,
+    }
+    links: tuple[Link, ...] = ()
+    flaps: Recurring | None = None
+
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.lowest_s = aim.number("lowest_ms", 300) / 1000
+        self.highest_s = aim.number("highest_ms", 1500) / 1000
+        if not 0.05 <= self.lowest_s <= self.highest_s <= 60:
+            raise ValueError("lowest_ms and highest_ms: 50 <= lowest_ms <= highest_ms <= 60000")
+
+    def begin(self, controls: Controls) -> Proof:
+        self.links = tuple(links_of(controls, self))
+        self.targets = tuple(map(str, self.links))
+        proof = cut_and_prove(controls, self.links, owner=self.owner, close=self.aim.flag("close"))
+        steps = self._steps(controls)
+        self.flaps = Recurring(steps, self.aim.random(), self.lowest_s, self.highest_s)
+        return proof
+
+    def heal(self, controls: Controls) -> str:
+        try:
+            if self.flaps is not None:
+                self.flaps.stop()
+        finally:
+            controls.net.heal(self.links, owner=self.owner)
+        times = 1 + (self.flaps.done // 2 if self.flaps is not None else 0)
+        return f"was off {times} times; {answers_again(controls, self.links)}"
+
+    def remains(self, controls: Controls) -> str:
+        return still_broken(controls, self.links)
+
+    def _steps(self, controls: Controls) -> Iterator[Callable[[], object]]:
+        net = controls.net
+        cut = net.close if self.aim.flag("close") else net.cut
+        return cycle(
+            (
+                lambda: net.heal(self.links, owner=self.owner),
+                lambda: cut(self.links, owner=self.owner),
+            )
+        )

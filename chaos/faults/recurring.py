@@ -1,0 +1,52 @@
+"""What faults share that act again and again, from a thread of their own, until they are healed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from random import Random
+
+STOP_DEADLINE_S = 90.0
+
+
+class Recurring:
+    """Takes one step after another, each after a pause drawn from the seed.
+
+    A step that fails ends it; `stop` raises that failure.
+    """
+
+    def __init__(
+        self,
+        steps: Iterator[Callable[[], object]],
+        random: Random,
+        lowest_s: float,
+        highest_s: float,
+    ) -> None:
+        self.done = 0
+        self._steps = steps
+        self._pauses = (random, lowest_s, highest_s)
+        self._stop = threading.Event()
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True, name="recurring fault")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Returns when the step at work has ended; repeatable. Raises what made a step fail."""
+        self._stop.set()
+        self._thread.join(STOP_DEADLINE_S)
+        if self._thread.is_alive():
+            raise TimeoutError("a step of a recurring fault does not end")
+        if (failure := self._failure) is not None:
+            self._failure = None
+            raise failure
+
+    def _run(self) -> None:
+        random, lowest_s, highest_s = self._pauses
+        try:
+            for step in self._steps:
+                if self._stop.wait(random.uniform(lowest_s, highest_s)):
+                    return
+                step()
+                self.done += 1
+        except Exception as failure:
+            self._failure = failure

@@ -1,0 +1,41 @@
+"""Connections that are reset as soon as something is sent over them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import DOWNSTREAM, UPSTREAM, Controls, Transfer
+from urteil.chaos.faults.spoiled import CLIENTS, SpoiledLinks
+
+
+class Reset(SpoiledLinks):
+    """TCP RST instead of delivery, for old connections their end."""
+
+    name = "reset"
+    about = "connections are reset when data comes: requests, or the answers to what was served"
+    proves = "a transfer through each link, whole before and reset after"
+    options: ClassVar[dict[str, str]] = {
+        "after_ms": "this long after the data came (default 0)",
+        "answers_only": "requests are served, their answers reset the connection (default false)",
+        **CLIENTS,
+    }
+
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.after_ms = int(aim.number("after_ms", 0))
+        if not 0 <= self.after_ms <= 4_000:
+            raise ValueError(f"after_ms={self.after_ms} is not between 0 and 4000")
+
+    def spoil(self, controls: Controls) -> None:
+        streams = (DOWNSTREAM,) if self.aim.flag("answers_only") else (UPSTREAM,)
+        timeout = {"timeout": self.after_ms}
+        controls.net.spoil(self.links, "reset_peer", timeout, streams=streams, owner=self.owner)
+
+    def spoilt(self, before: Transfer, after: Transfer) -> bool:
+        return after.ended == "reset" and not after.answers
+
+    def told(self, before: Transfer, after: Transfer) -> str:
+        return (
+            f"{before.answers} answer before, {after.ended} with {after.received_bytes} bytes now"
+        )

@@ -1,0 +1,38 @@
+"""Connections that stay half open long after one side has closed them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import Controls, Transfer
+from urteil.chaos.faults.spoiled import CLIENTS, SpoiledLinks
+
+
+class SlowClose(SpoiledLinks):
+    """The end of a connection reaches the other side late."""
+
+    name = "slow_close"
+    about = "connections close late: the other side is told of the end after a delay"
+    proves = "milliseconds from one side's end of a connection to its end, before and after"
+    options: ClassVar[dict[str, str]] = {
+        "delay_ms": "how late each way, 100 to 30000 (default 2000)",
+        **CLIENTS,
+    }
+
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.delay_ms = int(aim.number("delay_ms", 2000))
+        if not 100 <= self.delay_ms <= 30_000:
+            raise ValueError(f"delay_ms={self.delay_ms} is not between 100 and 30000")
+        self.timeout_s = 5 + 2 * self.delay_ms / 1000
+
+    def spoil(self, controls: Controls) -> None:
+        controls.net.spoil(self.links, "slow_close", {"delay": self.delay_ms}, owner=self.owner)
+
+    def spoilt(self, before: Transfer, after: Transfer) -> bool:
+        return (before.closing_ms or 0) < 0.5 * self.delay_ms <= 0.6 * (after.closing_ms or 0)
+
+    def told(self, before: Transfer, after: Transfer) -> str:
+        ms = "not closed" if after.closing_ms is None else f"{after.closing_ms:.0f} ms"
+        return f"closed within {before.closing_ms or 0:.1f} ms before, {ms} now"

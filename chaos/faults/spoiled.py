@@ -1,0 +1,102 @@
+"""What faults share that let links work, but badly: whose links, and measuring them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import Controls, Link, Transfer
+from urteil.chaos.faults.base import Fault, Proof, still_broken
+from urteil.chaos.faults.partition import answers_again
+
+Both = tuple[Transfer, Transfer]
+TRANSFER_S = 5.0
+CLIENTS = {"clients": "the clients' links too, of a node or role (default false)"}
+
+
+class SpoiledLinks(Fault):
+    """A toxic on links, measured by one transfer through each before and after.
+
+    Links that carried no whole answer before prove nothing and are passed over.
+    """
+
+    family = "network"
+    selectors = "all, a role, a node (their links with all nodes), or a pair left->right"
+    sample = "follower->leader"
+    timeout_s: float = TRANSFER_S
+    links: tuple[Link, ...] = ()
+
+    def spoil(self, controls: Controls) -> None:
+        """Put the toxic on `links`, as `owner`."""
+        raise NotImplementedError
+
+    def spoilt(self, before: Transfer, after: Transfer) -> bool:
+        """Whether the two measurements show the effect."""
+        raise NotImplementedError
+
+    def told(self, before: Transfer, after: Transfer) -> str:
+        """What was measured on one link, in a few words with units."""
+        raise NotImplementedError
+
+    def choose(self, controls: Controls) -> list[Link]:
+        """The links to spoil, by the cluster's present state."""
+        return links_of(controls, self)
+
+    def questions(self) -> int:
+        """How many questions a transfer asks a broker."""
+        return 1
+
+    def question_bytes(self) -> int:
+        """How large each is, when they are asked one after the other; 0: all at once."""
+        return 0
+
+    def begin(self, controls: Controls) -> Proof:
+        self.links = tuple(self.choose(controls))
+        self.targets = tuple(map(str, self.links))
+        before = self._measure(controls, self.links)
+        self.spoil(controls)
+        whole = [one for one in before if one.ended == "answered"]
+        after = self._measure(controls, [one.link for one in whole])
+        both = list(zip(whole, after, strict=True))
+        acted = [pair for pair in both if self.spoilt(*pair)]
+        text = "; ".join(f"{a.link}: {self.told(b, a)}" for b, a in both)
+        return Proof(
+            acted=bool(acted) and len(acted) == len(both),
+            text=text or "no link carried a whole answer before",
+        )
+
+    def heal(self, controls: Controls) -> str:
+        controls.net.heal(self.links, owner=self.owner)
+        return answers_again(controls, self.links)
+
+    def remains(self, controls: Controls) -> str:
+        if broken := still_broken(controls, self.links):
+            return broken
+        now = self._measure(controls, self.links)
+        return "; ".join(f"{one.link}: {one.ended}" for one in now if one.ended != "answered")
+
+    def _measure(self, controls: Controls, links: Sequence[Link]) -> list[Transfer]:
+        def one(link: Link) -> Transfer:
+            return controls.net.transfer(
+                link,
+                questions=self.questions(),
+                question_bytes=self.question_bytes(),
+                timeout_s=self.timeout_s,
+            )
+
+        with ThreadPoolExecutor(max(1, min(16, len(links)))) as pool:
+            return list(pool.map(one, links))
+
+
+def links_of(controls: Controls, fault: Fault) -> list[Link]:
+    """`all` means every link of the cluster, a node or role all links from and to it."""
+    if "->" in fault.aim.target:
+        return selectors.links(controls, fault.aim)
+    clients = fault.aim.flag("clients")
+    mine = {
+        link
+        for node in selectors.nodes(controls, fault.aim)
+        for link in controls.net.of(node, clients=clients)
+    }
+    return [link for link in controls.net.links() if link in mine]

@@ -1,0 +1,70 @@
+"""Nodes with hardly any processor time: late in everything, and alive."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import ClassVar
+
+from urteil.chaos import selectors
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import Controls, Limits
+from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof, together
+
+CPUS = 0.1
+SEEN = 3
+QUESTIONS = 100
+DEADLINE_S = 10.0
+
+
+class Starve(Fault):
+    """A share of one processor: by SIGSTOP and SIGCONT, or by the container's control group."""
+
+    name = "starve"
+    about = "leave a node a fraction of one processor while it runs"
+    family = "process"
+    proves = "periods in which the process was seen stopped, or its control group held it back"
+    on_targets = (URTEIL, KAFKA, MIX)
+    options: ClassVar[dict[str, str]] = {
+        "cpus": f"the share of one processor, 0.01 to 0.9 (default {CPUS})"
+    }
+
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.cpus = aim.number("cpus", CPUS)
+        if not 0.01 <= self.cpus <= 0.9:
+            raise ValueError(f"cpus={self.cpus:g} is not between 0.01 and 0.9")
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(selectors.running(controls, selectors.nodes(controls, self.aim)))
+        first = together(lambda node: controls.starve(node, self.cpus), self.targets)
+        seen = {one.node: one.throttled + SEEN for one in first}
+        after = together(lambda node: _throttled(controls, node, seen[node]), self.targets)
+        acted = bool(after) and all(self._acts(one, seen[one.node]) for one in after)
+        return Proof(acted=acted, text="; ".join(map(_told, after)) or "nobody ran")
+
+    def heal(self, controls: Controls) -> str:
+        return "; ".join(map(_told, together(controls.feed, self.targets)))
+
+    def remains(self, controls: Controls) -> str:
+        now = together(controls.starvation, self.targets)
+        return "; ".join(_told(one) for one in now if one.cpus is not None)
+
+    def _acts(self, limits: Limits, seen: int) -> bool:
+        limited = math.isclose(limits.cpus or 0.0, self.cpus, abs_tol=1e-5)
+        return limited and limits.throttled >= seen
+
+
+def _throttled(controls: Controls, node: str, seen: int) -> Limits:
+    """What the node is limited to, once that was felt: it is given something to do meanwhile."""
+    doors = [link for link in controls.net.links() if link.dst == node]
+    deadline = time.monotonic() + DEADLINE_S
+    while (now := controls.starvation(node)).throttled < seen and time.monotonic() < deadline:
+        for door in doors[:1]:
+            controls.net.transfer(door, questions=QUESTIONS, timeout_s=1.0)
+    return now
+
+
+def _told(limits: Limits) -> str:
+    cpus = "all processors" if limits.cpus is None else f"{limits.cpus:g} processors"
+    return f"{limits.node}: {cpus}, held back in {limits.throttled} of {limits.periods} periods"

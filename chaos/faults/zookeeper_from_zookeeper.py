@@ -1,0 +1,27 @@
+"""ZooKeeper servers cut from each other, with their clients on both sides."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import Controls, Link
+from urteil.chaos.faults.partition import CutLinks
+from urteil.chaos.selectors import NoTarget
+
+
+class ZookeeperFromZookeeper(CutLinks):
+    """An ensemble of three or more falls apart; brokers still see every server."""
+
+    name = "zookeeper_from_zookeeper"
+    about = "cut ZooKeeper servers from the rest of their ensemble, not from the brokers"
+    selectors = "zookeeper_leader, zookeeper_minority, zookeeper_majority or zk1, ..."
+    sample = "zookeeper_leader"
+    options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
+
+    def choose(self, controls: Controls) -> list[Link]:
+        inside = selectors.nodes(controls, self.aim)
+        outside = [node for node in controls.zookeepers if node not in inside]
+        if not outside or not set(inside) <= set(controls.zookeepers):
+            raise NoTarget(f"{self.aim.target} leaves no other ZooKeeper server to be cut from")
+        return list(controls.net.between(inside, outside))

@@ -1,0 +1,136 @@
+"""What one connection through a link carries: throughput, pieces, and how it ends.
+
+Brokers are asked ApiVersions many times, ZooKeeper servers `mntr` once; both answer at once and at
+some length, without a trace in the cluster.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from urteil.chaos.controls import Link, Transfer
+from urteil.chaos.probes import API_VERSIONS
+
+MONITOR = b"mntr"
+SMALLEST_QUESTION, LARGEST_QUESTION = 25, 30_000
+LARGEST_FRAME = 1 << 20
+HEAD_BYTES = 14
+
+
+def framed_question(size: int) -> bytes:
+    """ApiVersions version 0 in so many bytes: its client's name fills them up."""
+    size = min(max(size, SMALLEST_QUESTION), LARGEST_QUESTION)
+    name = b"u" * (size - HEAD_BYTES)
+    return struct.pack(">ihhih", size - 4, API_VERSIONS, 0, 1, len(name)) + name
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Counts what arrives over one connection until a deadline."""
+
+    connection: socket.socket
+    deadline: float
+    last: float
+    data: bytearray = field(default_factory=bytearray)
+    answers: int = 0
+    pieces: int = 0
+    largest: int = 0
+    _at: int = 0
+
+    def read(self) -> bool:
+        """Take one piece; False at the end of the connection. OSError as sockets raise it."""
+        left_s = self.deadline - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("timed out")
+        self.connection.settimeout(left_s)
+        piece = self.connection.recv(1 << 16)
+        if piece:
+            self.data += piece
+            self.pieces += 1
+            self.largest = max(self.largest, len(piece))
+            self.last = time.monotonic()
+        return bool(piece)
+
+    def read_answer(self) -> bool:
+        """Read until one more frame is whole; False when the connection ends before."""
+        while not self._frame():
+            if not self.read():
+                return False
+        return True
+
+    def _frame(self) -> bool:
+        if self._at + 4 > len(self.data):
+            return False
+        (size,) = struct.unpack_from(">i", self.data, self._at)
+        if not 0 <= size <= LARGEST_FRAME or self._at + 4 + size > len(self.data):
+            return False
+        self._at += 4 + size
+        self.answers += 1
+        return True
+
+    def read_to_end(self) -> float:
+        """Milliseconds until the connection ended, from now."""
+        began = time.monotonic()
+        while self.read():
+            began = time.monotonic()
+        return (time.monotonic() - began) * 1000
+
+
+def transfer(
+    link: Link, address: str, port: int, *, asked: Sequence[bytes], framed: bool, timeout_s: float
+) -> Transfer:
+    """Ask one after the other, count the answers, then end the connection and wait for its end.
+
+    A question of several frames has as many answers. What is not `framed` ends by itself.
+    """
+    began = time.monotonic()
+    ended, closing_ms = "closed", None
+    with socket.socket() as connection:
+        reader = _Reader(connection, began + timeout_s, began)
+        try:
+            connection.settimeout(timeout_s)
+            connection.connect((address, port))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if _ask(reader, asked, framed):
+                closing_ms = _close(reader, framed)
+                ended = "answered"
+        except TimeoutError:
+            ended = "timed out"
+        except ConnectionRefusedError:
+            ended = "refused"
+        except OSError:
+            ended = "reset"
+    return Transfer(
+        link=link,
+        ended=ended,
+        received_bytes=len(reader.data),
+        answers=reader.answers if framed else int(bool(reader.data)),
+        pieces=reader.pieces,
+        largest_piece_bytes=reader.largest,
+        seconds=reader.last - began,
+        closing_ms=closing_ms,
+    )
+
+
+def _ask(reader: _Reader, asked: Sequence[bytes], framed: bool) -> bool:
+    """Whether everything was answered before the connection ended."""
+    for question in asked:
+        reader.connection.sendall(question)
+        for _ in range(_frames(question) if framed else 0):
+            if not reader.read_answer():
+                return False
+    return True
+
+
+def _frames(question: bytes) -> int:
+    return len(question) // (4 + int(struct.unpack_from(">i", question)[0]))
+
+
+def _close(reader: _Reader, framed: bool) -> float:
+    if framed:
+        reader.connection.shutdown(socket.SHUT_WR)
+    return reader.read_to_end()

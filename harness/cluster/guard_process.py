@@ -1,0 +1,128 @@
+"""The guard itself: `python -m urteil.harness.cluster.guard_process FILE.toml`, told by a pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from urteil.chaos.controls import LabFailure, NodeState, NotHealthy
+from urteil.chaos.links import Links
+from urteil.harness.cluster.external import Commands, ExternalPlan, TheirToxiproxies
+from urteil.harness.targets.external import load_external
+
+HEAL_DEADLINE_S = 120.0
+AGAIN_S = 1.0
+LONGEST_WAIT_S = 3600.0
+
+
+class GuardProcess:
+    """What the lab said, and the healing of it."""
+
+    def __init__(self, path: Path, say: Callable[[str], None]) -> None:
+        self._say = say
+        file = load_external(path)
+        plan = ExternalPlan(file)
+        self._links = Links(plan, TheirToxiproxies())
+        self._commands = Commands(path, file)
+        self._expires: dict[int, tuple[float, str]] = {}
+        self._nodes: dict[str, str] = {}
+        self._goodbye = False
+
+    def watch(self) -> None:
+        """Until the pipe ends; heals then, unless there was a goodbye."""
+        rest = b""
+        while chunk := self._next():
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                self._hear(json.loads(line))
+        if not self._goodbye:
+            self._heal_or_say("the lab is gone")
+
+    def _next(self) -> bytes:
+        """The next bytes of the pipe; what expires meanwhile is healed."""
+        while True:
+            first = min((at for at, _ in self._expires.values()), default=None)
+            wait_s = LONGEST_WAIT_S if first is None else max(0.0, first - time.monotonic())
+            if select.select([0], [], [], wait_s)[0]:
+                return os.read(0, 4096)
+            late = [one for at, one in self._expires.values() if at <= time.monotonic()]
+            if late:
+                self._heal_or_say(f"held too long: {', '.join(late)}")
+
+    def _hear(self, message: dict[str, object]) -> None:
+        match message:
+            case {"hold": int(number), "fault": str(fault), "expiry_s": float() | int() as left_s}:
+                self._expires[number] = (time.monotonic() + left_s, fault)
+            case {"release": int(number)}:
+                self._expires.pop(number, None)
+            case {"act": str(act), "node": str(node)}:
+                self._nodes[node] = act
+            case {"bye": True}:
+                self._goodbye = True
+
+    def heal_all(self) -> None:
+        """Every link and every node that the file has commands for."""
+        self._nodes = dict.fromkeys(self._commands.with_state(), "heal")
+        self._heal("asked to")
+
+    def _heal(self, why: str) -> None:
+        """Links first: nodes that start need them. What fails is tried again until a deadline.
+
+        LabFailure then, with what could not be healed.
+        """
+        self._say(f"healing: {why}")
+        deadline = time.monotonic() + HEAL_DEADLINE_S
+        while problem := self._problem():
+            if time.monotonic() > deadline:
+                raise LabFailure(f"could not be healed: {problem}")
+            time.sleep(AGAIN_S)
+        self._expires.clear()
+        self._say("healed")
+
+    def _heal_or_say(self, why: str) -> None:
+        try:
+            self._heal(why)
+        except LabFailure as failure:
+            self._say(str(failure))
+            self._expires.clear()
+
+    def _problem(self) -> str:
+        """Heal what is left; why it could not be, or nothing."""
+        try:
+            self._links.heal(self._links.links())
+            for node in self._nodes:
+                self._mend(node)
+        except (LabFailure, NotHealthy) as failure:
+            return str(failure)
+        return ""
+
+    def _mend(self, node: str) -> None:
+        state = self._commands.status(node).state
+        if state is NodeState.PAUSED:
+            self._commands.resume(node)
+            self._say(f"{node} was paused and goes on")
+        elif state is NodeState.DEAD:
+            self._commands.start(node)
+            self._say(f"{node} was dead and is started")
+
+
+def _say(text: str) -> None:
+    """A line of guard.log."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
+
+
+def main() -> int:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    GuardProcess(Path(sys.argv[1]), _say).watch()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

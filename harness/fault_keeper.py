@@ -1,0 +1,219 @@
+"""Faults on a standing cluster: its keeper plays them, and heals what nobody heals any more.
+
+The keeper serves `FaultServer` on the loopback; the state file has its address and its key. A lab
+asks over one connection, a `FaultSession`. What a session began is healed when it asks for it, when
+the session ends in any way (the lab's SIGKILL included), and `expiry_s` after its beginning at the
+latest, should the lab hang.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener
+from typing import Any
+
+import msgspec
+
+from urteil.chaos.aim import Aim, Option
+from urteil.chaos.controls import Controls, LabFailure, NodeState, NotHealthy
+from urteil.chaos.faults import FAULTS, Fault, Proof
+from urteil.chaos.selectors import NoTarget
+from urteil.harness.fault_check import Checked, check_all, prepare
+
+HEAL_DEADLINE_S = 60.0
+FAILURES = (LabFailure, NotHealthy, NoTarget, ValueError, OSError)
+Request = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Held:
+    fault: Fault
+    timer: threading.Timer
+
+
+class FaultServer:
+    """Plays faults on `controls` for whoever has the key."""
+
+    def __init__(self, controls: Controls, bootstrap: list[str], key: bytes) -> None:
+        self._controls = controls
+        self._bootstrap = bootstrap
+        self._listener = Listener(("127.0.0.1", 0), authkey=key)
+        self._held: dict[int, _Held] = {}
+        self._numbers = iter(range(1, 1 << 62))
+        self._lock = threading.RLock()
+        threading.Thread(target=self._accept, daemon=True, name="fault server").start()
+
+    @property
+    def port(self) -> int:
+        address: tuple[str, int] = self._listener.address
+        return address[1]
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                session = self._listener.accept()
+            except Exception:  # a stranger without the key, or one that went away
+                continue
+            threading.Thread(target=self._serve, args=(session,), daemon=True).start()
+
+    def _serve(self, session: Connection) -> None:
+        begun: list[int] = []
+        try:
+            while True:
+                asked = json.loads(session.recv_bytes())
+                for answer in self._answers(asked, begun):
+                    session.send_bytes(json.dumps(answer).encode())
+        except (EOFError, OSError):
+            return
+        finally:
+            for number in reversed(begun):
+                with contextlib.suppress(*FAILURES):
+                    self._heal(number)
+
+    def _answers(self, asked: Request, begun: list[int]) -> Iterator[Request]:
+        """One answer, or an error; for a check one a fault, then the end."""
+        try:
+            match asked.pop("op"):
+                case "begin":
+                    yield self._begin(begun, **asked)
+                case "heal":
+                    yield {"healed": self._heal(asked["number"])}
+                case "heal all":
+                    yield {"healed": self.heal_all()}
+                case "check":
+                    yield from self._check(**asked)
+                    yield {"done": True}
+        except FAILURES as failure:
+            yield {"error": str(failure), "kind": type(failure).__name__}
+
+    def _begin(self, begun: list[int], fault: str, aim: dict[str, Any], expiry_s: float) -> Request:
+        known = FAULTS[fault](Aim(**aim))
+        with self._lock:
+            number = next(self._numbers)
+            timer = threading.Timer(expiry_s, self._expire, [number])
+            timer.daemon = True
+            self._held[number] = _Held(known, timer)
+            begun.append(number)
+            timer.start()
+        proof = known.begin(self._controls)
+        return {
+            "number": number,
+            "acted": proof.acted,
+            "proof": proof.text,
+            "targets": list(known.targets),
+        }
+
+    def _expire(self, number: int) -> None:
+        try:
+            print(f"fault {number} expired: {self._heal(number)}", flush=True)
+        except FAILURES as failure:
+            print(f"fault {number} expired and was not healed: {failure}", flush=True)
+
+    def _heal(self, number: int) -> str:
+        with self._lock:
+            held = self._held.pop(number, None)
+            if held is None:
+                return "it was healed before"
+            held.timer.cancel()
+            return held.fault.heal(self._controls)
+
+    def heal_all(self) -> list[str]:
+        """Everything of everybody, and what is still paused, dead or cut; NotHealthy after
+        HEAL_DEADLINE_S."""
+        with self._lock:
+            told = [f"{h.fault.name}: {self._heal(n)}" for n, h in list(self._held.items())]
+        return [*told, *heal_now(self._controls)]
+
+    def _check(self, names: list[str], runtime: str, target: str, seed: int) -> Iterator[Request]:
+        prepare(self._bootstrap, self._controls.topics())
+        self._controls.await_healthy(deadline_s=HEAL_DEADLINE_S)
+        for name in names:
+            for one in check_all(self._controls, [name], runtime=runtime, target=target, seed=seed):
+                yield msgspec.to_builtins(one)
+
+
+def heal_now(controls: Controls) -> list[str]:
+    """Resume what is paused, start what is dead, take every fault off every link, feed what is
+    starved; returns what was done once the cluster is healthy. NotHealthy after HEAL_DEADLINE_S."""
+    told = []
+    for node in (*controls.zookeepers, *controls.brokers):
+        state = controls.status(node).state
+        if state is NodeState.PAUSED:
+            controls.resume(node)
+            told.append(f"{node} was paused and runs")
+        elif state is NodeState.DEAD:
+            told.append(f"{node} was dead and runs as pid {controls.start(node).pid}")
+        if controls.starvation(node).cpus is not None:
+            told.append(f"{node} was starved: {controls.feed(node)}")
+    active = controls.net.active()
+    controls.net.heal_all()
+    told += [f"{link} was {', '.join(what)}" for link, what in active.items()]
+    waited_s = controls.await_healthy(deadline_s=HEAL_DEADLINE_S)
+    return [*told, f"healthy after {waited_s:.1f} s"]
+
+
+class FaultSession:
+    """A lab's connection to the keeper of a standing cluster. LabFailure when there is none."""
+
+    def __init__(self, port: int, key: str) -> None:
+        try:
+            self._connection = Client(("127.0.0.1", port), authkey=bytes.fromhex(key))
+        except (OSError, EOFError, AuthenticationError) as error:
+            raise LabFailure(f"the keeper of the cluster does not let us in: {error}") from error
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """End the session: what it began is healed."""
+        self._connection.close()
+
+    def heal_all(self) -> list[str]:
+        healed: list[str] = self._ask({"op": "heal all"})["healed"]
+        return healed
+
+    def check(self, names: list[str], *, runtime: str, target: str, seed: int) -> Iterator[Checked]:
+        """As `fault_check.check_all`, on the standing cluster."""
+        asked = {"op": "check", "names": names, "runtime": runtime, "target": target, "seed": seed}
+        answer = self._ask(asked)
+        while not answer.get("done"):
+            yield msgspec.convert(answer, Checked)
+            answer = self._receive()
+
+    @contextmanager
+    def fault(
+        self, name: str, target: str, *, expiry_s: float, topic: str = "", partition: int = 0,
+        seed: str = "1", options: Mapping[str, Option] | None = None,
+    ) -> Iterator[tuple[Proof, list[str]]]:  # fmt: skip
+        """A fault for the length of a `with` block: its proof and whom it hit.
+
+        LabFailure when the keeper could not play it.
+        """
+        aim = {
+            "target": target, "topic": topic, "partition": partition, "seed": seed,
+            "options": dict(options or {}),
+        }  # fmt: skip
+        asked = {"op": "begin", "fault": name, "aim": aim, "expiry_s": expiry_s}
+        begun = self._ask(asked)
+        try:
+            yield Proof(acted=begun["acted"], text=begun["proof"]), begun["targets"]
+        finally:
+            self._ask({"op": "heal", "number": begun["number"]})
+
+    def _ask(self, asked: Request) -> Request:
+        with self._lock:
+            self._connection.send_bytes(json.dumps(asked).encode())
+            return self._receive()
+
+    def _receive(self) -> Request:
+        try:
+            answer: Request = json.loads(self._connection.recv_bytes())
+        except (EOFError, OSError) as error:
+            raise LabFailure(f"the keeper of the cluster went away: {error}") from error
+        if "error" in answer:
+            raise LabFailure(f"{answer['kind']}: {answer['error']}")
+        return answer

@@ -1,0 +1,62 @@
+"""How `urteil heal RUN` reaches the lab that plays the run: two files of its folder.
+
+`lab.lock` is locked by the lab for as long as it plays, so that it is free when the lab died.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LOCK, REQUEST, ANSWER = "lab.lock", "heal.request", "heal.answer"
+POLL_S = 0.05
+
+
+class Healing:
+    """The lab's side."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._run_dir = run_dir
+
+    @contextmanager
+    def alive(self) -> Iterator[None]:
+        """Somebody may ask from now on, to the end of the block."""
+        with (self._run_dir / LOCK).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def asked(self) -> bool:
+        """Whether somebody asks; an answer is due then."""
+        return (self._run_dir / REQUEST).exists()
+
+    def answer(self, why_not: str) -> None:
+        (self._run_dir / REQUEST).unlink(missing_ok=True)
+        (self._run_dir / ANSWER).write_text(why_not)
+
+
+def lab_lives(run_dir: Path) -> bool:
+    """Whether a lab plays the run now."""
+    try:
+        with (run_dir / LOCK).open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return False
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+
+
+def ask_to_heal(run_dir: Path, *, deadline_s: float) -> str:
+    """Why the lab could not heal, or nothing once it did. TimeoutError when it does not answer."""
+    (run_dir / ANSWER).unlink(missing_ok=True)
+    (run_dir / REQUEST).touch()
+    deadline = time.monotonic() + deadline_s
+    while not (run_dir / ANSWER).exists():
+        if not lab_lives(run_dir) or time.monotonic() > deadline:
+            (run_dir / REQUEST).unlink(missing_ok=True)
+            raise TimeoutError(f"the lab that plays {run_dir.name} plays no faults (any more)")
+        time.sleep(POLL_S)
+    return (run_dir / ANSWER).read_text()

@@ -1,0 +1,95 @@
+"""Every fault acts on an idle cluster of processes, proves it, and leaves nothing when healed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults import FAULTS
+from urteil.harness.cluster import Cluster
+from urteil.harness.fault_check import (
+    BROKERS,
+    RECOVERY_S,
+    TOPIC,
+    ZOOKEEPERS,
+    check_fault,
+    prepare,
+)
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import parse_target
+
+FAMILIES = ("network", "process", "container")
+"""Others have tests of their own, with what they need beside an idle cluster."""
+HERE = [
+    name
+    for name, kind in FAULTS.items()
+    if kind.family in FAMILIES and not kind.unfit(runtime="process", target="urteil")
+]
+
+
+@pytest.fixture(scope="module")
+def controls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controls]:
+    folder: Path = tmp_path_factory.mktemp("faults")
+    spec = ClusterSpec(brokers=BROKERS, zookeepers=ZOOKEEPERS)
+    with Cluster(spec, parse_target("urteil"), folder) as cluster:
+        found = cluster.controls()
+        prepare(cluster.bootstrap, found.topics())
+        found.await_healthy(deadline_s=RECOVERY_S)
+        yield found
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_a_fault_shows_that_it_acted_and_that_it_healed(controls: Controls, name: str) -> None:
+    checked = check_fault(controls, name)
+    assert checked.acted, checked.proof
+    assert checked.proof
+    assert checked.healed, checked.healing
+    assert checked.healing
+
+
+def test_the_shown_effects_are_of_the_size_asked(controls: Controls) -> None:
+    """What proofs say in words, by numbers of their own."""
+    pair = controls.net.between(["b1"], ["b2"])[0]
+    sizes = {"bandwidth": {"rate": 50}, "slow_close": {"delay": 400}, "limit_data": {"bytes": 1000}}
+    for kind, attributes in sizes.items():
+        controls.net.spoil([pair], kind, attributes, owner="test")
+        found = controls.net.transfer(pair, questions=60, question_bytes=100)
+        controls.net.heal([pair], owner="test")
+        match kind:
+            case "slow_close":
+                assert 700 < (found.closing_ms or 0) < 4000
+            case "limit_data":
+                assert found.answers in (9, 10)
+            case "bandwidth":
+                assert found.received_bytes / 1000 / found.seconds < 65
+
+
+def test_healing_one_fault_leaves_another_on_the_same_link(controls: Controls) -> None:
+    first, second = (
+        FAULTS[name](Aim(target="b1->b2", topic=TOPIC, options=options))
+        for name, options in (("latency", {"latency_ms": 200.0}), ("partition", {"close": True}))
+    )
+    assert first.begin(controls).acted
+    assert second.begin(controls).acted
+    link = controls.net.between(["b1"], ["b2"])[0]
+    second.heal(controls)
+    assert (controls.net.probe(link, timeout_s=3).rtt_ms or 0) > 150
+    first.heal(controls)
+    assert (controls.net.probe(link).rtt_ms or 1000) < 150
+    assert controls.net.active() == {}
+
+
+def test_a_starved_node_that_is_paused_stays_paused(controls: Controls) -> None:
+    starving = FAULTS["starve"](Aim(target="b2", topic=TOPIC))
+    assert starving.begin(controls).acted
+    controls.pause("b2")
+    link = next(link for link in controls.net.links() if link.dst == "b2")
+    assert not controls.net.probe(link, timeout_s=0.5).answered
+    controls.resume("b2")
+    starving.heal(controls)
+    controls.await_healthy(deadline_s=RECOVERY_S)
+    assert controls.net.probe(link).answered

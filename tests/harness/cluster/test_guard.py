@@ -1,0 +1,103 @@
+"""The guard beside an external cluster heals when the lab is gone, and when a fault is held on."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+LAB = """
+import os, signal, sys
+from pathlib import Path
+from urteil.harness.cluster.external import Commands
+from urteil.harness.cluster.guard import Guard
+from urteil.harness.targets.external import load_external
+
+file = Path(sys.argv[1])
+guard = Guard(file, file.parent)
+guard.start()
+nodes = Commands(file, load_external(file), guard.about_to)
+guard.hold("several", expiry_s=float(sys.argv[2]))
+nodes.pause("b1")
+nodes.kill("b2")
+print("under faults", flush=True)
+if sys.argv[3] == "die":
+    os.kill(os.getpid(), signal.SIGKILL)
+sys.stdin.read()
+guard.close()
+"""
+
+
+class Nodes:
+    """Three nodes that are files with their states, kept by commands of a shell."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.file = folder / "cluster.toml"
+        text = 'bootstrap = ["127.0.0.1:1"]\nzookeeper = "127.0.0.1:2"\n'
+        for node in ("b1", "b2", "b3"):
+            (folder / node).write_text("running")
+            text += f'[nodes.{node}]\ndirect = "127.0.0.1:3"\nstate = "cat {node}"\n'
+            for act, state in (
+                ("start", "running"), ("stop", "dead"), ("kill", "dead"),
+                ("pause", "paused"), ("resume", "running"),
+            ):  # fmt: skip
+                command = shlex.join(["sh", "-c", f"printf {state} > {node}"])
+                text += f"{act} = {json.dumps(command)}\n"
+        self.file.write_text(text)
+
+    def states(self) -> list[str]:
+        return [(self.folder / node).read_text() for node in ("b1", "b2", "b3")]
+
+    def lab(self, expiry_s: float, end: str) -> subprocess.Popen[str]:
+        argv = [sys.executable, "-c", LAB, str(self.file), str(expiry_s), end]
+        lab = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert lab.stdout is not None
+        assert lab.stdout.readline() == "under faults\n"
+        return lab
+
+    def log(self) -> str:
+        return (self.folder / "guard.log").read_text()
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Nodes:
+    return Nodes(tmp_path)
+
+
+def until(reached: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not reached():
+        assert time.monotonic() < deadline, "the deadline passed"
+        time.sleep(0.02)
+
+
+def test_the_lab_is_killed(nodes: Nodes) -> None:
+    assert nodes.lab(600, "die").wait() == -9
+    until(lambda: nodes.states() == ["running"] * 3)
+    until(lambda: "healed" in nodes.log())
+    assert "healing: the lab is gone" in nodes.log()
+    assert "b1 was paused and goes on" in nodes.log()
+    assert "b2 was dead and is started" in nodes.log()
+
+
+def test_the_lab_hangs(nodes: Nodes) -> None:
+    lab = nodes.lab(0.5, "hang")
+    until(lambda: nodes.states() == ["running"] * 3)
+    assert "held too long: several" in nodes.log()
+    lab.communicate("")
+
+
+def test_the_lab_says_goodbye(nodes: Nodes) -> None:
+    """Then what is left is not the guard's to mend."""
+    lab = nodes.lab(600, "go")
+    assert nodes.states() == ["paused", "dead", "running"]
+    lab.communicate("")
+    assert nodes.states() == ["paused", "dead", "running"]
+    assert nodes.log() == ""

@@ -1,0 +1,107 @@
+"""Faults on a standing cluster end with whoever began them, or at their expiry."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import psutil
+import pytest
+
+from urteil.chaos.controls import LabFailure
+from urteil.cli.main import exit_code
+from urteil.harness import standing
+
+NAME = "for-faults"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[standing.StandingCluster]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield standing.up(name=NAME, brokers=3)
+        standing.down(NAME)
+
+
+def hold(*words: str) -> subprocess.Popen[str]:
+    """A lab that holds a fault, which acts now."""
+    argv = [sys.executable, "-m", "urteil", "faults", "hold", *words, "--cluster", NAME]
+    lab = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    assert lab.stdout is not None
+    assert " acts: " in lab.stdout.readline()
+    return lab
+
+
+def paused(cluster: standing.StandingCluster, node: str) -> bool:
+    return bool(psutil.Process(cluster.pids[node]).status() == psutil.STATUS_STOPPED)
+
+
+def until(reached: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not reached():
+        assert time.monotonic() < deadline, "the deadline passed"
+        time.sleep(0.02)
+
+
+def test_a_fault_ends_with_the_lab_that_was_killed(cluster: standing.StandingCluster) -> None:
+    lab = hold("pause", "b2", "--for", "600")
+    assert paused(cluster, "b2")
+    lab.kill()
+    lab.wait()
+    until(lambda: not paused(cluster, "b2"))
+
+
+def test_a_fault_ends_at_its_expiry_though_the_lab_hangs(
+    cluster: standing.StandingCluster,
+) -> None:
+    lab = hold("pause", "b3", "--for", "0.5")
+    lab.send_signal(signal.SIGSTOP)
+    until(lambda: not paused(cluster, "b3"))
+    lab.kill()
+    lab.wait()
+
+
+def test_everything_heals_at_once_when_asked(
+    cluster: standing.StandingCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab = hold("pause", "b1", "--for", "600")
+    assert exit_code(["heal", "--cluster", NAME]) == 0
+    told = capsys.readouterr().out
+    assert "pause: b1 is running" in told
+    assert "healthy after" in told
+    assert not paused(cluster, "b1")
+    lab.send_signal(signal.SIGINT)
+    lab.wait()
+
+
+def test_faults_are_checked_on_it(
+    cluster: standing.StandingCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["reset", "pause", "unplug", "zookeeper_from_zookeeper"]
+    code = exit_code(["faults", "check", *names, "--cluster", NAME, "--json"])
+    found = {one["fault"]: one for one in json.loads(capsys.readouterr().out)}
+    assert found["reset"]["acted"]
+    assert found["pause"]["healed"]
+    assert "--runtime docker" in found["unplug"]["why"]
+    alone = found["zookeeper_from_zookeeper"]
+    assert not alone["acted"]
+    assert "leaves no other ZooKeeper server" in alone["proof"]
+    assert code == 1
+
+
+def test_who_has_no_key_plays_no_faults(cluster: standing.StandingCluster) -> None:
+    with pytest.raises(LabFailure, match="does not let us in"):
+        standing.FaultSession(cluster.fault_port, "00" * 16)
+
+
+def test_wrong_usage_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(["heal"]) == 254
+    assert exit_code(["heal", "--cluster", "nobody"]) == 254
+    assert exit_code(["heal", "--target", "urteil"]) == 254
+    assert exit_code(["faults", "check", "latencie"]) == 254
+    assert "did you mean latency" in capsys.readouterr().err
+    assert exit_code(["faults", "hold", "pause", "-o", "x", "--cluster", "nobody"]) == 254

@@ -1,0 +1,152 @@
+"""`urteil faults check` and `hold`: faults by hand, on a cluster without load."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from urteil.cli.names import known
+
+if TYPE_CHECKING:
+    from urteil.chaos.aim import Option
+    from urteil.harness.fault_check import Checked
+
+EXIT_NOT_SHOWN = 1
+
+
+@click.group()
+def faults() -> None:
+    """Faults by hand (`urteil list faults` names them)."""
+
+
+@faults.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--cluster", metavar="NAME", help="On a standing cluster [default: one of its own].")
+@click.option("--target", default=None, help="urteil, kafka[:VERSION] or mix  [default: urteil]")
+@click.option("--runtime", type=click.Choice(["process", "docker"]), help="[default: process]")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="An array of objects, and nothing else.")
+def check(
+    names: tuple[str, ...], cluster: str | None, target: str | None, runtime: str | None,
+    seed: int, as_json: bool,
+) -> int:  # fmt: skip
+    """Let faults act and heal on an idle cluster, and show what proved both.
+
+    All faults when no NAME is given. Exit code 1 when one did not show that it acted and healed.
+    """
+    from urteil.chaos.faults import FAULTS
+
+    asked = [known("fault", name, FAULTS) for name in names] or list(FAULTS)
+    if cluster is not None and (target or runtime):
+        raise click.UsageError("a standing cluster has its target and runtime: leave them out")
+    found = []
+    for one in _checked(asked, cluster, target or "urteil", runtime or "process", seed):
+        found.append(one)
+        if not as_json:
+            click.echo(_sentence(one))
+    if as_json:
+        click.echo(json.dumps([_row(one) for one in found], indent=2))
+    return 0 if all(one.good for one in found) else EXIT_NOT_SHOWN
+
+
+@faults.command()
+@click.argument("name")
+@click.argument("target", required=False)
+@click.option("--cluster", metavar="NAME", default="default", show_default=True)
+@click.option("--for", "for_s", type=click.FloatRange(0.1, 86_400), default=30, show_default=True,
+              help="Seconds; it is healed then, whatever became of this command.")  # fmt: skip
+@click.option("--topic", default="", help="Whose leader and followers are meant.")
+@click.option("--partition", type=click.IntRange(0), default=0)
+@click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE")
+def hold(name: str, target: str | None, cluster: str, for_s: float, **asked: Any) -> int:
+    """Hold the fault NAME on TARGET of a standing cluster until Ctrl-C, or for some seconds."""
+    from urteil.chaos.faults import FAULTS
+    from urteil.harness import standing
+
+    kind = FAULTS[known("fault", name, FAULTS)]
+    options = dict(_option(text) for text in asked.pop("options"))
+    try:
+        session = standing.faults_on(cluster)
+    except standing.StandingError as error:
+        raise click.UsageError(str(error)) from None
+    with session.fault(
+        name, target or kind.sample, expiry_s=for_s + 1, options=options, **asked
+    ) as (proof, hit):
+        acts = "acts" if proof.acted else "DID NOT ACT"
+        click.echo(f"{name} {', '.join(hit)} {acts}: {proof.text}")
+        if proof.acted:
+            threading.Event().wait(for_s)
+    click.echo(f"{name} is healed")
+    return 0 if proof.acted else EXIT_NOT_SHOWN
+
+
+def _checked(
+    names: list[str], cluster: str | None, target: str, runtime: str, seed: int
+) -> Iterator[Checked]:
+    if cluster is None:
+        yield from _on_its_own(names, target, runtime, seed)
+        return
+    from urteil.harness import standing
+
+    try:
+        found = standing.status(cluster)
+        session = standing.faults_on(cluster)
+    except standing.StandingError as error:
+        raise click.UsageError(str(error)) from None
+    yield from session.check(names, runtime=found.runtime, target=found.target, seed=seed)
+
+
+def _on_its_own(names: list[str], target: str, runtime: str, seed: int) -> Iterator[Checked]:
+    from urteil.harness.cluster import Cluster
+    from urteil.harness.fault_check import BROKERS, RECOVERY_S, ZOOKEEPERS, check_all, prepare
+    from urteil.harness.scenario import ClusterSpec
+    from urteil.harness.targets import parse_target
+    from urteil.harness.targets.mix import size_of
+
+    spec = ClusterSpec(brokers=size_of(target, BROKERS), zookeepers=ZOOKEEPERS)
+    with tempfile.TemporaryDirectory(prefix="urteil-faults-") as folder:
+        try:
+            cluster = Cluster(spec, parse_target(target), Path(folder), runtime=runtime)
+        except ValueError as error:
+            raise click.UsageError(f"--target {target}: {error}") from None
+        with cluster:
+            controls = cluster.controls()
+            prepare(cluster.bootstrap, controls.topics())
+            controls.await_healthy(deadline_s=RECOVERY_S)
+            for name in names:
+                yield from check_all(controls, [name], runtime=runtime, target=target, seed=seed)
+
+
+def _sentence(one: Checked) -> str:
+    if one.why:
+        return f"{one.fault:<24}  not here: {one.why}"
+    acts = "acted" if one.acted else "DID NOT ACT"
+    heals = "healed" if one.healed else "DID NOT HEAL"
+    return (
+        f"{one.fault:<24}  {acts} and {heals} in {one.seconds:.1f} s ({one.target})\n"
+        f"{'':<26}proof: {one.proof}\n{'':<26}healing: {one.healing}"
+    )
+
+
+def _row(one: Checked) -> dict[str, Any]:
+    import msgspec
+
+    row: dict[str, Any] = msgspec.to_builtins(one)
+    return row
+
+
+def _option(text: str) -> tuple[str, Option]:
+    """A number where it is one."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"-o {text}: write NAME=VALUE")
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, value

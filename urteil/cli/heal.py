@@ -1,0 +1,75 @@
+"""`urteil heal`: every fault off a run, a standing cluster or somebody else's, now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+DEADLINE_S = 120.0
+
+
+@click.command()
+@click.argument("run", metavar="[RUN]", required=False)
+@click.option("--cluster", metavar="NAME", help="A standing cluster.")
+@click.option("--target", metavar="external:FILE.toml", help="A cluster that somebody else keeps.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
+def heal(run: str | None, cluster: str | None, target: str | None, out: Path) -> None:
+    """Heal everything now: of RUN (a folder, or `latest`), a standing cluster, or external ones.
+
+    A run that is being played goes on without faults. What a dead lab left on a cluster of its own
+    was ended with it; on an external one links heal, paused nodes go on and dead ones start.
+    """
+    if sum(one is not None for one in (run, cluster, target)) != 1:
+        raise click.UsageError("name one: RUN, --cluster NAME or --target external:FILE.toml")
+    if cluster is not None:
+        _standing(cluster)
+    elif target is not None:
+        _external(target)
+    else:
+        _run(str(run), out)
+
+
+def _standing(name: str) -> None:
+    from urteil.harness import standing
+
+    try:
+        session = standing.faults_on(name)
+    except standing.StandingError as error:
+        raise click.UsageError(str(error)) from None
+    for line in session.heal_all():
+        click.echo(line)
+
+
+def _external(target: str) -> None:
+    from urteil.harness.cluster.guard_process import GuardProcess
+    from urteil.harness.targets.external import PREFIX
+
+    if not target.startswith(PREFIX):
+        raise click.UsageError(f"--target {target}: only {PREFIX}FILE.toml outlives its run")
+    try:
+        healer = GuardProcess(Path(target.removeprefix(PREFIX)), click.echo)
+    except ValueError as error:
+        raise click.UsageError(f"--target {target}: {error}") from None
+    healer.heal_all()
+
+
+def _run(name: str, out: Path) -> None:
+    from urteil.cli.run import find_run
+    from urteil.harness.runner.healing import ask_to_heal, lab_lives
+    from urteil.harness.scenario import load_scenario
+    from urteil.harness.targets.external import PREFIX
+
+    folder = find_run(name, out)
+    if lab_lives(folder):
+        try:
+            why_not = ask_to_heal(folder, deadline_s=DEADLINE_S)
+        except TimeoutError as error:
+            raise click.ClickException(str(error)) from None
+        if why_not:
+            raise click.ClickException(why_not)
+        click.echo(f"everything in {folder.name} is healed; it goes on without faults")
+    elif (target := load_scenario(folder).target).startswith(PREFIX):
+        _external(target)
+    else:
+        click.echo(f"no lab plays {folder.name}: its cluster ended with it, nothing is left")

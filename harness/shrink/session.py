@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from urteil.harness.runner import run_scenario
 from urteil.harness.scenario import Scenario, load_facts, load_scenario, save
 from urteil.harness.schedule import Schedule, save_schedule, schedule_of, with_schedule
@@ -111,8 +109,3 @@ class Session:
         if not before or not times:
             return None
         return (min(times) - before[0]) / _SECOND_NS + SLACK_S
-
-
-def load_report(folder: Path) -> Report:
-    """The report that the last shrinking into `folder` left."""
-    return msgspec.json.decode((folder / "shrink.json").read_bytes(), type=Report)

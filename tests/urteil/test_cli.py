@@ -27,6 +27,14 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("run demo --sed 1", "--seed"),
         ("run demo --schedule none.toml", "none.toml cannot be read"),
         ("schedule dmeo", "did you mean demo?"),
+        ("faults check latencie", "did you mean latency?"),
+        ("faults check pause --cluster c --target kafka", "leave them out"),
+        ("faults hold pause -o x --cluster nobody", "write NAME=VALUE"),
+        ("faults hold pause --cluster nobody", "no cluster nobody stands"),
+        ("heal", "name one: RUN"),
+        ("heal nothing-here", "no run 'nothing-here'"),
+        ("heal --cluster nobody", "no cluster nobody stands"),
+        ("heal --target urteil", "only external:"),
         ("shrink nothing-here", "no run 'nothing-here'"),
         ("mutants no_crc", "did you mean no_crc_check?"),
         ("mutants --target kafka", "change our own broker, not --target kafka"),
@@ -138,6 +146,14 @@ def test_a_lab_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: in
 def hear_ctrl_c() -> None:
     """As in a terminal: what a script starts in its background ignores SIGINT, tests too."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_faults_say_whom_how_and_until_when(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(["list", "faults", "--json"]) == 0
+    for one in json.loads(capsys.readouterr().out):
+        for field in ("family", "selectors", "proof", "expiry", "runtimes", "targets"):
+            assert one[field], f"{one['name']} says nothing of its {field}"
+        assert "s after its planned end, or when the lab dies" in one["expiry"]
 
 
 def belonging_to(out: Path) -> list[psutil.Process]:

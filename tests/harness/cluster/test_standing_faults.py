@@ -96,12 +96,3 @@ def test_faults_are_checked_on_it(
 def test_who_has_no_key_plays_no_faults(cluster: standing.StandingCluster) -> None:
     with pytest.raises(LabFailure, match="does not let us in"):
         standing.FaultSession(cluster.fault_port, "00" * 16)
-
-
-def test_wrong_usage_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code(["heal"]) == 254
-    assert exit_code(["heal", "--cluster", "nobody"]) == 254
-    assert exit_code(["heal", "--target", "urteil"]) == 254
-    assert exit_code(["faults", "check", "latencie"]) == 254
-    assert "did you mean latency" in capsys.readouterr().err
-    assert exit_code(["faults", "hold", "pause", "-o", "x", "--cluster", "nobody"]) == 254

@@ -1,0 +1,99 @@
+"""What a transfer counts, and how it says that a connection ended."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from urteil.chaos.controls import Link, Transfer
+from urteil.chaos.transfers import MONITOR, framed_question, transfer
+
+ANSWER = struct.pack(">i", 100) + b"a" * 100
+LINK = Link("b1", "b2")
+Serve = Callable[[socket.socket], None]
+Asker = Callable[[Serve], Transfer]
+
+
+@pytest.fixture
+def ask() -> Iterator[Asker]:
+    """A transfer of three questions of 60 bytes, one by one, to a server that treats them so."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def ask(serve: Serve) -> Transfer:
+            def run() -> None:
+                connection, _ = server.accept()
+                with connection:
+                    serve(connection)
+
+            threading.Thread(target=run, daemon=True).start()
+            asked = [framed_question(60)] * 3
+            return transfer(LINK, *server.getsockname(), asked=asked, framed=True, timeout_s=0.5)
+
+        yield ask
+
+
+def answer(connection: socket.socket, times: int) -> None:
+    for _ in range(times):
+        assert len(connection.recv(60)) == 60
+        connection.sendall(ANSWER)
+
+
+def test_everything_is_answered(ask: Asker) -> None:
+    def serve(connection: socket.socket) -> None:
+        answer(connection, 3)
+        assert connection.recv(1) == b""
+        time.sleep(0.1)  # how long this server takes to close
+
+    found = ask(serve)
+    assert (found.ended, found.answers, found.received_bytes) == ("answered", 3, 312)
+    assert 90 < (found.closing_ms or 0) < 450
+
+
+def test_a_connection_that_is_closed_early(ask: Asker) -> None:
+    found = ask(lambda connection: answer(connection, 1))
+    assert (found.ended, found.answers, found.closing_ms) == ("closed", 1, None)
+
+
+def test_a_connection_that_is_reset(ask: Asker) -> None:
+    def serve(connection: socket.socket) -> None:
+        connection.recv(60)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    assert ask(serve).ended == "reset"
+
+
+def test_a_server_that_is_silent(ask: Asker) -> None:
+    gone = threading.Event()
+    found = ask(lambda _connection: gone.wait(2) and None)
+    gone.set()
+    assert (found.ended, found.answers) == ("timed out", 0)
+
+
+def test_pieces_are_counted(ask: Asker) -> None:
+    def serve(connection: socket.socket) -> None:
+        connection.recv(60)
+        for at in range(0, len(ANSWER), 26):
+            connection.sendall(ANSWER[at : at + 26])
+            time.sleep(0.02)  # so that the next piece is another
+
+    found = ask(serve)
+    assert (found.pieces, found.largest_piece_bytes) == (4, 26)
+
+
+def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+    found = transfer(LINK, *address, asked=[MONITOR], framed=False, timeout_s=0.5)
+    assert found.ended == "refused"
+
+
+@pytest.mark.parametrize("size", [25, 26, 1000, 30_000])
+def test_questions_have_the_size_asked_for(size: int) -> None:
+    question = framed_question(size)
+    assert len(question) == size
+    assert struct.unpack_from(">i", question)[0] == size - 4

@@ -16,7 +16,7 @@ from urteil.cli.run import ENGINES, EXIT_CODES, Number
 
 if TYPE_CHECKING:
     from urteil.harness.campaign.job import Row
-    from urteil.harness.campaign.matrix import Meant
+    from urteil.harness.campaign.matrix import Matrix, Meant
 
 _out = click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"),
@@ -66,7 +66,6 @@ def mutants(
     from urteil.harness.campaign import Ledger, play
     from urteil.harness.campaign.matrix import jobs_of, matrix_of, text_of
     from urteil.harness.campaign.play import prune
-    from urteil.harness.scenario import save
 
     if target != "urteil":
         raise click.UsageError(f"mutants change our own broker, not --target {target}")
@@ -84,11 +83,9 @@ def mutants(
         expected = wanted & set(row.violated) if job.mutant else row.verdict == "PASS"
         ledger.add(prune(row) if expected else row)
         _tell(row)
-        matrix = matrix_of(chosen, ledger.rows)
-        save(folder / "matrix.json", matrix)
-        (folder / "matrix.md").write_text(text_of(matrix))
+        _write_matrix(folder, matrix_of(chosen, ledger.rows))
     matrix = matrix_of(chosen, ledger.rows)
-    save(folder / "matrix.json", matrix)
+    _write_matrix(folder, matrix)
     click.echo((folder / "matrix.json").read_text() if as_json else text_of(matrix), nl=False)
     click.echo(f"{matrix.verdict}  {folder}", err=True)
     return EXIT_CODES[matrix.verdict]
@@ -145,6 +142,16 @@ def night(
         raise click.ClickException(f"the night ended early: {failure}") from None
     click.echo((folder / "table.md").read_text().partition("## All runs")[0], nl=False)
     return EXIT_CODES[hunt.verdict()]
+
+
+def _write_matrix(folder: Path, matrix: Matrix) -> None:
+    from urteil.harness.campaign.matrix import text_of
+    from urteil.harness.scenario import save
+    from urteil.reports.matrix import write_matrix
+
+    save(folder / "matrix.json", matrix)
+    (folder / "matrix.md").write_text(text_of(matrix))
+    write_matrix(folder, matrix)
 
 
 def _folder(into: Path | None, out: Path, kind: str) -> Path:

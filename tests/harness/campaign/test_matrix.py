@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from tests.harness.campaign.rows import row
 from urteil.harness.campaign import Row
 from urteil.harness.campaign.matrix import Matrix, Meant, jobs_of, matrix_of, text_of
+from urteil.reports.matrix import write_matrix
 
 LOSER = Meant(name="loser", scenario="s", guarantee="lost_write")
 DOUBLER = Meant(name="doubler", scenario="s", guarantee="duplicate")
@@ -81,3 +84,13 @@ def test_the_table_has_a_column_a_guarantee() -> None:
         "loser", "s", "1 of 1", "7.5 s", "1 of 1", "1 of 1", "", "**1**", "1",
     ]  # fmt: skip
     assert "| doubler | s        | -" in doubler
+
+
+def test_the_page_shows_what_was_caught_and_what_was_not_played(tmp_path: Path) -> None:
+    found = row(mutant="<b>loser", verdict="FAIL", violated={"lost_write": 3}, ran=True)
+    meant = [msgspec.structs.replace(LOSER, name="<b>loser"), DOUBLER]
+    text = write_matrix(tmp_path, matrix_of(meant, [row(), found])).read_text()
+    assert "&lt;b&gt;loser" in text
+    assert '<td class="meant">1 of 1</td>' in text
+    assert "7.5 s" in text
+    assert "not played" in text

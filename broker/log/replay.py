@@ -10,12 +10,10 @@ from urteil.broker.log.segment import DamagedSegment
 from urteil.broker.log.segments import Segments
 from urteil.broker.log.snapshots import Snapshots
 from urteil.broker.log.txn_index import AbortedTxn
-from urteil.broker.wire.batch_header import CONTROL, TRANSACTIONAL
+from urteil.broker.wire.batch_header import OF_TRANSACTIONS
 from urteil.broker.wire.batches import crc_ok
 
 _log = logging.getLogger("urteil.broker.log")
-
-_OF_TRANSACTIONS = TRANSACTIONAL | CONTROL
 
 
 def rebuild_producers(
@@ -64,7 +62,7 @@ def learn(producers: Producers, batch: Batch) -> list[AbortedTxn]:
     header = batch.header
     if header.producer_id < 0:
         return []
-    if not header.attributes & _OF_TRANSACTIONS:
+    if not header.attributes & OF_TRANSACTIONS:
         producers.note(header)
         return []
     staged = Staged(producers, check_sequences=False, trust=True)

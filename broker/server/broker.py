@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from urteil.broker.api.registry import load_handlers
@@ -154,8 +154,21 @@ class Broker:
             self.logs.cleanable,
             CleanerSettings.from_properties(self.config.properties),
             self.logs.checkpoint_cleaned,
-            background=self._cleaning.submit,
+            background=self._clean_beside,
         )
+
+    def _clean_beside(self, job: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
+
+        def run() -> None:
+            job()
+            loop.call_soon_threadsafe(self._clean_on)
+
+        self._cleaning.submit(run)
+
+    def _clean_on(self) -> None:
+        if self._upkeep is not None:
+            self._upkeep.clean_on()
 
     def _make_replicas(self) -> None:
         self.replicas = ReplicaManager(

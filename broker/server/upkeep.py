@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ class Upkeep:
         self._cleaner = cleaner
         self._clock = clock
         self._tasks: list[asyncio.Task[None]] = []
+        self._look_at_cleaning = asyncio.Event()
         self._duties: list[tuple[float, Callable[[], None]]] = [
             (config.replica_lag_time_max_ms / 2, replicas.shrink_isrs),
             (
@@ -70,11 +72,18 @@ class Upkeep:
     async def _clean(self) -> None:
         while True:
             delay_ms = float(TICK_MS)
+            self._look_at_cleaning.clear()
             try:
                 delay_ms = min(self._cleaner.tick(self._clock.now_ms()), TICK_MS)
             except Exception:
                 log.exception("cleaning failed; it is tried again")
-            await asyncio.sleep(delay_ms / 1000)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(delay_ms / 1000):
+                    await self._look_at_cleaning.wait()
+
+    def clean_on(self) -> None:
+        """What the cleaner did beside the loop is done: it need not wait for its next tick."""
+        self._look_at_cleaning.set()
 
     def _tick(self) -> None:
         self._logs.tick(self._clock.now_ms())

@@ -80,7 +80,7 @@ class Cleaning:
             position = dirty[0].segment.position_of(start)
             if position is None:
                 position = dirty[0].size
-        self._offsets.latest_offset = start - 1
+        self._offsets.begin(start)
         aborted = [txn for txn in self._aborted if txn.last_offset >= start]
         walk = TransactionWalk(aborted)
         return Work(map_offsets(self.log.storage, dirty, start, position or 0, self._offsets, walk))

@@ -76,10 +76,9 @@ def _put(offsets: OffsetMap, batch: Batch, start: int) -> None:
     except CorruptBatch as error:
         raise CorruptBatch(f"the batch at offset {header.base_offset}: {error}") from error
     base = header.base_offset
-    keys = [
-        (key, base + delta)
-        for key, delta in zip(scanned.keys, scanned.offset_deltas, strict=True)
-        if key is not None and base + delta >= start
-    ]
+    places = [base + delta for delta in scanned.offset_deltas]
+    keys: list[tuple[bytes, int]] = list(zip(scanned.keys, places, strict=True))  # type: ignore[arg-type]
+    if None in scanned.keys or base < start:
+        keys = [(key, offset) for key, offset in keys if key is not None and offset >= start]
     if keys:
         offsets.put(keys)

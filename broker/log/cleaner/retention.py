@@ -10,6 +10,7 @@ from urteil.broker.log.cleaner.rebuild import emptied, rebuilt
 from urteil.broker.log.cleaner.record_scan import Scanned, scan
 from urteil.broker.log.cleaner.transactions import TransactionWalk
 from urteil.broker.log.storage import Buffer
+from urteil.broker.wire.batch_header import OF_TRANSACTIONS
 from urteil.broker.wire.batches import HEADER_BYTES, BatchHeader
 from urteil.broker.wire.compression import decompress
 
@@ -65,7 +66,7 @@ class Retention:
         self, header: BatchHeader, data: memoryview
     ) -> tuple[bytes, Scanned, list[int]] | None:
         """The records with the numbers of those that stay, None if none does."""
-        if not header.records_count:
+        if not header.records_count or self._is_superseded(header):
             return None
         body = decompress(header.compression, data[HEADER_BYTES:])
         scanned = scan(body, header.records_count)
@@ -81,6 +82,13 @@ class Retention:
                 }
                 numbers = [number for number in numbers if number not in gone]
         return (body, scanned, numbers) if numbers else None
+
+    def _is_superseded(self, header: BatchHeader) -> bool:
+        """Whether every record has a newer one, told without a look at them. What belongs to
+        transactions may not be in the map."""
+        return not header.attributes & OF_TRANSACTIONS and self.offsets.supersedes(
+            header.base_offset, header.last_offset
+        )
 
     def _newest(self, header: BatchHeader, scanned: Scanned) -> list[int]:
         """The records whose key is not known with a later offset; without a key none stays."""

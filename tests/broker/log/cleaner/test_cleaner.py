@@ -13,6 +13,7 @@ import pytest
 from tests.broker.log.cleaner.helpers import COMPACTED, clean, cleaner_of, newest, pairs, put
 from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log
 from urteil.broker.log.cleaner.cleaner import Cleaner
+from urteil.broker.log.cleaner.offset_map import OffsetMap
 from urteil.broker.log.cleaner.selection import candidate
 from urteil.broker.log.cleaner.settings import CleanerSettings
 from urteil.broker.log.config import LogConfig
@@ -198,6 +199,21 @@ def test_untouched_batches_are_the_same_bytes(tmp_path: Path) -> None:
     content = b"".join(segment.path(".log").read_bytes() for segment in log.segments)
     clean(log)
     assert b"".join(segment.path(".log").read_bytes() for segment in log.segments) == content
+
+
+def test_batches_that_the_map_supersedes_are_told_without_a_look_at_their_records() -> None:
+    offsets = OffsetMap(1000)
+    offsets.begin(10)
+    offsets.put([(b"a", 10), (b"b", 11)])
+    offsets.put([(b"a", 14), (b"c", 15)])
+    offsets.latest_offset = 19
+    superseded = [
+        (first, last)
+        for first, last in ((0, 9), (5, 12), (10, 10), (10, 11), (12, 13), (13, 14), (16, 19))
+        if offsets.supersedes(first, last)
+    ]
+    assert superseded == [(10, 10), (12, 13), (16, 19)]
+    assert not offsets.supersedes(16, 20)
 
 
 def test_records_without_a_key_go(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from urteil.broker.server.broker import Broker
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig, load_config
 from urteil.broker.server.config_values import ConfigError
+from urteil.broker.server.log_lines import log_to
 from urteil.broker.server.properties import parse_properties
 
 log = logging.getLogger("main")
@@ -23,12 +24,7 @@ USAGE = "usage: python -m urteil.broker server.properties [--override key=value 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a broker until SIGTERM or SIGINT; 0 after a clean shutdown, 1 when it cannot run."""
-    logging.basicConfig(
-        stream=sys.stdout,
-        level=logging.INFO,
-        format="%(asctime)s.%(msecs)03d %(levelname)s %(name)s %(message)s",
-        datefmt="%Y-%m-%dT%H:%M:%S",
-    )
+    log_to(sys.stdout)
     try:
         config = read_config(sys.argv[1:] if argv is None else argv)
     except (ConfigError, OSError, UnicodeDecodeError) as error:

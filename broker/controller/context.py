@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -61,7 +62,9 @@ class Context:
         """As `live`, without those whose log directory with this partition failed."""
         return self.live - self._failed(tp)
 
-    def _failed(self, tp: TopicPartition) -> set[int]:
+    def _failed(self, tp: TopicPartition) -> AbstractSet[int]:
+        if not self.offline:
+            return frozenset()
         return {broker for broker, tps in self.offline.items() if tp in tps}
 
     def unnoticed(self) -> list[BrokerInfo]:

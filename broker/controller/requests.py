@@ -37,6 +37,10 @@ class RequestBatch:
         self._leader_and_isr: dict[int, dict[TopicPartition, bool]] = {}
         self._update: dict[int, set[TopicPartition]] = {}
         self._stop: dict[int, dict[TopicPartition, bool]] = {}
+        self._roles: dict[
+            tuple[TopicPartition, bool], LeaderAndIsrRequest.LeaderAndIsrPartitionState
+        ] = {}
+        self._told: dict[TopicPartition, UpdateMetadataRequest.UpdateMetadataPartitionState] = {}
 
     def changed(self, tp: TopicPartition, *, is_new: bool = False) -> None:
         """A partition has a new state: its replicas and everybody's metadata."""
@@ -64,7 +68,8 @@ class RequestBatch:
         self._stop.setdefault(broker, {})[tp] = delete
 
     def build(self) -> dict[int, list[Request]]:
-        """Requests by broker, in the order to send them in."""
+        """Requests by broker, in the order to send them in. They share what they say alike."""
+        self._roles, self._told = {}, {}
         requests: dict[int, list[Request]] = {}
         for broker in sorted(self._context.present):
             built = [
@@ -93,7 +98,10 @@ class RequestBatch:
         for tp, is_new in wanted:
             state = self._context.states.get(tp)
             if state is not None:
-                topics.setdefault(tp[0], []).append(self._partition(tp, state, is_new))
+                role = self._roles.get((tp, is_new))
+                if role is None:
+                    role = self._roles[tp, is_new] = self._partition(tp, state, is_new)
+                topics.setdefault(tp[0], []).append(role)
                 leaders.add(state.leader)
         return LeaderAndIsrRequest(
             **self._head(broker),
@@ -143,7 +151,10 @@ class RequestBatch:
         for tp in sorted(wanted):
             state = self._context.states.get(tp)
             if state is not None or tp[0] in self._context.deleting:
-                topics.setdefault(tp[0], []).append(self._metadata(tp, state))
+                told = self._told.get(tp)
+                if told is None:
+                    told = self._told[tp] = self._metadata(tp, state)
+                topics.setdefault(tp[0], []).append(told)
         return UpdateMetadataRequest(
             **self._head(broker),
             topic_states=[

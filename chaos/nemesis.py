@@ -19,6 +19,7 @@ from urteil.chaos.selectors import NoTarget
 TICK_S = 0.05
 CHECK_EVERY_S = 2.0
 PATIENCE_S = 60.0
+RETRY_S = 0.25
 
 
 @dataclass(slots=True, kw_only=True)
@@ -228,7 +229,7 @@ class Nemesis:
         elif begin is not None and begin_at <= now:
             waiting.remove(begin)
             if not self._begin(begin.planned):
-                begin.due_at = now
+                begin.due_at = time.monotonic() + RETRY_S
                 waiting.append(begin)
         else:
             return False

@@ -288,6 +288,53 @@ class DiskControls(Protocol):
         ...
 
 
+class ClientControls(Protocol):
+    """The clients of a run, by name. A killed one is followed by another session of its own name:
+    `p1` by `p1.2`."""
+
+    def names(self, kind: str) -> Sequence[str]:
+        """Clients of a kind that were started and did not end: producer, consumer or group."""
+        ...
+
+    def status(self, name: str) -> NodeStatus: ...
+
+    def kill(self, name: str) -> NodeStatus:
+        """SIGKILL; returns when the process is gone. Written down as an act of the lab."""
+        ...
+
+    def take_over(self, name: str) -> str:
+        """Start the next session of a client that was killed; its name. Repeatable."""
+        ...
+
+    def pause(self, name: str) -> NodeStatus: ...
+
+    def resume(self, name: str) -> NodeStatus: ...
+
+    def stall(self, name: str) -> None:
+        """Let a group member stand still between two polls while it goes on to heartbeat."""
+        ...
+
+    def go_on(self, name: str) -> None:
+        """Let it poll again."""
+        ...
+
+    def join(self) -> str:
+        """Start one more group member; its name."""
+        ...
+
+    def leave(self, name: str, *, deadline_s: float = 10.0) -> None:
+        """Let a group member leave in order and end."""
+        ...
+
+    def journal_bytes(self, name: str) -> int:
+        """How much it wrote so far: a client that writes nothing got nowhere."""
+        ...
+
+    def assignments(self, name: str) -> int:
+        """How often it was given partitions so far."""
+        ...
+
+
 class Controls(Protocol):
     """A cluster's nodes and its state."""
 
@@ -320,6 +367,11 @@ class Controls(Protocol):
     @property
     def admin(self) -> Administration:
         """What an administrator may ask of the cluster."""
+        ...
+
+    @property
+    def clients(self) -> ClientControls:
+        """LabFailure when no clients of the lab's own are at work."""
         ...
 
     def status(self, node: str) -> NodeStatus: ...

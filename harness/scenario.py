@@ -28,19 +28,22 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic that the run creates before its load starts."""
+    """A topic that the run creates before its load starts. To one with `copies` the application
+    of a pipeline writes, and nobody else."""
 
     name: str = "urteil"
     partitions: int = 3
     replication_factor: int = 3
     config: dict[str, str] = {}
+    copies: bool = False
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """The clients of a run. `kind` names the workload: `append`, `group` or `compacted`
-    (docs/workloads.md).
+    """The clients of a run. `kind` names the workload: `append`, `group`, `compacted`,
+    `pipeline` or `mixed` (docs/workloads.md).
 
-    `rate_records_per_s` is the sum over all producers. `acks` is 0, 1 or -1 (all).
+    `client` is the library of producers, readers and group members. `rate_records_per_s` is the
+    sum over all producers. `acks` is 0, 1 or -1 (all).
     """
 
     kind: str = "append"
@@ -57,6 +60,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
     request_timeout_ms: int = 3_000
     isolation: str = "read_uncommitted"
     group: str = "urteil-group"
+    client: str = "kafka-python"
     options: dict[str, str] = {}
 
 
@@ -134,6 +138,7 @@ class TopicFact(msgspec.Struct, frozen=True, kw_only=True):
     partitions: int
     replication_factor: int
     config: dict[str, str] = {}
+    copies: bool = False
 
 
 class RunFacts(msgspec.Struct, kw_only=True):

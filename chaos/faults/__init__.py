@@ -21,14 +21,17 @@ from urteil.chaos.faults.elect_preferred import ElectPreferred
 from urteil.chaos.faults.elect_unclean import ElectUnclean
 from urteil.chaos.faults.flapping import Flapping
 from urteil.chaos.faults.isolate import Isolate
+from urteil.chaos.faults.kill_client import KillClient
 from urteil.chaos.faults.latency import Latency
 from urteil.chaos.faults.limit import Limit
 from urteil.chaos.faults.min_isr import MinIsr
 from urteil.chaos.faults.partition import Partition
 from urteil.chaos.faults.pause import Pause
+from urteil.chaos.faults.pause_client import PauseClient
 from urteil.chaos.faults.power_cut import PowerCut
 from urteil.chaos.faults.raise_replication import RaiseReplication
 from urteil.chaos.faults.reassign import Reassign
+from urteil.chaos.faults.rebalance_storm import RebalanceStorm
 from urteil.chaos.faults.recreate_topic import RecreateTopic
 from urteil.chaos.faults.remove_broker import RemoveBroker
 from urteil.chaos.faults.reset import Reset
@@ -40,6 +43,7 @@ from urteil.chaos.faults.session_expired import SessionExpired
 from urteil.chaos.faults.shutdown import Shutdown
 from urteil.chaos.faults.slices import Slices
 from urteil.chaos.faults.slow_close import SlowClose
+from urteil.chaos.faults.slow_poll import SlowPoll
 from urteil.chaos.faults.starve import Starve
 from urteil.chaos.faults.topic_churn import TopicChurn
 from urteil.chaos.faults.unplug import Unplug
@@ -67,6 +71,7 @@ FAULTS: dict[str, type[Fault]] = {
         ElectUnclean,
         Flapping,
         Isolate,
+        KillClient,
         Latency,
         Limit,
         MinIsr,
@@ -81,6 +86,8 @@ FAULTS: dict[str, type[Fault]] = {
         Reset,
         Retention,
         Ring,
+        PauseClient,
+        RebalanceStorm,
         RollingRestart,
         SegmentDamaged,
         SessionExpired,
@@ -89,6 +96,7 @@ FAULTS: dict[str, type[Fault]] = {
         SlowClose,
         Starve,
         TopicChurn,
+        SlowPoll,
         Unplug,
         Upgrade,
         ZookeeperFromZookeeper,

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from urteil.chaos.administration import Administration
 from urteil.chaos.controls import (
+    ClientControls,
     ContainerControls,
     Descriptors,
     DiskControls,
@@ -79,6 +80,7 @@ class ClusterControls:
         self._registered_as: dict[str, int] = {}
         self._disks = runtime.disks(log_dirs)
         self._keeper = Keeper(lambda: state.client, self._servers)
+        self._clients: ClientControls | None = None
 
     @property
     def brokers(self) -> Sequence[str]:
@@ -112,6 +114,16 @@ class ClusterControls:
     @property
     def admin(self) -> Administration:
         return self._admin
+
+    @property
+    def clients(self) -> ClientControls:
+        if self._clients is None:
+            raise LabFailure("this fault acts on the lab's own clients, and none are at work")
+        return self._clients
+
+    def attend(self, clients: ClientControls) -> None:
+        """Let faults act on these clients too."""
+        self._clients = clients
 
     def status(self, node: str) -> NodeStatus:
         return self._runtime.status(node)

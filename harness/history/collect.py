@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from urteil.harness.history.journal import Begin, JournalReader
+from urteil.harness.history.journal import CLIENT_ACTS, KILL, Begin, JournalReader
 from urteil.harness.history.replica_logs import find_logs, read_log
 from urteil.harness.history.rows import JournalRows, Row
 from urteil.harness.history.schema import SCHEMAS
@@ -45,8 +45,9 @@ class Collected:
         first: int | None = None,
         last: int | None = None,
         damage: Sequence[str] = (),
+        excused: bool = False,
     ) -> None:
-        """One row of the manifest; damage makes it a problem as well."""
+        """One row of the manifest; damage that is not excused makes it a problem as well."""
         self.manifest.append(
             {
                 "file": file,
@@ -57,7 +58,8 @@ class Collected:
                 "ended_properly": not damage,
             }
         )
-        self.problems.extend(f"{file}: {what}" for what in damage)
+        if not excused:
+            self.problems.extend(f"{file}: {what}" for what in damage)
 
 
 def collect(run_dir: Path) -> Collected:
@@ -77,26 +79,43 @@ def collect(run_dir: Path) -> Collected:
         return collected
     clear(run_dir, KEPT)
     topic_ids = {topic.name: topic.topic_id for topic in facts.topics}
-    offset_ns = _journals(run_dir, run, collected)
+    killed = _client_acts(run_dir, run, collected)
+    offset_ns = _journals(run_dir, run, collected, killed)
     _faults(run_dir, run, collected)
     _acts(run_dir, run, collected)
-    _replicas(run_dir, run, topic_ids, collected)
+    copies = {topic.name for topic in facts.topics if topic.copies}
+    _replicas(run_dir, run, topic_ids, copies, collected)
     _states(run_dir, run, offset_ns, collected)
     _manifest(run_dir, run, collected)
     fill_empty(run_dir)
     return collected
 
 
-def _journals(run_dir: Path, run: str, collected: Collected) -> int:
+def _client_acts(run_dir: Path, run: str, collected: Collected) -> frozenset[str]:
+    """What the lab did to its clients, as rows of `admin_ops`; those that it killed."""
+    path = run_dir / CLIENT_ACTS
+    if not path.exists():
+        return frozenset()
+    with Evidence(run_dir, "clients", run) as evidence:
+        acts = [msgspec.json.decode(line, type=dict) for line in path.read_bytes().splitlines()]
+        for act in acts:
+            evidence.add("admin_ops", act)
+    collected.took(evidence.counts())
+    return frozenset(str(act["subject"]) for act in acts if act["act"] == KILL)
+
+
+def _journals(run_dir: Path, run: str, collected: Collected, killed: frozenset[str]) -> int:
     """Wall clock minus CLOCK_MONOTONIC in ns, as the first client found it."""
     offset_ns = None
     for path in sorted((run_dir / "journal").glob("*.jsonl")):
-        found_ns = _journal(path, run_dir, run, collected)
+        found_ns = _journal(path, run_dir, run, collected, killed)
         offset_ns = found_ns if offset_ns is None else offset_ns
     return time.time_ns() - time.monotonic_ns() if offset_ns is None else offset_ns
 
 
-def _journal(path: Path, run_dir: Path, run: str, collected: Collected) -> int | None:
+def _journal(
+    path: Path, run_dir: Path, run: str, collected: Collected, killed: frozenset[str]
+) -> int | None:
     reader, rows = JournalReader(path), JournalRows(run)
     offset_ns = None
     with Evidence(run_dir, path.stem, run) as evidence:
@@ -115,6 +134,7 @@ def _journal(path: Path, run_dir: Path, run: str, collected: Collected) -> int |
         first=rows.first_sequence,
         last=rows.last_sequence,
         damage=_journal_damage(reader),
+        excused=path.stem in killed and not reader.state.damaged,
     )
     return offset_ns
 
@@ -172,10 +192,12 @@ def _fault(row: Row) -> Row:
     return known
 
 
-def _replicas(run_dir: Path, run: str, topic_ids: dict[str, str], collected: Collected) -> None:
+def _replicas(
+    run_dir: Path, run: str, topic_ids: dict[str, str], copies: set[str], collected: Collected
+) -> None:
     for broker, data in _broker_data(run_dir):
         with Evidence(run_dir, _part(broker, data), run) as evidence:
-            for log in find_logs(broker, data, topic_ids):
+            for log in find_logs(broker, data, topic_ids, copies):
                 for row in read_log(log, run):
                     evidence.add("replicas", row)
                 evidence.add("logs", log.row)

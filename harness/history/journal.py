@@ -16,6 +16,9 @@ from types import TracebackType
 
 import msgspec
 
+CLIENT_ACTS, KILL = "clients.jsonl", "kill client"
+"""The file of what the lab did to its clients, and the act of killing one."""
+
 
 class Begin(msgspec.Struct, tag="begin", array_like=True, frozen=True, kw_only=True):
     """First entry: who writes, and both clocks at one moment (`wall_ns` read with `at_ns`)."""
@@ -53,6 +56,8 @@ class Send(msgspec.Struct, tag="send", array_like=True, frozen=True):
 
 
 class _Completion(msgspec.Struct, array_like=True, frozen=True):
+    """`attempts` is negative where the client library does not tell them."""
+
     op: int
     complete_ns: int
     error: str | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from crc32c import crc32c
 from kafka.errors import KafkaError
 from kafka.record.default_records import ControlRecord, DefaultRecordBatch
 
-from urteil.harness.workload.payload import decode, key_text
+from urteil.harness.workload.payload import decode, decode_copy, key_text
 
 Row = dict[str, Any]
 
@@ -42,6 +42,7 @@ class ReplicaLog:
     folder: Path
     topic_id: str | None
     ours: bool
+    copies: bool = False
     row: Row = field(default_factory=dict)
     records: int = 0
     damage: list[str] = field(default_factory=list)
@@ -55,10 +56,13 @@ class ReplicaLog:
         }
 
 
-def find_logs(broker: int, data: Path, topic_ids: dict[str, str]) -> list[ReplicaLog]:
+def find_logs(
+    broker: int, data: Path, topic_ids: dict[str, str], copies: Collection[str] = ()
+) -> list[ReplicaLog]:
     """The logs in one broker's log directory, without those that wait for their deletion.
 
-    `topic_ids` are the run's own topics: only their values are decoded.
+    `topic_ids` are the run's own topics: only their values are decoded. To `copies` of them an
+    application writes.
     """
     found = []
     for folder in sorted(path for path in data.iterdir() if path.is_dir()):
@@ -68,7 +72,9 @@ def find_logs(broker: int, data: Path, topic_ids: dict[str, str]) -> list[Replic
         topic = match["topic"]
         topic_id = _topic_id(folder) or topic_ids.get(topic)
         partition = int(match["partition"])
-        found.append(ReplicaLog(broker, topic, partition, folder, topic_id, topic in topic_ids))
+        ours = topic in topic_ids
+        log = ReplicaLog(broker, topic, partition, folder, topic_id, ours, topic in copies)
+        found.append(log)
     return found
 
 
@@ -142,18 +148,20 @@ def _batch_rows(log: ReplicaLog, segment: int, batch: memoryview, run: str) -> I
         row["timestamp_ms"] = record.timestamp
         if base_sequence >= 0:
             row["sequence"] = base_sequence + offset - header[0]
-        _add_content(row, record, log.ours, run, crc_holds)
+        _add_content(row, record, log, run, crc_holds)
         yield row
 
 
-def _add_content(row: Row, record: Any, ours: bool, run: str, crc_holds: bool) -> None:
+def _add_content(row: Row, record: Any, log: ReplicaLog, run: str, crc_holds: bool) -> None:
     if isinstance(record, ControlRecord):
         row["control"] = "commit" if record.commit else "abort" if record.abort else None
         return
     key = record.key
     row["key"] = key_text(key)
-    if ours:
+    if log.ours:
         payload = decode(run, record.value, key, record.headers)
+        if log.copies:
+            payload = decode_copy(run, record.value, key)
         row["value_id"] = payload.value_id
         row["intact"] = payload.intact and crc_holds
 

@@ -116,7 +116,7 @@ class JournalRows:
         row["complete_ns"] = done.complete_ns
         row["outcome"] = outcome
         row["error"] = done.error
-        row["attempts"] = done.attempts
+        row["attempts"] = done.attempts if done.attempts >= 0 else None
         row["ambiguous"] = done.ambiguous
         row["partition"] = done.partition
         row["offset"] = done.offset

@@ -103,8 +103,10 @@ class Play:
         workload.start()
         self._await_first_acks(workload)
         self.under_load()
+        controls = cluster.controls()
+        controls.attend(workload.controls())
         nemesis = Nemesis(
-            cluster.controls(),
+            controls,
             plan(scenario.faults, seed=scenario.seed, topic=scenario.workload.topics[0].name),
             record=self.run_dir / "faults.jsonl",
             acked=workload.acked,
@@ -128,6 +130,7 @@ class Play:
         if recovered_s is not None:
             self.log(f"healthy {recovered_s:.1f} s after the load's end")
         workload.stop_producers()
+        workload.finish_apps()
         progress = workload.progress()
         self.log(f"{progress.acked} of {progress.invoked} records acknowledged")
 
@@ -182,6 +185,7 @@ class Play:
                     partitions=topic.partitions,
                     replication_factor=topic.replication_factor,
                     config=topic.config,
+                    copies=topic.copies,
                 )
             )
         return facts

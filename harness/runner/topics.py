@@ -25,6 +25,7 @@ def fitted(topic: TopicSpec, brokers: int) -> TopicSpec:
         partitions=topic.partitions,
         replication_factor=min(topic.replication_factor, brokers),
         config=config,
+        copies=topic.copies,
     )
 
 

@@ -10,7 +10,9 @@ from urteil.harness.scenarios import (
     demo,
     disks,
     elections,
+    groups,
     partitions,
+    pipelines,
     zookeeper,
 )
 
@@ -22,6 +24,8 @@ SCENARIOS: dict[str, Scenario] = {
         partitions,
         elections,
         delivery,
+        groups,
+        pipelines,
         administration,
         containers,
         chaos,

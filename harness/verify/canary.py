@@ -142,10 +142,11 @@ def _piece(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Row] | No
 
 def _richest(derived: Derived) -> list[Row]:
     parts = [part for part in derived.parts if part["ours"] and part["has_log"]]
-    order = sorted(
-        parts, key=lambda part: (part["compacted"], part["log_start"] - part["committed_end"])
-    )
-    return order[:2]
+
+    def order(part: Row) -> tuple[int, int, int]:
+        return part["copies"], part["compacted"], part["log_start"] - part["committed_end"]
+
+    return sorted(parts, key=order)[:2]
 
 
 def _cut(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy | None:

@@ -37,10 +37,10 @@ def _schema(columns: str) -> pa.Schema:
 
 DERIVED: dict[str, pa.Schema] = {
     "parts": _schema(
-        "p:l topic_id:s topic:s partition:i ours:i final_leader:i has_log:i log_start:l log_end:l "
-        "committed_end:l seen_end:l replication:i min_isr:i unclean_on:i unclean_asked:i "
-        "foreign_on:i compacted:i unclean_floor:l last_epoch_ns:l agreed_end:l gone:i lost_floor:l "
-        "lost_ns:l"
+        "p:l topic_id:s topic:s partition:i ours:i copies:i final_leader:i has_log:i log_start:l "
+        "log_end:l committed_end:l seen_end:l replication:i min_isr:i unclean_on:i unclean_asked:i "
+        "foreign_on:i compacted:i unclean_floor:l last_epoch_ns:l agreed_end:l gone:i "
+        "lost_floor:l lost_ns:l"
     ),
     "cover": _schema("p:l lo:l hi:l copies:i mask_ru:l mask_rc:l"),
     "pass_bits": _schema("client:s session:i pass:l p:l bit:l"),
@@ -54,7 +54,7 @@ DERIVED: dict[str, pa.Schema] = {
     "logs_p": _schema("p:l broker:i log_start:l log_end:l high_watermark:l in_isr:i"),
     "windows": _schema("n:i begin_ns:l end_ns:l"),
     "damaged": _schema("client:s"),
-    "settings": _schema("in_flight:i commits_before:i"),
+    "settings": _schema("in_flight:i commits_before:i promise:s"),
     "commit_breaks": _schema(
         "kind:s p:l grp:s client:s session:i at_ns:l until_ns:l answered:l acknowledged:l deposed:i"
     ),
@@ -139,7 +139,10 @@ def derive(
             part["agreed_end"] = _agreed_end(logs.get(p, []), part["final_leader"])
     load = scenario.workload
     before = int(load.options.get("commit") == "before")
-    tables["settings"] = [{"in_flight": load.in_flight, "commits_before": before}]
+    tables["settings"] = [
+        {"in_flight": load.in_flight, "commits_before": before}
+        | {"promise": load.options.get("promise", "at-least-once")}
+    ]
     tables["damaged"] = [{"client": name} for name in sorted(damaged)]
     return Derived(
         tables=tables,
@@ -270,6 +273,7 @@ def _part(
         "topic": topic.name if topic else _topic_name(logs, passes, spans),
         "partition": key[1],
         "ours": int(topic is not None),
+        "copies": int(topic is not None and topic.copies),
         "final_leader": leader,
         "has_log": int(led is not None),
         "log_start": (led["log_start"] or 0) if led else _highest_start(logs),

@@ -9,15 +9,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
-import kafka
-
 from urteil.harness.history.journal import Begin, JournalWriter
-from urteil.harness.workload.spec import ClientSpec, load_spec
+from urteil.harness.workload.spec import IN_GROUP, ClientSpec, load_spec
 
 PARENT_CHECK_S = 1.0
 SPEC_POLL_S = 0.02
+CHOSEN = ("producer", "consumer", "group")
+"""Kinds of clients whose library the workload chooses; what reads in the end never changes."""
 
 
 class Stop:
@@ -53,6 +54,7 @@ def boot_id() -> str:
 
 def begin(spec: ClientSpec) -> Begin:
     producing = spec.kind in ("producer", "raw")
+    library = spec.workload.client if spec.kind in CHOSEN else "kafka-python"
     return Begin(
         run=spec.run,
         client=spec.client,
@@ -62,12 +64,12 @@ def begin(spec: ClientSpec) -> Begin:
         wall_ns=time.time_ns(),
         boot_id=boot_id(),
         pid=os.getpid(),
-        library="kafka-python",
-        version=kafka.__version__,
+        library=library,
+        version=version(library),
         topic_ids=spec.topic_ids(),
         acks=spec.workload.acks if producing else None,
         idempotent=spec.idempotent if producing else None,
-        group=spec.workload.group if spec.kind == "group" else None,
+        group=spec.workload.group if spec.kind in IN_GROUP else None,
         isolation=None if producing else spec.workload.isolation,
     )
 

@@ -9,10 +9,15 @@ positions are fetched and journaled.
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
+from kafka.coordinator.base import Generation
 from kafka.errors import (
     CommitFailedError,
     FencedInstanceIdError,
@@ -31,18 +36,19 @@ from urteil.harness.history.journal import (
     Assigned,
     Commit,
     CommitEntry,
-    CommitRead,
     Committed,
     JournalWriter,
     Poll,
     Slice,
 )
 from urteil.harness.workload.client import Stop, run_client
+from urteil.harness.workload.offset_reader import PositionReader
 from urteil.harness.workload.repairs import back_off
 from urteil.harness.workload.spec import ClientSpec, consumer_config
 from urteil.harness.workload.sweep import POLL_TIMEOUT_MS, got, lost_positions
 
 COMMIT_TIMEOUT_MS = 5_000
+STALL_WAIT_S = 0.05
 COMMIT_REFUSALS = (
     CommitFailedError,
     FencedInstanceIdError,
@@ -99,6 +105,39 @@ class CommitAttempts:
         return await self._send(offsets)
 
 
+@dataclass(frozen=True, slots=True)
+class Ghost:
+    """A member of a generation that ended, with where it stood."""
+
+    generation: int
+    member_id: str
+    positions: dict[TopicPartition, int]
+
+
+@contextmanager
+def as_member(kafka: KafkaConsumer, generation: int, member_id: str) -> Iterator[None]:
+    """Let commits go out under another generation and member id; the membership itself, which a
+    refusal of such a commit would end, stays as it is."""
+    coordinator = kafka._coordinator
+    kept = coordinator.generation_if_stable, coordinator.reset_generation
+    old = Generation(generation, member_id, None)
+    coordinator.generation_if_stable = lambda: old
+    coordinator.reset_generation = lambda **_: None
+    try:
+        yield
+    finally:
+        coordinator.generation_if_stable, coordinator.reset_generation = kept
+
+
+class Stall:
+    """On from SIGUSR1 until SIGUSR2."""
+
+    def __init__(self) -> None:
+        self.on = False
+        signal.signal(signal.SIGUSR1, lambda *_: setattr(self, "on", True))
+        signal.signal(signal.SIGUSR2, lambda *_: setattr(self, "on", False))
+
+
 class Member:
     """One group member. Each assignment of a partition begins another stretch of reading."""
 
@@ -109,6 +148,9 @@ class Member:
         back_off(self._kafka._manager)
         self._kafka.subscribe([topic.name for topic in spec.topics], listener=_Listener(self))
         self._attempts = CommitAttempts(self._kafka)
+        self._positions = PositionReader(self._kafka, journal)
+        self._zombie = spec.workload.options.get("zombie_commits") == "true"
+        self._ghosts: list[Ghost] = []
         self._commits_before = spec.workload.options.get("commit") == "before"
         self._fresh: list[TopicPartition] = []
         self._event: dict[TopicPartition, str] = {}
@@ -121,6 +163,7 @@ class Member:
         generation, member_id = self._identity()
         pairs = sorted((tp.topic, tp.partition) for tp in partitions)
         self._journal.write(Assigned(time.monotonic_ns(), event, generation, member_id, pairs))
+        self._bury(event, generation, member_id)
         for tp in partitions:
             self._position.pop(tp, None)
         self._fresh = [tp for tp in self._fresh if tp not in partitions]
@@ -128,6 +171,19 @@ class Member:
             self._pass += 1
             self._fresh += sorted(partitions)
             self._event.update(dict.fromkeys(partitions, "rebalance"))
+
+    def _bury(self, event: str, generation: int | None, member_id: str | None) -> None:
+        """Keep what a zombie would commit: where this member stands when its generation ends."""
+        if self._zombie and event == "revoked" and self._position and generation and member_id:
+            self._ghosts.append(Ghost(generation, member_id, dict(self._position)))
+
+    def haunt(self) -> None:
+        """Commit once more in every generation that has ended: it must be refused."""
+        generation, _ = self._identity()
+        for ghost in [one for one in self._ghosts if one.generation < (generation or 0)]:
+            self._ghosts.remove(ghost)
+            with as_member(self._kafka, ghost.generation, ghost.member_id):
+                self._commit(ghost.positions, ghost.generation, ghost.member_id)
 
     def step(self) -> None:
         """Poll, process, commit."""
@@ -143,8 +199,11 @@ class Member:
             return
         if records:
             self._process(invoke_ns, records)
-        while self._fresh:
-            self._read_committed(self._fresh.pop(0))
+        if self._fresh:
+            generation, member_id = self._identity()
+            self._positions.read(self._fresh, generation, member_id)
+            self._fresh = []
+            self.haunt()
 
     def _process(self, invoke_ns: int, records: dict[TopicPartition, list[Any]]) -> None:
         if self._commits_before:
@@ -191,9 +250,16 @@ class Member:
             Poll(self._polls, invoke_ns, time.monotonic_ns(), outcome, error, generation, slices)
         )
 
-    def _commit(self, positions: dict[TopicPartition, int]) -> None:
+    def _commit(
+        self,
+        positions: dict[TopicPartition, int],
+        generation: int | None = None,
+        member_id: str | None = None,
+    ) -> None:
+        """Commit as the member that it is, or as the one that it was."""
         self._commits += 1
-        generation, member_id = self._identity()
+        if generation is None:
+            generation, member_id = self._identity()
         entries = [
             CommitEntry(tp.topic, tp.partition, offset, self._position.get(tp, -1))
             for tp, offset in positions.items()
@@ -214,24 +280,16 @@ class Member:
             error_name = self._attempts.told()
         self._journal.write(Committed(self._commits, time.monotonic_ns(), outcome, error_name))
 
-    def _read_committed(self, tp: TopicPartition) -> None:
-        generation, member_id = self._identity()
-        invoke_ns = time.monotonic_ns()
-        offset, outcome, error_name = None, "ok", None
-        try:
-            offset = self._kafka.committed(tp, timeout_ms=COMMIT_TIMEOUT_MS)
-        except KafkaError as error:
-            outcome, error_name = "info", type(error).__name__
-        self._journal.write(
-            CommitRead(invoke_ns, time.monotonic_ns(), outcome, error_name, generation,
-                       member_id, tp.topic, tp.partition, offset)
-        )  # fmt: skip
-
 
 def consume_in_group(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """Poll until the end is asked for; between SIGUSR1 and SIGUSR2 stand still, but heartbeat."""
+    stalled = Stall()
     member = Member(spec, journal)
     while not stop.asked():
-        member.step()
+        if stalled.on:
+            stop.wait(STALL_WAIT_S)
+        else:
+            member.step()
     member.close()
 
 

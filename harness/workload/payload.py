@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crc32c import crc32c
 
@@ -25,6 +25,9 @@ FOREIGN = "foreign"
 
 TAG = "urteil"
 """The header that holds the payload of a tombstone."""
+
+COPY = "copy/"
+"""Before the `value_id` of a record that an application copied: it is no send of ours."""
 
 _MAGIC = b"UrT1"
 _HEAD = struct.Struct(">4sIiQBB")
@@ -102,6 +105,14 @@ def decode(run: str, value: bytes | None, key: bytes | None, headers: Headers = 
     if wrote != run:
         return Payload(FOREIGN if intact else None, intact)
     return Payload(f"{run}/{client}/{sequence}", intact, partition, client, sequence)
+
+
+def decode_copy(run: str, value: bytes | None, key: bytes | None) -> Payload:
+    """What a record says of itself that an application copied: its headers are its own."""
+    found = decode(run, value, key)
+    if found.client is None:
+        return found
+    return replace(found, value_id=f"{COPY}{found.value_id}")
 
 
 def key_text(key: bytes | None) -> str | None:

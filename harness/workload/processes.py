@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,13 +12,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+import psutil
+
 from urteil.harness.scenario import save
 from urteil.harness.workload.spec import ClientSpec
+
+REMAINS_POLL_S = 0.05
+STOPPED = psutil.STATUS_STOPPED
 
 MODULES = {
     "producer": "urteil.harness.workload.producer",
     "consumer": "urteil.harness.workload.consumer",
     "group": "urteil.harness.workload.group_consumer",
+    "offsets": "urteil.harness.workload.offset_reader",
     "raw": "urteil.harness.workload.raw",
     "final": "urteil.harness.workload.final_reader",
 }
@@ -61,6 +69,7 @@ class Clients:
         self._spawn = spawn
         self._processes: dict[str, Process] = {}
         self._ended: set[str] = set()
+        self._killed: set[str] = set()
 
     def prepare(self, name: str, kind: str) -> None:
         """Start a client that waits for what to do, so that `start` costs no start any more."""
@@ -69,6 +78,11 @@ class Clients:
         for folder in ("journal", "logs"):
             (self._run_dir / folder).mkdir(parents=True, exist_ok=True)
         argv = [sys.executable, "-m", MODULES[kind], str(self._spec_path(name))]
+        self.run(name, argv)
+
+    def run(self, name: str, argv: Sequence[str]) -> None:
+        """Start a program as a client; its output goes to a log of its own."""
+        (self._run_dir / "logs").mkdir(parents=True, exist_ok=True)
         log = self._run_dir / "logs" / f"client-{name}.log"
         self._processes[name] = self._spawn(argv, log)
 
@@ -88,6 +102,27 @@ class Clients:
     def _spec_path(self, name: str) -> Path:
         return self._run_dir / "journal" / f"{name}.spec.json"
 
+    def state(self, name: str) -> tuple[int, int | None, bool]:
+        """Process id, exit code (None while it lives), and whether it is stopped by a signal."""
+        process = self._processes[name]
+        code = process.poll()
+        try:
+            stopped = code is None and psutil.Process(process.pid).status() == STOPPED
+        except psutil.NoSuchProcess:
+            stopped = False
+        return process.pid, code, stopped
+
+    def kill(self, name: str) -> None:
+        """SIGKILL on purpose; returns when the process is gone."""
+        self._killed.add(name)
+        self.send_signal(name, signal.SIGKILL)
+        self._processes[name].wait(10.0)
+
+    def send_signal(self, name: str, number: int) -> None:
+        """A signal to a client and all that it started: each is a session of its own."""
+        with contextlib.suppress(ProcessLookupError, PermissionError, KeyError):
+            os.killpg(self._processes[name].pid, number)
+
     def running(self, names: Sequence[str]) -> list[str]:
         return [n for n in names if n in self._processes and self._processes[n].poll() is None]
 
@@ -95,8 +130,25 @@ class Clients:
         """SIGTERM all, wait, SIGKILL those past the deadline; the names of the killed."""
         for name in self.running(names):
             self._ended.add(name)
-            self._processes[name].terminate()
-        return self.await_end(names, deadline_s)
+            self.send_signal(name, signal.SIGTERM)
+        late = self.await_end(names, deadline_s)
+        for name in names:
+            self._end_remains(name, deadline_s)
+        return late
+
+    def _end_remains(self, name: str, deadline_s: float) -> None:
+        """What a client started itself may need its time to end, too; SIGKILL past the deadline."""
+        deadline = time.monotonic() + deadline_s
+        while self._has_remains(name) and time.monotonic() < deadline:
+            time.sleep(REMAINS_POLL_S)
+        self.send_signal(name, signal.SIGKILL)
+
+    def _has_remains(self, name: str) -> bool:
+        try:
+            os.killpg(self._processes[name].pid, 0)
+        except (ProcessLookupError, PermissionError, KeyError):
+            return False
+        return True
 
     def await_end(self, names: Sequence[str], deadline_s: float) -> list[str]:
         """Wait for clients that end by themselves; SIGKILL the late and return their names."""
@@ -111,19 +163,26 @@ class Clients:
                 killed.append(name)
         return killed
 
+    def _ended_as_asked(self, name: str, code: int) -> bool:
+        """One that was asked to end before it could listen ends by the signal itself."""
+        if name in self._ended:
+            return code in (0, -signal.SIGTERM)
+        return code == 0 and name.startswith("final")
+
     def failures(self) -> list[str]:
         """A sentence for every client that ended with an error or before it was asked to."""
         found = []
-        for name, process in self._processes.items():
+        for name, process in list(self._processes.items()):
             code = process.poll()
-            if code is None or (code == 0 and (name in self._ended or name.startswith("final"))):
+            if code is None or name in self._killed or self._ended_as_asked(name, code):
                 continue
             found.append(f"client {name} ended with exit code {code} (logs/client-{name}.log)")
         return found
 
     def kill_all(self) -> None:
         left = [process for process in self._processes.values() if process.poll() is None]
-        for process in left:
-            process.kill()
+        for name, process in self._processes.items():
+            if process in left:
+                self.send_signal(name, signal.SIGKILL)
         for process in left:
             process.wait(10.0)

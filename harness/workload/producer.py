@@ -9,11 +9,10 @@ has no completion and counts as unknown.
 from __future__ import annotations
 
 import contextlib
-import random
 import threading
 import time
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaConfigurationError, KafkaError
@@ -21,7 +20,7 @@ from kafka.errors import KafkaConfigurationError, KafkaError
 from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
 from urteil.harness.workload.attempts import AttemptWatch
 from urteil.harness.workload.client import Stop, run_client
-from urteil.harness.workload.payload import Encoder
+from urteil.harness.workload.records import Records
 from urteil.harness.workload.repairs import back_off, look_again, renew_producer_ids
 from urteil.harness.workload.spec import ClientSpec, producer_config
 
@@ -31,40 +30,13 @@ RETRY_S = 0.2
 CLOSE_TIMEOUT_S = 2.0
 
 
-class KeyChooser:
-    """Keys of a small set, each at home in one partition, so that a key has one order."""
-
-    def __init__(self, keys: int, partitions: int, seed: int) -> None:
-        self._per_partition = max(1, keys // max(1, partitions))
-        self._partitions = partitions
-        self._random = random.Random(seed)
-
-    def key(self, slot: int) -> str:
-        return f"k{slot + self._partitions * self._random.randrange(self._per_partition)}"
-
-
-class Deletions:
-    """Which sends are tombstones: a share of those to compacted topics, by the seed."""
-
-    def __init__(self, spec: ClientSpec) -> None:
-        self._topics = spec.compacted_topics()
-        self._share = float(spec.workload.options.get("deletes", "0.2"))
-        self._random = random.Random(f"{spec.seed}/deletes")
-
-    def next(self, topic: str) -> bool:
-        return topic in self._topics and self._random.random() < self._share
-
-
 class Producer:
     """Sends and journals. Completions come on kafka-python's own thread."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._acks = spec.workload.acks
         self._journal = journal
-        self._partitions = spec.partitions()
-        self._deletions = Deletions(spec)
-        self._keys = KeyChooser(spec.workload.keys, len(self._partitions), spec.seed)
-        self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
+        self._records = Records(spec)
         self._room = threading.BoundedSemaphore(OUTSTANDING_MAX)
         self._config = producer_config(spec)
         self._kafka: KafkaProducer | None = None
@@ -98,33 +70,21 @@ class Producer:
         """Send record `op`. Needs room and a ready producer; blocks while no metadata is known."""
         assert self._kafka is not None
         assert self._watch is not None
-        slot = op % len(self._partitions)
-        topic, partition = self._partitions[slot]
-        key = self._keys.key(slot)
-        deletes = self._deletions.next(topic)
-        value, headers = self._content(op, key.encode(), partition, deletes=deletes)
-        timestamp_ms = time.time_ns() // 1_000_000
+        one = self._records.record(op)
         self._journal.write(
-            Send(op, time.monotonic_ns(), topic, partition, key, timestamp_ms, deletes)
-        )
+            Send(op, time.monotonic_ns(), one.topic, one.partition, one.key, one.timestamp_ms,
+                 one.value is None)
+        )  # fmt: skip
         try:
             future = self._kafka.send(
-                topic, value, key=key.encode(), headers=headers, partition=partition,
-                timestamp_ms=timestamp_ms,
+                one.topic, one.value, key=one.key.encode(), headers=one.headers,
+                partition=one.partition, timestamp_ms=one.timestamp_ms,
             )  # fmt: skip
         except (KafkaError, AssertionError, ValueError) as error:
-            self._never_sent(op, partition, error)
+            self._never_sent(op, one.partition, error)
             return
         future.add_callback(partial(self._on_ok, op, self._watch, future))
-        future.add_errback(partial(self._on_error, op, partition, self._watch, future))
-
-    def _content(
-        self, op: int, key: bytes, partition: int, *, deletes: bool
-    ) -> tuple[bytes | None, list[tuple[str, bytes]]]:
-        """Value and headers of record `op`."""
-        if deletes:
-            return None, self._encoder.tombstone(op, key, partition)
-        return self._encoder.encode(op, key, partition), []
+        future.add_errback(partial(self._on_error, op, one.partition, self._watch, future))
 
     def close(self, flush_deadline_s: float) -> None:
         """Flush within the deadline, then give up what is left."""
@@ -175,9 +135,31 @@ def _is_dead(kafka: KafkaProducer) -> bool:
     return manager is not None and bool(manager.has_fatal_error())
 
 
+class Sender(Protocol):
+    """A producer of any library."""
+
+    def ready(self) -> bool: ...
+    def take_room(self) -> bool: ...
+    def send(self, op: int) -> None: ...
+    def close(self, flush_deadline_s: float) -> None: ...
+
+
+def make_producer(spec: ClientSpec, journal: JournalWriter) -> Sender:
+    """A producer of the library that the workload names."""
+    if spec.workload.client == "confluent-kafka":
+        from urteil.harness.workload.confluent_producer import ConfluentProducer
+
+        return ConfluentProducer(spec, journal)
+    if spec.workload.client == "aiokafka":
+        from urteil.harness.workload.aio_producer import AioProducer
+
+        return AioProducer(spec, journal)
+    return Producer(spec, journal)
+
+
 def produce(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """The open loop: record n is due n / rate seconds after the start."""
-    producer = Producer(spec, journal)
+    producer = make_producer(spec, journal)
     rate = spec.rate_records_per_s
     begin = time.monotonic()
     op = 0

@@ -6,12 +6,24 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from urteil.harness.scenario import TopicFact, WorkloadSpec
 
 RECONNECT_BACKOFF_MAX_MS = 500
 METADATA_MAX_AGE_MS = 3_000
 BOOTSTRAP_TIMEOUT_MS = 5_000
+GROUP_TIMES = {
+    "session_timeout_ms": 6_000,
+    "heartbeat_interval_ms": 1_000,
+    "max_poll_interval_ms": 300_000,
+}
+ASSIGNORS = {
+    "range": RangePartitionAssignor,
+    "cooperative": CooperativeStickyAssignor,
+}
+IN_GROUP = ("group", "offsets")
 POLICY = "cleanup.policy"
 
 
@@ -66,6 +78,10 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
         if self.workload.kind not in ("compacted", "mixed"):
             return frozenset()
         return frozenset(t.name for t in self.topics if "compact" in t.config.get(POLICY, ""))
+
+    def copies(self) -> frozenset[str]:
+        """Topics that an application copies to."""
+        return frozenset(topic.name for topic in self.topics if topic.copies)
 
     def partitions(self) -> list[tuple[str, int]]:
         """Every partition of the workload's topics, in a fixed order."""
@@ -124,10 +140,23 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
         "fetch_max_wait_ms": 200,
         "check_crcs": False,
     }
+    if spec.kind in IN_GROUP:
+        config["group_id"] = spec.workload.group
     if spec.kind == "group":
-        config |= {
-            "group_id": spec.workload.group,
-            "session_timeout_ms": 6_000,
-            "heartbeat_interval_ms": 1_000,
-        }
+        config |= {name: int(value) for name, value in group_times(spec).items()}
+        config["partition_assignment_strategy"] = [ASSIGNORS[assignor(spec)]]
     return config
+
+
+def group_times(spec: ClientSpec) -> dict[str, int]:
+    """Session, heartbeats and polls of a group member, in ms, as kafka-python names them."""
+    options = spec.workload.options
+    return {name: int(options.get(name, default)) for name, default in GROUP_TIMES.items()}
+
+
+def assignor(spec: ClientSpec) -> str:
+    """`range` (eager) or `cooperative`. ValueError for another."""
+    asked = spec.workload.options.get("assignor", "range")
+    if asked not in ASSIGNORS:
+        raise ValueError(f"no assignor {asked!r}: give {' or '.join(ASSIGNORS)}")
+    return asked

@@ -17,7 +17,7 @@ from urteil.harness.history.journal import (
     Poll,
     Slice,
 )
-from urteil.harness.workload.payload import decode, key_text
+from urteil.harness.workload.payload import decode, decode_copy, key_text
 from urteil.harness.workload.repairs import back_off
 from urteil.harness.workload.spec import ClientSpec, consumer_config
 
@@ -35,6 +35,7 @@ class Sweeper:
     def __init__(self, spec: ClientSpec, journal: JournalWriter, *, first_pass: int = 0) -> None:
         self._run = spec.run
         self._isolation = spec.workload.isolation
+        self._copies = spec.copies()
         self._journal = journal
         self._kafka = KafkaConsumer(**consumer_config(spec))
         back_off(self._kafka._manager)
@@ -144,7 +145,8 @@ class Sweeper:
         self._position[tp] = records[-1].offset + 1
         return Slice(
             tp.topic, tp.partition, self._pass[tp], before, self._position[tp],
-            self._event.pop(tp, None), [got(self._run, record) for record in records],
+            self._event.pop(tp, None),
+            [got(self._run, record, copied=tp.topic in self._copies) for record in records],
         )  # fmt: skip
 
     def _reset(self, error: KafkaError) -> None:
@@ -171,9 +173,12 @@ def lost_positions(error: KafkaError) -> dict[TopicPartition, Any]:
     return dict.fromkeys(error.args[0] if error.args else [])
 
 
-def got(run: str, record: Any) -> Got:
+def got(run: str, record: Any, *, copied: bool = False) -> Got:
     """A record of kafka-python as the journal holds it."""
-    payload = decode(run, record.value, record.key, record.headers)
+    if copied:
+        payload = decode_copy(run, record.value, record.key)
+    else:
+        payload = decode(run, record.value, record.key, record.headers)
     return Got(
         record.offset, key_text(record.key), payload.value_id, payload.intact,
         record.leader_epoch, record.timestamp,

@@ -105,6 +105,11 @@ class Tails:
         self._tails = [JournalTail(path) for path in paths]
         self._lock = threading.Lock()
 
+    def add(self, path: Path) -> None:
+        """Follow one more journal."""
+        with self._lock:
+            self._tails.append(JournalTail(path))
+
     def progress(self) -> Progress:
         with self._lock:
             self._follow()

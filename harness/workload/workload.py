@@ -12,12 +12,16 @@ from kafka.errors import KafkaError
 from urteil.chaos.controls import LabFailure, NotHealthy
 from urteil.harness.history.journal import JournalReader, PassBegin, PassEnd
 from urteil.harness.scenario import Scenario, TopicFact
+from urteil.harness.workload.application import await_copied, check_topics, command
+from urteil.harness.workload.lab_clients import LabClients
 from urteil.harness.workload.processes import Clients, Spawn, spawn_process
 from urteil.harness.workload.spec import ClientSpec, FinalPass, Goal
 from urteil.harness.workload.tail import Progress, Tails
 
 FLUSH_DEADLINE_S = 15.0
 STOP_DEADLINE_S = 5.0
+APP_DEADLINE_S = 120.0
+APP_END_S = 15.0
 SETTLE_FIRST_S = 10.0
 SETTLE_LATER_S = 3.0
 SETTLE_UNSURE_S = 1.0
@@ -48,7 +52,10 @@ class Workload:
 
     Options of the workload: `retries`, `linger_ms`, `batch_size`, `compression_type` as
     kafka-python has them; `deletes`: the share of tombstones in `compacted` (0.2);
-    `commit` = `before` or `after` (the default) the processing;
+    `commit` = `before` or `after` (the default) the processing, `assignor` = `range` or
+    `cooperative`, `session_timeout_ms`, `max_poll_interval_ms`, `zombie_commits` of group members;
+    `members`: how many there are in `mixed` (2); `offset_reads_ms`: how often their positions are
+    asked for from outside (250);
     `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a client of its own.
     """
 
@@ -71,23 +78,52 @@ class Workload:
         load = scenario.workload
         self._producers = [f"p{n}" for n in range(1, load.producers + 1)]
         self._liars = ["raw1"] if int(load.options.get("corrupt_batches", "0")) else []
-        letter = "g" if load.kind == "group" else "c"
-        self._consumers = [f"{letter}{n}" for n in range(1, load.consumers + 1)]
+        self._readers = 0 if load.kind == "group" else load.consumers
+        self._members = load.consumers if load.kind == "group" else 0
+        if load.kind == "mixed":
+            self._members = int(load.options.get("members", "2"))
         self._tails = Tails([self._journal(name) for name in self._producers])
         self._problems: list[str] = []
+        self._lab_clients = LabClients(run_dir, self._clients, self._start_one)
+        self._apps = 0
+        if load.kind == "pipeline":
+            check_topics(self._topics)
+            self._apps = int(load.options.get("apps", "2"))
 
     def start(self) -> None:
         """Start readers, then producers; returns at once."""
-        load = self._scenario.workload
-        kind = "group" if load.kind == "group" else "consumer"
-        for name in self._consumers:
-            self._clients.start(self._spec(name, kind))
-        share = load.rate_records_per_s / max(1, load.producers)
-        for number, name in enumerate(self._producers):
-            seed = self._scenario.seed * 1000 + number
-            self._clients.start(self._spec(name, "producer", rate=share, seed=seed))
+        for number in range(1, self._readers + 1):
+            self._start_one("consumer", f"c{number}", 1)
+        for number in range(1, self._members + 1):
+            self._start_one("group", f"g{number}", 1)
+        if self._members:
+            self._start_one("offsets", "o1", 1)
+        for number in range(1, self._apps + 1):
+            self._start_one("app", f"a{number}", 1)
+        for name in self._producers:
+            self._start_one("producer", name, 1)
         for name in self._liars:
             self._clients.start(self._spec(name, "raw"))
+
+    def controls(self) -> LabClients:
+        """What chaos may do to these clients."""
+        return self._lab_clients
+
+    def _start_one(self, kind: str, name: str, session: int) -> None:
+        """Start a client, or the next session of one."""
+        load, rate, seed = self._scenario.workload, 0.0, 0
+        if kind == "app":
+            self._clients.run(name, command(self._scenario, self._bootstrap, name))
+            self._lab_clients.note(name, kind)
+            return
+        if kind == "producer":
+            rate = load.rate_records_per_s / max(1, load.producers)
+            number = self._producers.index(name.partition(".")[0])
+            seed = self._scenario.seed * 1000 + number + 100 * (session - 1)
+            if session > 1:
+                self._tails.add(self._journal(name))
+        self._clients.start(self._spec(name, kind, session=session, rate=rate, seed=seed))
+        self._lab_clients.note(name, kind)
 
     def progress(self) -> Progress:
         """Counts over all producers until now."""
@@ -110,12 +146,28 @@ class Workload:
 
     def stop_producers(self, deadline_s: float = FLUSH_DEADLINE_S + END_GRACE_S) -> None:
         """Let producers flush and end; one past the deadline is killed, its open sends unknown."""
-        for name in self._clients.terminate([*self._producers, *self._liars], deadline_s):
+        for name in self._clients.terminate(self._sending(), deadline_s):
             self._problems.append(f"producer {name} did not end in {deadline_s:g} s and was killed")
+
+    def finish_apps(self, deadline_s: float = APP_DEADLINE_S) -> None:
+        """Let the application copy what is left, then end it. Nothing without one."""
+        names = self._lab_clients.all_of("app")
+        if not names:
+            return
+        await_copied(
+            [self._journal(name) for name in self._lab_clients.all_of("producer")],
+            [self._journal(name) for name in self._lab_clients.all_of("consumer")],
+            self._run_id,
+            deadline_s=deadline_s,
+        )
+        for name in self._clients.terminate(names, APP_END_S):
+            self._problems.append(f"application {name} did not end in {APP_END_S:g} s")
 
     def stop_consumers(self, deadline_s: float = STOP_DEADLINE_S) -> None:
         """End live readers and group members."""
-        for name in self._clients.terminate(self._consumers, deadline_s):
+        kinds = ("consumer", "group", "offsets")
+        names = [name for kind in kinds for name in self._lab_clients.all_of(kind)]
+        for name in self._clients.terminate(names, deadline_s):
             self._problems.append(f"consumer {name} did not end in {deadline_s:g} s and was killed")
 
     def reads(self, topics: Sequence[TopicFact]) -> None:
@@ -147,6 +199,9 @@ class Workload:
         for topic, partition in missing:
             reads.problems.append(f"no final pass over {topic}-{partition} was complete")
         return reads
+
+    def _sending(self) -> list[str]:
+        return [*self._lab_clients.all_of("producer"), *self._liars]
 
     def problems(self) -> list[str]:
         """Sentences for `RunFacts.problems`: clients that were killed, crashed or left early."""
@@ -197,6 +252,7 @@ class Workload:
         client: str,
         kind: str,
         *,
+        session: int = 1,
         rate: float = 0.0,
         seed: int = 0,
         final: FinalPass | None = None,
@@ -204,11 +260,11 @@ class Workload:
         return ClientSpec(
             run=self._run_id,
             client=client,
-            session=1,
+            session=session,
             kind=kind,
             bootstrap=self._bootstrap,
             journal=str(self._journal(client)),
-            topics=self._topics,
+            topics=tuple(t for t in self._topics if kind != "producer" or not t.copies),
             workload=self._scenario.workload,
             rate_records_per_s=rate,
             seed=seed,

@@ -20,6 +20,9 @@ NAMES = (
     "dedup_state_lost_on_restart",
     "offset_reused_after_recovery",
     "no_crc_check",
+    "generation_not_checked",
+    "rebalance_without_revocation",
+    "offsets_acked_before_replication",
 )
 
 

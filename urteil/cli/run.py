@@ -15,10 +15,12 @@ import click
 from urteil.cli.names import known
 
 if TYPE_CHECKING:
-    from urteil.harness.scenario import Scenario
+    from urteil.harness.scenario import Scenario, WorkloadSpec
     from urteil.harness.verify.result import Result
 
 EXIT_CODES = {"PASS": 0, "FAIL": 1, "UNKNOWN": 2}
+CLIENTS = ("kafka-python", "confluent-kafka", "aiokafka")
+PROMISES = ("at-most-once", "at-least-once", "exactly-once")
 ENGINES = click.Choice(["spark", "duckdb"])
 
 
@@ -59,6 +61,11 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @click.option("--mutant", help="A seeded bug of our broker (`urteil list mutants`).")
+@click.option("--client", type=click.Choice(CLIENTS), help="Library of the workload's clients.")
+@click.option(
+    "--app", metavar="CMD", help="The program that `pipeline` judges (docs/workloads.md)."
+)
+@click.option("--promise", type=click.Choice(PROMISES), help="What that program promises.")
 @schedule_option
 @_engine
 @_master
@@ -191,7 +198,6 @@ def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
         if target != "urteil":
             raise click.UsageError(f"--mutant changes our own broker, not --target {target}")
     zookeepers = asked["zookeepers"] or base.cluster.zookeepers
-    rate = {} if asked["rate"] is None else {"rate_records_per_s": asked["rate"]}
     if asked["duration_s"] is not None:
         base = lasting(base, asked["duration_s"])
     base = replace(base, cluster=replace(base.cluster, brokers=brokers, zookeepers=zookeepers))
@@ -200,12 +206,31 @@ def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
         base, seed = _by_file(base, asked)
     return replace(
         base,
-        workload=replace(base.workload, **rate),
+        workload=_workload(base, asked),
         seed=secrets.randbelow(1_000_000) if seed is None else seed,
         target=target,
         runtime=_runtime(base, target, asked["runtime"]),
         mutant=asked["mutant"],
     )
+
+
+def _workload(scenario: Scenario, asked: dict[str, Any]) -> WorkloadSpec:
+    """The scenario's workload with what the command line changes in it."""
+    import msgspec
+
+    load = scenario.workload
+    options = {name: asked[name] for name in ("app", "promise") if asked.get(name) is not None}
+    if options and load.kind != "pipeline":
+        raise click.UsageError(
+            f"--{next(iter(options))} is for `urteil run pipeline`: {scenario.name} judges the "
+            f"cluster with the workload {load.kind}"
+        )
+    changed: dict[str, Any] = {"options": load.options | options}
+    if asked.get("rate") is not None:
+        changed["rate_records_per_s"] = asked["rate"]
+    if asked.get("client") is not None:
+        changed["client"] = asked["client"]
+    return msgspec.structs.replace(load, **changed)
 
 
 def _by_file(scenario: Scenario, asked: dict[str, Any]) -> tuple[Scenario, int | None]:
@@ -260,8 +285,9 @@ def _command(scenario: Scenario, asked: dict[str, Any], engine: str, master: str
     words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
     words += ["--target", scenario.target] if scenario.target != "urteil" else []
     words += ["--runtime", scenario.runtime] if asked["runtime"] is not None else []
-    for key in ("brokers", "zookeepers", "duration_s", "rate", "mutant", "schedule"):
-        if asked[key] is not None:
+    shown = ("brokers", "zookeepers", "duration_s", "rate", "client", "app", "promise")
+    for key in (*shown, "mutant", "schedule"):
+        if asked.get(key) is not None:
             words += [f"--{key.replace('_', '-')}", f"{asked[key]}"]
     words += ["--engine", engine] if engine != "spark" else []
     words += ["--master", master] if master else []

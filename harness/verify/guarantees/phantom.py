@@ -1,6 +1,7 @@
 """Nothing appears that nobody wrote.
 
-Values of a client whose journal is damaged are passed over: the invocation may have been lost.
+Passed over are values that an application copied, which are no sends of ours, and those of a
+client whose journal is damaged: the invocation may have been lost.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ SELECT CASE WHEN v.sent = 0 THEN 'no invocation'
   CASE WHEN v.key_low = v.sent_key THEN v.key_high ELSE v.key_low END AS key_shown
 FROM vals v
 WHERE v.shown_slot IS NOT NULL
+  AND v.value_id NOT LIKE 'copy/%'
   AND ((v.sent = 0 AND split_part(v.value_id, '/', 2) NOT IN (SELECT d.client FROM damaged d))
     OR (v.sent_p IS NOT NULL
         AND (v.shown_slot DIV {SLOT} <> v.sent_p OR v.shown_last DIV {SLOT} <> v.sent_p))

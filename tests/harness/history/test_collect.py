@@ -213,3 +213,13 @@ def test_what_administrators_did(run_dir):
     with (run_dir / "admin_ops.jsonl").open("a") as file:
         file.write("{cut")
     assert "admin_ops.jsonl: an entry is damaged" in collect(run_dir).problems
+
+
+def test_a_client_that_the_lab_killed_is_no_damage(run_dir):
+    act = {"invoke_ns": 1, "complete_ns": 2, "outcome": "ok", "act": "kill client", "subject": "g1"}
+    (run_dir / "clients.jsonl").write_text(json.dumps(act) + "\n")
+    collected = collect(run_dir)
+    assert not any("g1" in problem for problem in collected.problems)
+    assert "g1" in {row["subject"] for row in rows(run_dir, "admin_ops")}
+    manifest = {row["file"]: row for row in rows(run_dir, "manifest")}
+    assert not manifest["journal/g1.jsonl"]["ended_properly"]

@@ -11,7 +11,7 @@ import pytest
 from tests.harness.verify import made
 from tests.harness.verify.made import Tables
 from urteil.harness.history.schema import SCHEMAS
-from urteil.harness.scenario import Scenario
+from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import judgement, plan, synthetic
 from urteil.harness.verify.check import Places, check
 from urteil.harness.verify.engines import Duck, open_views
@@ -38,7 +38,13 @@ def healthy() -> Tables:
 
 def judged(run_dir: Path, tables: Tables, *, scenario: Scenario | None = None) -> Judged:
     """What the group's guarantees say of a run with these tables."""
-    asked, told = scenario or synthetic.scenario(ONE), synthetic.facts(ONE)
+    return judge(run_dir, tables, scenario or synthetic.scenario(ONE), synthetic.facts(ONE), GROUPS)
+
+
+def judge(
+    run_dir: Path, tables: Tables, asked: Scenario, told: RunFacts, names: tuple[str, ...]
+) -> Judged:
+    """What some guarantees say of a run with these tables."""
     synthetic.write_run(run_dir, tables, asked, told)
     work = run_dir / "work"
     derived = judgement.prepare(run_dir, work, asked, told)
@@ -47,7 +53,7 @@ def judged(run_dir: Path, tables: Tables, *, scenario: Scenario | None = None) -
         open_views(engine, run_dir, work)
         plan.build(engine, work)
         present = {name for name in SCHEMAS if tables.get(name)}
-        return {name: check(engine, GUARANTEES[name], Places(derived), present) for name in GROUPS}
+        return {name: check(engine, GUARANTEES[name], Places(derived), present) for name in names}
     finally:
         engine.close()
 

@@ -1,0 +1,39 @@
+"""Clients by role, for the faults that act on them."""
+
+from __future__ import annotations
+
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import ClientControls, NodeState
+from urteil.chaos.selectors import NoTarget
+
+KINDS = {"producer": "producer", "member": "group", "reader": "consumer", "app": "app"}
+
+SELECTORS = (
+    "producer, member, reader, app (one, by the seed), producers, members, readers, apps, a client"
+)
+
+
+def clients(controls: ClientControls, aim: Aim) -> list[str]:
+    """The clients that the aim's target means now. NoTarget when nobody of the kind runs,
+    ValueError for a name that is neither kind nor client."""
+    target = aim.target
+    if target.removesuffix("s") in KINDS:
+        found = running(controls, KINDS[target.removesuffix("s")])
+        if not found:
+            raise NoTarget(f"no {target.removesuffix('s')} runs")
+        return found if target.endswith("s") else [aim.random().choice(found)]
+    known = [name for kind in KINDS.values() for name in controls.names(kind)]
+    names = [name.strip() for name in target.split(",")]
+    strange = [name for name in names if name not in known]
+    if strange:
+        raise ValueError(f"{strange[0]!r} is no client: {SELECTORS} ({', '.join(known)})")
+    return names
+
+
+def running(controls: ClientControls, kind: str) -> list[str]:
+    """Clients of a kind whose process runs, in order."""
+    return [
+        name
+        for name in sorted(controls.names(kind))
+        if controls.status(name).state is NodeState.RUNNING
+    ]

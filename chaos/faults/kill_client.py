@@ -1,0 +1,35 @@
+"""SIGKILL of a client; a new session takes over at healing."""
+
+from __future__ import annotations
+
+from urteil.chaos.clients import SELECTORS, clients
+from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.faults.base import Fault, Proof
+
+
+class KillClient(Fault):
+    """Kill clients in the middle of what they do: their open calls stay unknown for ever."""
+
+    name = "kill_client"
+    about = "SIGKILL of a producer, a reader or a group member; a new session takes over"
+    family = "clients"
+    proves = "the process id is gone; after healing another session of the client runs"
+    selectors = SELECTORS
+    sample = ""
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(clients(controls.clients, self.aim))
+        pids = {name: controls.clients.status(name).pid for name in self.targets}
+        after = [controls.clients.kill(name) for name in self.targets]
+        gone = [status for status in after if status.state is NodeState.DEAD]
+        text = ", ".join(f"{s.node}: pid {pids[s.node]} gone, exit {s.exit_code}" for s in gone)
+        return Proof(acted=len(gone) == len(self.targets), text=text or "nobody ran")
+
+    def heal(self, controls: Controls) -> str:
+        successors = [controls.clients.take_over(name) for name in self.targets]
+        return f"{', '.join(successors)} took over"
+
+    def remains(self, controls: Controls) -> str:
+        nexts = [controls.clients.take_over(name) for name in self.targets]
+        dead = [n for n in nexts if controls.clients.status(n).state is not NodeState.RUNNING]
+        return f"{', '.join(dead)} does not run" if dead else ""

@@ -1,0 +1,34 @@
+"""SIGSTOP of a client beyond its session, and SIGCONT: it wakes with old views."""
+
+from __future__ import annotations
+
+from urteil.chaos.clients import SELECTORS, clients
+from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.faults.base import Fault, Proof
+
+
+class PauseClient(Fault):
+    """Stop every thread of a client. A group member that wakes after its session is a zombie: the
+    group went on without it, and it does not know."""
+
+    name = "pause_client"
+    about = "SIGSTOP of a producer, a reader or a group member, SIGCONT at healing"
+    family = "clients"
+    proves = "the process state as the system tells it"
+    selectors = SELECTORS
+    sample = ""
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(clients(controls.clients, self.aim))
+        after = [controls.clients.pause(name) for name in self.targets]
+        stopped = [status for status in after if status.state is NodeState.PAUSED]
+        text = ", ".join(f"{s.node}: pid {s.pid} is stopped" for s in stopped)
+        return Proof(acted=len(stopped) == len(self.targets), text=text or "nobody ran")
+
+    def heal(self, controls: Controls) -> str:
+        after = [controls.clients.resume(name) for name in self.targets]
+        return ", ".join(f"{status.node} is {status.state.value}" for status in after)
+
+    def remains(self, controls: Controls) -> str:
+        states = [controls.clients.status(name) for name in self.targets]
+        return ", ".join(f"{s.node} is paused" for s in states if s.state is NodeState.PAUSED)

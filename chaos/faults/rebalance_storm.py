@@ -1,0 +1,81 @@
+"""Members join and leave a group all the time: it rebalances more than it works."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import ClassVar
+
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import ClientControls, Controls, LabFailure
+from urteil.chaos.faults.base import Fault, Proof
+
+EVERY_MS = 500
+JOINED_DEADLINE_S = 20.0
+END_DEADLINE_S = 40.0
+POLL_S = 0.05
+
+
+class RebalanceStorm(Fault):
+    """One more member joins, the one before it leaves, and so on until healing."""
+
+    name = "rebalance_storm"
+    about = "group members join and leave in turn, from begin to healing"
+    family = "clients"
+    proves = "the first one that joined was given partitions; how many came and went"
+    selectors = "the workload's group; its target is not asked"
+    options: ClassVar[dict[str, str]] = {
+        "every_ms": f"from a departure to the next join (default {EVERY_MS})"
+    }
+    sample = ""
+
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._there: list[str] = []
+        self._joined = 0
+        self._failure = ""
+
+    def begin(self, controls: Controls) -> Proof:
+        members = controls.clients
+        self.targets = ("group",)
+        self._there = [members.join()]
+        self._joined = 1
+        given = self._was_given(members, self._there[0])
+        self._thread = threading.Thread(target=self._storm, args=(members,), daemon=True)
+        self._thread.start()
+        told = "was given partitions" if given else "was given none"
+        return Proof(acted=given, text=f"{self._there[0]} joined and {told}")
+
+    def _storm(self, members: ClientControls) -> None:
+        every_s = self.aim.number("every_ms", EVERY_MS) / 1000
+        try:
+            while not self._stop.wait(every_s):
+                self._there.append(members.join())
+                self._joined += 1
+                self._was_given(members, self._there[-1])
+                members.leave(self._there.pop(0))
+        except Exception as failure:
+            self._failure = f"{type(failure).__name__}: {failure}"
+
+    def heal(self, controls: Controls) -> str:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(END_DEADLINE_S)
+        if self._failure or (self._thread is not None and self._thread.is_alive()):
+            raise LabFailure(f"the storm did not end in order: {self._failure or 'it hangs'}")
+        while self._there:
+            controls.clients.leave(self._there.pop())
+        return f"{self._joined} joined and left"
+
+    def remains(self, controls: Controls) -> str:
+        return ""
+
+    def _was_given(self, members: ClientControls, name: str) -> bool:
+        """Wait until it has partitions; False at healing or on the deadline."""
+        deadline = time.monotonic() + JOINED_DEADLINE_S
+        while not members.assignments(name):
+            if self._stop.wait(POLL_S) or time.monotonic() > deadline:
+                return False
+        return True

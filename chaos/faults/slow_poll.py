@@ -1,0 +1,53 @@
+"""A group member that does not poll: it heartbeats, and its group must go on without it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import ClassVar
+
+from urteil.chaos.clients import clients
+from urteil.chaos.controls import ClientControls, Controls
+from urteil.chaos.faults.base import Fault, Proof
+
+STILL_S = 0.5
+DEADLINE_S = 10.0
+
+
+class SlowPoll(Fault):
+    """Let members stand still between two polls, past max.poll.interval.ms if it lasts."""
+
+    name = "slow_poll"
+    about = "a group member stops polling but not its heartbeats, and goes on at healing"
+    family = "clients"
+    proves = f"the member's journal did not grow for {STILL_S:g} s"
+    selectors = "member (one, by the seed), members, a client"
+    options: ClassVar[dict[str, str]] = {}
+    sample = ""
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(clients(controls.clients, self.aim))
+        for name in self.targets:
+            controls.clients.stall(name)
+        still = [name for name in self.targets if _stands_still(controls.clients, name)]
+        text = ", ".join(f"{name} wrote nothing for {STILL_S:g} s" for name in still)
+        return Proof(acted=len(still) == len(self.targets), text=text or "nobody stood still")
+
+    def heal(self, controls: Controls) -> str:
+        for name in self.targets:
+            controls.clients.go_on(name)
+        return f"{', '.join(self.targets)} polls again"
+
+    def remains(self, controls: Controls) -> str:
+        return ""
+
+
+def _stands_still(controls: ClientControls, name: str) -> bool:
+    """Whether it writes nothing for STILL_S, within DEADLINE_S: a poll may be under way."""
+    deadline = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline:
+        before = controls.journal_bytes(name)
+        threading.Event().wait(STILL_S)
+        if controls.journal_bytes(name) == before:
+            return True
+    return False

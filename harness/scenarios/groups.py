@@ -1,0 +1,105 @@
+"""Consumer groups: members that die, sleep, stand still, come and go; coordinators that fail."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import Scenario, WorkloadSpec
+from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
+
+OWNERSHIP = ("two_owners", "commit_beyond_processed")
+POSITIONS = ("commit_went_back", "commit_register")
+OFFSETS = "__consumer_offsets"
+PARTITION = 1
+"""Of the five that the lab gives the offsets topic, the one of the lab's group."""
+
+
+def load(members: int = 3, **options: str) -> WorkloadSpec:
+    """A group that commits after it processed."""
+    return WorkloadSpec(kind="group", topics=(DURABLE,), consumers=members, options=options)
+
+
+MEMBER_KILLED = Scenario(
+    name="member-killed",
+    about="SIGKILL of a group member and of a producer; others take over, new sessions come",
+    cluster=cluster(),
+    workload=load(),
+    faults=(fault("kill_client", "member", 5, 8), fault("kill_client", "producer", 17, 2)),
+    guarantees=(*REPLICATION, "duplicate", *OWNERSHIP, *POSITIONS),
+    duration_s=24.0,
+)
+
+PAUSED_MEMBER = Scenario(
+    name="paused-member",
+    about="SIGSTOP of a group member beyond its session: it wakes up as a zombie",
+    cluster=cluster(),
+    workload=load(zombie_commits="true"),
+    faults=(fault("pause_client", "member", 5, 9),),
+    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS, "zombie_commit"),
+    duration_s=22.0,
+)
+
+SLOW_POLL = Scenario(
+    name="slow-poll",
+    about="a member heartbeats but does not poll for longer than max.poll.interval.ms",
+    cluster=cluster(),
+    workload=load(max_poll_interval_ms="4000"),
+    faults=(fault("slow_poll", "member", 5, 8),),
+    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS),
+    duration_s=20.0,
+)
+
+REBALANCE_STORM = Scenario(
+    name="rebalance-storm",
+    about="members join and leave all the time: eager rebalances, one upon the other",
+    cluster=cluster(),
+    workload=load(2),
+    faults=(fault("rebalance_storm", "members", 5, 10),),
+    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS),
+    duration_s=22.0,
+)
+
+COOPERATIVE_STORM = Scenario(
+    name="cooperative-storm",
+    about="the same with cooperative rebalancing: members keep what they need not give back",
+    cluster=cluster(),
+    workload=load(2, assignor="cooperative"),
+    faults=(fault("rebalance_storm", "members", 5, 10),),
+    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS),
+    duration_s=22.0,
+)
+
+ZOMBIE_COMMITS = Scenario(
+    name="zombie-commits",
+    about="after every rebalance members commit in the generation before: it must be refused",
+    cluster=cluster(),
+    workload=load(2, zombie_commits="true"),
+    faults=(fault("rebalance_storm", "members", 5, 8),),
+    guarantees=(*OWNERSHIP, *POSITIONS, "zombie_commit"),
+    duration_s=20.0,
+)
+
+CUT_COORDINATOR = Scenario(
+    name="cut-coordinator",
+    about="a coordinator whose followers get no answers dies with commits that nobody else has",
+    cluster=cluster(replica_lag_time_max_ms="15000"),
+    workload=load(),
+    faults=(
+        fault(
+            "partition", "followers->leader", 5, 10, answers_only=True,
+            topic=OFFSETS, partition=PARTITION,
+        ),
+        fault("kill_client", "members", 7, 6),
+        fault("crash", "leader", 7.5, 8, topic=OFFSETS, partition=PARTITION),
+    ),
+    guarantees=("two_owners", *POSITIONS),
+    duration_s=24.0,
+)  # fmt: skip
+
+FAMILY = (
+    MEMBER_KILLED,
+    PAUSED_MEMBER,
+    SLOW_POLL,
+    REBALANCE_STORM,
+    COOPERATIVE_STORM,
+    ZOMBIE_COMMITS,
+    CUT_COORDINATOR,
+)

@@ -1,0 +1,35 @@
+"""A pipeline processes every record at least once.
+
+Judged is the application from the outside: each record that is in its input in the end must be in
+its output, in some final pass. A copy is known by its value, which the application leaves as it is.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+
+COPIED = """
+FROM vals v JOIN parts q ON q.p = v.sent_p
+LEFT JOIN vals w ON w.value_id = CONCAT('copy/', v.value_id)
+WHERE v.sent = 1 AND v.log_slots > 0 AND q.copies = 0 AND q.ours = 1 AND q.compacted = 0
+  AND EXISTS (SELECT 1 FROM parts o WHERE o.copies = 1 AND o.seen_end IS NOT NULL)
+"""
+
+PROMISE = "(SELECT MAX(z.promise) FROM settings z) AS promised"
+
+GUARANTEE = Guarantee(
+    name="unprocessed",
+    about="a record of the pipeline's input is missing from its output",
+    promise="An application that commits its position after its output was acknowledged processes "
+    "every record at least once.",
+    source="Kafka documentation, 4.6 Message Delivery Semantics",
+    opportunities=f"SELECT COUNT(*) AS n {COPIED}",
+    violations=f"""
+SELECT 'missing' AS sub_kind, v.sent_p AS p, v.first_slot % {SLOT} AS off, v.invoke_ns AS at_ns,
+  v.complete_ns AS until_ns, v.value_id, v.client, {PROMISE}
+{COPIED} AND COALESCE(w.seen_slots, 0) = 0""",
+    permitted="CASE WHEN x.promised = 'at-most-once' THEN 'the application promises no more' END",
+    explain=lambda row: f"{row['value_id']} at {place(row)} was never copied to the output.",
+    sub_kinds=("missing",),
+    needs_whole_passes=True,
+)

@@ -1,0 +1,27 @@
+"""What a consumer group may rely on: one owner a partition, and positions that stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from urteil.harness.verify.result import Result
+from urteil.suites.verdicts import assert_holds
+
+POSITIONS = ("commit_went_back", "commit_register")
+
+
+@pytest.mark.parametrize(
+    "result", ["member-killed", "slow-poll", "rebalance-storm", "cooperative-storm"], indirect=True
+)
+def test_members_that_come_and_go_share_without_loss(result: Result) -> None:
+    assert_holds(result, "two_owners", "commit_beyond_processed", *POSITIONS)
+
+
+@pytest.mark.parametrize("result", ["paused-member", "zombie-commits"], indirect=True)
+def test_a_zombie_is_refused(result: Result) -> None:
+    assert_holds(result, "zombie_commit", "two_owners")
+
+
+@pytest.mark.parametrize("result", ["cut-coordinator"], indirect=True)
+def test_what_was_committed_survives_its_coordinator(result: Result) -> None:
+    assert_holds(result, *POSITIONS)

@@ -1,0 +1,42 @@
+"""A commit is answered as soon as the coordinator has it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "the offsets topic is written with acks=1"
+MODELS = "offsets.commit.required.acks=1"
+SCENARIO = "cut-coordinator"
+GUARANTEE = "commit_went_back"
+
+
+class Hasty:
+    """The replicas, but nobody waits for the followers."""
+
+    def __init__(self, replicas: Any, mark: Mark) -> None:
+        self._replicas = replicas
+        self._mark = mark
+
+    async def append(
+        self, timeout_ms: int, acks: int, batches: Mapping[Any, Any], *, internal: bool
+    ) -> Any:
+        self._mark.hit()
+        return await self._replicas.append(timeout_ms, 1, batches, internal=internal)
+
+
+def apply(mark: Mark) -> None:
+    """The coordinator appends through replicas that do not wait."""
+
+    def make(original: Function) -> Function:
+        async def append(coordinator: Any, shard: Any, entries: Any) -> Any:
+            hasty = copy.copy(coordinator)
+            hasty._replicas = Hasty(coordinator._replicas, mark)
+            return await original(hasty, shard, entries)
+
+        return append
+
+    replace("urteil.broker.groups.coordinator:GroupCoordinator._append", make)

@@ -1,0 +1,146 @@
+"""Faults that act on clients, on paper: whom they mean, what proves them, what healing leaves."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import LabFailure, NodeState, NodeStatus
+from urteil.chaos.faults import FAULTS
+from urteil.chaos.selectors import NoTarget
+
+
+class PaperClients:
+    """Clients that only remember what was done to them; `deaf` ones do nothing of it."""
+
+    def __init__(self, *, deaf: bool = False) -> None:
+        self.states = dict.fromkeys(("p1", "p2", "g1", "g2"), NodeState.RUNNING)
+        self.acts: list[str] = []
+        self.deaf = deaf
+        self.journals = dict.fromkeys(self.states, 0)
+
+    def names(self, kind: str) -> list[str]:
+        letter = {"producer": "p", "group": "g", "consumer": "c", "app": "a"}[kind]
+        return [n for n, s in self.states.items() if n[0] == letter and s is not NodeState.DEAD]
+
+    def status(self, name: str) -> NodeStatus:
+        return NodeStatus(node=name, state=self.states[name], pid=7)
+
+    def _become(self, act: str, name: str, state: NodeState) -> NodeStatus:
+        self.acts.append(f"{act} {name}")
+        if not self.deaf:
+            self.states[name] = state
+        return self.status(name)
+
+    def kill(self, name: str) -> NodeStatus:
+        return self._become("kill", name, NodeState.DEAD)
+
+    def pause(self, name: str) -> NodeStatus:
+        return self._become("pause", name, NodeState.PAUSED)
+
+    def resume(self, name: str) -> NodeStatus:
+        return self._become("resume", name, NodeState.RUNNING)
+
+    def take_over(self, name: str) -> str:
+        self.states[f"{name}.2"] = NodeState.RUNNING
+        return f"{name}.2"
+
+    def stall(self, name: str) -> None:
+        self.acts.append(f"stall {name}")
+
+    def go_on(self, name: str) -> None:
+        self.acts.append(f"go_on {name}")
+
+    def join(self) -> str:
+        name = f"g{len(self.states)}"
+        self._become("join", name, NodeState.RUNNING)
+        return name
+
+    def leave(self, name: str, *, deadline_s: float = 10.0) -> None:
+        self._become("leave", name, NodeState.DEAD)
+
+    def journal_bytes(self, name: str) -> int:
+        self.journals[name] += self.deaf
+        return self.journals[name]
+
+    def assignments(self, name: str) -> int:
+        return 1
+
+
+def controls(**more: Any) -> Any:
+    return SimpleNamespace(clients=PaperClients(**more))
+
+
+def aim(target: str, **options: Any) -> Aim:
+    return Aim(target=target, topic="t", seed="1", options=options)
+
+
+@pytest.mark.parametrize("name", ["kill_client", "pause_client", "slow_poll"])
+def test_it_acts_on_whom_it_means_and_heals(name: str) -> None:
+    cluster = controls()
+    fault = FAULTS[name](aim("members"))
+    proof = fault.begin(cluster)
+    assert proof.acted, proof.text
+    assert fault.targets == ("g1", "g2")
+    fault.heal(cluster)
+    fault.heal(cluster)
+    assert fault.remains(cluster) == ""
+
+
+@pytest.mark.parametrize("name", ["kill_client", "pause_client"])
+def test_without_effect_there_is_no_proof(name: str) -> None:
+    assert not FAULTS[name](aim("producer")).begin(controls(deaf=True)).acted
+
+
+def test_a_killed_client_is_followed_by_a_session_of_its_own() -> None:
+    cluster = controls()
+    fault = FAULTS["kill_client"](aim("g1"))
+    fault.begin(cluster)
+    assert fault.heal(cluster) == "g1.2 took over"
+
+
+def test_one_of_a_kind_is_chosen_by_the_seed() -> None:
+    chosen = set()
+    for seed in range(20):
+        fault = FAULTS["pause_client"](Aim(target="producer", seed=str(seed)))
+        fault.begin(controls())
+        chosen |= set(fault.targets)
+    assert chosen == {"p1", "p2"}
+
+
+def test_whom_nobody_knows_is_told() -> None:
+    with pytest.raises(ValueError, match=r"'g9' is no client: producer.*g1, g2"):
+        FAULTS["kill_client"](aim("g9")).begin(controls())
+    with pytest.raises(NoTarget, match="no reader runs"):
+        FAULTS["kill_client"](aim("readers")).begin(controls())
+
+
+def test_a_storm_ends_with_everybody_gone_who_joined() -> None:
+    cluster = controls()
+    fault = FAULTS["rebalance_storm"](aim("members", every_ms=1))
+    assert fault.begin(cluster).acted
+    while cluster.clients.acts.count("leave g5") == 0:
+        pass
+    told = fault.heal(cluster)
+    acts = cluster.clients.acts
+    joined = [act.split()[1] for act in acts if act.startswith("join")]
+    assert {act.split()[1] for act in acts if act.startswith("leave")} == set(joined)
+    assert told == f"{len(joined)} joined and left"
+
+
+def test_a_storm_that_fails_is_the_labs_fault() -> None:
+    cluster = controls()
+    fault = FAULTS["rebalance_storm"](aim("members", every_ms=1))
+    fault.begin(cluster)
+    cluster.clients.leave = lambda name: 1 / 0
+    fault._thread.join(5)
+    with pytest.raises(LabFailure, match="ZeroDivisionError"):
+        fault.heal(cluster)
+
+
+def test_healing_what_never_began_does_nothing() -> None:
+    for name in ("kill_client", "pause_client", "slow_poll", "rebalance_storm"):
+        FAULTS[name](aim("members")).heal(controls())

@@ -1,0 +1,157 @@
+"""What each library's errors say of a send, and of a commit: `fail` only when it is certain."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import aiokafka.errors
+import kafka.errors
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from urteil.harness.history.journal import Fail, Info, JournalReader, JournalWriter, Ok
+from urteil.harness.scenario import TopicFact, WorkloadSpec
+from urteil.harness.workload.aio_producer import AioProducer
+from urteil.harness.workload.attempts import REFUSALS, Attempts
+from urteil.harness.workload.confluent_producer import ConfluentProducer
+from urteil.harness.workload.group_consumer import CommitAttempts
+from urteil.harness.workload.spec import ClientSpec
+
+TOPIC = TopicFact(name="t", topic_id="id", partitions=2, replication_factor=1)
+LATER = (
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError._TIMED_OUT,
+    KafkaError._TRANSPORT,
+    KafkaError._PURGE_QUEUE,
+    KafkaError._PURGE_INFLIGHT,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+)
+
+
+def spec(tmp_path: Path, client: str) -> ClientSpec:
+    load = WorkloadSpec(client=client)
+    return ClientSpec(
+        run="r",
+        client="p1",
+        session=1,
+        kind="producer",
+        bootstrap=("localhost:1",),
+        journal=str(tmp_path / "p1.jsonl"),
+        topics=(TOPIC,),
+        workload=load,
+    )
+
+
+def entries(tmp_path: Path) -> list[Any]:
+    return list(JournalReader(tmp_path / "p1.jsonl"))
+
+
+@pytest.mark.parametrize("code", LATER)
+def test_librdkafka_leaves_every_late_error_unknown(tmp_path: Path, code: int) -> None:
+    with JournalWriter(tmp_path / "p1.jsonl") as journal:
+        producer = ConfluentProducer(spec(tmp_path, "confluent-kafka"), journal)
+        producer._on_delivery(7, 1, KafkaError(code), None)
+    (entry,) = entries(tmp_path)
+    assert isinstance(entry, Info)
+    assert (entry.op, entry.error, entry.ambiguous) == (7, KafkaError(code).name(), True)
+
+
+@pytest.mark.parametrize(
+    "error", [BufferError("full"), KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))]
+)
+def test_what_librdkafka_does_not_take_certainly_failed(tmp_path: Path, error: Exception) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise error
+
+    with JournalWriter(tmp_path / "p1.jsonl") as journal:
+        producer = ConfluentProducer(spec(tmp_path, "confluent-kafka"), journal)
+        producer._kafka = SimpleNamespace(produce=refuse)  # type: ignore[assignment]
+        producer.send(0)
+    _, entry = entries(tmp_path)
+    assert isinstance(entry, Fail)
+    assert (entry.attempts, entry.ambiguous) == (0, False)
+
+
+def test_a_fatal_error_of_librdkafka_asks_for_another_producer(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "p1.jsonl") as journal:
+        producer = ConfluentProducer(spec(tmp_path, "confluent-kafka"), journal)
+        producer._on_fatal(KafkaError(KafkaError._FATAL, "fenced", True))
+        assert producer._fatal
+
+
+def test_librdkafka_tells_where_a_record_is(tmp_path: Path) -> None:
+    told = SimpleNamespace(offset=lambda: 42, partition=lambda: 1)
+    with JournalWriter(tmp_path / "p1.jsonl") as journal:
+        producer = ConfluentProducer(spec(tmp_path, "confluent-kafka"), journal)
+        producer._on_delivery(7, 1, None, told)
+    (entry,) = entries(tmp_path)
+    assert isinstance(entry, Ok)
+    assert (entry.partition, entry.offset, entry.attempts) == (1, 42, -1)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        aiokafka.errors.KafkaTimeoutError(),
+        aiokafka.errors.KafkaConnectionError(),
+        aiokafka.errors.RequestTimedOutError(),
+        aiokafka.errors.NotLeaderForPartitionError(),
+        aiokafka.errors.NotEnoughReplicasError(),
+        aiokafka.errors.NotEnoughReplicasAfterAppendError(),
+        aiokafka.errors.MessageSizeTooLargeError(),
+        asyncio.CancelledError(),
+    ],
+)
+def test_aiokafka_leaves_every_late_error_unknown(tmp_path: Path, error: BaseException) -> None:
+    with JournalWriter(tmp_path / "p1.jsonl") as journal:
+        producer = AioProducer(spec(tmp_path, "aiokafka"), journal)
+        producer.take_room()
+        future: asyncio.Future[Any] = producer._loop.create_future()
+        if isinstance(error, asyncio.CancelledError):
+            future.cancel()
+        else:
+            future.set_exception(error)
+        producer._on_done(7, 1, future)
+    (entry,) = entries(tmp_path)
+    assert isinstance(entry, Info)
+    assert entry.error == type(error).__name__
+
+
+@pytest.mark.parametrize("refusal", sorted(REFUSALS, key=lambda error: error.__name__))
+def test_kafka_python_fails_for_certain_when_every_attempt_was_refused(refusal: Any) -> None:
+    assert Attempts(sent=1, refused=1).certainly_failed()
+    assert not Attempts(sent=2, refused=1).certainly_failed()
+    assert refusal.__name__ != "NotLeaderForPartitionError"
+
+
+@pytest.mark.parametrize(
+    ("error", "attempts", "outcome"),
+    [
+        (kafka.errors.CommitFailedError(), 1, "fail"),
+        (kafka.errors.IllegalGenerationError(), 1, "fail"),
+        (kafka.errors.UnknownMemberIdError(), 1, "fail"),
+        (kafka.errors.CommitFailedError(), 2, "info"),
+        (kafka.errors.KafkaTimeoutError(), 1, "info"),
+        (kafka.errors.KafkaTimeoutError(), 0, "fail"),
+        (kafka.errors.NotCoordinatorError(), 1, "info"),
+        (kafka.errors.OffsetMetadataTooLargeError(), 1, "info"),
+        (kafka.errors.KafkaConnectionError(), 3, "info"),
+    ],
+)
+def test_a_commit_failed_only_when_its_one_request_was_refused(
+    error: Any, attempts: int, outcome: str
+) -> None:
+    coordinator = SimpleNamespace(_send_offset_commit_request=None)
+    watch = CommitAttempts(SimpleNamespace(_coordinator=coordinator))  # type: ignore[arg-type]
+    watch.count = attempts
+    assert watch.outcome(error) == outcome
+    assert watch.told() == (f"{attempts} attempts" if attempts > 1 else None)

@@ -205,6 +205,14 @@ def running(controls: Controls, chosen: Sequence[str]) -> list[str]:
     return [node for node in chosen if controls.status(node).state is NodeState.RUNNING]
 
 
+def victims(controls: Controls, chosen: Sequence[str]) -> list[str]:
+    """The same, for faults that need one: NoTarget when none runs."""
+    found = running(controls, chosen)
+    if not found:
+        raise NoTarget(f"{', '.join(chosen)}: nobody runs")
+    return found
+
+
 def check_target(target: str, *, brokers: int, keepers: int) -> None:
     """ValueError for a word of a target that is neither role nor node of a cluster of that size."""
     nodes = [f"b{n + 1}" for n in range(brokers)] + [f"zk{n + 1}" for n in range(keepers)]

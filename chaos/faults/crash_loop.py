@@ -36,14 +36,14 @@ class CrashLoop(Fault):
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(selectors.nodes(controls, self.aim))
-        victims = selectors.running(controls, self.targets)
+        victims = selectors.victims(controls, self.targets)
         pids = {node: controls.status(node).pid for node in victims}
         after = together(controls.kill, victims)
         gone = [status for status in after if status.state is NodeState.DEAD]
         steps = self._steps(controls, victims)
         self.loop = Recurring(steps, self.aim.random(), self.lowest_s, self.highest_s)
         text = ", ".join(f"{s.node}: pid {pids[s.node]} gone, exit {s.exit_code}" for s in gone)
-        return Proof(acted=bool(gone) and len(gone) == len(victims), text=text or "nobody ran")
+        return Proof(acted=bool(gone) and len(gone) == len(victims), text=text)
 
     def heal(self, controls: Controls) -> str:
         try:

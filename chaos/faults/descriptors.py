@@ -30,7 +30,7 @@ class OutOfDescriptors(Fault):
         self._before: dict[str, Descriptors] = {}
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.running(controls, selectors.nodes(controls, self.aim)))
+        self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))
         together(controls.may_end, self.targets)
         proof = silence_proven(
             controls,

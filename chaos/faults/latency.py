@@ -7,6 +7,7 @@ from typing import ClassVar
 from urteil.chaos.controls import Controls, Link
 from urteil.chaos.faults.base import HEALED_S, Fault, Proof, probe_all, still_broken
 from urteil.chaos.faults.spoiled import links_of
+from urteil.chaos.selectors import NoTarget
 
 
 class Latency(Fault):
@@ -35,6 +36,8 @@ class Latency(Fault):
         self.targets = tuple(map(str, self.links))
         timeout_s = 2 + 4 * (latency_ms + jitter_ms) / 1000
         before = _fastest(controls, self.links, timeout_s=timeout_s)
+        if not before:
+            raise NoTarget("no far end of these links answers")
         controls.net.latency(
             self.links, latency_ms=latency_ms, jitter_ms=jitter_ms, owner=self.owner
         )

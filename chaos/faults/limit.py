@@ -50,14 +50,14 @@ class Limit(Fault):
 
     def begin(self, controls: Controls) -> Proof:
         boxes = controls.containers
-        self.targets = tuple(selectors.running(controls, selectors.nodes(controls, self.aim)))
+        self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))
         before = dict(zip(self.targets, together(boxes.limits, self.targets), strict=True))
         after = together(
             lambda node: boxes.limit(node, cpus=self.cpus, memory_mb=self.memory_mb), self.targets
         )
         acted = bool(after) and all(self._acts(one) for one in after)
         text = "; ".join(f"{one.node}: {before[one.node]} before, {one} now" for one in after)
-        return Proof(acted=acted, text=text or "nobody ran")
+        return Proof(acted=acted, text=text)
 
     def heal(self, controls: Controls) -> str:
         after = together(controls.containers.unlimit, self.targets)

@@ -8,6 +8,7 @@ from typing import ClassVar
 from urteil.chaos import selectors
 from urteil.chaos.controls import Controls, Link, Probe
 from urteil.chaos.faults.base import Fault, Proof, probe_all, still_broken
+from urteil.chaos.selectors import NoTarget
 
 PROBE_S = 0.5
 
@@ -33,13 +34,16 @@ def silence_proven(controls: Controls, links: Sequence[Link], act: Callable[[], 
     """Act; the proof is a probe through each link, answered before and silent after.
 
     Links whose far end did not answer before (it is down) prove nothing and are passed over.
+    NoTarget, before it acts, when there is no other.
     """
     before = {p.link: p for p in probe_all(controls, links, timeout_s=2 * PROBE_S)}
+    if not any(probe.answered for probe in before.values()):
+        raise NoTarget("no far end of these links answers")
     act()
     after = probe_all(controls, links, timeout_s=PROBE_S)
     told = [probe for probe in after if before[probe.link].answered]
     silent = [probe for probe in told if not probe.answered]
-    text = "; ".join(_sentence(before[p.link], p) for p in told) or "no far end answered before"
+    text = "; ".join(_sentence(before[p.link], p) for p in told)
     return Proof(acted=bool(silent) and len(silent) == len(told), text=text)
 
 

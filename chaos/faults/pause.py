@@ -17,13 +17,11 @@ class Pause(Fault):
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(selectors.nodes(controls, self.aim))
-        victims = selectors.running(controls, self.targets)
+        victims = selectors.victims(controls, self.targets)
         together(controls.pause, victims)
         stopped = [s for s in map(controls.status, victims) if s.state is NodeState.PAUSED]
         text = ", ".join(f"{s.node}: pid {s.pid} is stopped" for s in stopped)
-        return Proof(
-            acted=bool(stopped) and len(stopped) == len(victims), text=text or "nobody ran"
-        )
+        return Proof(acted=bool(stopped) and len(stopped) == len(victims), text=text)
 
     def heal(self, controls: Controls) -> str:
         for node in self.targets:

@@ -17,12 +17,12 @@ class Shutdown(Fault):
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(selectors.nodes(controls, self.aim))
-        victims = selectors.running(controls, self.targets)
+        victims = selectors.victims(controls, self.targets)
         pids = {node: controls.status(node).pid for node in victims}
         after = together(controls.stop, victims)
         gone = [status for status in after if status.state is NodeState.DEAD]
         text = ", ".join(f"{s.node}: pid {pids[s.node]} ended, exit {s.exit_code}" for s in gone)
-        return Proof(acted=bool(gone) and len(gone) == len(victims), text=text or "nobody ran")
+        return Proof(acted=bool(gone) and len(gone) == len(victims), text=text)
 
     def heal(self, controls: Controls) -> str:
         started = together(controls.start, self.targets)

@@ -9,6 +9,7 @@ from urteil.chaos import selectors
 from urteil.chaos.controls import Controls, Link, Transfer
 from urteil.chaos.faults.base import Fault, Proof, still_broken
 from urteil.chaos.faults.partition import answers_again
+from urteil.chaos.selectors import NoTarget
 
 Both = tuple[Transfer, Transfer]
 TRANSFER_S = 5.0
@@ -18,7 +19,8 @@ CLIENTS = {"clients": "the clients' links too, of a node or role (default false)
 class SpoiledLinks(Fault):
     """A toxic on links, measured by one transfer through each before and after.
 
-    Links that carried no whole answer before prove nothing and are passed over.
+    Links that carried no whole answer before prove nothing and are passed over; NoTarget, before it
+    acts, when there is no other.
     """
 
     family = "network"
@@ -55,16 +57,15 @@ class SpoiledLinks(Fault):
         self.links = tuple(self.choose(controls))
         self.targets = tuple(map(str, self.links))
         before = self._measure(controls, self.links)
-        self.spoil(controls)
         whole = [one for one in before if one.ended == "answered"]
+        if not whole:
+            raise NoTarget("none of these links carries a whole answer")
+        self.spoil(controls)
         after = self._measure(controls, [one.link for one in whole])
         both = list(zip(whole, after, strict=True))
         acted = [pair for pair in both if self.spoilt(*pair)]
         text = "; ".join(f"{a.link}: {self.told(b, a)}" for b, a in both)
-        return Proof(
-            acted=bool(acted) and len(acted) == len(both),
-            text=text or "no link carried a whole answer before",
-        )
+        return Proof(acted=len(acted) == len(both), text=text)
 
     def heal(self, controls: Controls) -> str:
         controls.net.heal(self.links, owner=self.owner)

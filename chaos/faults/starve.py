@@ -36,12 +36,12 @@ class Starve(Fault):
             raise ValueError(f"cpus={self.cpus:g} is not between 0.01 and 0.9")
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.running(controls, selectors.nodes(controls, self.aim)))
+        self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))
         first = together(lambda node: controls.starve(node, self.cpus), self.targets)
         seen = {one.node: one.throttled + SEEN for one in first}
         after = together(lambda node: _throttled(controls, node, seen[node]), self.targets)
         acted = bool(after) and all(self._acts(one, seen[one.node]) for one in after)
-        return Proof(acted=acted, text="; ".join(map(_told, after)) or "nobody ran")
+        return Proof(acted=acted, text="; ".join(map(_told, after)))
 
     def heal(self, controls: Controls) -> str:
         return "; ".join(map(_told, together(controls.feed, self.targets)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -77,6 +78,8 @@ class ClusterControls:
         self._start_node = start_node
         self._waits_for_own_znode = waits_for_own_znode
         self._holds = holds or ReapersHolds()
+        nodes = (*plan.brokers, *plan.zookeepers)
+        self._starting = {node: threading.RLock() for node in nodes}
         self._registered_as: dict[str, int] = {}
         self._disks = runtime.disks(log_dirs)
         self._keeper = Keeper(lambda: state.client, self._servers)
@@ -137,6 +140,11 @@ class ClusterControls:
         return self._runtime.stop(node, deadline_s=deadline_s)
 
     def start(self, node: str, *, deadline_s: float = 60.0) -> NodeStatus:
+        """Two faults may want it at once: the second finds it running."""
+        with self._starting[node]:
+            return self._start(node, deadline_s)
+
+    def _start(self, node: str, deadline_s: float) -> NodeStatus:
         if self._runtime.alive(node):
             return self._runtime.status(node)
         deadline = time.monotonic() + deadline_s

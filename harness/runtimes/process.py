@@ -102,6 +102,8 @@ class ProcessRuntime:
         cwd: Path,
     ) -> NodeStatus:
         """Start a node that does not run, with the lab's environment and `env` on top."""
+        if node in self._nodes and not self.alive(node):
+            self.feed(node)  # what starved the process before
         with self._lock:
             old = self._nodes.get(node)
             if old is not None and old.process.poll() is None:

@@ -127,7 +127,7 @@ def _first(line: Line) -> str:
 def text_of(matrix: Matrix) -> str:
     """The matrix as a Markdown table: a column a guarantee, cells `caught of seeds`, the meant one
     in bold."""
-    heads = ["mutant", "scenario", "caught", "first catch", "line ran", "twin passes"]
+    heads = ["mutant", "scenario", "caught", "at least", "first catch", "line ran", "twin passes"]
     rows = []
     for line in matrix.lines:
         tried = len(line.seeds)
@@ -135,6 +135,7 @@ def text_of(matrix: Matrix) -> str:
             line.mutant,
             line.scenario,
             f"{line.caught} of {tried}" if tried else "-",
+            f"{line.at_least:.0%}" if tried else "-",
             _first(line),
             f"{line.ran} of {tried}" if tried else "-",
             f"{line.twins} of {tried}" if tried else "-",

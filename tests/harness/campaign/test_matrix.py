@@ -69,7 +69,7 @@ def test_five_of_five_or_nine_of_ten() -> None:
 
 def test_what_only_the_logs_on_disk_show_was_caught_at_the_end() -> None:
     found = msgspec.structs.replace(caught(), first_s={})
-    assert "| 1 of 1 | at the end" in text_of(of(row(), found))
+    assert "| 1 of 1 | 5%       | at the end" in text_of(of(row(), found))
 
 
 def test_the_table_has_a_column_a_guarantee() -> None:
@@ -77,11 +77,11 @@ def test_the_table_has_a_column_a_guarantee() -> None:
     table = text_of(matrix_of([LOSER, DOUBLER], rows))
     head, _, loser, doubler = table.splitlines()
     assert [cell.strip() for cell in head.split("|")[1:-1]] == [
-        "mutant", "scenario", "caught", "first catch", "line ran", "twin passes",
+        "mutant", "scenario", "caught", "at least", "first catch", "line ran", "twin passes",
         "duplicate", "lost_write", "phantom",
     ]  # fmt: skip
     assert [cell.strip() for cell in loser.split("|")[1:-1]] == [
-        "loser", "s", "1 of 1", "7.5 s", "1 of 1", "1 of 1", "", "**1**", "1",
+        "loser", "s", "1 of 1", "5%", "7.5 s", "1 of 1", "1 of 1", "", "**1**", "1",
     ]  # fmt: skip
     assert "| doubler | s        | -" in doubler
 

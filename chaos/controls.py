@@ -264,6 +264,19 @@ class KeeperControls(Protocol):
         ...
 
 
+class ClockControls(Protocol):
+    """Wall clocks of brokers that have their own."""
+
+    def set(self, node: str, *, offset_s: float, rate: float = 1.0) -> None:
+        """Let it be so far ahead of the truth (behind: negative), and run at that rate from now
+        on. The broker follows within a second or two."""
+        ...
+
+    def ahead_s(self, node: str) -> float:
+        """How far the time that the broker stamps on a record is ahead of the lab's."""
+        ...
+
+
 class DiskControls(Protocol):
     """The brokers' disks. LabFailure where the runtime cannot do what is asked."""
 
@@ -358,6 +371,11 @@ class Controls(Protocol):
 
     @property
     def keeper(self) -> KeeperControls: ...
+
+    @property
+    def clocks(self) -> ClockControls:
+        """LabFailure when the brokers have no clocks of their own."""
+        ...
 
     @property
     def disks(self) -> DiskControls:

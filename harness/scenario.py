@@ -17,7 +17,8 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     """How many nodes of each kind, and broker properties beyond the lab's own defaults.
 
     Each broker has `log_dirs` log directories. `older` brokers begin as the release before the
-    target's (see the fault `upgrade`).
+    target's (see the fault `upgrade`). With `own_clocks` each has a wall clock that faults can set
+    (runtime `process` alone).
     """
 
     brokers: int = 3
@@ -25,6 +26,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     config: dict[str, str] = {}
     log_dirs: int = 1
     older: bool = False
+    own_clocks: bool = False
 
 
 class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,8 @@ from urteil.chaos.faults.base import Fault, Proof
 from urteil.chaos.faults.bridge import Bridge
 from urteil.chaos.faults.broker_from_zookeeper import BrokerFromZookeeper
 from urteil.chaos.faults.client_from_leader import ClientFromLeader
+from urteil.chaos.faults.clock_drift import ClockDrift
+from urteil.chaos.faults.clock_shift import ClockShift
 from urteil.chaos.faults.controller_deleted import ControllerDeleted
 from urteil.chaos.faults.crash import Crash
 from urteil.chaos.faults.crash_loop import CrashLoop
@@ -59,6 +61,8 @@ FAULTS: dict[str, type[Fault]] = {
         Bridge,
         BrokerFromZookeeper,
         ClientFromLeader,
+        ClockDrift,
+        ClockShift,
         ControllerDeleted,
         Crash,
         CrashLoop,

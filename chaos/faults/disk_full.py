@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from urteil.chaos import selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.disk import LivingDiskFault
 from urteil.chaos.log_files import partitions, segments
@@ -13,7 +14,8 @@ class DiskFull(LivingDiskFault):
     """The living process may make no file larger than its largest log is now (RLIMIT_FSIZE).
 
     Its next append there fails with EFBIG where a full disk says ENOSPC; small files, as
-    checkpoints are, can still be written, which a full disk may allow or not.
+    checkpoints are, can still be written, which a full disk may allow or not. At healing there is
+    room again: a broker that lives on with its only log directory just goes on.
     """
 
     name = "disk_full"
@@ -22,6 +24,24 @@ class DiskFull(LivingDiskFault):
     options: ClassVar[dict[str, str]] = {
         "room_bytes": "how far the largest log may still grow (default 0)"
     }
+
+    def heal(self, controls: Controls) -> str:
+        alive = selectors.running(controls, self.targets)
+        if len(alive) < len(self.targets) or not self.hurting or self._several(controls):
+            return super().heal(controls)
+        self.hurting = False
+        for node in alive:
+            controls.disks.limit_files(node, None)
+            controls.may_end(node, allowed=False)
+        return f"room again for {', '.join(alive)}, which did not end"
+
+    def _several(self, controls: Controls) -> bool:
+        """Whether some log directory may be given up though its broker lives."""
+        for node in self.targets:
+            with controls.disks.opened(node) as log_dirs:
+                if len(log_dirs) > 1:
+                    return True
+        return False
 
     def hurt(self, controls: Controls, node: str) -> tuple[bool, str]:
         room = int(self.aim.number("room_bytes", 0))

@@ -10,7 +10,7 @@ from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof, together
 
 DEADLINE_S = 5.0
 ATTEMPTS = 50
-REGISTERED_S = 20.0
+REGISTERED_S = 5.0
 POLL_S = 0.05
 
 

@@ -14,12 +14,13 @@ from urteil.chaos.links import Links
 from urteil.chaos.probes import zookeeper_serves
 from urteil.harness.cluster.acts import ActLog
 from urteil.harness.cluster.administration import ClusterAdministration
+from urteil.harness.cluster.clocks import Clocks, clock_env
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.releases import ClusterReleases
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.cluster.toxiproxies import Toxiproxies
-from urteil.harness.parts import inventory
+from urteil.harness.parts import faketime_library, inventory
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import BrokerNode, Mix, Target
@@ -53,6 +54,8 @@ class Cluster:
         kinds = kinds_of(target, spec.brokers)
         if spec.older and runtime != "process":
             raise ValueError("a rolling upgrade changes programs: use --runtime process")
+        if spec.own_clocks and runtime != "process":
+            raise ValueError("brokers have clocks of their own as processes: --runtime process")
         self.spec = spec
         self.run_dir = run_dir.resolve()
         self.mutant = mutant
@@ -80,6 +83,7 @@ class Cluster:
             start_node=self._start_node,
             waits_for_own_znode=lambda node: self.kinds[node].waits_for_own_znode,
             log_dirs=self.log_dirs,
+            clocks=self._clocks(),
         )
 
     def __enter__(self) -> Cluster:
@@ -207,6 +211,12 @@ class Cluster:
         finally:
             self.runtime.close()
 
+    def _clocks(self) -> Clocks | None:
+        if not self.spec.own_clocks:
+            return None
+        faketime_library()  # installed where it is missing, before anything runs
+        return Clocks(self.node_dir, lambda: self.bootstrap, self.plan.brokers)
+
     def _broker_node(self, name: str) -> BrokerNode:
         return BrokerNode(
             name=name,
@@ -250,6 +260,8 @@ class Cluster:
 
     def _start_node(self, name: str) -> None:
         env = self.kinds[name].env(self.nodes[name]) if name in self.nodes else {}
+        if name in self.nodes and self.spec.own_clocks:
+            env |= clock_env(self.node_dir(name))
         self.runtime.start(name, self._argv(name), env=env, cwd=self.node_dir(name))
 
     def _argv(self, name: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Protocol
 from urteil.chaos.administration import Administration
 from urteil.chaos.controls import (
     ClientControls,
+    ClockControls,
     ContainerControls,
     Descriptors,
     DiskControls,
@@ -67,6 +68,7 @@ class ClusterControls:
         waits_for_own_znode: Callable[[str], bool],
         holds: Holds | None = None,
         log_dirs: Callable[[str], Sequence[Path]] = lambda _node: (),
+        clocks: ClockControls | None = None,
     ) -> None:
         """`holds` is beside a cluster that outlives the lab; one of the lab's own needs none.
         `log_dirs` are a broker's, in the run's folder."""
@@ -82,6 +84,7 @@ class ClusterControls:
         self._starting = {node: threading.RLock() for node in nodes}
         self._registered_as: dict[str, int] = {}
         self._disks = runtime.disks(log_dirs)
+        self._clocks = clocks
         self._keeper = Keeper(lambda: state.client, self._servers)
         self._clients: ClientControls | None = None
 
@@ -107,6 +110,12 @@ class ClusterControls:
     @property
     def keeper(self) -> Keeper:
         return self._keeper
+
+    @property
+    def clocks(self) -> ClockControls:
+        if self._clocks is None:
+            raise LabFailure("brokers have clocks of their own only with ClusterSpec.own_clocks")
+        return self._clocks
 
     @property
     def disks(self) -> DiskControls:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.harness.parts.compose import compose_part, docker_compose
+from urteil.harness.parts.faketime import faketime_library, faketime_part
 from urteil.harness.parts.java import java, java_part
 from urteil.harness.parts.kafka import kafka_classpath, kafka_part, kafka_tool
 from urteil.harness.parts.part import MissingPart, Part, cache_dir
@@ -15,6 +16,7 @@ __all__ = [
     "Part",
     "cache_dir",
     "docker_compose",
+    "faketime_library",
     "install_all",
     "inventory",
     "java",
@@ -34,6 +36,7 @@ def inventory() -> list[Part]:
         toxiproxy_part(),
         kafka_part(),
         compose_part(),
+        faketime_part(),
         simulation_part(),
     ]
 

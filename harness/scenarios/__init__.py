@@ -4,6 +4,7 @@ from urteil.harness.scenario import Scenario
 from urteil.harness.scenarios import (
     administration,
     chaos,
+    clocks,
     containers,
     crashes,
     delivery,
@@ -31,6 +32,7 @@ SCENARIOS: dict[str, Scenario] = {
         chaos,
         disks,
         zookeeper,
+        clocks,
     )
     for scenario in family.FAMILY
 }

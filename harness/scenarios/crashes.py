@@ -14,7 +14,14 @@ LEADER_CRASH = Scenario(
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("crash", "leader", 5, 14),),
-    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back", "no_progress"),
+    guarantees=(
+        *REPLICATION,
+        "duplicate",
+        "unclean_leader",
+        "epoch_went_back",
+        "no_progress",
+        "slow_recovery",
+    ),
     survives=True,
 )
 
@@ -24,7 +31,7 @@ FOLLOWER_CRASH = Scenario(
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("crash", "follower", 5, 14),),
-    guarantees=(*REPLICATION, "duplicate", "no_progress"),
+    guarantees=(*REPLICATION, "duplicate", "no_progress", "slow_recovery"),
     survives=True,
 )
 

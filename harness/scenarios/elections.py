@@ -122,6 +122,18 @@ EPOCH_TRUNCATION = Scenario(
     duration_s=26.0,
 )
 
+LAGGING_SUCCESSOR = Scenario(
+    name="lagging-successor",
+    about="the next in line falls out of the ISR, then the leader dies: it must not be elected",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(
+        fault("partition", "successor->leader", 4, 16),
+        fault("crash", "leader", 12, 8),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+)
+
 FAMILY = (
     UNCLEAN_ON,
     UNCLEAN_OFF,
@@ -131,4 +143,5 @@ FAMILY = (
     LAST_FOLLOWER,
     SLOW_CRASH,
     EPOCH_TRUNCATION,
+    LAGGING_SUCCESSOR,
 )

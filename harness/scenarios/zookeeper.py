@@ -54,6 +54,30 @@ SESSION_EXPIRED = Scenario(
     duration_s=30.0,
 )
 
+SESSIONS_EXPIRED = Scenario(
+    name="sessions-expired",
+    about="the sessions of all brokers expire at once: they register again and work goes on",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("session_expired", "all", 5, 14),),
+    guarantees=(*REPLICATION, "duplicate", "epoch_went_back", "no_progress"),
+    survives=True,
+)
+
+ANSWER_LOST = Scenario(
+    name="zookeeper-answer-lost",
+    about="a controller's ZooKeeper connection is cut inside answers while it shrinks an ISR",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(
+        fault("crash", "straggler", 4, 10),
+        fault("cut_after", "controller->zookeeper", 6.5, 2, bytes=150, answers_only=True),
+        fault("cut_after", "controller->zookeeper", 14.5, 2, bytes=200, answers_only=True),
+    ),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS, "slow_recovery"),
+)
+"""A multi that was applied and whose answer nobody got: BADVERSION may be one's own write."""
+
 CONTROLLER_DELETED = Scenario(
     name="controller-deleted",
     about="/controller is deleted by hand, then a leader dies under the new controller",
@@ -72,5 +96,7 @@ FAMILY = (
     ZOOKEEPER_QUORUM,
     ZOOKEEPER_PAUSE,
     SESSION_EXPIRED,
+    SESSIONS_EXPIRED,
+    ANSWER_LOST,
     CONTROLLER_DELETED,
 )

@@ -155,8 +155,13 @@ def grace_ns(scenario: Scenario) -> int:
 
 
 def _minority(fault: Row, scenario: Scenario) -> bool:
-    """Whether a fault takes a minority away wholly: a crash, or every link of its nodes cut."""
+    """Whether a fault takes a minority away wholly: a crash, or every link of its nodes cut.
+
+    Brokers whose sessions ended take part again at once, however many they are.
+    """
     targets = targets_of(fault)
+    if fault["fault"] == "session_expired":
+        return True
     if fault["fault"] in ("crash", "shutdown"):
         return _few(targets, scenario)
     if fault["fault"] != "isolate":

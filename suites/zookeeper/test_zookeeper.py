@@ -15,6 +15,15 @@ def test_a_zookeeper_that_is_away_loses_nothing(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "epoch_went_back")
 
 
-@pytest.mark.parametrize("result", ["session-expired", "controller-deleted"], indirect=True)
+@pytest.mark.parametrize(
+    "result",
+    ["session-expired", "sessions-expired", "controller-deleted", "zookeeper-answer-lost"],
+    indirect=True,
+)
 def test_who_loses_its_session_or_its_office_comes_back(result: Result) -> None:
-    assert_holds(result, "lost_write", "replica_divergence", "unclean_leader", "two_leaders")
+    assert_holds(result, "lost_write", "replica_divergence", "unclean_leader", "epoch_went_back")
+
+
+@pytest.mark.parametrize("result", ["clock-jumps", "clock-drift"], indirect=True)
+def test_wrong_clocks_change_stamps_and_nothing_else(result: Result) -> None:
+    assert_holds(result, "lost_write", "replica_divergence", "duplicate")

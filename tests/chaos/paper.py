@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tests.chaos.paper_admin import PaperAdmin
-from tests.chaos.paper_disks import PaperDisks, PaperKeeper
+from tests.chaos.paper_disks import PaperClocks, PaperDisks, PaperKeeper
 from urteil.chaos.controls import (
     CLIENT,
     Descriptors,
@@ -165,6 +165,7 @@ class PaperCluster:
         self.keeper = PaperKeeper(self)
         self.views = {"t": {0: VIEW}}
         self.admin = PaperAdmin(self)
+        self.clocks = PaperClocks(self)
         self.lab_failure: str | None = None
         self.acts: list[str] = []
         self.held: dict[int, bool] = {}

@@ -1,4 +1,4 @@
-"""Disks and ZooKeeper of the cluster on paper: real files of made-up logs, sessions by number."""
+"""Disks, clocks and ZooKeeper of the cluster on paper: real files of made-up logs."""
 
 from __future__ import annotations
 
@@ -92,3 +92,18 @@ class PaperKeeper:
 
     def delete_controller(self) -> None:
         self.zxid += not self.cluster.toothless
+
+
+class PaperClocks:
+    """Clocks that are where they were set; a rate has gained two seconds' worth at once."""
+
+    def __init__(self, cluster: PaperCluster) -> None:
+        self.cluster = cluster
+        self.ahead: dict[str, float] = {}
+
+    def set(self, node: str, *, offset_s: float, rate: float = 1.0) -> None:
+        if not self.cluster.toothless:
+            self.ahead[node] = offset_s + 2 * (rate - 1)
+
+    def ahead_s(self, node: str) -> float:
+        return self.ahead.get(node, 0.0)

@@ -11,7 +11,7 @@ import pytest
 from tests.chaos.paper import VIEW, PaperCluster
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Link, NodeState, NotHealthy
-from urteil.chaos.faults import FAULTS, controller_deleted
+from urteil.chaos.faults import FAULTS, clock, controller_deleted
 from urteil.chaos.selectors import NoTarget
 
 ON_NODES = [name for name, fault in FAULTS.items() if fault.family != "clients"]
@@ -67,6 +67,7 @@ def test_a_fault_without_effect_is_not_said_to_have_acted(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(controller_deleted, "ELECTED_S", 0.05)
+    monkeypatch.setattr(clock, "SHOWN_S", 0.05)
     monkeypatch.setattr("urteil.chaos.faults.starve.DEADLINE_S", 0.1)
     fault = FAULTS[name](aim(on_paper(name)))
     cluster = prepared(name, toothless=True)

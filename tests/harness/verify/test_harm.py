@@ -153,3 +153,12 @@ def test_a_record_that_was_read_and_vanished_is_permitted_only_below_that_moment
         wanted = Status.PERMITTED if cut_low == FLOOR else Status.VIOLATED
         assert named(result, "vanished_read").status is wanted
         assert named(result, "lost_write").status is wanted
+
+
+def test_an_epoch_that_one_log_has_forgotten_is_found(tmp_path: Path) -> None:
+    tables = healthy()
+    (log,) = [row for row in tables["logs"] if row["broker"] == 2]
+    log["epochs"] = json.dumps({k: v for k, v in json.loads(log["epochs"]).items() if k != "0"})
+    one = named(judged(tmp_path, tables), "epoch_lineage")
+    assert [(found.sub_kind, found.offset) for found in one.findings] == [("forgotten", 0)]
+    assert "broker 2, whose log holds that offset, knows nothing of it" in one.findings[0].sentence

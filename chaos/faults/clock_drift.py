@@ -1,0 +1,32 @@
+"""A clock that runs too fast or too slow."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.clock import TOLERATED_S, ClockFault
+
+
+class ClockDrift(ClockFault):
+    """Let brokers' wall clocks run at another rate until healing, which sets them right."""
+
+    name = "clock_drift"
+    about = "a broker's wall clock runs too fast or too slow until healing"
+    options: ClassVar[dict[str, str]] = {
+        "rate": "seconds it counts in one, 0.1 to 10, not 1 (default 1.5)"
+    }
+
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.rate = aim.number("rate", 1.5)
+        if not 0.1 <= self.rate <= 10 or self.rate == 1:
+            raise ValueError(f"rate={self.rate:g} is not between 0.1 and 10, or is 1")
+
+    def turn(self, controls: Controls, node: str) -> None:
+        controls.clocks.set(node, offset_s=0.0, rate=self.rate)
+
+    def shown(self, before_s: float, now_s: float) -> bool:
+        gained_s = now_s - before_s
+        return abs(gained_s) > TOLERATED_S and (gained_s > 0) == (self.rate > 1)

@@ -1,0 +1,27 @@
+"""A clock that jumps: set forward or back by somebody, or by its time server."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.clock import TOLERATED_S, ClockFault
+
+
+class ClockShift(ClockFault):
+    """Set brokers' wall clocks forward or back while they run, and right again at healing."""
+
+    name = "clock_shift"
+    about = "a broker's wall clock jumps forward or back, and back again at healing"
+    options: ClassVar[dict[str, str]] = {
+        "offset_s": "seconds ahead of the truth, negative for behind (default 300)"
+    }
+
+    def turn(self, controls: Controls, node: str) -> None:
+        controls.clocks.set(node, offset_s=self._offset_s())
+
+    def shown(self, before_s: float, now_s: float) -> bool:
+        return abs(now_s - self._offset_s()) < TOLERATED_S < abs(now_s - before_s)
+
+    def _offset_s(self) -> float:
+        return self.aim.number("offset_s", 300.0)

@@ -1,0 +1,118 @@
+"""Clocks of brokers that faults can set: libfaketime, told by a file that changes under it.
+
+Implements `chaos.controls.ClockControls`. Only the wall clock is false: monotonic clocks, times of
+files and the lengths of waits stay true.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError, TopicAlreadyExistsError
+
+from urteil.chaos.controls import LabFailure
+from urteil.harness.parts.faketime import faketime_library
+
+TOPIC = "urteil-clocks"
+FILE = "faketime"
+FOLDER = "clock"
+SLEEP_FILE = "sitecustomize.py"
+"""Written at every start."""
+CACHE_S = 1
+ANSWER_S = 10.0
+TRUE_SLEEP = """# libfaketime takes clock_nanosleep on the monotonic clock for a faked one.
+import select
+import time
+
+
+def sleep(seconds):
+    select.select([], [], [], seconds)
+
+
+time.sleep = sleep
+"""
+
+
+def clock_env(node_dir: Path) -> dict[str, str]:
+    """What a broker is started with to have a clock of its own; writes the files for it, true."""
+    folder = node_dir / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SLEEP_FILE).write_text(TRUE_SLEEP)
+    _write(node_dir / FILE, "+0")
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        "LD_PRELOAD": str(faketime_library()),
+        "FAKETIME_TIMESTAMP_FILE": str(node_dir / FILE),
+        "FAKETIME_CACHE_DURATION": str(CACHE_S),
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "NO_FAKE_STAT": "1",
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
+
+
+class Clocks:
+    """The clocks of all brokers, and what each one stamps on a record (LogAppendTime)."""
+
+    def __init__(
+        self,
+        node_dir: Callable[[str], Path],
+        bootstrap: Callable[[], Sequence[str]],
+        brokers: Sequence[str],
+    ) -> None:
+        self._node_dir = node_dir
+        self._bootstrap = bootstrap
+        self._brokers = brokers
+        self._lock = threading.Lock()
+        self._made = False
+
+    def set(self, node: str, *, offset_s: float, rate: float = 1.0) -> None:
+        """libfaketime lets a rate count from the start of the process: what it would have gained
+        by now is taken off. A rate that is not named would stay as it was."""
+        started_s = (self._node_dir(node) / FOLDER / SLEEP_FILE).stat().st_mtime
+        offset_s -= (time.time() - started_s) * (rate - 1.0)
+        _write(self._node_dir(node) / FILE, f"{offset_s:+.3f}s x{rate:.4f}")
+
+    def ahead_s(self, node: str) -> float:
+        self._make()
+        producer = KafkaProducer(
+            bootstrap_servers=list(self._bootstrap()), acks=1, max_block_ms=ANSWER_S * 1000
+        )
+        try:
+            partition = list(self._brokers).index(node)
+            sent = producer.send(TOPIC, value=b"now", partition=partition).get(ANSWER_S)
+            return float(sent.timestamp) / 1000 - time.time()
+        except KafkaError as error:
+            raise LabFailure(f"{node} does not tell its time: {error}") from error
+        finally:
+            producer.close(timeout=ANSWER_S)
+
+    def _make(self) -> None:
+        """A topic with a partition on every broker, whose records carry the brokers' time."""
+        with self._lock:
+            if self._made:
+                return
+            admin = KafkaAdminClient(bootstrap_servers=list(self._bootstrap()))
+            places = {number: [int(one[1:])] for number, one in enumerate(self._brokers)}
+            configs = {"message.timestamp.type": "LogAppendTime", "min.insync.replicas": "1"}
+            try:
+                topic = {TOPIC: {"assignments": places, "configs": configs}}
+                admin.create_topics(topic, wait_for_metadata=True)
+            except TopicAlreadyExistsError:
+                pass
+            except KafkaError as error:
+                raise LabFailure(f"no topic that tells brokers' times: {error}") from error
+            finally:
+                admin.close()
+            self._made = True
+
+
+def _write(path: Path, text: str) -> None:
+    part = path.with_name(path.name + ".part")
+    part.write_text(text + "\n")
+    part.replace(path)

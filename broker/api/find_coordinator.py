@@ -1,4 +1,4 @@
-"""FindCoordinator: where a group's coordinator is."""
+"""FindCoordinator: where the coordinator of a group or a transactional id is."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
 from urteil.broker.server.channels import Endpoint
+from urteil.broker.transactions.coordinator import TRANSACTIONS_TOPIC
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
@@ -42,18 +43,20 @@ async def find_coordinator(
 async def _find(
     broker: Broker, context: RequestContext, key_type: int, key: str
 ) -> FindCoordinatorResponse.Coordinator:
-    if key_type == TRANSACTION:
-        return _answer(key, ErrorCode.UNSUPPORTED_VERSION)  # there are no transactions yet
     if key_type == SHARE_GROUP and context.version >= SHARE_GROUPS_FROM:
         return _answer(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)  # as where they are switched off
     if key_type == SHARE_GROUP:
         return _answer(key, ErrorCode.INVALID_REQUEST)
-    if key_type != GROUP:
+    if key_type == GROUP:
+        topic, partition = OFFSETS_TOPIC, broker.groups.partition_for(key)
+    elif key_type == TRANSACTION:
+        topic, partition = TRANSACTIONS_TOPIC, broker.transactions.partition_for(key)
+    else:
         return _answer(key, ErrorCode.INVALID_REQUEST, message=f"Unknown key type {key_type}")
-    if OFFSETS_TOPIC not in broker.metadata.topics:
-        await broker.controller.auto_create([OFFSETS_TOPIC])
+    if topic not in broker.metadata.topics:
+        await broker.controller.auto_create([topic])
         return _answer(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    state = broker.metadata.partition(OFFSETS_TOPIC, broker.groups.partition_for(key))
+    state = broker.metadata.partition(topic, partition)
     leader = -1 if state is None else state.leader
     endpoint = broker.metadata.endpoint(leader, context.listener)
     if endpoint is None:

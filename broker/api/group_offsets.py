@@ -23,6 +23,7 @@ Position = tuple[int, int, str | None, ErrorCode]
 """Offset, leader epoch, metadata, error."""
 
 NOTHING: Position = (-1, -1, "", ErrorCode.NONE)
+UNSTABLE: Position = (-1, -1, "", ErrorCode.UNSTABLE_OFFSET_COMMIT)
 
 
 @handler(ApiKey.OFFSET_COMMIT, 0, 9)
@@ -77,11 +78,12 @@ async def offset_fetch(
 ) -> OffsetFetchResponse:
     """One group, from version 8 several."""
     if context.version >= 8:
-        return OffsetFetchResponse(groups=[_group(broker, one) for one in request.groups])
+        stable = request.require_stable
+        return OffsetFetchResponse(groups=[_group(broker, one, stable) for one in request.groups])
     wanted = None
     if request.topics is not None:
         wanted = [(topic.name, topic.partition_indexes) for topic in request.topics]
-    found, error = _positions(broker, request.group_id, wanted)
+    found, error = _positions(broker, request.group_id, wanted, request.require_stable)
     if error is not ErrorCode.NONE and context.version < 2:
         # no field for a common error: every partition carries it
         found = {
@@ -110,12 +112,12 @@ async def offset_fetch(
 
 
 def _group(
-    broker: Broker, group: OffsetFetchRequest.OffsetFetchRequestGroup
+    broker: Broker, group: OffsetFetchRequest.OffsetFetchRequestGroup, require_stable: bool
 ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
     wanted = None
     if group.topics is not None:
         wanted = [(topic.name, topic.partition_indexes) for topic in group.topics]
-    found, error = _positions(broker, group.group_id, wanted)
+    found, error = _positions(broker, group.group_id, wanted, require_stable)
     return OffsetFetchResponse.OffsetFetchResponseGroup(
         group_id=group.group_id,
         error_code=error,
@@ -139,9 +141,15 @@ def _group(
 
 
 def _positions(
-    broker: Broker, group_id: str, wanted: Sequence[tuple[str, Sequence[int]]] | None
+    broker: Broker,
+    group_id: str,
+    wanted: Sequence[tuple[str, Sequence[int]]] | None,
+    require_stable: bool,
 ) -> tuple[dict[str, dict[int, Position]], ErrorCode]:
-    """Committed positions by topic and partition; `wanted` None means all there are."""
+    """Committed positions by topic and partition; `wanted` None means all there are.
+
+    With `require_stable` a position that an open transaction is about to change is none yet.
+    """
     shard, error = broker.groups.find(group_id)
     if shard is None:
         return {}, error
@@ -154,7 +162,9 @@ def _positions(
     for name, index in places:
         committed = known.get((name, index))
         position = NOTHING
-        if committed is not None:
+        if require_stable and shard.pending.holds((group_id, name, index)):
+            position = UNSTABLE
+        elif committed is not None:
             value = committed.value
             position = (value.offset, value.leader_epoch, value.metadata, ErrorCode.NONE)
         found.setdefault(name, {})[index] = position

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from urteil.broker.api.leader_hints import ProduceHints
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
 from urteil.broker.log.results import AppendResult
+from urteil.broker.log.verification import Guard
 from urteil.broker.replication.manager import TopicPartition
 from urteil.broker.replication.partition import refusal
 from urteil.broker.server.broker import Broker
+from urteil.broker.transactions.verification import Claim, refused_by_coordinator
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import (
+    BatchHeader,
     Compression,
     CorruptBatch,
     is_sole_batch,
@@ -23,6 +26,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import ProduceRequest, ProduceResponse
 
 ADMIN_CLIENT = "__admin_client"
+ABORTABLE_FROM = 11  # the version from which TRANSACTION_ABORTABLE is known
 
 PLACELESS = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -44,6 +48,7 @@ async def produce(
     """Append and answer by acks; with acks=0 an error can only close the connection."""
     entries: dict[TopicPartition, memoryview] = {}
     refused: Answers = {}
+    transactional: dict[TopicPartition, BatchHeader] = {}
     for key, records in _partitions(request):
         known = key[0] in broker.metadata.topics
         if known and is_internal(key[0]) and context.header.client_id != ADMIN_CLIENT:
@@ -53,8 +58,18 @@ async def produce(
             if isinstance(checked, AppendResult):
                 refused[key] = checked
             else:
-                entries[key] = checked
-    answers = await broker.replicas.append(request.timeout_ms, request.acks, entries)
+                entries[key] = records
+                if checked is not None:
+                    transactional[key] = checked
+    guards = await _verify(broker, context, request, transactional, refused)
+    answers = await broker.replicas.append(
+        request.timeout_ms,
+        request.acks,
+        {key: records for key, records in entries.items() if key not in refused}
+        if transactional
+        else entries,
+        guards=guards,
+    )
     if refused:
         answers.update(refused)
     if request.acks == 0:
@@ -70,13 +85,39 @@ def _partitions(request: ProduceRequest) -> Iterator[tuple[TopicPartition, memor
             yield (topic.name, data.index), data.records or memoryview(b"")  # type: ignore[misc]
 
 
+async def _verify(
+    broker: Broker,
+    context: RequestContext,
+    request: ProduceRequest,
+    transactional: dict[TopicPartition, BatchHeader],
+    refused: Answers,
+) -> Mapping[TopicPartition, Guard]:
+    """Guards for the batches of transactions; what a coordinator refuses goes to `refused`."""
+    if not transactional:
+        return {}
+    assert request.transactional_id is not None  # `_check` refuses transactions without it
+    guards, errors = await broker.verifier.verify(
+        request.transactional_id,
+        {
+            key: Claim(header.producer_id, header.producer_epoch, header.base_sequence)
+            for key, header in transactional.items()
+        },
+        knows_abortable=context.version >= ABORTABLE_FROM,
+    )
+    refused.update({key: refused_by_coordinator(error) for key, error in errors.items()})
+    return guards
+
+
 def _check(
     records: memoryview, version: int, transactional_id: str | None
-) -> memoryview | AppendResult:
-    """What the versions of the request demand of the records (`ProduceRequest.validateRecords`)."""
+) -> BatchHeader | AppendResult | None:
+    """What the versions of the request demand of the records (`ProduceRequest.validateRecords`).
+
+    The header of a batch that is part of a transaction, None for others.
+    """
     try:
         if version < 3:
-            return records
+            return None
         magics = [2] if is_sole_batch(records) else [magic for magic, _ in iter_entries(records)]
         if not magics:
             return refusal(ErrorCode.INVALID_RECORD, "a partition without a whole record batch")
@@ -96,12 +137,12 @@ def _check(
             f"Produce {version} takes exactly one record batch per partition",
         )
     if not header.is_transactional:
-        return records
+        return None
     if transactional_id is None:
         return refusal(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transaction without its id"
         )
-    return refusal(ErrorCode.INVALID_TXN_STATE, "no transaction is open for this producer")
+    return header
 
 
 def _response(

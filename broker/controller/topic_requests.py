@@ -23,6 +23,7 @@ from urteil.broker.wire.messages import (
 from urteil.broker.wire.primitives import ZERO_UUID
 
 OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
 AUTO_CREATE_TIMEOUT_S = 3.0
 ZOOKEEPER_PRESENT_S = 1.0
 IDS_FROM = 6  # DeleteTopics by id
@@ -59,18 +60,31 @@ async def auto_create(
 
 
 def _automatic(name: str, config: BrokerConfig) -> NewTopic:
-    if name != OFFSETS_TOPIC:
-        return NewTopic(name=name)
-    return NewTopic(
-        name=name,
-        partitions=config.offsets_topic_num_partitions,
-        replication_factor=config.offsets_topic_replication_factor,
-        configs=(
-            ("compression.type", "producer"),
-            ("cleanup.policy", "compact"),
-            ("segment.bytes", str(config.offsets_topic_segment_bytes)),
-        ),
-    )
+    if name == OFFSETS_TOPIC:
+        return NewTopic(
+            name=name,
+            partitions=config.offsets_topic_num_partitions,
+            replication_factor=config.offsets_topic_replication_factor,
+            configs=(
+                ("compression.type", "producer"),
+                ("cleanup.policy", "compact"),
+                ("segment.bytes", str(config.offsets_topic_segment_bytes)),
+            ),
+        )
+    if name == TRANSACTIONS_TOPIC:
+        return NewTopic(
+            name=name,
+            partitions=config.transaction_state_log_num_partitions,
+            replication_factor=config.transaction_state_log_replication_factor,
+            configs=(
+                ("compression.type", "uncompressed"),
+                ("cleanup.policy", "compact"),
+                ("min.insync.replicas", str(config.transaction_state_log_min_isr)),
+                ("segment.bytes", str(config.transaction_state_log_segment_bytes)),
+                ("unclean.leader.election.enable", "false"),
+            ),
+        )
+    return NewTopic(name=name)
 
 
 async def create_topics(

@@ -15,12 +15,14 @@ from urteil.broker.groups.loading import load_shard
 from urteil.broker.groups.member import JoinResult, SyncResult
 from urteil.broker.groups.shard import Shard
 from urteil.broker.groups.snapshot import snapshot
+from urteil.broker.log.verification import Guard
 from urteil.broker.replication.manager import ReplicaManager
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.metadata_cache import MetadataCache
+from urteil.broker.server.placement import partition_for
 from urteil.broker.server.stopwatch import waiting
-from urteil.broker.wire.batches import build_batch
+from urteil.broker.wire.batches import NO_PRODUCER_ID, build_batch
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.schema import Message
 
@@ -41,21 +43,6 @@ APPEND_ERRORS = {
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
 }
 """What a client is told when the offsets topic did not take its record."""
-
-
-def java_hash(text: str) -> int:
-    """Java's `String.hashCode`: over UTF-16 units, in 32 bits with a sign."""
-    data = text.encode("utf-16-be", "surrogatepass")
-    value = 0
-    for high, low in zip(data[::2], data[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    return value - (1 << 32) if value >= 1 << 31 else value
-
-
-def partition_for(group_id: str, partitions: int) -> int:
-    """The partition whose leader coordinates the group; abs(MIN_VALUE) is 0, as in Kafka."""
-    value = java_hash(group_id)
-    return (0 if value == -(1 << 31) else abs(value)) % partitions
 
 
 class GroupCoordinator:
@@ -267,6 +254,47 @@ class GroupCoordinator:
             ],
         )
 
+    async def commit_in_transaction(
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        producer: tuple[int, int],
+        guard: Guard,
+        positions: Mapping[tuple[str, int], records.OffsetCommitValue],
+    ) -> ErrorCode:
+        """Store positions as part of the transaction of `producer` (id and epoch): they count when
+        it commits. `guard`: see `broker.log.verification`."""
+        shard, error = self.find(group_id)
+        if shard is None:
+            return error
+        group = shard.groups.get(group_id)
+        if group is None:
+            group = shard.groups[group_id] = self._new_group(group_id)
+        if generation >= 0 or member_id or instance_id is not None:
+            error = group.check_member(member_id, instance_id, generation)
+        if error is not ErrorCode.NONE or not positions:
+            return error
+        entries: list[tuple[Message, Message]] = [
+            (records.OffsetCommitKey(group=group_id, topic=topic, partition=partition), value)
+            for (topic, partition), value in positions.items()
+        ]
+        places = [(group_id, *where) for where in positions]
+        shard.pending.appending(places)
+        try:
+            return await self._append(shard, entries, producer, guard)
+        finally:
+            shard.pending.appended(places)
+
+    def transaction_ended(
+        self, partition: int, producer_id: int, marker_offset: int, *, commit: bool
+    ) -> None:
+        """A marker was written into a partition of the offsets topic."""
+        shard = self._shards.get(partition)
+        if shard is not None:
+            shard.transaction_ended(producer_id, marker_offset, commit=commit)
+
     # -- storing --------------------------------------------------------------------------------
 
     async def _store_group(
@@ -276,14 +304,30 @@ class GroupCoordinator:
         key = records.GroupMetadataKey(group=group.group_id)
         return await self._append(shard, [(key, value)])
 
-    async def _append(self, shard: Shard, entries: Sequence[tuple[Message, Message]]) -> ErrorCode:
+    async def _append(
+        self,
+        shard: Shard,
+        entries: Sequence[tuple[Message, Message]],
+        producer: tuple[int, int] | None = None,
+        guard: Guard | None = None,
+    ) -> ErrorCode:
         """Append with acks=all, and replay the offsets once they are committed."""
         now_ms = self._clock.now_ms()
         encoded = [(*_encode(key, value), (), now_ms) for key, value in entries]
-        batch = build_batch(encoded)
+        producer_id, epoch = producer or (NO_PRODUCER_ID, -1)
+        batch = build_batch(
+            encoded,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            transactional=producer is not None,
+        )
         where = (OFFSETS_TOPIC, shard.partition)
         answers = await self._replicas.append(
-            self._config.offsets_commit_timeout_ms, -1, {where: memoryview(batch)}, internal=True
+            self._config.offsets_commit_timeout_ms,
+            -1,
+            {where: memoryview(batch)},
+            internal=True,
+            guards={where: guard} if guard else None,
         )
         result = answers[where]
         if result.error is not ErrorCode.NONE:
@@ -291,7 +335,8 @@ class GroupCoordinator:
         if self._shards.get(shard.partition) is not shard:
             return ErrorCode.NOT_COORDINATOR
         for number, (key, value, _, _) in enumerate(encoded):
-            shard.replay(key, value, result.base_offset + number)
+            offset = result.base_offset + number
+            shard.replay(key, value, offset, None if producer is None else producer_id)
         return ErrorCode.NONE
 
     # -- time -----------------------------------------------------------------------------------

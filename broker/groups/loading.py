@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 
 from urteil.broker.groups.shard import Shard
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.wire.batches import BatchHeader, iter_batches, iter_records
-from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.log.producers import read_marker
+from urteil.broker.log.walk import walk
+from urteil.broker.wire.batches import BatchHeader, iter_records
 from urteil.broker.wire.primitives import WireError
 
 log = logging.getLogger("groups")
-
-CHUNK_BYTES = 1 << 20
 
 
 async def load_shard(
@@ -25,26 +23,21 @@ async def load_shard(
     A record that cannot be read is logged and left out: one bad record shall not keep every
     group of its partition from its coordinator.
     """
-    offset, end = partition_log.log_start_offset, partition_log.log_end_offset
-    while offset < end and is_wanted():
-        result = partition_log.read(offset, CHUNK_BYTES, upto=end)
-        if result.error is not ErrorCode.NONE or not result.records:
-            log.error("%s: reading at %d failed: %s", partition_log.directory, offset, result.error)
+    async for header, batch in walk(partition_log):
+        if not is_wanted():
             return
-        data = memoryview(b"".join(result.records))
-        # a read that ends at its limit may cut the last batch
-        for header, batch in iter_batches(data, allow_partial_tail=True):
-            if header.last_offset >= offset:
-                _replay(shard, header, batch)
-        offset = max(result.next_offset, offset + 1)
-        await asyncio.sleep(0)  # let the other requests in between two chunks
+        _replay(shard, header, batch)
 
 
 def _replay(shard: Shard, header: BatchHeader, batch: memoryview) -> None:
     if header.is_control:
+        marker = read_marker(batch)
+        if marker is not None:
+            shard.transaction_ended(header.producer_id, header.base_offset, commit=marker.commit)
         return
+    producer_id = header.producer_id if header.is_transactional else None
     for record in iter_records(batch):
         try:
-            shard.replay(record.key, record.value, record.offset)
+            shard.replay(record.key, record.value, record.offset, producer_id)
         except WireError as error:
             log.error("__consumer_offsets-%d@%d: %s", shard.partition, record.offset, error)

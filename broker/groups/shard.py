@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from urteil.broker.groups.group import Group
+from urteil.broker.groups.pending import Committed, PendingOffsets, place
 from urteil.broker.groups.records import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
-    OffsetCommitValue,
     decode_group,
     decode_key,
     decode_offset,
@@ -18,16 +17,9 @@ from urteil.broker.groups.records import (
 from urteil.broker.groups.snapshot import restore
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """A committed position, and where in the log its record stands."""
-
-    value: OffsetCommitValue
-    log_offset: int
-
-
 class Shard:
-    """Groups and offsets of one partition in one leader epoch; changed only by `replay`."""
+    """Groups and offsets of one partition in one leader epoch; changed only by `replay` and
+    `transaction_ended`."""
 
     def __init__(self, partition: int, leader_epoch: int) -> None:
         self.partition = partition
@@ -35,15 +27,36 @@ class Shard:
         self.is_loaded = False
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, dict[tuple[str, int], Committed]] = {}
+        self.pending = PendingOffsets()
         self._stored_groups: dict[str, GroupMetadataValue] = {}
 
-    def replay(self, key: bytes | None, value: bytes | None, log_offset: int) -> None:
-        """Apply one record of the log. Unknown keys are a later version's. Raises WireError."""
+    def replay(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        log_offset: int,
+        producer_id: int | None = None,
+    ) -> None:
+        """Apply one record of the log, of `producer_id` if it is part of a transaction. Unknown
+        keys are a later version's. Raises WireError."""
         decoded = None if key is None else decode_key(key)
-        if isinstance(decoded, OffsetCommitKey):
+        if isinstance(decoded, OffsetCommitKey) and producer_id is not None and value is not None:
+            committed = Committed(decode_offset(value), log_offset)
+            self.pending.add(producer_id, place(decoded), committed)
+        elif isinstance(decoded, OffsetCommitKey):
             self._replay_offset(decoded, value, log_offset)
         elif isinstance(decoded, GroupMetadataKey):
             self._replay_group(decoded, value)
+
+    def transaction_ended(self, producer_id: int, marker_offset: int, *, commit: bool) -> None:
+        """The marker of a producer's transaction is in the log."""
+        for (group, topic, partition), committed in self.pending.end(
+            producer_id, marker_offset
+        ).items():
+            positions = self.offsets.setdefault(group, {})
+            known = positions.get((topic, partition))
+            if commit and (known is None or known.log_offset < committed.log_offset):
+                positions[topic, partition] = committed
 
     def _replay_offset(self, key: OffsetCommitKey, value: bytes | None, log_offset: int) -> None:
         positions = self.offsets.setdefault(key.group, {})
@@ -66,7 +79,7 @@ class Shard:
         for group_id, value in self._stored_groups.items():
             self.groups[group_id] = new_group(group_id)
             restore(self.groups[group_id], value, now_ms)
-        for group_id in self.offsets:
+        for group_id in [*self.offsets, *sorted(self.pending.groups())]:
             if group_id not in self.groups:
                 self.groups[group_id] = new_group(group_id)
         self._stored_groups.clear()

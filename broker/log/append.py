@@ -11,6 +11,7 @@ from urteil.broker.log.results import AppendResult
 from urteil.broker.log.segment import MAX_RELATIVE_OFFSET, Appended
 from urteil.broker.log.storage import Buffer
 from urteil.broker.log.validate import Parts
+from urteil.broker.log.verification import Guard
 from urteil.broker.wire.batches import BatchHeader
 from urteil.broker.wire.errors import ErrorCode
 
@@ -29,7 +30,9 @@ class Append:
         self._log = log
         self._now_ms = now_ms
 
-    def as_leader(self, parts: Parts, leader_epoch: int, *, from_client: bool) -> AppendResult:
+    def as_leader(
+        self, parts: Parts, leader_epoch: int, *, from_client: bool, guard: Guard | None
+    ) -> AppendResult:
         """Offsets continue at the end of the log."""
         log = self._log
         base_offset = offset = log.log_end_offset
@@ -39,7 +42,9 @@ class Append:
                 if from_client and (sent := self._sent_before(header)):
                     return self._duplicate(sent)
                 staged = staged or Staged(log.producers, check_sequences=from_client)
-                refusal = staged.add(header, offset, batch)
+                refusal = self._unverified(header, staged, guard) or staged.add(
+                    header, offset, batch
+                )
                 if refusal:
                     return AppendResult(*refusal, log_start_offset=log.log_start_offset)
             offset += header.last_offset_delta + 1
@@ -53,6 +58,27 @@ class Append:
             log_append_time_ms=self._now_ms if log.config.log_append_time else -1,
             log_start_offset=log.log_start_offset,
         )
+
+    def _unverified(
+        self, header: BatchHeader, staged: Staged, guard: Guard | None
+    ) -> tuple[ErrorCode, str] | None:
+        """Why a transactional batch may not be appended: nobody says that its transaction is open,
+        or one that comes before it is not here yet."""
+        if not header.is_transactional or header.is_control:
+            return None
+        log, producer_id = self._log, header.producer_id
+        if staged.is_open(producer_id):
+            return None
+        if not log.verifications.holds(producer_id, guard):
+            return ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction"
+        lowest = log.verifications.lowest_sequence(producer_id)
+        if lowest is not None and header.base_sequence > lowest:
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, (
+                f"Out of order sequence number for producer {producer_id} at offset "
+                f"{log.log_end_offset}: {header.base_sequence} (incoming seq. number), "
+                f"{lowest} (earliest seen sequence)"
+            )
+        return None
 
     def _sent_before(self, header: BatchHeader) -> SentBatch | None:
         entry = self._log.producers.entries.get(header.producer_id)
@@ -164,6 +190,8 @@ class Append:
         if staged is not None:
             for aborted in producers.merge(staged):
                 self._log.segments.active.txn_index.append(aborted)
+            for producer_id in staged.entries:
+                self._log.verifications.clear(producer_id)
         producers.end_offset = self._log.log_end_offset
 
     def _roll_if_due(self, size: int, placed: list[Appended], base_offset: int) -> None:

@@ -31,6 +31,7 @@ from urteil.broker.log.segment import (
 from urteil.broker.log.storage import FileRange, Storage
 from urteil.broker.log.txn_index import AbortedTxn
 from urteil.broker.log.validate import RecordError, Refused, split_fetched
+from urteil.broker.log.verification import TRUSTED, Guard, Verifications
 from urteil.broker.wire.errors import ErrorCode
 
 __all__ = ["AppendResult", "PartitionLog", "ReadResult", "TimestampOffset"]
@@ -76,6 +77,7 @@ class PartitionLog:
         self.segments = loaded.segments
         self.epochs = loaded.epochs
         self.producers = loaded.producers
+        self.verifications = Verifications()
         self._snapshots = loaded.snapshots
         self.log_start_offset = loaded.log_start_offset
         self.log_end_offset = loaded.log_end_offset
@@ -130,7 +132,13 @@ class PartitionLog:
     # Appending
 
     def append_as_leader(
-        self, data: memoryview, leader_epoch: int, now_ms: int, *, from_client: bool = True
+        self,
+        data: memoryview,
+        leader_epoch: int,
+        now_ms: int,
+        *,
+        from_client: bool = True,
+        guard: Guard | None = TRUSTED,
     ) -> AppendResult:
         """Check batches, give them offsets and the epoch, write them.
 
@@ -138,7 +146,8 @@ class PartitionLog:
         a cut one at its end is passed over, and nothing whole in it is nothing to do.
         `from_client` demands what only producers may be asked: base offset 0, counts, times,
         keys in a compacted topic, sequences that follow, no control records. A batch that its
-        producer sent before is answered as then, and not written.
+        producer sent before is answered as then, and not written. The first batch of a transaction
+        needs the `guard` of its verification.
         """
         if self.failure:
             return self._refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
@@ -153,7 +162,9 @@ class PartitionLog:
                 ErrorCode.RECORD_LIST_TOO_LARGE,
                 f"{size} bytes exceed the segment size {self.config.segment_bytes}",
             )
-        return Append(self, now_ms).as_leader(parts, leader_epoch, from_client=from_client)
+        return Append(self, now_ms).as_leader(
+            parts, leader_epoch, from_client=from_client, guard=guard
+        )
 
     def append_as_follower(self, data: memoryview, now_ms: int) -> AppendResult:
         """Write batches as the leader has them; a cut last one is passed over.

@@ -140,6 +140,11 @@ class Producers:
             )
         )
 
+    def is_open(self, producer_id: int) -> bool:
+        """Whether the producer has an open transaction here."""
+        entry = self.entries.get(producer_id)
+        return entry is not None and entry.txn_first_offset is not None
+
     @property
     def first_unstable_offset(self) -> int | None:
         """The first offset of a transaction that is open, or whose marker is not replicated."""
@@ -249,6 +254,11 @@ class Staged:
             entry.txn_first_offset = base_offset
             self.begun.append((base_offset, header.producer_id))
         return None
+
+    def is_open(self, producer_id: int) -> bool:
+        """Whether the producer has an open transaction here."""
+        entry = self.entries.get(producer_id) or self._producers.entries.get(producer_id)
+        return entry is not None and entry.txn_first_offset is not None
 
     def _entry(self, producer_id: int) -> Producer:
         entry = self.entries.get(producer_id)

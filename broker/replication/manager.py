@@ -30,6 +30,7 @@ from urteil.broker.wire.primitives import ZERO_UUID
 if TYPE_CHECKING:
     from urteil.broker.log.manager import LogManager
     from urteil.broker.log.partition_log import AppendResult
+    from urteil.broker.log.verification import Guard
     from urteil.broker.server.channels import Channels
     from urteil.broker.server.clock import Clock
     from urteil.broker.server.config import BrokerConfig
@@ -192,11 +193,13 @@ class ReplicaManager:
         entries: Mapping[TopicPartition, memoryview],
         *,
         internal: bool = False,
+        guards: Mapping[TopicPartition, Guard] | None = None,
     ) -> dict[TopicPartition, AppendResult]:
         """Append as leader; with acks=-1 return once the high watermark passed, or timed out.
 
         An error of an append that did happen (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND,
         NOT_LEADER_OR_FOLLOWER after losing leadership) says nothing about the record's fate.
+        The first batch of a transaction needs a guard (`broker.log.verification`).
         """
         if acks not in VALID_ACKS:
             return dict.fromkeys(entries, refusal(ErrorCode.INVALID_REQUIRED_ACKS))
@@ -208,7 +211,14 @@ class ReplicaManager:
             if partition is None:
                 results[key] = refusal(self._why_not_hosted(key))
                 continue
-            result = partition.append(data, acks, wall_ms, now_ms, from_client=not internal)
+            result = partition.append(
+                data,
+                acks,
+                wall_ms,
+                now_ms,
+                from_client=not internal,
+                guard=None if guards is None else guards.get(key),
+            )
             results[key] = result
             if result.error is ErrorCode.NONE and result.base_offset >= 0:
                 records = result.last_offset - result.base_offset + 1

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from urteil.broker.log.partition_log import AppendResult, PartitionLog
+from urteil.broker.log.verification import TRUSTED, Guard
 from urteil.broker.replication.follower_state import FollowerState
 from urteil.broker.replication.isr import IsrState
 from urteil.broker.server.purgatory import Watchers
@@ -191,7 +192,14 @@ class Partition:
         return len(self.isr.committed) < self.effective_min_isr
 
     def append(
-        self, data: memoryview, acks: int, wall_ms: int, now_ms: float, *, from_client: bool = True
+        self,
+        data: memoryview,
+        acks: int,
+        wall_ms: int,
+        now_ms: float,
+        *,
+        from_client: bool = True,
+        guard: Guard | None = TRUSTED,
     ) -> AppendResult:
         """Append as leader. NOT_LEADER_OR_FOLLOWER and NOT_ENOUGH_REPLICAS change nothing."""
         if not self.is_leader:
@@ -203,7 +211,7 @@ class Partition:
                 f"needed are {self.effective_min_isr}",
             )
         result = self.log.append_as_leader(
-            data, self.leader_epoch, wall_ms, from_client=from_client
+            data, self.leader_epoch, wall_ms, from_client=from_client, guard=guard
         )
         if result.error is ErrorCode.NONE and not result.duplicate:
             if self._advance_high_watermark(now_ms):

@@ -34,6 +34,10 @@ from urteil.broker.server.producer_ids import ProducerIds
 from urteil.broker.server.sockets import SocketServer
 from urteil.broker.server.topic_settings import TopicSettings
 from urteil.broker.server.upkeep import Upkeep
+from urteil.broker.transactions.coordinator import TransactionCoordinator
+from urteil.broker.transactions.local_markers import LocalMarkers
+from urteil.broker.transactions.markers import Markers
+from urteil.broker.transactions.verification import Verifier
 from urteil.broker.zookeeper.registration import Registration, cluster_id, create_persistent_paths
 from urteil.broker.zookeeper.znodes import BrokerEndpoint, BrokerInfo
 
@@ -51,6 +55,9 @@ class Broker:
     control: ReplicaControl
     failures: DirectoryFailures
     groups: GroupCoordinator
+    local_markers: LocalMarkers
+    transactions: TransactionCoordinator
+    verifier: Verifier
 
     def __init__(
         self,
@@ -129,6 +136,7 @@ class Broker:
             self.config, self.clock, self.logs, self.cleaner, self.replicas, self.failures
         )
         self._upkeep.start()
+        self.transactions.start()
         log.info("broker %d is up, epoch %d", self.broker_id, self.broker_epoch)
 
     async def _listen(self) -> None:
@@ -192,6 +200,24 @@ class Broker:
         )
         self.config.properties.subscribe(self._properties_changed)
         self.groups = GroupCoordinator(self.config, self.replicas, self.metadata, self.clock)
+        self._make_transactions()
+
+    def _make_transactions(self) -> None:
+        self.local_markers = LocalMarkers(self.config, self.replicas, self.groups, self.clock)
+        markers = Markers(
+            me=self.broker_id,
+            listener=self.config.inter_broker_listener,
+            metadata=self.metadata,
+            channels=self.channels,
+            write_here=self.local_markers.write,
+            timeout_ms=self.config.request_timeout_ms,
+        )
+        self.transactions = TransactionCoordinator(
+            self.config, self.replicas, self.metadata, self.clock, self.producer_ids, markers
+        )
+        self.verifier = Verifier(
+            self.config, self.replicas, self.metadata, self.channels, self.transactions
+        )
 
     def _make_uuid(self) -> UUID:
         return UUID(int=self._rng.getrandbits(128), version=4)
@@ -213,6 +239,7 @@ class Broker:
             await self._upkeep.stop()
         await self._sockets.close()
         self._scrapes.close()
+        self.transactions.stop()
         self.groups.stop()
         self.failures.close()
         self.topic_settings.close()

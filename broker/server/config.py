@@ -79,6 +79,14 @@ class BrokerConfig:
     request_timeout_ms: int
     socket_listen_backlog_size: int
     socket_request_max_bytes: int
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int
+    transaction_max_timeout_ms: int
+    transaction_remove_expired_transaction_cleanup_interval_ms: int
+    transaction_state_log_min_isr: int
+    transaction_state_log_num_partitions: int
+    transaction_state_log_replication_factor: int
+    transaction_state_log_segment_bytes: int
+    transactional_id_expiration_ms: int
     urteil_hosts_file: str | None
     zookeeper_connect: str
     zookeeper_connection_timeout_ms: int | None

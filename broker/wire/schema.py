@@ -257,9 +257,9 @@ def response(key: ApiKey, versions: str, *, flexible: str) -> Callable[[type[M]]
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
-def record(versions: str) -> Callable[[type[M]], type[M]]:
-    """Make a class a key or value of an internal topic: no API key, never flexible."""
-    return _message(None, None, versions, "none")
+def record(versions: str, *, flexible: str = "none") -> Callable[[type[M]], type[M]]:
+    """Make a class a key or value of an internal topic: no API key."""
+    return _message(None, None, versions, flexible)
 
 
 def _message(

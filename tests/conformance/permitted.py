@@ -118,6 +118,13 @@ OWN: tuple[Own, ...] = (
     Own(field="usable_bytes", why="what the disk has left at that moment", by_chance=True),
     Own(field="session_id", why="drawn at random"),
     Own(field="log_append_time_ms", why="the clock at the time of the append"),
+    Own(
+        field="transaction_states",
+        why="the transactions of other questions that this broker coordinates, by chance",
+        by_chance=True,
+        may_lack=True,
+        subject="Bodies",
+    ),
 )
 
 OF_THE_NODE = {
@@ -152,7 +159,7 @@ UNANSWERED = (
 
 ORDERED = (
     "brokers", "configs", "topics", "partitions", "results", "responses", "partition_result",
-    "replica_election_results",
+    "replica_election_results", "results_by_partition",
 )  # fmt: skip
 OWN += tuple(
     Own(
@@ -188,6 +195,14 @@ DEVIATIONS: tuple[Deviation, ...] = (
         theirs="'answered'",
         ours="'closed'",
         why="a length of 2^32 - 1 is null by Java's overflow; nobody honest writes it",
+    ),
+    Deviation(
+        subject="Bodies",
+        question="ADD_PARTITIONS_TO_TXN: *",
+        field="",
+        theirs="'silent'",
+        ours="*",
+        why="Apache Kafka never answers a request of no transactions; ours does, with nothing",
     ),
     Deviation(
         subject="Bodies",

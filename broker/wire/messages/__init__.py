@@ -3,6 +3,14 @@
 Import the registries from here: they are full only once every message module was loaded.
 """
 
+from urteil.broker.wire.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from urteil.broker.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+)
 from urteil.broker.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -49,7 +57,19 @@ from urteil.broker.wire.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
 )
+from urteil.broker.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+)
+from urteil.broker.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
 from urteil.broker.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from urteil.broker.wire.messages.end_txn import (
+    EndTxnRequest,
+    EndTxnResponse,
+)
 from urteil.broker.wire.messages.fetch import FetchRequest, FetchResponse
 from urteil.broker.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
@@ -73,6 +93,10 @@ from urteil.broker.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from urteil.broker.wire.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
 from urteil.broker.wire.messages.metadata import MetadataRequest, MetadataResponse
 from urteil.broker.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from urteil.broker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
@@ -83,15 +107,27 @@ from urteil.broker.wire.messages.offset_for_leader_epoch import (
 from urteil.broker.wire.messages.produce import ProduceRequest, ProduceResponse
 from urteil.broker.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from urteil.broker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from urteil.broker.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
 from urteil.broker.wire.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
+)
+from urteil.broker.wire.messages.write_txn_markers import (
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
 )
 from urteil.broker.wire.schema import REQUESTS, RESPONSES
 
 __all__ = [
     "REQUESTS",
     "RESPONSES",
+    "AddOffsetsToTxnRequest",
+    "AddOffsetsToTxnResponse",
+    "AddPartitionsToTxnRequest",
+    "AddPartitionsToTxnResponse",
     "AllocateProducerIdsRequest",
     "AllocateProducerIdsResponse",
     "AlterConfigsRequest",
@@ -124,8 +160,14 @@ __all__ = [
     "DescribeGroupsResponse",
     "DescribeLogDirsRequest",
     "DescribeLogDirsResponse",
+    "DescribeProducersRequest",
+    "DescribeProducersResponse",
+    "DescribeTransactionsRequest",
+    "DescribeTransactionsResponse",
     "ElectLeadersRequest",
     "ElectLeadersResponse",
+    "EndTxnRequest",
+    "EndTxnResponse",
     "FetchRequest",
     "FetchResponse",
     "FindCoordinatorRequest",
@@ -148,6 +190,8 @@ __all__ = [
     "ListOffsetsResponse",
     "ListPartitionReassignmentsRequest",
     "ListPartitionReassignmentsResponse",
+    "ListTransactionsRequest",
+    "ListTransactionsResponse",
     "MetadataRequest",
     "MetadataResponse",
     "OffsetCommitRequest",
@@ -162,6 +206,10 @@ __all__ = [
     "StopReplicaResponse",
     "SyncGroupRequest",
     "SyncGroupResponse",
+    "TxnOffsetCommitRequest",
+    "TxnOffsetCommitResponse",
     "UpdateMetadataRequest",
     "UpdateMetadataResponse",
+    "WriteTxnMarkersRequest",
+    "WriteTxnMarkersResponse",
 ]

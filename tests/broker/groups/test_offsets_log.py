@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 
-from urteil.broker.groups.coordinator import java_hash, partition_for
 from urteil.broker.groups.group import Group, GroupState
 from urteil.broker.groups.records import (
     GroupMetadataKey,
@@ -14,6 +13,7 @@ from urteil.broker.groups.records import (
     encode,
 )
 from urteil.broker.groups.shard import Shard
+from urteil.broker.server.placement import java_hash, partition_for
 
 
 def test_an_offset_has_kafkas_bytes() -> None:

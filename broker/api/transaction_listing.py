@@ -1,0 +1,128 @@
+"""DescribeTransactions, ListTransactions and DescribeProducers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.log.producers import Producer
+from urteil.broker.transactions.state import TxnMetadata, TxnState
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+TITLES = {state.title: state for state in TxnState}
+
+
+@handler(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0)
+async def describe_transactions(
+    broker: Broker, context: RequestContext, request: DescribeTransactionsRequest
+) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(
+        transaction_states=[_described(broker, one) for one in request.transactional_ids]
+    )
+
+
+def _described(
+    broker: Broker, transactional_id: str
+) -> DescribeTransactionsResponse.TransactionState:
+    error, txn = broker.transactions.describe(transactional_id)
+    if txn is None:
+        return DescribeTransactionsResponse.TransactionState(
+            error_code=error, transactional_id=transactional_id
+        )
+    return DescribeTransactionsResponse.TransactionState(
+        transactional_id=transactional_id,
+        transaction_state=txn.state.title,
+        transaction_timeout_ms=txn.timeout_ms,
+        transaction_start_time_ms=txn.started_ms,
+        producer_id=txn.producer_id,
+        producer_epoch=txn.producer_epoch,
+        topics=[
+            DescribeTransactionsResponse.TopicData(topic=topic, partitions=partitions)
+            for topic, partitions in txn.by_topic().items()
+        ],
+    )
+
+
+@handler(ApiKey.LIST_TRANSACTIONS, 0, 1)
+async def list_transactions(
+    broker: Broker, context: RequestContext, request: ListTransactionsRequest
+) -> ListTransactionsResponse:
+    """Those that this broker coordinates and that pass all filters."""
+    error, known = broker.transactions.transactions()
+    if error is not ErrorCode.NONE:
+        return ListTransactionsResponse(error_code=error)
+    now_ms = broker.clock.now_ms()
+    return ListTransactionsResponse(
+        unknown_state_filters=[
+            name for name in dict.fromkeys(request.state_filters) if name not in TITLES
+        ],
+        transaction_states=[
+            ListTransactionsResponse.TransactionState(
+                transactional_id=transactional_id,
+                producer_id=txn.producer_id,
+                transaction_state=txn.state.title,
+            )
+            for transactional_id, txn in known.items()
+            if _passes(txn, request, now_ms)
+        ],
+    )
+
+
+def _passes(txn: TxnMetadata, request: ListTransactionsRequest, now_ms: int) -> bool:
+    if request.state_filters and txn.state.title not in request.state_filters:
+        return False
+    if request.producer_id_filters and txn.producer_id not in request.producer_id_filters:
+        return False
+    return request.duration_filter < 0 or now_ms - txn.started_ms > request.duration_filter
+
+
+@handler(ApiKey.DESCRIBE_PRODUCERS, 0, 0)
+async def describe_producers(
+    broker: Broker, context: RequestContext, request: DescribeProducersRequest
+) -> DescribeProducersResponse:
+    """What a replica remembers of producers that have written lately; followers answer as well."""
+    return DescribeProducersResponse(
+        topics=[
+            DescribeProducersResponse.TopicResponse(
+                name=topic.name,
+                partitions=[_producers(broker, topic.name, one) for one in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _producers(
+    broker: Broker, topic: str, index: int
+) -> DescribeProducersResponse.PartitionResponse:
+    partition, error = broker.replicas.hosted(topic, index)
+    if partition is None:
+        return DescribeProducersResponse.PartitionResponse(partition_index=index, error_code=error)
+    return DescribeProducersResponse.PartitionResponse(
+        partition_index=index,
+        active_producers=[_producer(one) for one in partition.log.producers.entries.values()],
+    )
+
+
+def _producer(producer: Producer) -> DescribeProducersResponse.ProducerState:
+    first = producer.txn_first_offset
+    return DescribeProducersResponse.ProducerState(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        last_sequence=producer.last_sequence,
+        last_timestamp=producer.last_timestamp_ms,
+        coordinator_epoch=producer.coordinator_epoch,
+        current_txn_start_offset=-1 if first is None else first,
+    )

@@ -1,0 +1,137 @@
+"""AddPartitionsToTxn, AddOffsetsToTxn and EndTxn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.api.transaction_errors import fenced_as
+from urteil.broker.groups.coordinator import OFFSETS_TOPIC
+from urteil.broker.transactions.state import TopicPartition
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+)
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+BATCHED_FROM = 4  # AddPartitionsToTxn of brokers, for several transactions
+FENCED_FROM = 2  # the version from which PRODUCER_FENCED is known
+
+Topics = Sequence[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]
+Results = list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]
+
+
+@handler(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5)
+async def add_partitions_to_txn(
+    broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
+) -> AddPartitionsToTxnResponse:
+    """One transaction of a client, or from version 4 on several of brokers, which mostly verify."""
+    if context.version < BATCHED_FROM:
+        errors = await _add(
+            broker,
+            request.v3_and_below_transactional_id,
+            request.v3_and_below_producer_id,
+            request.v3_and_below_producer_epoch,
+            request.v3_and_below_topics,
+        )
+        knows = context.version >= FENCED_FROM
+        told = {key: fenced_as(error, knows=knows) for key, error in errors.items()}
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(told))
+    results = []
+    for txn in request.transactions:
+        who = (txn.transactional_id, txn.producer_id, txn.producer_epoch)
+        if txn.verify_only:
+            known, errors = _known(broker, txn.topics)
+            if not errors:
+                errors = broker.transactions.verify(*who, known)
+            else:
+                errors |= dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED)
+        else:
+            errors = await _add(broker, *who, txn.topics)
+        results.append(
+            AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
+                transactional_id=txn.transactional_id, topic_results=_results(errors)
+            )
+        )
+    return AddPartitionsToTxnResponse(results_by_transaction=results)
+
+
+async def _add(
+    broker: Broker, transactional_id: str, producer_id: int, producer_epoch: int, topics: Topics
+) -> dict[TopicPartition, ErrorCode]:
+    """All or none: beside a partition that does not exist the others are not attempted."""
+    known, errors = _known(broker, topics)
+    if errors:
+        return errors | dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED)
+    error = await broker.transactions.add_partitions(
+        transactional_id, producer_id, producer_epoch, known
+    )
+    return dict.fromkeys(known, error)
+
+
+def _known(
+    broker: Broker, topics: Topics
+) -> tuple[list[TopicPartition], dict[TopicPartition, ErrorCode]]:
+    known: list[TopicPartition] = []
+    errors: dict[TopicPartition, ErrorCode] = {}
+    for topic in topics:
+        for partition in topic.partitions:
+            if broker.metadata.partition(topic.name, partition) is None:
+                errors[topic.name, partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                known.append((topic.name, partition))
+    return known, errors
+
+
+def _results(errors: Mapping[TopicPartition, ErrorCode]) -> Results:
+    topics: dict[str, list[AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult]] = {}
+    for (topic, partition), error in errors.items():
+        topics.setdefault(topic, []).append(
+            AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
+                partition_index=partition, partition_error_code=error
+            )
+        )
+    return [
+        AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(
+            name=name, results_by_partition=partitions
+        )
+        for name, partitions in topics.items()
+    ]
+
+
+@handler(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4)
+async def add_offsets_to_txn(
+    broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse:
+    """The partition of the offsets topic that keeps the group joins the transaction."""
+    error = await broker.transactions.add_partitions(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        [(OFFSETS_TOPIC, broker.groups.partition_for(request.group_id))],
+    )
+    return AddOffsetsToTxnResponse(
+        error_code=fenced_as(error, knows=context.version >= FENCED_FROM)
+    )
+
+
+@handler(ApiKey.END_TXN, 0, 4)
+async def end_txn(
+    broker: Broker, context: RequestContext, request: EndTxnRequest
+) -> EndTxnResponse:
+    error = await broker.transactions.end(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        commit=request.committed,
+    )
+    return EndTxnResponse(error_code=fenced_as(error, knows=context.version >= FENCED_FROM))

@@ -1,0 +1,98 @@
+"""TxnOffsetCommit: positions of a group that count when the transaction commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.groups.coordinator import APPEND_ERRORS, OFFSETS_TOPIC
+from urteil.broker.groups.records import OffsetCommitValue
+from urteil.broker.transactions.verification import Claim
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.batches import NO_SEQUENCE
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+LOADING_FROM = 2  # older producers may crash of COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)
+ABORTABLE_FROM = 4  # the version from which TRANSACTION_ABORTABLE is known
+
+Positions = Mapping[tuple[str, int], OffsetCommitValue]
+
+
+@handler(ApiKey.TXN_OFFSET_COMMIT, 0, 4)
+async def txn_offset_commit(
+    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse:
+    """Partitions that cannot be committed are answered so, the others stored together."""
+    errors: list[tuple[tuple[str, int], ErrorCode]] = []
+    positions: dict[tuple[str, int], OffsetCommitValue] = {}
+    for topic in request.topics:
+        for one in topic.partitions:
+            place = (topic.name, one.partition_index)
+            if broker.metadata.partition(*place) is None:
+                errors.append((place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            elif len(one.committed_metadata or "") > broker.config.offset_metadata_max_bytes:
+                errors.append((place, ErrorCode.OFFSET_METADATA_TOO_LARGE))
+            else:
+                positions[place] = OffsetCommitValue(
+                    offset=one.committed_offset,
+                    leader_epoch=one.committed_leader_epoch,
+                    metadata=one.committed_metadata or "",
+                    commit_timestamp=broker.clock.now_ms(),
+                )
+    if positions:
+        error = await _commit(broker, context, request, positions)
+        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and context.version < LOADING_FROM:
+            error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        errors += [(place, error) for place in positions]
+    return _response(errors)
+
+
+async def _commit(
+    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest, positions: Positions
+) -> ErrorCode:
+    if not request.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    shard, error = broker.groups.find(request.group_id)
+    if shard is None:
+        return error
+    where = (OFFSETS_TOPIC, broker.groups.partition_for(request.group_id))
+    verified = await broker.verifier.verify(
+        request.transactional_id,
+        {where: Claim(request.producer_id, request.producer_epoch, NO_SEQUENCE)},
+        knows_abortable=context.version >= ABORTABLE_FROM,
+    )
+    refused = verified.errors.get(where)
+    if refused is ErrorCode.NETWORK_EXCEPTION:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if refused is not None:
+        return APPEND_ERRORS.get(refused, refused)
+    return await broker.groups.commit_in_transaction(
+        request.group_id,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id,
+        (request.producer_id, request.producer_epoch),
+        verified.guards[where],
+        positions,
+    )
+
+
+def _response(errors: Sequence[tuple[tuple[str, int], ErrorCode]]) -> TxnOffsetCommitResponse:
+    topics: dict[str, list[TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition]] = {}
+    for (name, index), error in errors:
+        topics.setdefault(name, []).append(
+            TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
+                partition_index=index, error_code=error
+            )
+        )
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(name=name, partitions=partitions)
+            for name, partitions in topics.items()
+        ]
+    )

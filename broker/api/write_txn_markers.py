@@ -1,0 +1,55 @@
+"""WriteTxnMarkers: a coordinator ends transactions in the partitions led here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.transactions.markers import Marker, Outcome
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
+
+
+@handler(ApiKey.WRITE_TXN_MARKERS, 0, 1)
+async def write_txn_markers(
+    broker: Broker, context: RequestContext, request: WriteTxnMarkersRequest
+) -> WriteTxnMarkersResponse:
+    orders = [
+        (
+            Marker(
+                producer_id=one.producer_id,
+                producer_epoch=one.producer_epoch,
+                commit=one.transaction_result,
+                coordinator_epoch=one.coordinator_epoch,
+            ),
+            tuple((topic.name, index) for topic in one.topics for index in topic.partition_indexes),
+        )
+        for one in request.markers
+    ]
+    outcomes = await broker.local_markers.write(orders)
+    told: dict[int, Outcome] = {}  # one answer a producer, whatever it was sent
+    for (marker, _), outcome in zip(orders, outcomes, strict=True):
+        told.setdefault(marker.producer_id, {}).update(outcome)
+    return WriteTxnMarkersResponse(markers=[_result(*one) for one in told.items()])
+
+
+def _result(producer_id: int, outcome: Outcome) -> Result:
+    topics: dict[str, list[WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult]] = {}
+    for (name, index), error in outcome.items():
+        topics.setdefault(name, []).append(
+            WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult(
+                partition_index=index, error_code=error
+            )
+        )
+    return Result(
+        producer_id=producer_id,
+        topics=[
+            WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(name=name, partitions=partitions)
+            for name, partitions in topics.items()
+        ],
+    )

@@ -1,0 +1,35 @@
+"""The batches of a log as it is now, read without holding up other requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+from urteil.broker.log.partition_log import PartitionLog
+from urteil.broker.wire.batches import BatchHeader, iter_batches
+from urteil.broker.wire.errors import ErrorCode
+
+log = logging.getLogger("log")
+
+CHUNK_BYTES = 1 << 20
+
+
+async def walk(partition_log: PartitionLog) -> AsyncIterator[tuple[BatchHeader, memoryview]]:
+    """Every batch from the log's start to its present end, in order.
+
+    Ends early, with an error in the log file, where reading fails.
+    """
+    offset, end = partition_log.log_start_offset, partition_log.log_end_offset
+    while offset < end:
+        result = partition_log.read(offset, CHUNK_BYTES, upto=end)
+        if result.error is not ErrorCode.NONE or not result.records:
+            log.error("%s: reading at %d failed: %s", partition_log.directory, offset, result.error)
+            return
+        data = memoryview(b"".join(result.records))
+        # a read that ends at its limit may cut the last batch
+        for header, batch in iter_batches(data, allow_partial_tail=True):
+            if header.last_offset >= offset:
+                yield header, batch
+        offset = max(result.next_offset, offset + 1)
+        await asyncio.sleep(0)  # let the other requests in between two chunks

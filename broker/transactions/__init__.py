@@ -1,0 +1,1 @@
+"""The transaction coordinator: state of transactional ids, their log, their markers."""

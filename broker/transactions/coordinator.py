@@ -1,0 +1,459 @@
+"""The transaction coordinator: from a request to the log, to the markers, and back.
+
+Source: `TransactionCoordinator` and `TransactionStateManager` of Kafka 3.9 (KIP-98). A decision is
+in the log, on every in-sync replica, before the first marker is sent and before the client hears
+of it; after a failover the next coordinator finds it there and sends the markers again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from urteil.broker.log.walk import walk
+from urteil.broker.replication.manager import ReplicaManager
+from urteil.broker.server.clock import Clock
+from urteil.broker.server.config import BrokerConfig
+from urteil.broker.server.metadata_cache import MetadataCache
+from urteil.broker.server.placement import partition_for
+from urteil.broker.server.producer_ids import ProducerIds
+from urteil.broker.transactions import records
+from urteil.broker.transactions.markers import Marker, Markers
+from urteil.broker.transactions.shard import Shard
+from urteil.broker.transactions.state import (
+    NO_EPOCH,
+    PREPARED,
+    TopicPartition,
+    Transaction,
+    TxnMetadata,
+    TxnState,
+)
+from urteil.broker.wire.batches import build_batch
+from urteil.broker.wire.errors import ErrorCode
+
+log = logging.getLogger("transactions")
+
+TRANSACTIONS_TOPIC = "__transaction_state"
+NEW_ID_TIMEOUT_S = 3.0
+RETRY_S = 0.1
+
+APPEND_ERRORS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""What a client is told when the transactions' topic did not take the state."""
+
+
+class Initialised(NamedTuple):
+    error: ErrorCode
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+class TransactionCoordinator:
+    """Coordinates the transactional ids of every partition of the topic that this broker leads."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        replicas: ReplicaManager,
+        metadata: MetadataCache,
+        clock: Clock,
+        producer_ids: ProducerIds,
+        markers: Markers,
+    ) -> None:
+        self._config = config
+        self._replicas = replicas
+        self._metadata = metadata
+        self._clock = clock
+        self._producer_ids = producer_ids
+        self._markers = markers
+        self._shards: dict[int, Shard] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        replicas.on_leadership(self.leadership_changed)
+
+    def start(self) -> None:
+        """Begin to look for transactions that last too long and ids that nobody uses."""
+        config = self._config
+        overdue_ms = config.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        expired_ms = config.transaction_remove_expired_transaction_cleanup_interval_ms
+        self._spawn(self._every(overdue_ms, self._abort_overdue))
+        self._spawn(self._every(expired_ms, self._remove_expired))
+
+    def stop(self) -> None:
+        """Resign from every transactional id and end all tasks."""
+        self._shards.clear()
+        self._markers.close()
+        for task in self._tasks:
+            task.cancel()
+
+    # -- which transactional ids are ours -------------------------------------------------------
+
+    def partition_for(self, transactional_id: str) -> int:
+        known = len(self._metadata.topics.get(TRANSACTIONS_TOPIC, ()))
+        count = known or self._config.transaction_state_log_num_partitions
+        return partition_for(transactional_id, count)
+
+    def leadership_changed(
+        self, topic: str, partition: int, is_leader: bool, leader_epoch: int
+    ) -> None:
+        """Load a partition's transactions when this broker begins to lead it."""
+        if topic != TRANSACTIONS_TOPIC:
+            return
+        known = self._shards.get(partition)
+        if is_leader and known is not None and known.leader_epoch == leader_epoch:
+            return
+        self._shards.pop(partition, None)
+        if is_leader:
+            shard = self._shards[partition] = Shard(partition, leader_epoch)
+            self._spawn(self._load(shard))
+
+    def _is_ours(self, shard: Shard) -> bool:
+        return self._shards.get(shard.partition) is shard
+
+    async def _load(self, shard: Shard) -> None:
+        hosted = self._replicas.partition(TRANSACTIONS_TOPIC, shard.partition)
+        if hosted is None:
+            return
+        async for header, batch in walk(hosted.log):
+            if not self._is_ours(shard):
+                return
+            if not header.is_control:
+                shard.load(batch)
+        shard.is_loaded = True
+        for transactional_id, txn in shard.transactions.items():
+            if txn.now.state in PREPARED:
+                self._begin_completion(shard, transactional_id, txn)
+
+    def find(self, transactional_id: str) -> tuple[Shard | None, ErrorCode]:
+        """The shard of a transactional id, or why there is none here."""
+        shard = self._shards.get(self.partition_for(transactional_id))
+        if shard is None:
+            return None, ErrorCode.NOT_COORDINATOR
+        if not shard.is_loaded:
+            return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return shard, ErrorCode.NONE
+
+    def _known(
+        self, transactional_id: str, producer_id: int, producer_epoch: int
+    ) -> tuple[Shard | None, Transaction | None, ErrorCode]:
+        """A producer's transaction, or why it is not this producer's."""
+        shard, error = self.find(transactional_id)
+        if shard is None:
+            return None, None, error
+        txn = shard.transactions.get(transactional_id)
+        if txn is None:
+            return shard, None, ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        return shard, txn, txn.check(producer_id, producer_epoch)
+
+    # -- requests -------------------------------------------------------------------------------
+
+    async def initialise(
+        self, transactional_id: str, timeout_ms: int, expected: tuple[int, int] | None
+    ) -> Initialised:
+        """A producer id and epoch for a transactional id; whoever had it before is shut out.
+
+        `expected` are the id and epoch that the client has, if it has any. While a transaction of
+        its predecessor is being ended: CONCURRENT_TRANSACTIONS, to be tried again.
+        """
+        if not transactional_id:
+            return Initialised(ErrorCode.INVALID_REQUEST)
+        if not 0 < timeout_ms <= self._config.transaction_max_timeout_ms:
+            return Initialised(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+        new_id: int | None = None
+        while True:
+            shard, error = self.find(transactional_id)
+            if shard is None:
+                return Initialised(error)
+            txn = shard.transactions.get(transactional_id)
+            if new_id is not None or not _wants_id(txn, expected):
+                break
+            try:
+                async with asyncio.timeout(NEW_ID_TIMEOUT_S):
+                    new_id = await self._producer_ids.next_id()
+            except TimeoutError:
+                return Initialised(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        if txn is None:
+            assert new_id is not None
+            txn = shard.transactions[transactional_id] = self._first(new_id, timeout_ms)
+            new_id = None
+        return await self._initialise(shard, transactional_id, txn, timeout_ms, expected, new_id)
+
+    def _first(self, producer_id: int, timeout_ms: int) -> Transaction:
+        metadata = TxnMetadata(
+            producer_id=producer_id,
+            producer_epoch=NO_EPOCH,
+            timeout_ms=timeout_ms,
+            state=TxnState.EMPTY,
+            updated_ms=self._clock.now_ms(),
+        )
+        return Transaction(metadata)
+
+    async def _initialise(
+        self,
+        shard: Shard,
+        transactional_id: str,
+        txn: Transaction,
+        timeout_ms: int,
+        expected: tuple[int, int] | None,
+        new_id: int | None,
+    ) -> Initialised:
+        if txn.pending is not None:
+            return Initialised(ErrorCode.CONCURRENT_TRANSACTIONS)
+        if expected is not None and not txn.may_be(*expected):
+            return Initialised(ErrorCode.PRODUCER_FENCED)
+        if txn.now.state in PREPARED:
+            return Initialised(ErrorCode.CONCURRENT_TRANSACTIONS)
+        if txn.now.state is TxnState.ONGOING:
+            error = await self._fence(shard, transactional_id, txn)
+            failed = error is not ErrorCode.NONE
+            return Initialised(error if failed else ErrorCode.CONCURRENT_TRANSACTIONS)
+        epoch = None if expected is None else expected[1]
+        step = txn.initialise(
+            epoch, timeout_ms, self._clock.now_ms(), new_id if txn.needs_new_id(epoch) else None
+        )
+        if isinstance(step, ErrorCode):
+            return Initialised(step)
+        error = await self._store(shard, transactional_id, txn, step)
+        if error is not ErrorCode.NONE:
+            return Initialised(error)
+        return Initialised(ErrorCode.NONE, step.producer_id, step.producer_epoch)
+
+    async def add_partitions(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Iterable[TopicPartition],
+    ) -> ErrorCode:
+        """Partitions join the producer's transaction, which begins with the first ones."""
+        if not transactional_id:
+            return ErrorCode.INVALID_REQUEST
+        shard, txn, error = self._known(transactional_id, producer_id, producer_epoch)
+        if shard is None or txn is None or error is not ErrorCode.NONE:
+            return error
+        step = txn.add(frozenset(partitions), self._clock.now_ms())
+        if isinstance(step, ErrorCode):
+            return step
+        return await self._store(shard, transactional_id, txn, step)
+
+    def verify(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Iterable[TopicPartition],
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Whether partitions are in the producer's transaction, as their leaders ask (KIP-890)."""
+        keys = list(partitions)
+        if not transactional_id:
+            return dict.fromkeys(keys, ErrorCode.INVALID_REQUEST)
+        _, txn, error = self._known(transactional_id, producer_id, producer_epoch)
+        if txn is None or error is not ErrorCode.NONE:
+            return dict.fromkeys(keys, error)
+        if txn.now.state in PREPARED:
+            return dict.fromkeys(keys, ErrorCode.CONCURRENT_TRANSACTIONS)
+        known = txn.now.partitions
+        return {
+            key: ErrorCode.NONE if key in known else ErrorCode.TRANSACTION_ABORTABLE for key in keys
+        }
+
+    async def end(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, *, commit: bool
+    ) -> ErrorCode:
+        """Commit or abort; NONE once that is decided for good, before the markers are written."""
+        if not transactional_id:
+            return ErrorCode.INVALID_REQUEST
+        shard, error = self.find(transactional_id)
+        if shard is None:
+            return error
+        txn = shard.transactions.get(transactional_id)
+        if txn is None:
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        step = txn.end(
+            producer_id,
+            producer_epoch,
+            commit=commit,
+            by_client=True,
+            now_ms=self._clock.now_ms(),
+        )
+        if isinstance(step, ErrorCode):
+            return step
+        return await self._decide(shard, transactional_id, txn, step)
+
+    def describe(self, transactional_id: str) -> tuple[ErrorCode, TxnMetadata | None]:
+        shard, error = self.find(transactional_id)
+        if shard is None:
+            return error, None
+        txn = shard.transactions.get(transactional_id)
+        if txn is None or txn.now.state is TxnState.DEAD:
+            return ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, None
+        return ErrorCode.NONE, txn.now
+
+    def transactions(self) -> tuple[ErrorCode, dict[str, TxnMetadata]]:
+        """All of this coordinator, COORDINATOR_LOAD_IN_PROGRESS until all are known."""
+        if any(not shard.is_loaded for shard in self._shards.values()):
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, {}
+        return ErrorCode.NONE, {
+            transactional_id: txn.now
+            for shard in self._shards.values()
+            for transactional_id, txn in shard.transactions.items()
+            if txn.now.state is not TxnState.DEAD
+        }
+
+    # -- ending ---------------------------------------------------------------------------------
+
+    async def _fence(self, shard: Shard, transactional_id: str, txn: Transaction) -> ErrorCode:
+        """Abort an open transaction in an epoch that its producer does not have."""
+        fence = txn.fence()
+        txn.begin(fence)
+        step = txn.end(
+            fence.producer_id,
+            fence.producer_epoch,
+            commit=False,
+            by_client=False,
+            now_ms=self._clock.now_ms(),
+        )
+        assert isinstance(step, TxnMetadata)
+        error = await self._decide(shard, transactional_id, txn, step)
+        txn.fence_failed = error is not ErrorCode.NONE
+        return error
+
+    async def _decide(
+        self, shard: Shard, transactional_id: str, txn: Transaction, step: TxnMetadata
+    ) -> ErrorCode:
+        error = await self._store(shard, transactional_id, txn, step)
+        if error is ErrorCode.NONE:
+            self._begin_completion(shard, transactional_id, txn)
+        return error
+
+    def _begin_completion(self, shard: Shard, transactional_id: str, txn: Transaction) -> None:
+        prepared = txn.now
+        step = txn.complete(self._clock.now_ms())
+        txn.begin(step)
+        self._spawn(self._complete(shard, transactional_id, txn, prepared, step))
+
+    async def _complete(
+        self,
+        shard: Shard,
+        transactional_id: str,
+        txn: Transaction,
+        prepared: TxnMetadata,
+        step: TxnMetadata,
+    ) -> None:
+        marker = Marker(
+            producer_id=prepared.producer_id,
+            producer_epoch=prepared.producer_epoch,
+            commit=prepared.state is TxnState.PREPARE_COMMIT,
+            coordinator_epoch=shard.leader_epoch,
+        )
+        if not await self._markers.write(marker, prepared.partitions, lambda: self._is_ours(shard)):
+            return
+        while self._is_ours(shard):
+            error = await self._append(shard, transactional_id, step)
+            if error is ErrorCode.NONE:
+                txn.replay(step)
+                return
+            log.warning("the end of %s was not stored: %s", transactional_id, error.name)
+            if error is not ErrorCode.COORDINATOR_NOT_AVAILABLE:
+                return
+            await asyncio.sleep(RETRY_S)
+
+    # -- storing --------------------------------------------------------------------------------
+
+    async def _store(
+        self, shard: Shard, transactional_id: str, txn: Transaction, step: TxnMetadata
+    ) -> ErrorCode:
+        """A step into the log and then into effect; an error leaves all as it was."""
+        txn.begin(step)
+        error = await self._append(shard, transactional_id, step)
+        if error is ErrorCode.NONE:
+            txn.replay(step)
+        else:
+            txn.drop()
+        return error
+
+    async def _append(
+        self, shard: Shard, transactional_id: str, step: TxnMetadata | None
+    ) -> ErrorCode:
+        """One record with acks=all; without a step the tombstone."""
+        key = records.encode_key(transactional_id)
+        value = None if step is None else records.encode_value(step)
+        batch = build_batch([(key, value, (), self._clock.now_ms())])
+        where = (TRANSACTIONS_TOPIC, shard.partition)
+        timeout_ms = self._config.request_timeout_ms if step is None else step.timeout_ms
+        answers = await self._replicas.append(
+            timeout_ms, -1, {where: memoryview(batch)}, internal=True
+        )
+        error = answers[where].error
+        if not self._is_ours(shard):
+            return ErrorCode.NOT_COORDINATOR
+        return APPEND_ERRORS.get(error, error)
+
+    # -- time -----------------------------------------------------------------------------------
+
+    async def _every(self, period_ms: int, duty: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(period_ms / 1000)
+            try:
+                await duty()
+            except Exception:
+                log.exception("a duty of the coordinator failed; it is tried again")
+
+    def _all(self) -> list[tuple[Shard, str, Transaction]]:
+        return [
+            (shard, transactional_id, txn)
+            for shard in self._shards.values()
+            if shard.is_loaded
+            for transactional_id, txn in shard.transactions.items()
+        ]
+
+    async def _abort_overdue(self) -> None:
+        """KIP-98: a transaction that lasts longer than its timeout is aborted and its producer
+        shut out."""
+        now_ms = self._clock.now_ms()
+        for shard, transactional_id, txn in self._all():
+            if txn.is_overdue(now_ms):
+                log.info("the transaction of %s has timed out", transactional_id)
+                self._spawn(self._abort(shard, transactional_id, txn))
+
+    async def _abort(self, shard: Shard, transactional_id: str, txn: Transaction) -> None:
+        error = await self._fence(shard, transactional_id, txn)
+        if error is not ErrorCode.NONE:
+            log.warning("%s could not be aborted: %s", transactional_id, error.name)
+
+    async def _remove_expired(self) -> None:
+        """Forget transactional ids unused for `transactional.id.expiration.ms`."""
+        now_ms, after_ms = self._clock.now_ms(), self._config.transactional_id_expiration_ms
+        for shard, transactional_id, txn in self._all():
+            if not txn.is_expired(now_ms, after_ms):
+                continue
+            txn.begin(replace(txn.now, state=TxnState.DEAD))
+            if await self._append(shard, transactional_id, None) is ErrorCode.NONE:
+                shard.transactions.pop(transactional_id, None)
+            txn.drop()
+
+    def _spawn(self, coroutine: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a task of the coordinator failed", exc_info=task.exception())
+
+
+def _wants_id(txn: Transaction | None, expected: tuple[int, int] | None) -> bool:
+    if txn is None:
+        return True
+    return txn.needs_new_id(None if expected is None else expected[1])

@@ -1,0 +1,43 @@
+"""What one partition of `__transaction_state` holds: transactional ids and their states."""
+
+from __future__ import annotations
+
+import logging
+
+from urteil.broker.transactions.records import decode_key, decode_value
+from urteil.broker.transactions.state import Transaction
+from urteil.broker.wire.batches import iter_records
+from urteil.broker.wire.primitives import WireError
+
+log = logging.getLogger("transactions")
+
+
+class Shard:
+    """The transactions of one partition in one leader epoch, which is the coordinator's epoch."""
+
+    def __init__(self, partition: int, leader_epoch: int) -> None:
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+        self.is_loaded = False
+        self.transactions: dict[str, Transaction] = {}
+
+    def load(self, batch: memoryview) -> None:
+        """Take the records of one batch of the log.
+
+        One that cannot be read is logged and left out: it shall not keep every transactional id
+        of its partition from its coordinator.
+        """
+        for record in iter_records(batch):
+            try:
+                self._replay(record.key, record.value)
+            except (WireError, ValueError) as error:
+                log.error("__transaction_state-%d@%d: %s", self.partition, record.offset, error)
+
+    def _replay(self, key: bytes | None, value: bytes | None) -> None:
+        transactional_id = None if key is None else decode_key(key)
+        if transactional_id is None:
+            return
+        if value is None:
+            self.transactions.pop(transactional_id, None)
+        else:
+            self.transactions[transactional_id] = Transaction(decode_value(value))

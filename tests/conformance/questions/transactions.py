@@ -1,0 +1,501 @@
+"""Transactions: who may begin, add, end and write, and what the logs and offsets are then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conformance.fetching import fetch
+from tests.conformance.groups import fetched, stable
+from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.stage import filled, spread
+from tests.conformance.transactions import (
+    Txn,
+    add,
+    begin,
+    coordinator,
+    end,
+    init_request,
+    settled,
+)
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.batches import iter_batches, iter_records
+from urteil.broker.wire.messages import (
+    AddPartitionsToTxnRequest,
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    FindCoordinatorRequest,
+    InitProducerIdRequest,
+    ListTransactionsRequest,
+    WriteTxnMarkersRequest,
+)
+
+FIND = Subject("FindCoordinator", ApiKey.FIND_COORDINATOR)
+INIT = Subject("InitProducerId of transactions", ApiKey.INIT_PRODUCER_ID)
+ADD = Subject("AddPartitionsToTxn", ApiKey.ADD_PARTITIONS_TO_TXN)
+OFFSETS = Subject("AddOffsetsToTxn", ApiKey.ADD_OFFSETS_TO_TXN)
+END = Subject("EndTxn", ApiKey.END_TXN)
+WRITE = Subject("Produce in transactions", ApiKey.PRODUCE)
+MARKERS = Subject("WriteTxnMarkers", ApiKey.WRITE_TXN_MARKERS)
+COMMIT = Subject("TxnOffsetCommit", ApiKey.TXN_OFFSET_COMMIT)
+DESCRIBE = Subject("DescribeTransactions", ApiKey.DESCRIBE_TRANSACTIONS)
+LIST = Subject("ListTransactions", ApiKey.LIST_TRANSACTIONS)
+PRODUCERS = Subject("DescribeProducers", ApiKey.DESCRIBE_PRODUCERS)
+
+STRANGERS: dict[str, dict[str, Any]] = {
+    "another producer id": {"producer_id": 4711},
+    "an older epoch": {"epoch": -1},
+    "a newer epoch": {"epoch": 9},
+    "an unknown transactional id": {"name": "never-seen"},
+    "an empty transactional id": {"name": ""},
+}
+
+
+def of(it: Asked, **changes: Any) -> Txn:
+    """A producer of this question's own, or one that is nearly it: asked where it belongs."""
+    txn = begin(it.side, it.name("txn")).other(**changes)
+    return txn if not changes else txn.other(at=coordinator(it.side, txn.name))
+
+
+# -- FindCoordinator, InitProducerId ------------------------------------------------------------
+
+
+@FIND.question("of a transactional id", since=1)
+def find(it: Asked) -> Any:
+    coordinator(it.side, "a transactional id")
+    keys = ["a transactional id", ""]
+    return it.ask(
+        FindCoordinatorRequest(key="a transactional id", key_type=1, coordinator_keys=keys)
+    )
+
+
+@INIT.question("once, and again")
+def init_again(it: Asked) -> Any:
+    at = coordinator(it.side, it.name("txn"))
+    begin(it.side, it.name("warm"))
+    it.side.until(lambda: it.ask(init_request(it.name("txn")), to=at)["error_code"] == "NONE")
+    return [it.ask(init_request(it.name("txn")), to=at) for _ in range(3)]
+
+
+@INIT.each("timeout of", {"0 ms": 0, "-1 ms": -1, "15 minutes": 900_000, "more": 900_001})
+def init_timeout(it: Asked, timeout_ms: int) -> Any:
+    txn = of(it)
+    request = InitProducerIdRequest(transactional_id=txn.name, transaction_timeout_ms=timeout_ms)
+    return it.ask(request, to=txn.at)
+
+
+@INIT.question("by a client that knows its id and epoch", since=3)
+def init_known(it: Asked) -> Any:
+    txn = of(it)
+    who = (txn.producer_id, txn.epoch)
+    first = it.ask(init_request(txn.name, who), to=txn.at)
+    again = it.ask(init_request(txn.name, who), to=txn.at)
+    late = it.ask(init_request(txn.name, (txn.producer_id, txn.epoch + 5)), to=txn.at)
+    strange = it.ask(init_request(txn.name, (txn.producer_id + 999, txn.epoch)), to=txn.at)
+    none = it.ask(init_request(txn.name), to=txn.at)
+    old = it.ask(init_request(txn.name, who), to=txn.at)
+    return [first, again, late, strange, none, old]
+
+
+@INIT.question("while a transaction is open")
+def init_open(it: Asked) -> Any:
+    txn, topic = of(it), it.topic()
+    add(it.side, txn, (topic, 0))
+    it.side.ask(txn.produce(topic, txn.records(0)), 9)
+    first = it.ask(init_request(txn.name), to=txn.at)
+    settled(it.side, txn)
+    second = it.ask(init_request(txn.name), to=txn.at)
+    ended = it.side.ask(txn.end(commit=True), 3, to=txn.at)
+    return [first, second, ended, log(it, topic)]
+
+
+@INIT.question("from a broker that does not coordinate it")
+def init_elsewhere(it: Asked) -> Any:
+    txn = of(it)
+    return it.ask(init_request(txn.name), to=txn.at % 3 + 1)
+
+
+# -- AddPartitionsToTxn, AddOffsetsToTxn --------------------------------------------------------
+
+
+@ADD.question("known, unknown and both", until=3)
+def add_known(it: Asked) -> Any:
+    txn, topic = of(it), filled(it.side)
+    places = [((topic, 0), (topic, 1)), ((topic, 9),), (("never", 0), (topic, 0)), ((topic, 0),)]
+    answers = [it.ask(txn.add(*one), to=txn.at) for one in places]
+    end(it.side, txn, commit=False)
+    return answers
+
+
+@ADD.each("by", STRANGERS, until=3)
+def add_by(it: Asked, changes: dict[str, Any]) -> Any:
+    txn = of(it, **changes)
+    return it.ask(txn.add((filled(it.side), 0)), to=txn.at)
+
+
+@ADD.question("nothing", until=3)
+def add_nothing(it: Asked) -> Any:
+    txn = of(it)
+    return it.ask(txn.add(), to=txn.at)
+
+
+@ADD.question("verified, in one and not in another", since=4)
+def verified(it: Asked) -> Any:
+    side, topic = it.side, filled(it.side)
+    txn = of(it)
+    add(side, txn, (topic, 0))
+    claims = [
+        txn.claim((topic, 0), (topic, 1), verify=True),
+        txn.other(name=txn.name, epoch=7).claim((topic, 0), verify=True),
+    ]
+    answers = [
+        it.ask(AddPartitionsToTxnRequest(transactions=[claim]), to=txn.at) for claim in claims
+    ]
+    end(side, txn, commit=True)
+    return [*answers, it.ask(AddPartitionsToTxnRequest(transactions=[claims[0]]), to=txn.at)]
+
+
+@ADD.question("added by a broker", since=4)
+def added_by_a_broker(it: Asked) -> Any:
+    txn, topic = of(it), filled(it.side)
+    claim = txn.claim((topic, 0), ("never", 0), verify=False)
+    good = txn.claim((topic, 1), verify=False)
+    answers = [
+        it.ask(AddPartitionsToTxnRequest(transactions=[one]), to=txn.at) for one in (claim, good)
+    ]
+    end(it.side, txn, commit=False)
+    return answers
+
+
+@OFFSETS.question("of a group")
+def add_offsets(it: Asked) -> Any:
+    txn = of(it)
+    it.side.coordinator("any")
+    answers = [it.ask(txn.add_offsets(group), to=txn.at) for group in ("a", "a", "")]
+    end(it.side, txn, commit=False)
+    return answers
+
+
+@OFFSETS.each("by", STRANGERS)
+def add_offsets_by(it: Asked, changes: dict[str, Any]) -> Any:
+    it.side.coordinator("any")
+    txn = of(it, **changes)
+    return it.ask(txn.add_offsets("a group"), to=txn.at)
+
+
+# -- EndTxn -------------------------------------------------------------------------------------
+
+
+@END.each("without a transaction", {"commit": True, "abort": False})
+def end_nothing(it: Asked, commit: bool) -> Any:
+    txn = of(it)
+    return it.ask(txn.end(commit=commit), to=txn.at)
+
+
+@END.each("once, again, and otherwise", {"commit": True, "abort": False})
+def end_again(it: Asked, commit: bool) -> Any:
+    txn, topic = of(it), it.topic()
+    add(it.side, txn, (topic, 0))
+    it.side.ask(txn.produce(topic, txn.records(0, 2)), 9)
+    answers = [it.ask(txn.end(commit=commit), to=txn.at)]
+    settled(it.side, txn)
+    answers += [it.ask(txn.end(commit=one), to=txn.at) for one in (commit, not commit)]
+    return [*answers, log(it, topic)]
+
+
+@END.each("by", STRANGERS)
+def end_by(it: Asked, changes: dict[str, Any]) -> Any:
+    txn = of(it, **changes)
+    return it.ask(txn.end(commit=True), to=txn.at)
+
+
+# -- Produce ------------------------------------------------------------------------------------
+
+
+@WRITE.question("a partition that was not added", versions=(3, 10, 11))
+def not_added(it: Asked) -> Any:
+    txn, topic = of(it), it.topic()
+    return it.ask(txn.produce(topic, txn.records(0)))
+
+
+@WRITE.question("a partition that was added", versions=(3, 11))
+def was_added(it: Asked) -> Any:
+    txn, topic = of(it), it.topic()
+    add(it.side, txn, (topic, 0))
+    answers = [
+        it.ask(txn.produce(topic, txn.records(0, 2))),
+        it.ask(txn.produce(topic, txn.records(2))),
+        it.ask(txn.produce(topic, txn.records(2))),
+        it.ask(txn.produce(topic, txn.records(9))),
+        it.ask(txn.produce(topic, txn.records(3, transactional=False))),
+    ]
+    end(it.side, txn, commit=True)
+    answers += [it.ask(txn.produce(topic, txn.records(3)))]
+    return [*answers, log(it, topic)]
+
+
+@WRITE.question("not from the first sequence on", versions=(3, 11))
+def not_the_first(it: Asked) -> Any:
+    txn, topic = of(it), it.topic()
+    add(it.side, txn, (topic, 0))
+    return [it.ask(txn.produce(topic, txn.records(n))) for n in (5, 6, 5)]
+
+
+@WRITE.each("by", {k: v for k, v in STRANGERS.items() if v.get("name") != ""}, versions=(3, 11))
+def write_by(it: Asked, changes: dict[str, Any]) -> Any:
+    side, topic = it.side, it.topic()
+    txn = begin(side, it.name("txn"))
+    add(side, txn, (topic, 0))
+    other = txn.other(**changes)
+    coordinator(side, other.name)
+    return it.ask(other.produce(topic, other.records(0)))
+
+
+@WRITE.question("without its transactional id", versions=(3, 11))
+def unnamed(it: Asked) -> Any:
+    txn, topic = of(it), it.topic()
+    add(it.side, txn, (topic, 0))
+    return it.ask(txn.produce(topic, txn.records(0), named=False))
+
+
+@WRITE.question("by one that was shut out", versions=(3, 11))
+def shut_out(it: Asked) -> Any:
+    old, topic = of(it), it.topic()
+    add(it.side, old, (topic, 0))
+    answers = [it.ask(old.produce(topic, old.records(0)))]
+    new = begin(it.side, old.name)
+    answers += [it.ask(old.produce(topic, old.records(1)))]
+    add(it.side, new, (topic, 0))
+    answers += [it.ask(new.produce(topic, new.records(0)))]
+    answers += [it.ask(old.produce(topic, old.records(1)))]
+    end(it.side, new, commit=True)
+    return [*answers, log(it, topic)]
+
+
+@WRITE.question("two in one partition, one aborted", versions=(9,))
+def read_committed(it: Asked) -> Any:
+    """What a reader of committed records is told: bounds, aborted transactions."""
+    side, topic = it.side, it.topic()
+    one, two = (begin(side, it.name(kind)) for kind in ("one", "two"))
+    for txn in (one, two, one):
+        add(side, txn, (topic, 0))
+    seen = []
+    for txn, sequence in ((one, 0), (two, 0), (one, 1)):
+        it.ask(txn.produce(topic, txn.records(sequence)))
+        seen.append(bounds(it, topic))
+    end(side, one, commit=False)
+    seen.append(bounds(it, topic))
+    end(side, two, commit=True)
+    return [*seen, bounds(it, topic), log(it, topic)]
+
+
+def bounds(it: Asked, topic: str) -> Any:
+    """High watermark, last stable offset and aborted transactions, producers by their turn."""
+    answer = fetch(it.side, 11, topic, [{"fetch_offset": 0}], isolation_level=1)
+    (one,) = answer["responses"][0]["partitions"]
+    aborted = [txn["first_offset"] for txn in one["aborted_transactions"] or ()]
+    size = len(list(iter_batches(one["records"] or b"")))
+    return one["high_watermark"], one["last_stable_offset"], aborted, size
+
+
+def log(it: Asked, topic: str) -> Any:
+    """What lies in the log: batches and markers, producers and times aside."""
+    answer = fetch(it.side, 11, topic, [{"fetch_offset": 0}])
+    data = answer["responses"][0]["partitions"][0]["records"] or b""
+    return [
+        {
+            "offsets": (header.base_offset, header.last_offset),
+            "epoch": header.producer_epoch,
+            "sequence": header.base_sequence,
+            "control": header.is_control,
+            "transactional": header.is_transactional,
+            "size": header.size,
+            "records": [(one.key, one.value) for one in iter_records(part)],
+        }
+        for header, part in iter_batches(data)
+    ]
+
+
+# -- WriteTxnMarkers ----------------------------------------------------------------------------
+
+
+def marker(txn: Txn, *places: tuple[str, int], epoch: int = 0, commit: bool = True) -> Any:
+    kind = WriteTxnMarkersRequest
+    return kind(
+        markers=[
+            kind.WritableTxnMarker(
+                producer_id=txn.producer_id,
+                producer_epoch=txn.epoch,
+                transaction_result=commit,
+                coordinator_epoch=epoch,
+                topics=[
+                    kind.WritableTxnMarkerTopic(name=name, partition_indexes=[index])
+                    for name, index in places
+                ],
+            )
+        ]
+    )
+
+
+@MARKERS.question("where nothing is open, and where nothing is")
+def marker_of_nothing(it: Asked) -> Any:
+    txn, topic = of(it), it.topic()
+    answers = [
+        it.ask(marker(txn, (topic, 0))),
+        it.ask(marker(txn, (topic, 7))),
+        it.ask(marker(txn, ("never", 0))),
+        it.ask(marker(txn, (spread(it.side), 1))),
+        it.ask(WriteTxnMarkersRequest(markers=[])),
+    ]
+    return [*answers, log(it, topic)]
+
+
+@MARKERS.question("of older epochs")
+def marker_of_old_epochs(it: Asked) -> Any:
+    topic = it.topic()
+    txn = of(it).other(epoch=5)
+    answers = [
+        it.ask(marker(txn, (topic, 0), epoch=3)),
+        it.ask(marker(txn, (topic, 0), epoch=2)),
+        it.ask(marker(txn.other(epoch=4), (topic, 0), epoch=3)),
+        it.ask(marker(txn.other(epoch=6), (topic, 0), epoch=3, commit=False)),
+    ]
+    return [*answers, log(it, topic)]
+
+
+# -- TxnOffsetCommit ----------------------------------------------------------------------------
+
+
+@COMMIT.each("and then", {"commit": True, "abort": False})
+def offsets_in_a_transaction(it: Asked, commit: bool) -> Any:
+    side, group, topic = it.side, it.name("offsets"), filled(it.side)
+    txn, at = of(it), side.coordinator(it.name("offsets"))
+    settled(side, txn)
+    seen = [side.ask(txn.add_offsets(group), 3, to=txn.at)]
+    offsets = {(topic, 0): 5, (topic, 8): 1, ("never", 0): 2}
+    seen.append(it.ask(txn.commit_offsets(group, offsets), to=at))
+    seen += positions(side, group, topic, at)
+    seen.append(side.ask(txn.end(commit=commit), 3, to=txn.at))
+    settled(side, txn)
+    return [*seen, *positions(side, group, topic, at)]
+
+
+def positions(side: Any, group: str, topic: str, at: int) -> list[Any]:
+    """As a reader sees them who waits for open transactions, and one who does not."""
+    request = fetched(7, (group, [(topic, [0, 1])]))
+    waits = type(request)(group_id=group, topics=request.topics, require_stable=True)
+    return [side.ask(request, 7, to=at), side.ask(waits, 7, to=at)]
+
+
+@COMMIT.question("without the group in the transaction")
+def offsets_not_added(it: Asked) -> Any:
+    txn, group = of(it), it.name("offsets")
+    at = it.side.coordinator(group)
+    return it.ask(txn.commit_offsets(group, {(filled(it.side), 0): 5}), to=at)
+
+
+@COMMIT.each("by", STRANGERS)
+def offsets_by(it: Asked, changes: dict[str, Any]) -> Any:
+    side, group = it.side, it.name("offsets")
+    txn = begin(side, it.name("txn"))
+    side.ask(txn.add_offsets(group), 3, to=txn.at)
+    other = txn.other(**changes)
+    coordinator(side, other.name)
+    offsets = {(filled(side), 0): 5}
+    return it.ask(other.commit_offsets(group, offsets), to=side.coordinator(group))
+
+
+MEMBERS = {
+    "the member": ({}, 0),
+    "another member": ({"member_id": "nobody"}, 0),
+    "an older generation": ({}, -1),
+    "no member": ({"member_id": ""}, -1000),
+    "an unknown instance": ({"group_instance_id": "unknown"}, 0),
+}
+
+
+@COMMIT.each("by", {f"{who} of a group": case for who, case in MEMBERS.items()}, since=3)
+def offsets_by_members(it: Asked, case: tuple[dict[str, Any], int]) -> Any:
+    side, group, topic = it.side, it.name("members"), filled(it.side)
+    at, member, generation = stable(side, group)
+    txn = of(it)
+    side.ask(txn.add_offsets(group), 3, to=txn.at)
+    changes, delta = case
+    who = {"member_id": member, "generation_id": max(generation + delta, -1), **changes}
+    answer = it.ask(txn.commit_offsets(group, {(topic, 0): 5}, **who), to=at)
+    end(side, txn, commit=False)
+    return answer
+
+
+# -- what is told of transactions ---------------------------------------------------------------
+
+
+@DESCRIBE.question("empty, open, committed, aborted, unknown")
+def described(it: Asked) -> Any:
+    txn, topic = of(it), spread(it.side)
+    request = DescribeTransactionsRequest(transactional_ids=[txn.name])
+    seen = [it.ask(request, to=txn.at)]
+    for commit in (True, False):
+        add(it.side, txn, (topic, 2), (topic, 0))
+        seen.append(timeless(it.ask(request, to=txn.at)))
+        end(it.side, txn, commit=commit)
+        seen.append(timeless(it.ask(request, to=txn.at)))
+    seen.append(it.ask(request, to=txn.at % 3 + 1))
+    at = coordinator(it.side, "never-seen")
+    unknown = DescribeTransactionsRequest(transactional_ids=["never-seen"])
+    return [*seen, it.ask(unknown, to=at), it.ask(DescribeTransactionsRequest(), to=at)]
+
+
+def timeless(answer: Any) -> Any:
+    for one in answer["transaction_states"]:
+        began = one["transaction_start_time_ms"]
+        one["transaction_start_time_ms"] = "a time" if began > 0 else began
+        for topic in one["topics"]:
+            topic["partitions"] = sorted(topic["partitions"])
+    return answer
+
+
+@LIST.question("by state, by producer, by duration")
+def listed(it: Asked) -> Any:
+    txn, topic = of(it), spread(it.side)
+    add(it.side, txn, (topic, 0))
+
+    def ask(**filters: Any) -> Any:
+        answer = it.ask(ListTransactionsRequest(**filters), to=txn.at)
+        mine = [one for one in answer["transaction_states"] if one["transactional_id"] == txn.name]
+        return {**answer, "transaction_states": mine}
+
+    mine = {"producer_id_filters": [txn.producer_id]}
+    seen = [
+        ask(),
+        ask(**mine),
+        ask(**mine, state_filters=["Ongoing"]),
+        ask(**mine, state_filters=["Empty", "CompleteCommit"]),
+        ask(**mine, state_filters=["Nonsense"]),
+        ask(**mine, state_filters=["Nonsense", "Ongoing"]),
+        ask(producer_id_filters=[999_999]),
+    ]
+    if it.version >= 1:
+        seen += [ask(**mine, duration_filter=0), ask(**mine, duration_filter=3_600_000)]
+    end(it.side, txn, commit=False)
+    return seen
+
+
+@PRODUCERS.question("with an open transaction, after it, and where nobody wrote")
+def producers(it: Asked) -> Any:
+    txn, topic = of(it), it.topic()
+    kind = DescribeProducersRequest
+
+    def ask(name: str, *indexes: int) -> Any:
+        topics = [kind.TopicRequest(name=name, partition_indexes=list(indexes))]
+        answer = it.ask(kind(topics=topics))
+        for one in answer["topics"][0]["partitions"]:
+            for known in one["active_producers"]:
+                known["last_timestamp"] = "a time" if known["last_timestamp"] > 0 else "none"
+        return answer
+
+    add(it.side, txn, (topic, 0))
+    seen = [ask(topic, 0)]
+    it.side.ask(txn.produce(topic, txn.records(0, 3)), 9)
+    seen.append(ask(topic, 0, 5))
+    end(it.side, txn, commit=True)
+    return [*seen, ask(topic, 0), ask("never", 0), ask(spread(it.side), 0, 1)]

@@ -174,8 +174,8 @@ def test_kafkas_names() -> None:
     assert TxnState.COMPLETE_ABORT.title == "CompleteAbort"
 
 
-def test_the_record_is_byte_for_byte_kafkas() -> None:
-    """As Apache Kafka 3.9.1 wrote it for a transaction of `t` on a-0, a-2 and b-1."""
+def test_the_record_is_laid_out_as_kafkas() -> None:
+    """A transaction of `t` on a-0, a-2 and b-1, by TransactionLogKey and TransactionLogValue 0."""
     assert encode_key("t") == bytes.fromhex("0000 0001 74")
     assert encode_value(txn(TxnState.ONGOING).now) == bytes.fromhex(
         "0000 0000000000000007 0003 000003e8 01"

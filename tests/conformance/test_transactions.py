@@ -1,0 +1,246 @@
+"""Transactions of our broker as librdkafka lives in them, and as Kafka's tools read their logs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from tests.conformance.conftest import QUICK
+from tests.conformance.side import Side
+from tests.conformance.transactions import coordinator
+from urteil.harness.cluster import Cluster
+from urteil.harness.parts import kafka_tool
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import UrteilTarget
+
+PARTITIONS = 3
+CONFIG = QUICK | {
+    "transaction.state.log.num.partitions": "3",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+}
+WAIT_S = 30
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    spec = ClusterSpec(brokers=3, config=CONFIG)
+    with Cluster(spec, UrteilTarget(), tmp_path_factory.mktemp("transactions")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+    side = Side("ours", cluster.bootstrap)
+    name = re.sub(r"\W", "-", request.node.name)[:60]
+    yield side.create(name, [(1, 2, 3), (2, 3, 1), (3, 1, 2)])
+    side.close()
+
+
+def producer(cluster: Cluster, name: str, **more: Any) -> Producer:
+    settings = {"bootstrap.servers": ",".join(cluster.bootstrap), "transactional.id": name}
+    one = Producer({**settings, "log_level": 0, **more})
+    one.init_transactions(WAIT_S)
+    return one
+
+
+def send(one: Producer, topic: str, values: list[str]) -> None:
+    for number, value in enumerate(values):
+        one.produce(topic, value, partition=number % PARTITIONS)
+    assert one.flush(WAIT_S) == 0
+
+
+def reader(cluster: Cluster, **more: Any) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": ",".join(cluster.bootstrap),
+            "group.id": "reader",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "log_level": 0,
+            **more,
+        }
+    )
+
+
+def read(cluster: Cluster, topic: str, isolation: str) -> list[str]:
+    """All that a reader sees, up to the ends that the leaders name."""
+    consumer = reader(cluster, **{"isolation.level": isolation, "enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
+    seen, ends, deadline = [], set(), time.monotonic() + WAIT_S
+    while len(ends) < PARTITIONS:
+        assert time.monotonic() < deadline, (seen, ends)
+        for message in consumer.consume(500, 0.2):
+            if message.error():
+                ends.add(message.partition())
+            else:
+                seen.append(message.value().decode())
+    consumer.close()
+    return sorted(seen)
+
+
+def test_readers_of_committed_records_see_no_others(cluster: Cluster, topic: str) -> None:
+    one = producer(cluster, "visible")
+    for kind in ("kept", "dropped", "kept too"):
+        one.begin_transaction()
+        send(one, topic, [f"{kind} {n}" for n in range(9)])
+        if kind == "dropped":
+            one.abort_transaction(WAIT_S)
+        else:
+            one.commit_transaction(WAIT_S)
+    one.begin_transaction()
+    send(one, topic, ["open"] * 3)
+    committed = read(cluster, topic, "read_committed")
+    assert len(committed) == 18
+    assert not [value for value in committed if not value.startswith("kept")]
+    assert len(read(cluster, topic, "read_uncommitted")) == 30
+    one.abort_transaction(WAIT_S)
+
+
+def test_read_process_write_is_exactly_once(cluster: Cluster, topic: str) -> None:
+    """Offsets count with the transaction; an aborted round is read again."""
+    source = producer(cluster, "source")
+    source.begin_transaction()
+    send(source, topic, [f"in {n}" for n in range(60)])
+    source.commit_transaction(WAIT_S)
+    worker = producer(cluster, "worker")
+    left = 60
+    round_number = 0
+    while left:
+        round_number += 1
+        consumer = reader(cluster, **{"group.id": "w", "isolation.level": "read_committed"})
+        consumer.subscribe([topic])
+        taken = [one for one in consumer.consume(17, 5) if not one.error()]
+        taken = [one for one in taken if one.value().startswith(b"in ")]
+        worker.begin_transaction()
+        for message in taken:
+            worker.produce(topic, b"out " + message.value()[3:], partition=message.partition())
+        positions = consumer.position(consumer.assignment())
+        known = [place for place in positions if place.offset >= 0]
+        worker.send_offsets_to_transaction(known, consumer.consumer_group_metadata(), WAIT_S)
+        if round_number == 2:
+            worker.abort_transaction(WAIT_S)
+        else:
+            worker.commit_transaction(WAIT_S)
+            left -= len(taken)
+        consumer.close()
+        assert round_number < 60
+    out = [one for one in read(cluster, topic, "read_committed") if one.startswith("out")]
+    assert sorted(out) == sorted(f"out {n}" for n in range(60))
+
+
+def test_a_zombie_is_shut_out(cluster: Cluster, topic: str) -> None:
+    zombie = producer(cluster, "haunted")
+    zombie.begin_transaction()
+    send(zombie, topic, ["of the zombie"] * 3)
+    heir = producer(cluster, "haunted")
+    heir.begin_transaction()
+    send(heir, topic, ["of the heir"] * 3)
+    heir.commit_transaction(WAIT_S)
+    with pytest.raises(KafkaException) as refused:
+        zombie.commit_transaction(WAIT_S)
+    assert refused.value.args[0].fatal()
+    assert read(cluster, topic, "read_committed") == ["of the heir"] * 3
+
+
+def test_one_that_lasts_too_long_is_aborted(cluster: Cluster, topic: str) -> None:
+    """And no longer holds up those who read committed records."""
+    slow = producer(cluster, "slow", **{"transaction.timeout.ms": 1000})
+    slow.begin_transaction()
+    send(slow, topic, ["too late"] * 3)
+    quick = producer(cluster, "quick")
+    quick.begin_transaction()
+    send(quick, topic, ["in time"] * 3)
+    quick.commit_transaction(WAIT_S)
+    deadline = time.monotonic() + WAIT_S
+    while read(cluster, topic, "read_committed") != ["in time"] * 3:
+        assert time.monotonic() < deadline
+    with pytest.raises(KafkaException):
+        slow.commit_transaction(WAIT_S)
+
+
+def dump(cluster: Cluster, folder: str, *options: str) -> str:
+    """What DumpLogSegments prints of every log of that name on one broker."""
+    data = next(iter(cluster.data_dirs().values()))
+    files = sorted(Path(data).glob(f"{folder}-*/*.log"))
+    args = ["--files", ",".join(map(str, files)), *options]
+    argv = kafka_tool("kafka.tools.DumpLogSegments", args)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_kafkas_tool_reads_the_state_and_the_offsets(cluster: Cluster, topic: str) -> None:
+    one = producer(cluster, "dumped", **{"transaction.timeout.ms": 43210})
+    one.begin_transaction()
+    send(one, topic, ["value"])
+    consumer = reader(cluster, **{"group.id": "dumped group"})
+    consumer.subscribe([topic])
+    deadline = time.monotonic() + WAIT_S
+    while not consumer.assignment():
+        assert time.monotonic() < deadline
+        consumer.poll(0.1)
+    where = [TopicPartition(topic, 0, 1)]
+    one.send_offsets_to_transaction(where, consumer.consumer_group_metadata(), WAIT_S)
+    one.commit_transaction(WAIT_S)
+    one.begin_transaction()
+    send(one, topic, ["another"])
+    one.abort_transaction(WAIT_S)
+    consumer.close()
+    told = dump(cluster, "__transaction_state", "--transaction-log-decoder")
+    mine = [line for line in told.splitlines() if "transactionalId=dumped " in line]
+    states = re.findall(r"state=(\w+)", " ".join(mine))
+    ended = [f"{step}{end}" for end in ("Commit", "Abort") for step in ("Prepare", "Complete")]
+    assert states[0] == "Empty"
+    assert [one for one in states if one in ended] == ended, mine
+    assert "txnTimeoutMs=43210" in mine[-1]
+    told = dump(cluster, "__consumer_offsets", "--offsets-decoder")
+    assert f'{{"group":"dumped group","topic":"{topic}","partition":0}}' in told, told[-3000:]
+
+
+def test_kafkas_tool_finds_and_ends_what_hangs(cluster: Cluster, topic: str) -> None:
+    hanging = producer(cluster, "hanging", **{"transaction.timeout.ms": 600_000})
+    hanging.begin_transaction()
+    send(hanging, topic, ["held up"])
+    bootstrap = ",".join(cluster.bootstrap)
+
+    def tool(*args: str) -> str:
+        argv = kafka_tool(
+            "org.apache.kafka.tools.TransactionsCommand", ["--bootstrap-server", bootstrap, *args]
+        )
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    listed = next(line for line in tool("list").splitlines() if line.startswith("hanging"))
+    assert listed.split()[-1] == "Ongoing"
+    described = tool("describe", "--transactional-id", "hanging")
+    assert f"{topic}-0" in described
+    producers = tool("describe-producers", "--topic", topic, "--partition", "0").splitlines()
+    (row,) = [line.split() for line in producers[1:] if line.strip()]
+    assert row[-1] == "0"
+    tool("abort", "--topic", topic, "--partition", "0", "--start-offset", "0")
+    assert read(cluster, topic, "read_committed") == []
+    assert read(cluster, topic, "read_uncommitted") == ["held up"]
+
+
+def test_a_decision_outlives_every_coordinator(cluster: Cluster, topic: str) -> None:
+    """The last of this cluster's tests: brokers are killed, one after another."""
+    one = producer(cluster, "bereaved")
+    side = Side("ours", cluster.bootstrap)
+    for broker in cluster.controls().brokers:
+        one.begin_transaction()
+        send(one, topic, [f"{broker} {n}" for n in range(6)])
+        cluster.controls().kill(broker)
+        one.commit_transaction(2 * WAIT_S)
+        cluster.controls().start(broker)
+        cluster.await_healthy(deadline_s=WAIT_S)
+        assert coordinator(side, "bereaved") > 0
+    side.close()
+    assert len(read(cluster, topic, "read_committed")) == 18

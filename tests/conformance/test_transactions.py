@@ -7,25 +7,23 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 
 from tests.conformance.conftest import QUICK
 from tests.conformance.side import Side
+from tests.conformance.transactional import WAIT_S, producer, read, reader, send
 from tests.conformance.transactions import coordinator
 from urteil.harness.cluster import Cluster
 from urteil.harness.parts import kafka_tool
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import UrteilTarget
 
-PARTITIONS = 3
 CONFIG = QUICK | {
     "transaction.state.log.num.partitions": "3",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
 }
-WAIT_S = 30
 
 
 @pytest.fixture(scope="module")
@@ -41,48 +39,6 @@ def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
     name = re.sub(r"\W", "-", request.node.name)[:60]
     yield side.create(name, [(1, 2, 3), (2, 3, 1), (3, 1, 2)])
     side.close()
-
-
-def producer(cluster: Cluster, name: str, **more: Any) -> Producer:
-    settings = {"bootstrap.servers": ",".join(cluster.bootstrap), "transactional.id": name}
-    one = Producer({**settings, "log_level": 0, **more})
-    one.init_transactions(WAIT_S)
-    return one
-
-
-def send(one: Producer, topic: str, values: list[str]) -> None:
-    for number, value in enumerate(values):
-        one.produce(topic, value, partition=number % PARTITIONS)
-    assert one.flush(WAIT_S) == 0
-
-
-def reader(cluster: Cluster, **more: Any) -> Consumer:
-    return Consumer(
-        {
-            "bootstrap.servers": ",".join(cluster.bootstrap),
-            "group.id": "reader",
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-            "log_level": 0,
-            **more,
-        }
-    )
-
-
-def read(cluster: Cluster, topic: str, isolation: str) -> list[str]:
-    """All that a reader sees, up to the ends that the leaders name."""
-    consumer = reader(cluster, **{"isolation.level": isolation, "enable.partition.eof": True})
-    consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
-    seen, ends, deadline = [], set(), time.monotonic() + WAIT_S
-    while len(ends) < PARTITIONS:
-        assert time.monotonic() < deadline, (seen, ends)
-        for message in consumer.consume(500, 0.2):
-            if message.error():
-                ends.add(message.partition())
-            else:
-                seen.append(message.value().decode())
-    consumer.close()
-    return sorted(seen)
 
 
 def test_readers_of_committed_records_see_no_others(cluster: Cluster, topic: str) -> None:

@@ -22,20 +22,20 @@ class Hasty:
         self._mark = mark
 
     async def append(
-        self, timeout_ms: int, acks: int, batches: Mapping[Any, Any], *, internal: bool
+        self, timeout_ms: int, acks: int, batches: Mapping[Any, Any], **more: Any
     ) -> Any:
         self._mark.hit()
-        return await self._replicas.append(timeout_ms, 1, batches, internal=internal)
+        return await self._replicas.append(timeout_ms, 1, batches, **more)
 
 
 def apply(mark: Mark) -> None:
     """The coordinator appends through replicas that do not wait."""
 
     def make(original: Function) -> Function:
-        async def append(coordinator: Any, shard: Any, entries: Any) -> Any:
+        async def append(coordinator: Any, *args: Any) -> Any:
             hasty = copy.copy(coordinator)
             hasty._replicas = Hasty(coordinator._replicas, mark)
-            return await original(hasty, shard, entries)
+            return await original(hasty, *args)
 
         return append
 

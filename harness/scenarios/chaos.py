@@ -59,10 +59,17 @@ APART = ("rolling_restart", "zookeeper_from_zookeeper")
 
 
 def others(family: str, named: tuple[Choice, ...]) -> tuple[Choice, ...]:
-    """Every other fault of a family as it shows itself on an idle cluster, seldom."""
+    """Every other fault of a family as it shows itself on an idle cluster, seldom. What ends
+    processes again and again acts alone: another fault of that node would be undone by it."""
     known = {*APART, *(one.fault for one in named)}
     return tuple(
-        Choice(fault=name, targets=(one.sample,), weight=0.5, options=dict(one.sample_options))
+        Choice(
+            fault=name,
+            targets=(one.sample,),
+            weight=0.5,
+            options=dict(one.sample_options),
+            alone=family == "process",
+        )
         for name, one in FAULTS.items()
         if one.family == family and one.sample and name not in known
     )

@@ -41,7 +41,7 @@ class PowerCut(Fault):
         dead = [status.node for status in after if status.state is NodeState.DEAD]
         taken = dict(zip(dead, together(lambda n: self._take(controls, n), dead), strict=True))
         text = "; ".join(_sentence(node, cuts) for node, cuts in taken.items())
-        acted = bool(dead) and len(dead) == len(victims) and all(taken.values())
+        acted = bool(dead) and len(dead) == len(victims)
         return Proof(acted=acted, text=text or "nobody ran", harm=_harm(at_ns, taken))
 
     def voids(self) -> frozenset[str]:

@@ -23,8 +23,7 @@ _TOLD = 5
 def play(job: Job, out: Path, *, engine: str = "duckdb", deadline_s: float = DEADLINE_S) -> Row:
     """Play `job` into a folder under `out`; the row says UNKNOWN when the lab failed.
 
-    The run ends with this process, however that ends: by Ctrl-C and SIGTERM in order, otherwise by
-    its reaper.
+    The run ends with this process, however that ends: by Ctrl-C in order, otherwise by its reaper.
     """
     start_reaper()
     out.mkdir(parents=True, exist_ok=True)

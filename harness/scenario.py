@@ -42,10 +42,9 @@ class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The clients of a run. `kind` names the workload: `append`, `group`, `compacted`,
-    `pipeline` or `mixed` (docs/workloads.md).
+    `bulk`, `pipeline` or `mixed` (docs/workloads.md).
 
-    `client` is the library of producers, readers and group members. `rate_records_per_s` is the
-    sum over all producers. `acks` is 0, 1 or -1 (all).
+    `client` is the library of the producers. `rate_records_per_s` is the sum over all producers. `acks` is 0, 1 or -1 (all).
     """
 
     kind: str = "append"

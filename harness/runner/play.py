@@ -120,6 +120,7 @@ class Play:
         recovered_s = None
         try:
             nemesis.play(duration_s=scenario.duration_s, quiet_s=QUIET_S)
+            workload.finish_bulk()
             recovered_s = nemesis.heal(deadline_s=scenario.recovery_deadline_s)
         finally:
             self.facts.problems += nemesis.problems

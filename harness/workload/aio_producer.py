@@ -117,6 +117,9 @@ class AioProducer:
         self._journal.write(entry)
         self._room.release()
 
+    def tend(self) -> None:
+        """Completions come by themselves."""
+
     def close(self, flush_deadline_s: float) -> None:
         """Flush within the deadline, then give up what is left."""
         if self._kafka is not None:

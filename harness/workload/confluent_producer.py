@@ -84,15 +84,15 @@ class ConfluentProducer:
         self._kafka.poll(0)
         return True
 
-    def wait(self, seconds: float) -> None:
-        """Take completions for so long."""
+    def tend(self) -> None:
+        """Take the completions that are there."""
         if self._kafka is not None:
-            self._kafka.poll(seconds)
+            self._kafka.poll(0)
 
     def take_room(self) -> bool:
         """Whether one more record may be under way, after a short wait for completions."""
-        if self._open >= ROOM:
-            self.wait(ROOM_WAIT_S)
+        if self._open >= ROOM and self._kafka is not None:
+            self._kafka.poll(ROOM_WAIT_S)
         return self._open < ROOM
 
     def send(self, op: int) -> None:

@@ -9,6 +9,7 @@ has no completion and counts as unknown.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from functools import partial
@@ -86,6 +87,9 @@ class Producer:
         future.add_callback(partial(self._on_ok, op, self._watch, future))
         future.add_errback(partial(self._on_error, op, one.partition, self._watch, future))
 
+    def tend(self) -> None:
+        """Completions come by themselves."""
+
     def close(self, flush_deadline_s: float) -> None:
         """Flush within the deadline, then give up what is left."""
         if self._kafka is None:
@@ -140,6 +144,9 @@ class Sender(Protocol):
 
     def ready(self) -> bool: ...
     def take_room(self) -> bool: ...
+    def tend(self) -> None:
+        """Take what completions there are; called while there is nothing to send."""
+
     def send(self, op: int) -> None: ...
     def close(self, flush_deadline_s: float) -> None: ...
 
@@ -158,12 +165,16 @@ def make_producer(spec: ClientSpec, journal: JournalWriter) -> Sender:
 
 
 def produce(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """The open loop: record n is due n / rate seconds after the start."""
+    """The open loop: record n is due n / rate seconds after the start. Where the number of records
+    is given, they are all due at once."""
     producer = make_producer(spec, journal)
-    rate = spec.rate_records_per_s
+    rate = math.inf if spec.records else spec.rate_records_per_s
     begin = time.monotonic()
     op = 0
     while not stop.asked():
+        if op == spec.records:
+            rate = 0.0
+            producer.tend()
         wait_s = begin + op / rate - time.monotonic() if rate > 0 else 1.0
         if wait_s > 0:
             stop.wait(wait_s)

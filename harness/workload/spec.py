@@ -50,7 +50,8 @@ class FinalPass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One client process. `rate_records_per_s` is its own share; 0 sends nothing."""
+    """One client process. `rate_records_per_s` is its own share; 0 sends nothing. A producer with
+    `records` sends so many as fast as it can."""
 
     run: str
     client: str
@@ -62,6 +63,7 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     workload: WorkloadSpec
     rate_records_per_s: float = 0.0
     seed: int = 1
+    records: int | None = None
     flush_deadline_s: float = 15.0
     final: FinalPass | None = None
 

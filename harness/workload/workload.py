@@ -20,6 +20,9 @@ from urteil.harness.workload.tail import Progress, Tails
 
 FLUSH_DEADLINE_S = 15.0
 STOP_DEADLINE_S = 5.0
+BULK = "100000"
+BULK_DEADLINE_S = 60.0
+BULK_LEAST_PER_S = 1_000
 APP_DEADLINE_S = 120.0
 APP_END_S = 15.0
 SETTLE_FIRST_S = 10.0
@@ -55,7 +58,7 @@ class Workload:
     `commit` = `before` or `after` (the default) the processing, `assignor` = `range` or
     `cooperative`, `session_timeout_ms`, `max_poll_interval_ms`, `zombie_commits` of group members;
     `members`: how many there are in `mixed` (2); `offset_reads_ms`: how often their positions are
-    asked for from outside (250);
+    asked for from outside (250); `records`: how many `bulk` sends in all (100000);
     `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a client of its own.
     """
 
@@ -148,6 +151,25 @@ class Workload:
         """Let producers flush and end; one past the deadline is killed, its open sends unknown."""
         for name in self._clients.terminate(self._sending(), deadline_s):
             self._problems.append(f"producer {name} did not end in {deadline_s:g} s and was killed")
+
+    def _records(self) -> int | None:
+        """How many records each producer of a bulk load sends; None for other loads."""
+        load = self._scenario.workload
+        if load.kind != "bulk":
+            return None
+        return int(load.options.get("records", BULK)) // max(1, load.producers)
+
+    def finish_bulk(self) -> None:
+        """Wait until all records of a bulk load were sent and answered, or given up."""
+        wanted = (self._records() or 0) * len(self._producers)
+        deadline = time.monotonic() + BULK_DEADLINE_S + wanted / BULK_LEAST_PER_S
+        while wanted and time.monotonic() < deadline:
+            progress = self.progress()
+            if progress.invoked >= wanted and not progress.outstanding:
+                return
+            time.sleep(POLL_S)
+        if wanted:
+            self._problems.append(f"not all of {wanted} records were sent in time")
 
     def finish_apps(self, deadline_s: float = APP_DEADLINE_S) -> None:
         """Let the application copy what is left, then end it. Nothing without one."""
@@ -268,6 +290,7 @@ class Workload:
             workload=self._scenario.workload,
             rate_records_per_s=rate,
             seed=seed,
+            records=self._records() if kind == "producer" else None,
             flush_deadline_s=FLUSH_DEADLINE_S,
             final=final,
         )

@@ -61,7 +61,8 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @click.option("--mutant", help="A seeded bug of our broker (`urteil list mutants`).")
-@click.option("--client", type=click.Choice(CLIENTS), help="Library of the workload's clients.")
+@click.option("--client", type=click.Choice(CLIENTS), help="Library of the producers.")
+@click.option("--records", type=click.IntRange(1), help="How many records `bulk` sends in all.")
 @click.option(
     "--app", metavar="CMD", help="The program that `pipeline` judges (docs/workloads.md)."
 )
@@ -220,11 +221,15 @@ def _workload(scenario: Scenario, asked: dict[str, Any]) -> WorkloadSpec:
 
     load = scenario.workload
     options = {name: asked[name] for name in ("app", "promise") if asked.get(name) is not None}
-    if options and load.kind != "pipeline":
-        raise click.UsageError(
-            f"--{next(iter(options))} is for `urteil run pipeline`: {scenario.name} judges the "
-            f"cluster with the workload {load.kind}"
-        )
+    if asked.get("records") is not None:
+        options["records"] = str(asked["records"])
+    for option in options:
+        kind = "bulk" if option == "records" else "pipeline"
+        if load.kind != kind:
+            raise click.UsageError(
+                f"--{option} is for the workload {kind}, as `urteil run {kind}` has it: "
+                f"{scenario.name} has {load.kind}"
+            )
     changed: dict[str, Any] = {"options": load.options | options}
     if asked.get("rate") is not None:
         changed["rate_records_per_s"] = asked["rate"]
@@ -285,7 +290,7 @@ def _command(scenario: Scenario, asked: dict[str, Any], engine: str, master: str
     words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
     words += ["--target", scenario.target] if scenario.target != "urteil" else []
     words += ["--runtime", scenario.runtime] if asked["runtime"] is not None else []
-    shown = ("brokers", "zookeepers", "duration_s", "rate", "client", "app", "promise")
+    shown = ("brokers", "zookeepers", "duration_s", "rate", "records", "client", "app", "promise")
     for key in (*shown, "mutant", "schedule"):
         if asked.get(key) is not None:
             words += [f"--{key.replace('_', '-')}", f"{asked[key]}"]

@@ -44,7 +44,9 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The clients of a run. `kind` names the workload: `append`, `group`, `compacted`,
     `bulk`, `pipeline` or `mixed` (docs/workloads.md).
 
-    `client` is the library of the producers. `rate_records_per_s` is the sum over all producers. `acks` is 0, 1 or -1 (all).
+    `client` is the library of producers, readers and group members, as far as that has them
+    (docs/workloads.md). `rate_records_per_s` is the sum over all producers. `acks` is 0, 1 or -1
+    (all).
     """
 
     kind: str = "append"

@@ -17,8 +17,12 @@ from urteil.harness.workload.spec import IN_GROUP, ClientSpec, load_spec
 
 PARENT_CHECK_S = 1.0
 SPEC_POLL_S = 0.02
-CHOSEN = ("producer",)
-"""Kinds of clients whose library the workload chooses."""
+CHOSEN = {
+    "kafka-python": ("producer", "consumer", "group"),
+    "confluent-kafka": ("producer", "consumer", "group"),
+    "aiokafka": ("producer",),
+}
+"""Library to the kinds of clients that it is used for; the others are kafka-python's."""
 
 
 class Stop:
@@ -54,7 +58,7 @@ def boot_id() -> str:
 
 def begin(spec: ClientSpec) -> Begin:
     producing = spec.kind in ("producer", "raw")
-    library = spec.workload.client if spec.kind in CHOSEN else "kafka-python"
+    library = spec.workload.client if spec.kind in CHOSEN[spec.workload.client] else "kafka-python"
     return Begin(
         run=spec.run,
         client=spec.client,

@@ -18,6 +18,9 @@ RETRY_S = 0.1
 
 def consume(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Follow all partitions until the end is asked for."""
+    if spec.workload.client == "confluent-kafka":
+        _consume_confluent(spec, journal, stop)
+        return
     sweeper = Sweeper(spec, journal)
     partitions = [TopicPartition(topic, partition) for topic, partition in spec.partitions()]
     sweeper.assign(partitions)
@@ -29,6 +32,16 @@ def consume(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     for partition in sweeper.swept():
         sweeper.end(partition, complete=True)
     sweeper.close()
+
+
+def _consume_confluent(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    from urteil.harness.workload.confluent_consumer import Reader
+
+    reader = Reader(spec, journal)
+    reader.start(stop)
+    while not stop.asked():
+        reader.step(stop)
+    reader.close()
 
 
 def _starts(

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.coordinator.base import Generation
@@ -281,10 +281,26 @@ class Member:
         self._journal.write(Committed(self._commits, time.monotonic_ns(), outcome, error_name))
 
 
+class Stepping(Protocol):
+    """A group member of any library."""
+
+    def step(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def make_member(spec: ClientSpec, journal: JournalWriter) -> Stepping:
+    """A member of the library that the workload names, where there is one."""
+    if spec.workload.client == "confluent-kafka":
+        from urteil.harness.workload.confluent_consumer import Member as Confluent
+
+        return Confluent(spec, journal)
+    return Member(spec, journal)
+
+
 def consume_in_group(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Poll until the end is asked for; between SIGUSR1 and SIGUSR2 stand still, but heartbeat."""
     stalled = Stall()
-    member = Member(spec, journal)
+    member = make_member(spec, journal)
     while not stop.asked():
         if stalled.on:
             stop.wait(STALL_WAIT_S)

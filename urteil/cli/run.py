@@ -61,7 +61,7 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @click.option("--mutant", help="A seeded bug of our broker (`urteil list mutants`).")
-@click.option("--client", type=click.Choice(CLIENTS), help="Library of the producers.")
+@click.option("--client", type=click.Choice(CLIENTS), help="Library of the workload's clients.")
 @click.option("--records", type=click.IntRange(1), help="How many records `bulk` sends in all.")
 @click.option(
     "--app", metavar="CMD", help="The program that `pipeline` judges (docs/workloads.md)."

@@ -57,7 +57,12 @@ def commit_breaks(run_dir: Path, derived: Derived, coordinators: Coordinators) -
 
 
 def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
-    numbers = {(part["topic_id"], part["partition"]): part["p"] for part in derived.parts}
+    """By group and partition; with a topic that was deleted its committed positions went, too."""
+    numbers = {
+        (part["topic_id"], part["partition"]): part["p"]
+        for part in derived.parts
+        if not part["gone"]
+    }
     found: dict[Key, Position] = defaultdict(Position)
     for table in ("commits", "commit_reads"):
         rows = [row for row in _rows(run_dir, table) if row["invoke_ns"] is not None]

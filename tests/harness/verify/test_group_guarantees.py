@@ -216,6 +216,18 @@ def test_a_coordinator_that_is_cut_off_may_answer_what_it_knew(tmp_path: Path) -
         assert result["commit_went_back"].status is status
 
 
+def test_positions_go_with_a_topic_that_is_deleted(tmp_path: Path) -> None:
+    tables = healthy()
+    last = max(row["zxid"] for row in tables["states"])
+    tables["states"].append(
+        tables["states"][-1]
+        | {"zxid": last + 1, "version": -1, "at_ns": END_NS - S}
+        | {"leader": None, "leader_epoch": None, "isr": None}
+    )
+    answer(tables, None, END_NS)
+    assert_only(judged(tmp_path, tables))
+
+
 def test_coordinators_are_found_as_kafka_finds_them() -> None:
     from urteil.harness.verify.coordinators import coordinating_partition
 

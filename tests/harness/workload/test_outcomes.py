@@ -155,3 +155,13 @@ def test_a_commit_failed_only_when_its_one_request_was_refused(
     watch.count = attempts
     assert watch.outcome(error) == outcome
     assert watch.told() == (f"{attempts} attempts" if attempts > 1 else None)
+
+
+def test_without_a_broker_an_aiokafka_producer_is_not_ready_and_is_tried_again(
+    tmp_path: Path,
+) -> None:
+    with JournalWriter(tmp_path / "p1.jsonl") as journal:
+        producer = AioProducer(spec(tmp_path, "aiokafka"), journal)
+        assert not producer.ready()
+        assert not producer.ready()
+        producer.close(1.0)

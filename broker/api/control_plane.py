@@ -54,7 +54,10 @@ async def update_metadata(
     if error is not ErrorCode.NONE:
         return UpdateMetadataResponse(error_code=error)
     before = set(broker.metadata.brokers)
-    for topic, _ in broker.metadata.update(request):
+    deleted = broker.metadata.update(request)
+    if deleted:
+        broker.groups.spawn(broker.group_administration.topics_deleted(deleted))
+    for topic, _ in deleted:
         broker.topic_settings.forget(topic)  # StopReplica tells its replicas alone
     gone = before - set(broker.metadata.brokers)
     for one in gone:

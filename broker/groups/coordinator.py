@@ -89,7 +89,7 @@ class GroupCoordinator:
         self._resign(partition)
         if is_leader:
             shard = self._shards[partition] = Shard(partition, leader_epoch)
-            self._spawn(self._load(shard))
+            self.spawn(self._load(shard))
 
     async def _load(self, shard: Shard) -> None:
         hosted = self._replicas.partition(OFFSETS_TOPIC, shard.partition)
@@ -116,6 +116,17 @@ class GroupCoordinator:
         if not shard.is_loaded:
             return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return shard, ErrorCode.NONE
+
+    def shards(self) -> list[Shard]:
+        """All that are coordinated here, loaded or not."""
+        return list(self._shards.values())
+
+    def remove(self, shard: Shard, group: Group) -> None:
+        """Forget a group without members, whose tombstones are in the log."""
+        self._cancel_timer(group.group_id)
+        group.resign(ErrorCode.UNKNOWN_MEMBER_ID)
+        shard.groups.pop(group.group_id, None)
+        shard.offsets.pop(group.group_id, None)
 
     def _member_group(self, group_id: str) -> tuple[Group | None, ErrorCode]:
         """The group a member speaks of, UNKNOWN_MEMBER_ID when there is no such group."""
@@ -178,7 +189,7 @@ class GroupCoordinator:
         now_ms = self._clock.monotonic_ms()
         answer = partial(_resolve, future)
         if group.sync(member_id, instance_id, generation, protocol_type, protocol, now_ms, answer):
-            self._spawn(self._store_assignment(shard, group, generation, dict(assignments)))
+            self.spawn(self._store_assignment(shard, group, generation, dict(assignments)))
         self._schedule(group)
         return await waiting(future)
 
@@ -243,7 +254,7 @@ class GroupCoordinator:
         error = group.check_commit(member_id, instance_id, generation, self._clock.monotonic_ms())
         if error is not ErrorCode.NONE or not positions:
             return error
-        return await self._append(
+        return await self.append(
             shard,
             [
                 (
@@ -276,14 +287,14 @@ class GroupCoordinator:
             error = group.check_member(member_id, instance_id, generation)
         if error is not ErrorCode.NONE or not positions:
             return error
-        entries: list[tuple[Message, Message]] = [
+        entries: list[tuple[Message, Message | None]] = [
             (records.OffsetCommitKey(group=group_id, topic=topic, partition=partition), value)
             for (topic, partition), value in positions.items()
         ]
         places = [(group_id, *where) for where in positions]
         shard.pending.appending(places)
         try:
-            return await self._append(shard, entries, producer, guard)
+            return await self.append(shard, entries, producer, guard)
         finally:
             shard.pending.appended(places)
 
@@ -302,16 +313,17 @@ class GroupCoordinator:
     ) -> ErrorCode:
         value = snapshot(group, assignments, self._clock.now_ms())
         key = records.GroupMetadataKey(group=group.group_id)
-        return await self._append(shard, [(key, value)])
+        return await self.append(shard, [(key, value)])
 
-    async def _append(
+    async def append(
         self,
         shard: Shard,
-        entries: Sequence[tuple[Message, Message]],
+        entries: Sequence[tuple[Message, Message | None]],
         producer: tuple[int, int] | None = None,
         guard: Guard | None = None,
     ) -> ErrorCode:
-        """Append with acks=all, and replay the offsets once they are committed."""
+        """Append with acks=all, and replay the offsets once they are committed; a value of None is
+        a tombstone."""
         now_ms = self._clock.now_ms()
         encoded = [(*_encode(key, value), (), now_ms) for key, value in entries]
         producer_id, epoch = producer or (NO_PRODUCER_ID, -1)
@@ -344,10 +356,11 @@ class GroupCoordinator:
     def _after(self, shard: Shard, group: Group) -> None:
         """After any change: an emptied generation is stored, the next timer set."""
         if group.take_emptied():
-            self._spawn(self._store_empty(shard, group))
+            self.spawn(self._store_empty(shard, group))
         self._schedule(group)
 
     async def _store_empty(self, shard: Shard, group: Group) -> None:
+        group.empty_since_ms = self._clock.now_ms()
         error = await self._store_group(shard, group, {})
         if error is not ErrorCode.NONE:
             log.warning("group %s: its emptiness was not stored: %s", group.group_id, error.name)
@@ -370,7 +383,7 @@ class GroupCoordinator:
         if timer is not None:
             timer.cancel()
 
-    def _spawn(self, coroutine: Coroutine[object, object, None]) -> None:
+    def spawn(self, coroutine: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -386,15 +399,13 @@ def new_member_id(prefix: str) -> str:
     return f"{prefix}-{uuid.uuid4()}"
 
 
-def _encode(key: Message, value: Message) -> tuple[bytes, bytes]:
-    if isinstance(key, records.OffsetCommitKey):
-        return (
-            records.encode(records.OFFSET_KEY_VERSION, key),
-            records.encode(records.OFFSET_VALUE_VERSION, value),
-        )
+def _encode(key: Message, value: Message | None) -> tuple[bytes, bytes | None]:
+    is_offset = isinstance(key, records.OffsetCommitKey)
+    key_version = records.OFFSET_KEY_VERSION if is_offset else records.GROUP_KEY_VERSION
+    value_version = records.OFFSET_VALUE_VERSION if is_offset else records.GROUP_VALUE_VERSION
     return (
-        records.encode(records.GROUP_KEY_VERSION, key),
-        records.encode(records.GROUP_VALUE_VERSION, value),
+        records.encode(key_version, key),
+        None if value is None else records.encode(value_version, value),
     )
 
 

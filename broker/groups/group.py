@@ -69,6 +69,7 @@ class Group:
         self.protocol_type: str | None = None
         self.protocol: str | None = None
         self.leader: str | None = None
+        self.empty_since_ms: int | None = None  # by the wall
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
         self._pending: dict[str, float] = {}

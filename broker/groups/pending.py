@@ -59,3 +59,7 @@ class PendingOffsets:
 
     def groups(self) -> set[str]:
         return {group for known in self._open.values() for group, _, _ in known}
+
+    def concerns(self, group: str) -> bool:
+        """Whether anything of a group is pending."""
+        return group in self.groups() or any(group == one for one, _, _ in self._appending)

@@ -15,6 +15,8 @@ def restore(group: Group, value: GroupMetadataValue, now_ms: float) -> None:
     group.protocol_type = value.protocol_type or None
     group.protocol = value.protocol
     group.leader = value.leader
+    if not value.members and value.current_state_timestamp >= 0:
+        group.empty_since_ms = value.current_state_timestamp
     for stored in value.members:
         member = Member(
             member_id=stored.member_id,

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from urteil.broker.api.registry import load_handlers
 from urteil.broker.controller.controller import Controller
+from urteil.broker.groups.administration import GroupAdministration
 from urteil.broker.groups.coordinator import GroupCoordinator
 from urteil.broker.log.cleaner.cleaner import Cleaner
 from urteil.broker.log.cleaner.settings import CleanerSettings
@@ -55,6 +56,7 @@ class Broker:
     control: ReplicaControl
     failures: DirectoryFailures
     groups: GroupCoordinator
+    group_administration: GroupAdministration
     local_markers: LocalMarkers
     transactions: TransactionCoordinator
     verifier: Verifier
@@ -137,6 +139,9 @@ class Broker:
         )
         self._upkeep.start()
         self.transactions.start()
+        self.group_administration.start(
+            self.config.offsets_retention_check_interval_ms, self.config.offsets_retention_minutes
+        )
         log.info("broker %d is up, epoch %d", self.broker_id, self.broker_epoch)
 
     async def _listen(self) -> None:
@@ -200,6 +205,7 @@ class Broker:
         )
         self.config.properties.subscribe(self._properties_changed)
         self.groups = GroupCoordinator(self.config, self.replicas, self.metadata, self.clock)
+        self.group_administration = GroupAdministration(self.groups, self.clock)
         self._make_transactions()
 
     def _make_transactions(self) -> None:
@@ -240,6 +246,7 @@ class Broker:
         await self._sockets.close()
         self._scrapes.close()
         self.transactions.stop()
+        self.group_administration.stop()
         self.groups.stop()
         self.failures.close()
         self.topic_settings.close()

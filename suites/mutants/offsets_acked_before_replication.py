@@ -39,4 +39,4 @@ def apply(mark: Mark) -> None:
 
         return append
 
-    replace("urteil.broker.groups.coordinator:GroupCoordinator._append", make)
+    replace("urteil.broker.groups.coordinator:GroupCoordinator.append", make)

@@ -99,6 +99,7 @@ from urteil.broker.wire.messages.list_transactions import (
 )
 from urteil.broker.wire.messages.metadata import MetadataRequest, MetadataResponse
 from urteil.broker.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from urteil.broker.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from urteil.broker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from urteil.broker.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
@@ -196,6 +197,8 @@ __all__ = [
     "MetadataResponse",
     "OffsetCommitRequest",
     "OffsetCommitResponse",
+    "OffsetDeleteRequest",
+    "OffsetDeleteResponse",
     "OffsetFetchRequest",
     "OffsetFetchResponse",
     "OffsetForLeaderEpochRequest",

@@ -1,0 +1,142 @@
+"""ListGroups, DescribeGroups, DeleteGroups and OffsetDelete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.groups.group import Group, GroupState
+from urteil.broker.groups.member import Member
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+)
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+CLASSIC = "classic"
+ALL_OF_A_GROUP = 1 << 3 | 1 << 6 | 1 << 8  # read, delete, describe
+UNASKED = -(1 << 31)
+
+
+@handler(ApiKey.LIST_GROUPS, 0, 5)
+async def list_groups(
+    broker: Broker, context: RequestContext, request: ListGroupsRequest
+) -> ListGroupsResponse:
+    """The groups that this broker coordinates and that pass the filters, whatever their case."""
+    error, groups = broker.group_administration.listed()
+    states = {name.lower() for name in request.states_filter}
+    kinds = {name.lower() for name in request.types_filter}
+    return ListGroupsResponse(
+        error_code=error,
+        groups=[
+            ListGroupsResponse.ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type or "",
+                group_state=group.state.value,
+                group_type=CLASSIC,
+            )
+            for group in groups
+            if (not states or group.state.value.lower() in states)
+            and (not kinds or CLASSIC in kinds)
+        ],
+    )
+
+
+@handler(ApiKey.DESCRIBE_GROUPS, 0, 5)
+async def describe_groups(
+    broker: Broker, context: RequestContext, request: DescribeGroupsRequest
+) -> DescribeGroupsResponse:
+    allowed = ALL_OF_A_GROUP if request.include_authorized_operations else UNASKED
+    return DescribeGroupsResponse(
+        groups=[_described(broker, group_id, allowed) for group_id in request.groups]
+    )
+
+
+def _described(
+    broker: Broker, group_id: str, allowed: int
+) -> DescribeGroupsResponse.DescribedGroup:
+    error, group = broker.group_administration.described(group_id)
+    if group is None:
+        dead = error is ErrorCode.NONE
+        return DescribeGroupsResponse.DescribedGroup(
+            error_code=error,
+            group_id=group_id,
+            group_state=GroupState.DEAD.value if dead else "",
+            authorized_operations=allowed if dead else UNASKED,
+        )
+    is_stable = group.state is GroupState.STABLE
+    return DescribeGroupsResponse.DescribedGroup(
+        group_id=group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol or "") if is_stable else "",
+        members=[_member(group, one, is_stable) for one in group.members.values()],
+        authorized_operations=allowed,
+    )
+
+
+def _member(
+    group: Group, member: Member, is_stable: bool
+) -> DescribeGroupsResponse.DescribedGroupMember:
+    """What members can do and have is told of a stable group alone."""
+    return DescribeGroupsResponse.DescribedGroupMember(
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=member.metadata(group.protocol) if is_stable else b"",
+        member_assignment=member.assignment if is_stable else b"",
+    )
+
+
+@handler(ApiKey.DELETE_GROUPS, 0, 2)
+async def delete_groups(
+    broker: Broker, context: RequestContext, request: DeleteGroupsRequest
+) -> DeleteGroupsResponse:
+    results = []
+    for group_id in dict.fromkeys(request.groups_names):
+        error = await broker.group_administration.delete(group_id)
+        results.append(
+            DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=error)
+        )
+    return DeleteGroupsResponse(results=results)
+
+
+@handler(ApiKey.OFFSET_DELETE, 0, 0)
+async def offset_delete(
+    broker: Broker, context: RequestContext, request: OffsetDeleteRequest
+) -> OffsetDeleteResponse:
+    """An error for the whole group, or one for each partition."""
+    if not request.group_id:
+        return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    places = [
+        (topic.name, one.partition_index) for topic in request.topics for one in topic.partitions
+    ]
+    known = [place for place in places if broker.metadata.partition(*place) is not None]
+    error, errors = await broker.group_administration.delete_offsets(request.group_id, known)
+    if error is not ErrorCode.NONE:
+        return OffsetDeleteResponse(error_code=error)
+    topics: dict[str, list[OffsetDeleteResponse.OffsetDeleteResponsePartition]] = {}
+    for name, index in places:
+        topics.setdefault(name, []).append(
+            OffsetDeleteResponse.OffsetDeleteResponsePartition(
+                partition_index=index,
+                error_code=errors.get((name, index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+            )
+        )
+    return OffsetDeleteResponse(
+        topics=[
+            OffsetDeleteResponse.OffsetDeleteResponseTopic(name=name, partitions=partitions)
+            for name, partitions in topics.items()
+        ]
+    )

@@ -1,0 +1,131 @@
+"""Positions and groups that nobody uses are forgotten, and no others (KIP-211, KIP-496)."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from urteil.broker.groups.administration import GroupAdministration
+from urteil.broker.groups.group import Group, GroupState
+from urteil.broker.groups.member import Member
+from urteil.broker.groups.pending import Committed
+from urteil.broker.groups.records import OffsetCommitKey, OffsetCommitValue
+from urteil.broker.groups.shard import Shard
+from urteil.broker.groups.subscriptions import subscribed_topics
+from urteil.broker.server.clock import Clock
+from urteil.broker.wire.errors import ErrorCode
+
+NOW_MS, RETENTION_MS = 1_000_000, 1_000
+OLD_MS, NEW_MS = NOW_MS - RETENTION_MS, NOW_MS - RETENTION_MS + 1
+
+
+class Still(Clock):
+    def now_ms(self) -> int:
+        return NOW_MS
+
+
+class Tombstones:
+    """The coordinator's side: one shard, and appends that are in effect at once."""
+
+    def __init__(self, shard: Shard) -> None:
+        self.shard = shard
+        self.removed: list[str] = []
+
+    def shards(self) -> list[Shard]:
+        return [self.shard]
+
+    async def append(self, shard: Shard, entries: Sequence[tuple[Any, Any]]) -> ErrorCode:
+        for key, value in entries:
+            assert value is None
+            if isinstance(key, OffsetCommitKey):
+                del shard.offsets[key.group][key.topic, key.partition]
+        return ErrorCode.NONE
+
+    def remove(self, shard: Shard, group: Group) -> None:
+        self.removed.append(group.group_id)
+
+
+def shard_with(group: Group, **stamps: int) -> Shard:
+    """Positions in partition 0 of topics, committed at these times."""
+    shard = Shard(0, 0)
+    shard.is_loaded = True
+    shard.groups[group.group_id] = group
+    shard.offsets[group.group_id] = {
+        (topic, 0): Committed(
+            OffsetCommitValue(offset=1, metadata="", commit_timestamp=stamp), number
+        )
+        for number, (topic, stamp) in enumerate(stamps.items())
+    }
+    return shard
+
+
+def left_of(shard: Shard) -> tuple[set[str], list[str]]:
+    coordinator = Tombstones(shard)
+    asyncio.run(GroupAdministration(coordinator, Still()).expire(RETENTION_MS))  # type: ignore[arg-type]
+    (known,) = shard.offsets.values()
+    return {topic for topic, _ in known}, coordinator.removed
+
+
+def subscription(*topics: str) -> bytes:
+    names = b"".join(struct.pack(f">h{len(t)}s", len(t), t.encode()) for t in topics)
+    return struct.pack(">hi", 1, len(topics)) + names + struct.pack(">i", -1)
+
+
+def group_of(*subscriptions: bytes, protocol_type: str | None = "consumer") -> Group:
+    group = Group("g", initial_delay_ms=0, max_size=10)
+    group.protocol_type, group.generation = protocol_type, 1
+    group.protocol = "range" if subscriptions else None
+    for number, metadata in enumerate(subscriptions):
+        group.members[f"m{number}"] = Member(
+            member_id=f"m{number}",
+            instance_id=None,
+            client_id="c",
+            client_host="/h",
+            session_timeout_ms=1,
+            rebalance_timeout_ms=1,
+            protocols=(("range", metadata),),
+            deadline_ms=0,
+        )
+    group.state = GroupState.STABLE if subscriptions else GroupState.EMPTY
+    return group
+
+
+def test_one_that_assigns_itself_loses_what_it_committed_long_ago() -> None:
+    group = group_of(protocol_type=None)
+    assert left_of(shard_with(group, old=OLD_MS, new=NEW_MS)) == ({"new"}, [])
+    assert left_of(shard_with(group, old=OLD_MS)) == (set(), ["g"])
+
+
+@pytest.mark.parametrize(
+    ("since_ms", "left", "removed"), [(NEW_MS, {"old", "new"}, []), (OLD_MS, set(), ["g"])]
+)
+def test_an_empty_group_keeps_all_until_it_was_empty_for_long(
+    since_ms: int, left: set[str], removed: list[str]
+) -> None:
+    group = group_of()
+    group.empty_since_ms = since_ms
+    assert left_of(shard_with(group, old=OLD_MS, new=NEW_MS)) == (left, removed)
+
+
+def test_a_group_at_work_keeps_what_it_subscribes_to() -> None:
+    group = group_of(subscription("mine"), subscription("ours", "mine"))
+    shard = shard_with(group, mine=OLD_MS, ours=OLD_MS, others=OLD_MS, recent=NEW_MS)
+    assert left_of(shard) == ({"mine", "ours", "recent"}, [])
+
+
+@pytest.mark.parametrize("metadata", [b"", b"\0\1", struct.pack(">hih", 1, 2, 9) + b"short"])
+def test_subscriptions_that_cannot_be_read_spare_all(metadata: bytes) -> None:
+    group = group_of(metadata)
+    assert subscribed_topics(group) is None
+    assert left_of(shard_with(group, others=OLD_MS)) == ({"others"}, [])
+
+
+def test_what_is_pending_in_a_transaction_stays() -> None:
+    group = group_of(protocol_type=None)
+    shard = shard_with(group, old=OLD_MS)
+    shard.pending.add(7, ("g", "old", 0), shard.offsets["g"]["old", 0])
+    assert left_of(shard) == ({"old"}, [])

@@ -176,9 +176,18 @@ class LinkControls(Protocol):
         ...
 
     def transfer(
-        self, link: Link, *, questions: int = 1, question_bytes: int = 0, timeout_s: float = 5.0
+        self,
+        link: Link,
+        *,
+        questions: int = 1,
+        question_bytes: int = 0,
+        dst_closes: bool = False,
+        timeout_s: float = 5.0,
     ) -> Transfer:
         """Ask `dst` so many questions over one connection, and count what comes back.
+
+        `dst_closes` ends it by a frame that may not be, upon which `dst` closes; else this side
+        does. How long the end takes to arrive is `closing_ms`.
 
         All at once; with `question_bytes` so large ones, each when the one before was answered. A
         ZooKeeper server is asked one question whose answer is longer.

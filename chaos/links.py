@@ -21,7 +21,7 @@ from urteil.chaos.controls import (
 from urteil.chaos.probes import probe
 from urteil.chaos.topology import Address, Plan, ProxyPlan
 from urteil.chaos.toxiproxy import Toxic, ToxiproxyFailed, ToxiproxyServer, ToxiproxyStuck
-from urteil.chaos.transfers import MONITOR, framed_question, transfer
+from urteil.chaos.transfers import BAD_FRAME, MONITOR, framed_question, transfer
 
 T = TypeVar("T")
 STREAMS = (DOWNSTREAM, UPSTREAM)
@@ -114,14 +114,21 @@ class Links:
             )
 
     def transfer(
-        self, link: Link, *, questions: int = 1, question_bytes: int = 0, timeout_s: float = 5.0
+        self,
+        link: Link,
+        *,
+        questions: int = 1,
+        question_bytes: int = 0,
+        dst_closes: bool = False,
+        timeout_s: float = 5.0,
     ) -> Transfer:
         address = self._plan.through(link)
         if link.dst not in self._plan.brokers:
             return transfer(link, *address, asked=[MONITOR], framed=False, timeout_s=timeout_s)
         whole = framed_question(question_bytes)
         asked = [whole] * questions if question_bytes else [whole * questions]
-        return transfer(link, *address, asked=asked, framed=True, timeout_s=timeout_s)
+        last = BAD_FRAME if dst_closes else b""
+        return transfer(link, *address, asked=asked, framed=True, last=last, timeout_s=timeout_s)
 
     def close(self, links: Sequence[Link], *, owner: str = "") -> None:
         with self._lock:

@@ -16,6 +16,8 @@ from urteil.chaos.controls import Link, Transfer
 from urteil.chaos.probes import API_VERSIONS
 
 MONITOR = b"mntr"
+BAD_FRAME = b"\xff\xff\xff\xff"
+"""No size that a frame may have: brokers close the connection."""
 SMALLEST_QUESTION, LARGEST_QUESTION = 25, 30_000
 LARGEST_FRAME = 1 << 20
 HEAD_BYTES = 14
@@ -81,11 +83,19 @@ class _Reader:
 
 
 def transfer(
-    link: Link, address: str, port: int, *, asked: Sequence[bytes], framed: bool, timeout_s: float
+    link: Link,
+    address: str,
+    port: int,
+    *,
+    asked: Sequence[bytes],
+    framed: bool,
+    timeout_s: float,
+    last: bytes = b"",
 ) -> Transfer:
     """Ask one after the other, count the answers, then end the connection and wait for its end.
 
-    A question of several frames has as many answers. What is not `framed` ends by itself.
+    A question of several frames has as many answers. What is not `framed` ends by itself; what is
+    ends upon `last`, or by this side.
     """
     began = time.monotonic()
     ended, closing_ms = "closed", None
@@ -96,7 +106,7 @@ def transfer(
             connection.connect((address, port))
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if _ask(reader, asked, framed):
-                closing_ms = _close(reader, framed)
+                closing_ms = _close(reader, framed, last)
                 ended = "answered"
         except TimeoutError:
             ended = "timed out"
@@ -130,7 +140,9 @@ def _frames(question: bytes) -> int:
     return len(question) // (4 + int(struct.unpack_from(">i", question)[0]))
 
 
-def _close(reader: _Reader, framed: bool) -> float:
-    if framed:
+def _close(reader: _Reader, framed: bool, last: bytes) -> float:
+    if last:
+        reader.connection.sendall(last)
+    elif framed:
         reader.connection.shutdown(socket.SHUT_WR)
     return reader.read_to_end()

@@ -13,7 +13,7 @@ from urteil.chaos.controls import Controls, LabFailure, NotHealthy
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.selectors import NoTarget
 from urteil.harness.runner.topics import create_topics
-from urteil.harness.scenario import Scenario, TopicSpec, WorkloadSpec
+from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
 
 TOPIC = "urteil-fault-check"
 RECOVERY_S = 60.0
@@ -101,4 +101,6 @@ def prepare(bootstrap: list[str], known: Iterable[str]) -> None:
     """The topic whose leader and followers are meant, unless it is there."""
     if TOPIC not in known:
         topic = TopicSpec(name=TOPIC, partitions=1, replication_factor=BROKERS)
-        create_topics(bootstrap, Scenario(name="topic", workload=WorkloadSpec(topics=(topic,))))
+        spec = ClusterSpec(brokers=len(bootstrap))
+        load = WorkloadSpec(topics=(topic,))
+        create_topics(bootstrap, Scenario(name="topic", cluster=spec, workload=load))

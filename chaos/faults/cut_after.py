@@ -42,7 +42,8 @@ class CutAfter(SpoiledLinks):
 
     def questions(self) -> int:
         """More than the cut lets pass."""
-        return 2 * self.bytes // (ANSWER_BYTES if self.answers_only else self.question_bytes()) + 2
+        each = ANSWER_BYTES if self.answers_only else self.question_bytes()
+        return 3 * self.bytes // (2 * each) + 2
 
     def question_bytes(self) -> int:
         """Questions one by one, some twenty until the cut: the answers count them."""

@@ -14,6 +14,7 @@ class SlowClose(SpoiledLinks):
 
     name = "slow_close"
     about = "connections close late: the other side is told of the end after a delay"
+    dst_closes = True
     proves = "milliseconds from one side's end of a connection to its end, before and after"
     options: ClassVar[dict[str, str]] = {
         "delay_ms": "how late each way, 100 to 30000 (default 2000)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 from urteil.chaos import selectors
 from urteil.chaos.controls import Controls, Link, Transfer
@@ -12,7 +13,7 @@ from urteil.chaos.faults.partition import answers_again
 from urteil.chaos.selectors import NoTarget
 
 Both = tuple[Transfer, Transfer]
-TRANSFER_S = 5.0
+TRANSFER_S = 10.0
 CLIENTS = {"clients": "the clients' links too, of a node or role (default false)"}
 
 
@@ -27,6 +28,7 @@ class SpoiledLinks(Fault):
     selectors = "all, a role, a node (their links with all nodes), or a pair left->right"
     sample = "follower->leader"
     timeout_s: float = TRANSFER_S
+    dst_closes: ClassVar[bool] = False
     links: tuple[Link, ...] = ()
 
     def spoil(self, controls: Controls) -> None:
@@ -83,6 +85,7 @@ class SpoiledLinks(Fault):
                 link,
                 questions=self.questions(),
                 question_bytes=self.question_bytes(),
+                dst_closes=self.dst_closes,
                 timeout_s=self.timeout_s,
             )
 

@@ -13,7 +13,7 @@ from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof, together
 
 CPUS = 0.1
 SEEN = 3
-QUESTIONS = 100
+QUESTIONS = 3000
 DEADLINE_S = 10.0
 
 

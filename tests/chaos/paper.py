@@ -78,7 +78,13 @@ class PaperNet:
             self.spoilt |= {key: {"kind": kind, **attributes} for key in links}
 
     def transfer(
-        self, link: Link, *, questions: int = 1, question_bytes: int = 0, timeout_s: float = 5.0
+        self,
+        link: Link,
+        *,
+        questions: int = 1,
+        question_bytes: int = 0,
+        dst_closes: bool = False,
+        timeout_s: float = 5.0,
     ) -> Transfer:
         """Answers of 200 bytes at once, but for what the link's toxic does."""
         toxic = self.spoilt.get(link, {})

@@ -1,6 +1,8 @@
-"""Links that are cut or slow."""
+"""Links that are cut or slow, in every shape."""
 
 from __future__ import annotations
+
+import msgspec
 
 from urteil.harness.scenario import Scenario, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
@@ -46,4 +48,20 @@ SLOW_LINKS = Scenario(
     duration_s=22.0,
 )
 
-FAMILY = (ISOLATE_LEADER, ISOLATE_ZOOKEEPER, ISOLATE_BROKER, SLOW_LINKS)
+ZOOKEEPER_SPLIT = Scenario(
+    name="zookeeper-split",
+    about="the leader of three ZooKeepers is cut off from the others, brokers see them all",
+    cluster=msgspec.structs.replace(cluster(), zookeepers=3),
+    workload=LOAD,
+    faults=(fault("zookeeper_from_zookeeper", "zookeeper_leader", 5, 10),),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
+    duration_s=22.0,
+)
+
+FAMILY = (
+    ISOLATE_LEADER,
+    ISOLATE_ZOOKEEPER,
+    ISOLATE_BROKER,
+    SLOW_LINKS,
+    ZOOKEEPER_SPLIT,
+)

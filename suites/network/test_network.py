@@ -1,0 +1,22 @@
+"""Links cut in odd shapes, or working badly: nothing is lost, nothing twice, all agree."""
+
+from __future__ import annotations
+
+import pytest
+
+from urteil.harness.verify.result import Result
+from urteil.suites.verdicts import assert_holds
+
+
+@pytest.mark.parametrize("result", ["zookeeper-split"], indirect=True)
+def test_a_partition_of_any_shape_does_no_harm(result: Result) -> None:
+    assert_holds(result, "lost_write", "replica_divergence", "unclean_leader", "epoch_went_back")
+
+
+@pytest.mark.parametrize(
+    "result",
+    ["resets", "cut-requests", "flapping-links"],
+    indirect=True,
+)
+def test_bad_links_lose_and_double_nothing(result: Result) -> None:
+    assert_holds(result, "lost_write", "replica_divergence", "duplicate")

@@ -23,6 +23,9 @@ NAMES = (
     "generation_not_checked",
     "rebalance_without_revocation",
     "offsets_acked_before_replication",
+    "append_after_io_error",
+    "cached_zk_version_forever",
+    "isr_shrink_not_persisted",
 )
 
 

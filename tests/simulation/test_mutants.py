@@ -11,7 +11,15 @@ from tests.simulation.mutation import simulate_mutant
 from tests.simulation.scenario import Run, simulate
 from urteil.suites.mutants import MUTANTS
 
-ELSEWHERE = {"no_crc_check"}  # no fault here damages what is on the way
+ELSEWHERE = {
+    "no_crc_check",  # no fault here damages what is on the way
+    "generation_not_checked",  # nor are there consumer groups
+    "rebalance_without_revocation",
+    "offsets_acked_before_replication",
+    "append_after_io_error",  # nor disks that fill up
+    "cached_zk_version_forever",  # nor deadlines for recovery
+    "isr_shrink_not_persisted",  # nor its scenario's order of faults
+}
 SEEDS = (2, 3, 1, 5, 8, 13, 21, 34)
 """Tried in this order until one finds the bug: which one does moves with every change of timing."""
 

@@ -1,0 +1,27 @@
+"""A write that failed is taken for done, and the log goes on behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "an append that the disk refused is not noticed: later ones follow, the records are nowhere"
+MODELS = "KAFKA-10778: appends after an I/O error"
+SCENARIO = "disk-full"
+GUARANTEE = "lost_write"
+
+
+def apply(mark: Mark) -> None:
+    """A segment keeps an error of its storage to itself."""
+
+    def make(original: Function) -> Function:
+        def append(segment: Any, buffers: Any, size: int, placed: Any, interval: int) -> None:
+            try:
+                original(segment, buffers, size, placed, interval)
+            except OSError:
+                mark.hit()
+
+        return append
+
+    replace("urteil.broker.log.segment:LogSegment.append", make)

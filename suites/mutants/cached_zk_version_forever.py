@@ -1,0 +1,45 @@
+"""A leader keeps the version of its state that it learned first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a leader proposes every ISR under the partition epoch with which it began to lead"
+MODELS = "KAFKA-2729: Cached zkVersion not equal to that in zookeeper, skip updating ISR"
+SCENARIO = "follower-crash"
+GUARANTEE = "slow_recovery"
+PARTITION = "urteil.broker.replication.partition:Partition"
+
+
+def apply(mark: Mark) -> None:
+    """Neither the controller's answer nor its LeaderAndIsr changes a leader's partition epoch."""
+
+    def keep(partition: Any, known: int) -> None:
+        if partition.partition_epoch != known:
+            mark.hit()
+            partition.partition_epoch = known
+
+    def make_altered(original: Function) -> Function:
+        def isr_altered(
+            partition: Any, leader_epoch: int, partition_epoch: int, isr: Any, now_ms: float
+        ) -> None:
+            known = partition.partition_epoch
+            original(partition, leader_epoch, partition_epoch, isr, now_ms)
+            keep(partition, known)
+
+        return isr_altered
+
+    def make_become_leader(original: Function) -> Function:
+        def become_leader(partition: Any, state: Any, now_ms: float) -> Any:
+            led, known = partition.is_leader, partition.partition_epoch
+            is_new = original(partition, state, now_ms)
+            if led:
+                keep(partition, known)
+            return is_new
+
+        return become_leader
+
+    replace(f"{PARTITION}.isr_altered", make_altered)
+    replace(f"{PARTITION}.become_leader", make_become_leader)

@@ -1,0 +1,119 @@
+"""Every administrative fault on a cluster of ours: its proof, its healing, the row of its act."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from urteil.chaos.administration import ActFailed
+from urteil.chaos.aim import Aim
+from urteil.chaos.faults import FAULTS, Fault
+from urteil.harness.cluster import Cluster
+from urteil.harness.history.collect import ACTS
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import UrteilTarget
+
+TOPIC = "kept"
+RECORDS = 50
+NAMES = (
+    "add_partitions", "reassign", "raise_replication", "elect_preferred", "min_isr", "retention",
+    "topic_churn", "recreate_topic", "remove_broker", "add_broker", "upgrade",
+)  # fmt: skip
+ACTS_OF = {
+    "add_partitions": {"add partitions"},
+    "reassign": {"reassign"},
+    "raise_replication": {"reassign"},
+    "elect_preferred": {"reassign", "elect preferred"},
+    "min_isr": {"config"},
+    "retention": {"config"},
+    "topic_churn": {"create", "delete"},
+    "recreate_topic": {"create", "delete"},
+    "remove_broker": {"reassign"},
+    "add_broker": {"reassign"},
+    "upgrade": {"upgrade"},
+}
+TARGETS = {"remove_broker": "controller", "add_broker": "b4", "upgrade": "all"}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    spec = ClusterSpec(brokers=4, older=True)
+    with Cluster(spec, UrteilTarget(), tmp_path_factory.mktemp("run")) as cluster:
+        admin = cluster.controls().admin
+        admin.create_topic(TOPIC, partitions=2, replication_factor=3)
+        assert admin.fill(TOPIC, RECORDS) == RECORDS
+        yield cluster
+
+
+def acts(cluster: Cluster) -> list[dict[str, Any]]:
+    path = cluster.run_dir / ACTS
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def fault(name: str, target: str = "leader", topic: str = TOPIC) -> Fault:
+    return FAULTS[name](Aim(target=TARGETS.get(name, target), topic=topic, seed="7"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_acts_heals_and_is_noted(cluster: Cluster, name: str) -> None:
+    controls = cluster.controls()
+    before = len(acts(cluster))
+    one = fault(name)
+    proof = one.begin(controls)
+    print(proof.text)
+    assert proof.acted, proof.text
+    print(one.heal(controls))
+    controls.await_healthy(deadline_s=30)
+    assert one.remains(controls) == ""
+    assert controls.admin.record_count(TOPIC) == RECORDS
+    noted = acts(cluster)[before:]
+    assert {row["act"] for row in noted} == ACTS_OF[name]
+    assert all(row["outcome"] == "ok" for row in noted)
+    assert all(row["invoke_ns"] <= row["complete_ns"] <= time.monotonic_ns() for row in noted)
+
+
+def test_an_unclean_election_takes_who_lives(cluster: Cluster) -> None:
+    controls, topic = cluster.controls(), "lax"
+    config = {"min.insync.replicas": "1"}
+    controls.admin.create_topic(topic, partitions=1, replication_factor=2, config=config)
+    view = controls.partition(topic, 0)
+    assert view is not None
+    assert view.leader is not None
+    (follower,) = (node for node in view.replicas if node != view.leader)
+    controls.kill(follower)
+    _until(lambda: controls.partition(topic, 0).isr == (view.leader,))  # type: ignore[union-attr]
+    controls.kill(view.leader)
+    controls.start(follower)
+    one = fault("elect_unclean", topic=topic)
+    proof = one.begin(controls)
+    assert proof.acted, proof.text
+    assert acts(cluster)[-1]["act"] == "elect unclean"
+    assert acts(cluster)[-1]["subject"] == f"{topic}-0"
+    assert controls.partition(topic, 0).leader == follower  # type: ignore[union-attr]
+    controls.start(view.leader)
+    controls.await_healthy(deadline_s=30)
+
+
+def test_what_a_cluster_refuses_is_told_and_noted(cluster: Cluster) -> None:
+    admin = cluster.controls().admin
+    with pytest.raises(ActFailed, match="InvalidReplicationFactor"):
+        admin.create_topic("too-many", partitions=1, replication_factor=9)
+    assert acts(cluster)[-1]["outcome"] == "info"
+    assert "InvalidReplicationFactor" in acts(cluster)[-1]["after"]
+
+
+def test_an_upgrade_is_not_for_containers(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="--runtime process"):
+        Cluster(ClusterSpec(older=True), UrteilTarget(), tmp_path, runtime="docker")
+
+
+def _until(condition: Any, deadline_s: float = 30.0) -> None:
+    deadline = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

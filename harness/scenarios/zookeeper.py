@@ -60,7 +60,7 @@ SESSIONS_EXPIRED = Scenario(
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("session_expired", "all", 5, 14),),
-    guarantees=(*REPLICATION, "duplicate", "epoch_went_back", "no_progress"),
+    guarantees=(*REPLICATION, "duplicate", "epoch_went_back", "no_progress", "slow_recovery"),
     survives=True,
 )
 

@@ -25,6 +25,8 @@ NAMES = (
     "offsets_acked_before_replication",
     "append_after_io_error",
     "cached_zk_version_forever",
+    "ephemeral_lost_after_expiry",
+    "epoch_zero_not_recovered",
     "isr_shrink_not_persisted",
 )
 

@@ -18,6 +18,8 @@ ELSEWHERE = {
     "offsets_acked_before_replication",
     "append_after_io_error",  # nor disks that fill up
     "cached_zk_version_forever",  # nor deadlines for recovery
+    "ephemeral_lost_after_expiry",
+    "epoch_zero_not_recovered",  # nor checkpoints judged in the end
     "isr_shrink_not_persisted",  # nor its scenario's order of faults
 }
 SEEDS = (2, 3, 1, 5, 8, 13, 21, 34)

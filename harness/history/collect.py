@@ -32,9 +32,12 @@ class Collected:
     problems: list[str] = field(default_factory=list)
     manifest: list[Row] = field(default_factory=list)
 
-    def took(self, counts: dict[str, int]) -> None:
-        for table, rows in counts.items():
+    def took(self, evidence: Evidence) -> None:
+        """Count what one source wrote; each of its parts has a row in the manifest."""
+        for table, rows in evidence.counts().items():
             self.rows[table] = self.rows.get(table, 0) + rows
+        for file, rows in evidence.parts().items():
+            self.note(file, "part", rows)
 
     def note(
         self,
@@ -100,7 +103,7 @@ def _client_acts(run_dir: Path, run: str, collected: Collected) -> frozenset[str
         acts = [msgspec.json.decode(line, type=dict) for line in path.read_bytes().splitlines()]
         for act in acts:
             evidence.add("admin_ops", act)
-    collected.took(evidence.counts())
+    collected.took(evidence)
     return frozenset(str(act["subject"]) for act in acts if act["act"] == KILL)
 
 
@@ -126,7 +129,7 @@ def _journal(
                 evidence.add(table, row)
         for table, row in rows.rest(reader.state.end_ns):
             evidence.add(table, row)
-    collected.took(evidence.counts())
+    collected.took(evidence)
     collected.note(
         f"journal/{path.name}",
         "journal",
@@ -162,7 +165,7 @@ def _faults(run_dir: Path, run: str, collected: Collected) -> None:
                 evidence.add("faults", _fault(msgspec.json.decode(line, type=dict)))
             except msgspec.MsgspecError:
                 damage.append("an entry is damaged")
-    collected.took(evidence.counts())
+    collected.took(evidence)
     collected.note("faults.jsonl", "journal", evidence.counts().get("faults", 0), damage=damage)
 
 
@@ -180,7 +183,7 @@ def _acts(run_dir: Path, run: str, collected: Collected) -> None:
                 damage.append("an entry is damaged")
                 continue
             evidence.add("admin_ops", {name: row.get(name) for name in SCHEMAS["admin_ops"].names})
-    collected.took(evidence.counts())
+    collected.took(evidence)
     collected.note(ACTS, "journal", evidence.counts().get("admin_ops", 0), damage=damage)
 
 
@@ -201,9 +204,11 @@ def _replicas(
                 for row in read_log(log, run):
                     evidence.add("replicas", row)
                 evidence.add("logs", log.row)
+                for row in log.indexes if log.ours else ():
+                    evidence.add("indexes", row)
                 name = str(log.folder.relative_to(run_dir))
                 collected.note(name, "replica_log", log.records, damage=log.damage)
-        collected.took(evidence.counts())
+        collected.took(evidence)
 
 
 def _part(broker: int, log_dir: Path) -> str:
@@ -235,7 +240,7 @@ def _states(run_dir: Path, run: str, offset_ns: int, collected: Collected) -> No
         for change in changes(data, files):
             for row in states.rows(change):
                 evidence.add("states", row)
-    collected.took(evidence.counts())
+    collected.took(evidence)
     name = str(log_files(data)[0].parent.relative_to(run_dir))
     collected.note(name, "zookeeper_log", files.transactions, first=files.first_zxid,
                    last=files.last_zxid, damage=files.damage)  # fmt: skip
@@ -247,4 +252,4 @@ def _manifest(run_dir: Path, run: str, collected: Collected) -> None:
     with Evidence(run_dir, "manifest", run) as evidence:
         for row in collected.manifest:
             evidence.add("manifest", row)
-    collected.took(evidence.counts())
+    collected.rows["manifest"] = len(collected.manifest)

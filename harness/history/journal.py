@@ -193,7 +193,7 @@ class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):
 
 
 class OffsetAnswer(msgspec.Struct, tag="answer", array_like=True, frozen=True):
-    """One answer to ListOffsets (`query`: `earliest` or `latest`)."""
+    """One answer to ListOffsets (`query`: `earliest`, `latest` or `time:` and the ms asked for)."""
 
     invoke_ns: int
     complete_ns: int
@@ -203,6 +203,20 @@ class OffsetAnswer(msgspec.Struct, tag="answer", array_like=True, frozen=True):
     offset: int | None
     node: int | None
     error: str | None
+    api_version: int | None = None
+    leader_epoch: int | None = None
+    timestamp_ms: int | None = None
+
+
+class View(msgspec.Struct, tag="view", array_like=True, frozen=True):
+    """What one broker's Metadata says of a partition."""
+
+    at_ns: int
+    node: int
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
 
 
 class End(msgspec.Struct, tag="end", array_like=True, frozen=True):
@@ -214,7 +228,7 @@ class End(msgspec.Struct, tag="end", array_like=True, frozen=True):
 
 Entry = (
     Begin | Send | Ok | Fail | Info | Poll | PassBegin | PassEnd | Commit | Committed
-    | CommitRead | Assigned | OffsetAnswer | End
+    | CommitRead | Assigned | OffsetAnswer | View | End
 )  # fmt: skip
 
 

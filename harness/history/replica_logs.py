@@ -18,6 +18,7 @@ from crc32c import crc32c
 from kafka.errors import KafkaError
 from kafka.record.default_records import ControlRecord, DefaultRecordBatch
 
+from urteil.harness.history.index_files import Layout, read_indexes
 from urteil.harness.workload.payload import decode, decode_copy, key_text
 
 Row = dict[str, Any]
@@ -33,7 +34,7 @@ _FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 class ReplicaLog:
     """One replica's log. `row` is its row of `logs` once its records were read to the end.
 
-    `damage` says in sentences what could not be read.
+    `indexes` are its rows of `indexes`; `damage` says in sentences what could not be read.
     """
 
     broker: int
@@ -46,6 +47,7 @@ class ReplicaLog:
     row: Row = field(default_factory=dict)
     records: int = 0
     damage: list[str] = field(default_factory=list)
+    indexes: list[Row] = field(default_factory=list)
 
     def place(self) -> Row:
         return {
@@ -83,17 +85,23 @@ def read_log(log: ReplicaLog, run: str) -> Iterator[Row]:
     segments = sorted(log.folder.glob("*.log"))
     end = int(segments[0].stem) if segments else 0
     for segment in segments:
-        end = max(end, int(segment.stem))
+        end, layout = max(end, int(segment.stem)), Layout()
         for batch, damage in _batches(segment):
             if damage:
                 log.damage.append(f"{segment.name}: {damage}")
                 break
+            header = _HEADER.unpack_from(batch)
+            layout.add(len(batch), header[0], _last_offset(batch), header[8])
             for row in _batch_rows(log, int(segment.stem), batch, run):
                 end = max(end, row["offset"] + 1)
                 log.records += 1
+                if header[5] & _CONTROL:
+                    layout.controls[row["offset"]] = row.get("control")
                 yield row
             end = max(end, _last_offset(batch) + 1)
+        log.indexes += [log.place() | row for row in read_indexes(segment, layout)]
     log.row = _log_row(log, int(segments[0].stem) if segments else 0, end)
+    log.row["active_base"] = int(segments[-1].stem) if segments else None
 
 
 def _batches(segment: Path) -> Iterator[tuple[memoryview, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -43,6 +44,7 @@ class JournalRows:
             j.CommitRead: self._on_commit_read,
             j.Assigned: self._on_assigned,
             j.OffsetAnswer: self._on_answer,
+            j.View: self._on_view,
         }
 
     def take(self, entry: j.Entry) -> Iterator[TableRow]:
@@ -283,5 +285,21 @@ class JournalRows:
                 "partition": answer.partition,
                 "offset": answer.offset,
                 "error": answer.error,
+                "api_version": answer.api_version,
+                "leader_epoch": answer.leader_epoch,
+                "timestamp_ms": answer.timestamp_ms,
             },
         )
+
+    def _on_view(self, view: j.View) -> Iterator[TableRow]:
+        labels = self._topic(view.topic) | {"partition": view.partition}
+        common = {
+            "at_ns": view.at_ns,
+            "source": f"b{view.node}",
+            "labels": json.dumps(labels),
+        }
+        for metric, value in (
+            ("metadata_leader", view.leader),
+            ("metadata_leader_epoch", view.leader_epoch),
+        ):
+            yield "samples", common | {"metric": metric, "value": float(value)}

@@ -46,7 +46,10 @@ _TABLES = {
     "leader_epoch:i controller:i controller_epoch:i isr:s replicas:s",
     "samples": "at_ns:l source:s metric:s labels:s value:d",
     "logs": "broker:i topic_id:s topic:s partition:i log_start:l log_end:l high_watermark:l "
-    "recovery_point:l epochs:s",
+    "recovery_point:l epochs:s active_base:l",
+    "indexes": "broker:i topic_id:s topic:s partition:i segment_base:l kind:s entry:i offset:l "
+    "position:l timestamp_ms:l producer_id:l there:s there_base:l there_last:l "
+    "there_timestamp_ms:l before_timestamp_ms:l",
     "replicas": "broker:i topic_id:s topic:s partition:i segment_base:l batch_base:l batch_bytes:i "
     "batch_crc:l offset:l leader_epoch:i producer_id:l producer_epoch:i sequence:i key:s "
     "value_id:s intact:b control:s transactional:b timestamp_ms:l",

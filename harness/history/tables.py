@@ -89,6 +89,14 @@ class Evidence:
         """Rows of each table; complete once closed."""
         return {table: part.rows for table, part in self._parts.items()}
 
+    def parts(self) -> dict[str, int]:
+        """Rows of each part file by its name within the run; complete once closed."""
+        return {
+            f"evidence/{table}/{self._source}.parquet": part.rows
+            for table, part in self._parts.items()
+            if part.rows
+        }
+
     def __enter__(self) -> Evidence:
         return self
 

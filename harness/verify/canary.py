@@ -12,7 +12,7 @@ from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import Phase, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.check import Places, check
-from urteil.harness.verify.damage import DAMAGES, Copy, Damage, Trace, Untried
+from urteil.harness.verify.damage import DAMAGES, MADE_UP_TOPICS, Copy, Damage, Trace, Untried
 from urteil.harness.verify.derive import Derived
 from urteil.harness.verify.engines import Duck, open_views
 from urteil.harness.verify.evidence import Row
@@ -123,7 +123,7 @@ def _arrange(
     copy.grace_ns = grace_ns(asked)
     begin_ns = min(row["invoke_ns"] for row in copy.rows("sends"))
     load = Phase(name="during", begin_ns=begin_ns, end_ns=copy.last_ns + _AFTER_NS)
-    return asked, msgspec.structs.replace(facts, topics=topics, phases=[load])
+    return asked, msgspec.structs.replace(facts, topics=[*topics, *MADE_UP_TOPICS], phases=[load])
 
 
 def _piece(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Row] | None:

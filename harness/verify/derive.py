@@ -23,7 +23,9 @@ from urteil.harness.verify.administered import lowest_min_isr, unclean_asked
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.harm import Harm, harms, losses, with_losses
 from urteil.harness.verify.lineage import agreed_end
+from urteil.harness.verify.promises import settled
 from urteil.harness.verify.timeline import FOREVER_NS, NO_OFFSET, Span, floors, spans_of
+from urteil.harness.verify.views import answers, views
 
 MASK_BITS = 60
 
@@ -41,6 +43,14 @@ DERIVED: dict[str, pa.Schema] = {
         "log_end:l committed_end:l seen_end:l replication:i min_isr:i unclean_on:i unclean_asked:i "
         "foreign_on:i compacted:i unclean_floor:l last_epoch_ns:l agreed_end:l gone:i "
         "lost_floor:l lost_ns:l"
+        " delete_retention_ns:l min_lag_ns:l "
+        "max_lag_ns:l retention_ns:l retention_bytes:l append_time:i clock_moved:i trimmed:i "
+        "max_start:l active_base:l ends_ns:l calm_ns:l"
+    ),
+    "views": _schema("p:l broker:i at_ns:l leader:i leader_epoch:i"),
+    "answers": _schema(
+        "p:l node:i invoke_ns:l complete_ns:l api_version:i kind:s query:s asked_ms:l offset:l "
+        "leader_epoch:i error:s"
     ),
     "cover": _schema("p:l lo:l hi:l copies:i mask_ru:l mask_rc:l"),
     "pass_bits": _schema("client:s session:i pass:l p:l bit:l"),
@@ -54,7 +64,7 @@ DERIVED: dict[str, pa.Schema] = {
     "logs_p": _schema("p:l broker:i log_start:l log_end:l high_watermark:l in_isr:i"),
     "windows": _schema("n:i begin_ns:l end_ns:l"),
     "damaged": _schema("client:s"),
-    "settings": _schema("in_flight:i commits_before:i promise:s"),
+    "settings": _schema("in_flight:i wall_ns:l commits_before:i promise:s"),
     "commit_breaks": _schema(
         "kind:s p:l grp:s client:s session:i at_ns:l until_ns:l answered:l acknowledged:l deposed:i"
     ),
@@ -102,6 +112,8 @@ def derive(
         for name in ("states", "logs", "passes", "faults", "clients")
     }
     small["states"] = _until_the_end(small["states"], facts)
+    for fault in small["faults"]:
+        fault["acted"] = bool(fault["proof"]) if fault["acted"] is None else fault["acted"]
     numbers = _numbers(facts.topics, small)
     spans = spans_of(small["states"], numbers)
     logs = _by_partition(_whole_logs(run_dir, small["logs"]), numbers)
@@ -114,6 +126,7 @@ def derive(
     unasked: list[str] = []
     for key, p in numbers.items():
         topic = settings.get(key[0])
+        _name_leaders(passes.get(p, []), spans.get(p, []))
         whole, stopped = _sort_passes(passes.get(p, []), damaged)
         short += [f"{row['topic']}-{row['partition']}" for row in stopped]
         if topic is not None:
@@ -123,6 +136,8 @@ def derive(
         part |= {"gone": int(key in gone)} | _administered(part, ops)
         hurt = harms(small["faults"], part["topic"], key[1])
         _add_floors(tables, part, spans.get(p, []), logs.get(p, []), hurt)
+        part |= settled(topic, scenario, facts, small["faults"], ops)
+        part |= _segments(logs.get(p, []), part["final_leader"])
         tables["parts"].append(part)
         tables["pass_bits"] += [
             {"client": row["client"], "session": row["session"], "pass": row["pass"], "p": p}
@@ -139,9 +154,14 @@ def derive(
             part["agreed_end"] = _agreed_end(logs.get(p, []), part["final_leader"])
     load = scenario.workload
     before = int(load.options.get("commit") == "before")
+    tables["views"] = views(
+        run_dir, numbers, {topic.name: topic.topic_id for topic in facts.topics}
+    )
+    tables["answers"] = answers(run_dir, numbers)
     tables["settings"] = [
         {"in_flight": load.in_flight, "commits_before": before}
         | {"promise": load.options.get("promise", "at-least-once")}
+        | {"wall_ns": _wall_ns(small["states"])}
     ]
     tables["damaged"] = [{"client": name} for name in sorted(damaged)]
     return Derived(
@@ -161,13 +181,20 @@ def _whole_logs(run_dir: Path, logs: list[Row]) -> list[Row]:
     cut = {
         (Path(row["file"]).parts[1], Path(row["file"]).name)
         for row in evidence.rows(run_dir, "manifest")
-        if row["kind"] == "replica_log" and not row["ended_properly"]
+        if not row["ended_properly"] and "/data/" in str(row["file"])
     }
     return [
         row
         for row in logs
         if (f"b{row['broker']}", f"{row['topic']}-{row['partition']}") not in cut
     ]
+
+
+def _wall_ns(states: list[Row]) -> int | None:
+    """Wall clock minus CLOCK_MONOTONIC, as the states tell it."""
+    known = (row for row in states if row["wall_ms"] is not None and row["at_ns"] is not None)
+    first = next(known, None)
+    return None if first is None else int(first["wall_ms"] * 1_000_000 - first["at_ns"])
 
 
 def _until_the_end(states: list[Row], facts: RunFacts) -> list[Row]:
@@ -215,6 +242,15 @@ def _sort_passes(passes: list[Row], damaged: frozenset[str]) -> tuple[list[Row],
     """Final passes that prove what they covered, and those that stopped short."""
     whole = [row for row in passes if row["complete"] and row["client"] not in damaged]
     return whole, [row for row in passes if not row["complete"]]
+
+
+def _name_leaders(passes: list[Row], spans: list[Span]) -> None:
+    """Who led while a pass read, by ZooKeeper's state, where the pass does not say."""
+    for row in passes:
+        if row["leader"] is None and row["begin_ns"] is not None and row["end_ns"] is not None:
+            over = [s for s in spans if s.begin_ns < row["end_ns"] and row["begin_ns"] < s.end_ns]
+            led = {span.leader for span in over}
+            row["leader"] = led.pop() if len(led) == 1 else None
 
 
 def _unasked(topic: TopicFact, partition: int, logs: list[Row], passes: list[Row]) -> list[str]:
@@ -291,9 +327,19 @@ def _part(
         "unclean_floor": NO_OFFSET,
         "last_epoch_ns": None,
         "agreed_end": NO_OFFSET,
-        "lost_floor": NO_OFFSET,
+        "lost_floor": None,
         "lost_ns": None,
     }
+
+
+def _segments(logs: list[Row], leader: int | None) -> Row:
+    """The highest log start, and where the final leader's active segment begins.
+
+    -1 where its log does not say: then the records on disk have to.
+    """
+    led = next((row for row in logs if row["broker"] == leader), None)
+    active = None if led is None else led["active_base"]
+    return {"max_start": _highest_start(logs), "active_base": -1 if active is None else active}
 
 
 def _highest_start(logs: list[Row]) -> int:
@@ -350,7 +396,7 @@ def _add_floors(
     part["unclean_floor"] = min((floor.unclean_floor for floor in found), default=NO_OFFSET)
     begun = [span.begin_ns for span in spans if span.begins_epoch]
     part["last_epoch_ns"] = max(begun[1:], default=None)
-    part["lost_floor"] = min((one.floor for one in lost), default=NO_OFFSET)
+    part["lost_floor"] = min((one.floor for one in lost), default=None)
     part["lost_ns"] = max((one.until_ns for one in lost), default=None)
     tables["floors"] += [{"p": part["p"]} | floor.row() for floor in found]
 

@@ -23,32 +23,37 @@ def files(run_dir: Path, table: str) -> list[Path]:
     return sorted((run_dir / "evidence" / table).glob("*.parquet"))
 
 
-_KINDS = (pa.types.is_integer, pa.types.is_string, pa.types.is_boolean, pa.types.is_floating)
+OPTIONAL: dict[str, frozenset[str]] = {
+    table: frozenset(
+        {"run", "topic"}
+        | {
+            "clients": {"begin_ns", "end_ns", "transactional_id", "group"},
+            "sends": {"acks", "idempotent", "tombstone", "txn"},
+            "reads": {"txn"},
+            "passes": {"leader"},
+            "faults": {"acted", "harm"},
+            "logs": {"active_base"},
+            "states": {"wall_ms"},
+            "manifest": {"kind"},
+        }.get(table, set())
+    )
+    for table in SCHEMAS
+}
+"""Columns that may be missing: they can be told from others, or nothing rests on them alone."""
+
+_KINDS = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_floating)
 
 
-def flaws(run_dir: Path) -> list[str]:
-    """Parts that are no whole Parquet file, or lack columns of their table, each in a sentence."""
-    told = []
-    for table, schema in SCHEMAS.items():
-        for part in files(run_dir, table):
-            name = part.relative_to(run_dir)
-            try:
-                have = pq.read_schema(part)
-            except (pa.ArrowException, OSError) as error:
-                text = " ".join(str(error).split())[:200]
-                told.append(f"{name} is no whole Parquet file ({text}): collect the evidence again")
-                continue
-            lost = [column.name for column in schema if not _has(have, column)]
-            if lost:
-                told.append(f"{name} has no {', '.join(lost)} as this version of Urteil writes it")
-    return told
-
-
-def _has(have: pa.Schema, column: pa.Field) -> bool:
-    if column.name not in have.names:
-        return False
-    kind = have.field(column.name).type
-    return bool(kind == column.type or any(is_(kind) and is_(column.type) for is_ in _KINDS))
+def castable(have: pa.Field, ours: pa.Field) -> bool:
+    """Whether a column means the same in another width, or holds nothing at all."""
+    kind, mine = have.type, ours.type
+    if kind == mine or pa.types.is_null(kind):
+        return True
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_string(mine):
+        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return any(is_(kind) and is_(mine) for is_ in _KINDS)
 
 
 def rows(run_dir: Path, table: str) -> list[Row]:

@@ -22,13 +22,14 @@ from urteil.harness.verify.engines import ENGINES, Engine, open_engine, open_vie
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
+from urteil.harness.verify.sound import Sound, sound
 
 WORKERS = 2
-TIMED = frozenset({"future_read", "stale_append", "ack_below_min_isr", "no_progress"}) | {
-    "zombie_commit",
-    "commit_went_back",
-    "commit_register",
-}
+TIMED = frozenset(
+    {"future_read", "stale_append", "ack_below_min_isr", "no_progress", "latest_went_back"}
+    | {"end_below_ack", "causal_loss", "tombstone_too_early", "disagreement", "time_index_wrong"}
+    | {"zombie_commit", "commit_went_back", "commit_register"}
+)
 """Guarantees that compare times of several clients."""
 
 AVAILABILITY = frozenset({"no_progress", "slow_recovery"})
@@ -52,6 +53,12 @@ UNION ALL
 SELECT 'blank sends', -1, COUNT(*) FROM sends s
 WHERE s.value_id IS NULL OR s.outcome IS NULL OR s.invoke_ns IS NULL
   OR (s.outcome = 'ok' AND s.complete_ns IS NULL)
+UNION ALL
+SELECT 'doubled sends', -1, COUNT(*) FROM slots s WHERE s.acked > 1
+UNION ALL
+SELECT 'turned sends', -1, COUNT(*) FROM sends s WHERE s.complete_ns < s.invoke_ns
+UNION ALL
+SELECT 'turned polls', -1, COUNT(*) FROM polls e WHERE e.complete_ns < e.invoke_ns
 """
 """What trust asks of the large tables: sends in each fault's window, and rows nobody can judge."""
 
@@ -63,51 +70,88 @@ def judge_run(
     scenario, facts = load_scenario(run_dir), load_facts(run_dir)
     if engine not in ENGINES:
         raise ValueError(f"no engine named {engine}: {' or '.join(ENGINES)}")
-    if flaws := evidence.flaws(run_dir):
-        return _unread(run_dir, facts, engine, flaws)
     work = run_dir / "work" / "verify"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     began = time.monotonic()
-    running = open_engine(engine, run_dir, work, master=master, session=session)
+    found = sound(run_dir, work)
+    running = open_engine(engine, found.run_dir, work, master=master, session=session)
     try:
-        derived = prepare(run_dir, work, scenario, facts)
-        open_views(running, run_dir, work)
-        judged, ticks = examine(running, run_dir, work, derived)
-        tally = running.query(_TALLY)
-    except Exception as failure:
-        text = f"{type(failure).__name__}: {' '.join(str(failure).split())[:300]}"
-        return _unread(run_dir, facts, engine, [f"the evidence cannot be judged: {text}"])
+        try:
+            result = _judged(running, found, work, scenario, facts, canary=canary)
+        except Exception as failure:
+            found = sound(run_dir, work, deep=True)
+            if not found.torn:
+                text = f"{type(failure).__name__}: {' '.join(str(failure).split())[:300]}"
+                told = [*found.told, f"the evidence cannot be judged: {text}"]
+                result = _bare(facts, engine, [*facts.problems, *told])
+            else:
+                result = _judged(running, found, work, scenario, facts, canary=canary)
     finally:
         running.close()
         shutil.rmtree(work, ignore_errors=True)
-    if tears := [*trust.torn(run_dir), *trust.blanks(tally)]:
-        judged = [_doubted(one, tears[0]) for one in judged]
-    if boots := trust.boots(run_dir, facts):
-        judged = [_doubted(one, boots[0]) if one.name in TIMED else one for one in judged]
-    if not facts.healed:
-        judged = [_doubted(one, LOST) if one.name in AVAILABILITY else one for one in judged]
-    doubts = trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
-    result = _result(run_dir, scenario, facts, derived, judged, ticks, doubts, engine)
-    if canary:
-        from urteil.harness.verify.canary import sing
-
-        result.canary = sing(run_dir, scenario, facts, derived)
-        silent = [f"{name} ({told})" for name, told in result.canary.items() if not _heard(told)]
-        if silent:
-            result.reasons.append(f"the canary's damage was not found: {'; '.join(silent)}")
-            if result.verdict is Verdict.PASS:
-                result.verdict = Verdict.UNKNOWN
     result.seconds = facts.seconds | {"verify": round(time.monotonic() - began, 3)}
     save(run_dir / "result.json", result)
     return result
 
 
-def _unread(run_dir: Path, facts: RunFacts, engine: str, told: list[str]) -> Result:
-    """The result of a run whose evidence cannot be read: UNKNOWN, with the reason."""
-    result = _bare(facts, engine, [*facts.problems, *told])
-    save(run_dir / "result.json", result)
+def _judged(
+    running: Engine, found: Sound, work: Path, scenario: Scenario, facts: RunFacts, *, canary: bool
+) -> Result:
+    """The result of what can be read."""
+    run_dir = found.run_dir
+    derived = prepare(run_dir, work, scenario, facts)
+    open_views(running, run_dir, work)
+    judged, ticks = examine(running, run_dir, work, derived)
+    tally = running.query(_TALLY)
+    doubts = _tears(found, facts, tally)
+    judged = [_doubted(one, _doubt(one.name, doubts)) for one in judged]
+    if boots := [*trust.boots(run_dir, facts), *trust.turned(tally)]:
+        judged = [_doubted(one, boots[0]) if one.name in TIMED else one for one in judged]
+    if not facts.healed:
+        judged = [_doubted(one, LOST) if one.name in AVAILABILITY else one for one in judged]
+    told = [*found.told, *dict.fromkeys(doubts.values())]
+    told += trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
+    told = list(dict.fromkeys(told))
+    result = _result(run_dir, scenario, facts, derived, judged, ticks, told, running.name)
+    if canary:
+        _listen(run_dir, scenario, facts, derived, result)
     return result
+
+
+def _tears(found: Sound, facts: RunFacts, tally: Sequence[Row]) -> dict[str, str]:
+    """Tables whose rows may have gone missing, each with the sentence that says so."""
+    told = {table: f"the evidence has no {table}" for table in trust.empty(found.run_dir, facts)}
+    told |= trust.torn(found.run_dir) | found.torn
+    if "manifest" in told:
+        told |= dict.fromkeys(SCHEMAS, told["manifest"])
+    records = ("sends", "reads", "replicas")
+    for far in trust.far(found.run_dir):
+        told |= dict.fromkeys(records, far)
+    for stray in trust.strays(facts, tally):
+        told |= {table: stray for table in ("sends", "reads") if f" {table} " in stray}
+    for blank in trust.blanks(tally):
+        told["sends"] = blank
+    return told
+
+
+def _doubt(name: str, tears: dict[str, str]) -> str | None:
+    """The first tear in what a guarantee rests on."""
+    return next((tears[table] for table in GUARANTEES[name].rests_on if table in tears), None)
+
+
+def _listen(
+    run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived, result: Result
+) -> None:
+    """Let the canary sing; a verdict that it did not hear is none."""
+    from urteil.harness.verify.canary import sing
+
+    result.canary = sing(run_dir, scenario, facts, derived)
+    silent = [f"{name} ({told})" for name, told in result.canary.items() if not _heard(told)]
+    if silent:
+        result.reasons.append(f"the canary's damage was not found: {'; '.join(silent)}")
+        if result.verdict is Verdict.PASS:
+            result.verdict = Verdict.UNKNOWN
 
 
 def _bare(facts: RunFacts, engine: str, reasons: list[str]) -> Result:
@@ -131,9 +175,9 @@ def _bare(facts: RunFacts, engine: str, reasons: list[str]) -> Result:
     )
 
 
-def _doubted(one: GuaranteeResult, tear: str) -> GuaranteeResult:
+def _doubted(one: GuaranteeResult, tear: str | None) -> GuaranteeResult:
     """A violation that damaged evidence, or the lab, may have made is none: it is unknown."""
-    if one.status is not Status.VIOLATED:
+    if tear is None or one.status is not Status.VIOLATED:
         return one
     return msgspec.structs.replace(one, status=Status.UNKNOWN, reason=tear)
 
@@ -157,7 +201,8 @@ def examine(
     engine: Engine, run_dir: Path, work: Path, derived: Derived
 ) -> tuple[list[GuaranteeResult], list[Row]]:
     """Build the fused plan and judge every guarantee on it; the acknowledgements by tick."""
-    plan.build(engine, work)
+    compacted = any(part["compacted"] and part["ours"] for part in derived.parts)
+    plan.build(engine, work, compacted=compacted)
     ticks = engine.query("SELECT t.* FROM ticks t")
     present = {table for table in SCHEMAS if evidence.files(run_dir, table)}
     present = {table for table in present if evidence.row_count(run_dir, table)}
@@ -187,7 +232,7 @@ def _result(
     engine: str,
 ) -> Result:
     by_name = {one.name: one for one in judged}
-    doubts = doubts + _unjudged(scenario, by_name)
+    doubts = doubts + _unjudged(scenario, by_name, doubts)
     broken = [
         f"{one.name}: {one.violations} violations, the first: {one.findings[0].sentence}"
         for one in judged
@@ -206,9 +251,12 @@ def _result(
     return result
 
 
-def _unjudged(scenario: Scenario, by_name: dict[str, GuaranteeResult]) -> list[str]:
+def _unjudged(
+    scenario: Scenario, by_name: dict[str, GuaranteeResult], told: Sequence[str]
+) -> list[str]:
     """Checks that raised, and the scenario's own guarantees that nothing could show broken."""
-    doubts = [f"{one.name}: {one.reason}" for one in by_name.values() if one.status == "unknown"]
+    unknown = [one for one in by_name.values() if one.status is Status.UNKNOWN]
+    doubts = [f"{one.name}: {one.reason}" for one in unknown if one.reason not in told]
     for name in scenario.guarantees:
         if name not in by_name:
             doubts.append(f"no guarantee is named {name}")

@@ -2,6 +2,7 @@
 
 `slots`  a row for each (partition, offset, value) that anybody acknowledged, read or has on disk;
 `vals`   a row for each value: its send, if there is one, joined with where it ended up;
+`keyed`  sends to compacted topics, with the last of their key;
 `gaps`   reads that did not follow their predecessor's offset, or their pass's begin;
 `ticks`  acknowledgements by partition and 100 ms;
 `held`   how many rows of each log lie between its start and its end.
@@ -40,7 +41,7 @@ LEFT JOIN (SELECT k.client, k.session FROM clients k WHERE k.kind = 'group'
            GROUP BY k.client, k.session) g ON g.client = r.client AND g.session = r.session
 UNION ALL
 SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, l.key, 2,
-       (CASE WHEN l.control IS NOT NULL THEN 2 ELSE 0 END)
+       (CASE WHEN l.control = 'abort' THEN 4 WHEN l.control IS NOT NULL THEN 2 ELSE 0 END)
        + (CASE WHEN l.transactional THEN 1 ELSE 0 END),
        CASE WHEN l.intact = FALSE THEN 1 ELSE 0 END,
        CASE WHEN l.broker = p.final_leader THEN 1 ELSE 0 END,
@@ -117,6 +118,8 @@ SELECT COALESCE(s.value_id, v.value_id) AS value_id,
   s.client, s.session, s.op, s.invoke_ns, s.complete_ns, s.outcome, s.error, s.attempts,
   CASE WHEN s.ambiguous THEN 1 ELSE 0 END AS ambiguous, s.node, s.key AS sent_key,
   s.acks, CASE WHEN s.idempotent THEN 1 ELSE 0 END AS idempotent,
+  CASE WHEN s.tombstone THEN 1 ELSE 0 END AS tombstone, s.timestamp_ms, s.txn,
+  i.p AS intended_p,
   CASE WHEN s.outcome = 'ok' AND s.offset >= 0 THEN s.offset END AS ack_off,
   COALESCE(v.n_slots, 0) AS n_slots, COALESCE(v.log_slots, 0) AS log_slots, v.first_slot,
   v.last_slot, COALESCE(v.seen_slots, 0) AS seen_slots, v.first_seen, v.last_seen, v.shown_slot,
@@ -127,7 +130,23 @@ SELECT COALESCE(s.value_id, v.value_id) AS value_id,
 FROM sends s
 LEFT JOIN parts p ON s.topic_id = p.topic_id
      AND COALESCE(s.partition, s.partition_intended) = p.partition
+LEFT JOIN parts i ON s.topic_id = i.topic_id AND s.partition_intended = i.partition
 FULL OUTER JOIN placed v ON s.value_id = v.value_id
+"""
+
+KEYED = f"""
+SELECT k.*,
+  MAX(CASE WHEN k.outcome = 'ok' THEN k.off END) OVER (PARTITION BY k.p, k.key) AS last_off,
+  MAX(CASE WHEN k.log_slots > 0 THEN k.off END) OVER (PARTITION BY k.p, k.key) AS shown_off,
+  SUM(k.unresolved) OVER (PARTITION BY k.p, k.key) AS open_n
+FROM (SELECT v.sent_p AS p, v.sent_key AS key, v.value_id, v.client, v.acks, v.outcome,
+        v.tombstone, v.invoke_ns, v.complete_ns, v.n_reads, v.log_slots, v.copies, v.unserved,
+        COALESCE(v.ack_off, v.first_slot % {SHIFT}, v.read_slot % {SHIFT}) AS off,
+        CASE WHEN v.outcome = 'fail' AND v.ambiguous = 0 THEN 0
+          WHEN v.outcome = 'ok' AND COALESCE(v.ack_off, v.first_slot) IS NOT NULL THEN 0
+          ELSE 1 END AS unresolved
+      FROM vals v JOIN parts q ON q.p = v.sent_p
+      WHERE v.sent = 1 AND q.compacted = 1 AND q.ours = 1 AND v.sent_key IS NOT NULL {{only}}) k
 """
 
 GAPS = f"""
@@ -162,10 +181,26 @@ JOIN logs_p l ON l.p = q.p AND l.broker = r.broker
 GROUP BY l.p, l.broker
 """
 
-STAGES = {"slots": SLOTS, "vals": VALS, "gaps": GAPS, "ticks": TICKS, "held": HELD}
+STAGES = {
+    "slots": SLOTS,
+    "vals": VALS,
+    "keyed": KEYED,
+    "gaps": GAPS,
+    "ticks": TICKS,
+    "held": HELD,
+}
 
 
-def build(engine: Engine, work: Path) -> None:
-    """Write the stages as Parquet under `work` and make them views."""
-    for name, query in STAGES.items():
-        engine.store(name, query.replace("{scatter}", engine.scatter), work / name)
+def build(engine: Engine, work: Path, *, compacted: bool = True) -> None:
+    """Write the stages as Parquet under `work` and make them views.
+
+    Without a `compacted` topic, `keyed` is empty and costs nothing.
+    """
+    for name in STAGES:
+        engine.store(name, stage(name, engine, compacted=compacted), work / name)
+
+
+def stage(name: str, engine: Engine, *, compacted: bool = True) -> str:
+    """The query of one stage as `engine` runs it."""
+    query = STAGES[name].replace("{scatter}", engine.scatter)
+    return query.replace("{only}", "" if compacted else "AND 1 = 0")

@@ -28,9 +28,9 @@ def rehearse(session: Any, enough: threading.Event) -> None:
         judgement.prepare(run_dir, work, scenario, facts)
         engine = Spark(session, owned=False)
         open_views(engine, run_dir, work)
-        for name, query in plan.STAGES.items():
+        for name in plan.STAGES:
             if enough.is_set():
                 return
-            engine.store(name, query.replace("{scatter}", engine.scatter), work / name)
+            engine.store(name, plan.stage(name, engine), work / name)
         if not enough.is_set():
             tallies(engine, list(GUARANTEES.values())[:REHEARSED], set(SCHEMAS))

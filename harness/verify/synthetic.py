@@ -328,6 +328,36 @@ def _partition_rows(shape: Shape, partition: int) -> dict[str, list[dict[str, An
             | {"isolation": "read_uncommitted", "final": False, "complete": True}
             | {"begin_ns": BEGIN_NS, "end_ns": END_NS}
         ],
+        "offset_answers": [
+            place
+            | {"node": first[epoch], "invoke_ns": at_ns, "complete_ns": at_ns + 1_000_000}
+            | {"api_version": 7, "leader_epoch": epoch}
+            | asked
+            for at_ns, epoch in ((CRASH_NS - 6 * S, 0), (END_NS + 6 * S, 1), (END_NS + 25 * S, 3))
+            for asked in (
+                {"query": "latest", "offset": n},
+                {"query": "time", "timestamp_ms": BEGIN_NS // 1_000_000, "offset": 0},
+            )
+        ],
+        "indexes": [
+            place
+            | {"broker": broker, "segment_base": 0, "kind": kind, "entry": entry}
+            | {"offset": entry * BATCH + BATCH - 1, "position": entry * 480}
+            | {"there": "batch", "there_base": entry * BATCH, "there_last": entry * BATCH + 3}
+            | {"timestamp_ms": entry, "there_timestamp_ms": entry, "before_timestamp_ms": entry - 1}
+            for broker in BROKERS
+            for kind in ("offset", "time")
+            for entry in range(min(8, n // BATCH))
+        ],
+        "samples": [
+            {"at_ns": END_NS + 7 * S, "source": f"b{broker}", "metric": metric, "value": value}
+            | {"labels": json.dumps({"topic": TOPIC, "partition": partition})}
+            for broker in BROKERS
+            for metric, value in (
+                ("metadata_leader", float(first[1])),
+                ("metadata_leader_epoch", 1.0),
+            )
+        ],
         "states": [
             place
             | {"zxid": 100 * (partition + 1) + version, "at_ns": at_ns, "version": version}

@@ -134,7 +134,7 @@ class Floor:
             "to_ns": self.to_ns,
             "any_floor": self.any_floor,
             "unclean_floor": self.unclean_floor,
-            "lost_floor": self.lost_floor,
+            "lost_floor": None if self.lost_floor >= NO_OFFSET else self.lost_floor,
         }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derive import Derived, targets_of
@@ -25,7 +26,7 @@ def damaged_clients(run_dir: Path) -> frozenset[str]:
     return frozenset(
         Path(str(row["file"])).stem
         for row in evidence.rows(run_dir, "manifest")
-        if row["kind"] == "journal" and not row["ended_properly"] and row["file"] != _FAULTS
+        if kind_of(row) == "journal" and not row["ended_properly"] and row["file"] != _FAULTS
         if Path(str(row["file"])).stem not in killed
     )
 
@@ -45,15 +46,16 @@ def reasons(
     told = [
         *facts.problems,
         *_missing(run_dir, facts),
-        *torn(run_dir),
         *blanks(tally),
+        *turned(tally),
+        *far(run_dir),
         *boots(run_dir, facts),
         *_manifest(run_dir),
         *(f"the journal of {client} did not end properly" for client in sorted(derived.damaged)),
         *_faults(scenario, derived),
         *_traffic(scenario, derived, ticks),
         *_attempts(derived, tally),
-        *_strays(facts, tally),
+        *strays(facts, tally),
         *_passes(facts, derived),
         *_mutant(facts),
     ]
@@ -61,9 +63,13 @@ def reasons(
 
 
 def _missing(run_dir: Path, facts: RunFacts) -> list[str]:
+    return [f"the evidence has no {table}" for table in empty(run_dir, facts)]
+
+
+def empty(run_dir: Path, facts: RunFacts) -> list[str]:
+    """Tables that every run has, and this one has not."""
     wanted = [table for table in REQUIRED if table not in facts.withheld]
-    empty = [table for table in wanted if evidence.row_count(run_dir, table) == 0]
-    return [f"the evidence has no {table}" for table in empty]
+    return [table for table in wanted if evidence.row_count(run_dir, table) == 0]
 
 
 def _manifest(run_dir: Path) -> list[str]:
@@ -71,28 +77,47 @@ def _manifest(run_dir: Path) -> list[str]:
     return [
         f"{row['file']} is damaged or was cut"
         for row in evidence.rows(run_dir, "manifest")
-        if not row["ended_properly"] and (row["kind"] != "journal" or row["file"] == _FAULTS)
+        if not row["ended_properly"]
+        if kind_of(row) != "journal" or row["file"] == _FAULTS
     ]
 
 
-def torn(run_dir: Path) -> list[str]:
-    """How the evidence differs from what its manifest says was written.
+def torn(run_dir: Path) -> dict[str, str]:
+    """Tables that differ from what the manifest says was written, each with the sentence.
 
-    Any difference leaves every accusation in doubt: what was not seen may just have gone missing.
+    Any difference leaves every accusation that rests on the table in doubt: what was not seen may
+    just have gone missing.
     """
-    manifest = evidence.rows(run_dir, "manifest")
-    told = [] if manifest else ["no manifest says what evidence there was"]
-    for row in manifest:
-        if row["kind"] != "table" or row["rows"] is None:
+    told = {}
+    listed = {}
+    for row in evidence.rows(run_dir, "manifest"):
+        file, kind = str(row["file"]), kind_of(row)
+        if kind == "part" and not (run_dir / file).exists() and row["rows"]:
+            listed[Path(file).parent.name] = f"{file} is missing"
+        if kind != "table" or row["rows"] is None:
             continue
-        table = _table_of(str(row["file"]))
-        have = evidence.row_count(run_dir, table)
+        table = _table_of(file)
+        have = evidence.row_count(run_dir, table) if table in SCHEMAS else row["rows"]
         if have != row["rows"]:
-            told.append(f"the manifest says {row['rows']} rows of {table}, there are {have}")
-    return told + _far(run_dir)
+            told[table] = f"the manifest says {row['rows']} rows of {table}, there are {have}"
+    return told | listed
 
 
-def _far(run_dir: Path) -> list[str]:
+def kind_of(row: Row) -> str:
+    """What a row of the manifest is about, told from its file where it does not say."""
+    if row["kind"]:
+        return str(row["kind"])
+    path = Path(str(row["file"]))
+    if path.suffix == ".parquet":
+        return "part"
+    if path.name in SCHEMAS:
+        return "table"
+    if path.suffix == ".jsonl":
+        return "journal"
+    return "zookeeper_log" if "version-2" in path.parts else "replica_log"
+
+
+def far(run_dir: Path) -> list[str]:
     """Offsets behind which slots of two partitions would be one."""
     ends = [(row["topic"], row["log_end"]) for row in evidence.rows(run_dir, "logs")]
     ends += [(row["topic"], row["to_offset"]) for row in evidence.rows(run_dir, "passes")]
@@ -103,11 +128,29 @@ def _far(run_dir: Path) -> list[str]:
 
 
 def blanks(tally: Sequence[Row]) -> list[str]:
-    """Sends that do not say what they were: what they wrote would seem to come from nowhere."""
+    """Sends that do not say what they were, or say it twice: what they wrote would seem to come
+    from nowhere, or from two."""
+    lacks = {
+        "blank sends": "sends lack their value_id, outcome or times",
+        "doubled sends": "sends stand twice in evidence/sends",
+    }
+    return _counted(lacks, tally)
+
+
+def turned(tally: Sequence[Row]) -> list[str]:
+    """Clocks that went back: nothing that compares times accuses anybody then."""
+    lacks = {
+        "turned sends": "sends ended before they began: a clock went back (evidence/sends)",
+        "turned polls": "polls ended before they began: a clock went back (evidence/polls)",
+    }
+    return _counted(lacks, tally)
+
+
+def _counted(lacks: dict[str, str], tally: Sequence[Row]) -> list[str]:
     return [
-        f"{row['found']} sends lack their value_id, outcome or times"
+        f"{row['found']} {lacks[row['what']]}"
         for row in tally
-        if row["what"] == "blank sends" and row["found"]
+        if row["what"] in lacks and row["found"]
     ]
 
 
@@ -166,7 +209,7 @@ def _attempts(derived: Derived, tally: Sequence[Row]) -> list[str]:
     ]
 
 
-def _strays(facts: RunFacts, tally: Sequence[Row]) -> list[str]:
+def strays(facts: RunFacts, tally: Sequence[Row]) -> list[str]:
     """Rows that no check can place, so that nobody would miss what they tell."""
     lacking = {
         "stray sends": "name no partition of a topic in run.json",

@@ -26,6 +26,7 @@ MODULES = {
     "group": "urteil.harness.workload.group_consumer",
     "offsets": "urteil.harness.workload.offset_reader",
     "raw": "urteil.harness.workload.raw",
+    "probe": "urteil.harness.workload.probe",
     "final": "urteil.harness.workload.final_reader",
 }
 

@@ -59,6 +59,7 @@ class Workload:
     `cooperative`, `session_timeout_ms`, `max_poll_interval_ms`, `zombie_commits` of group members;
     `members`: how many there are in `mixed` (2); `offset_reads_ms`: how often their positions are
     asked for from outside (250); `records`: how many `bulk` sends in all (100000);
+    `probe`: 1 adds a client that asks all brokers who leads and where partitions end;
     `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a client of its own.
     """
 
@@ -85,6 +86,7 @@ class Workload:
         self._members = load.consumers if load.kind == "group" else 0
         if load.kind == "mixed":
             self._members = int(load.options.get("members", "2"))
+        self._probes = ["probe"] if load.options.get("probe", "0") != "0" else []
         self._tails = Tails([self._journal(name) for name in self._producers])
         self._problems: list[str] = []
         self._lab_clients = LabClients(run_dir, self._clients, self._start_one)
@@ -107,6 +109,8 @@ class Workload:
             self._start_one("producer", name, 1)
         for name in self._liars:
             self._clients.start(self._spec(name, "raw"))
+        for name in self._probes:
+            self._clients.start(self._spec(name, "probe", seed=self._scenario.seed))
 
     def controls(self) -> LabClients:
         """What chaos may do to these clients."""
@@ -189,7 +193,7 @@ class Workload:
         """End live readers and group members."""
         kinds = ("consumer", "group", "offsets")
         names = [name for kind in kinds for name in self._lab_clients.all_of(kind)]
-        for name in self._clients.terminate(names, deadline_s):
+        for name in self._clients.terminate([*names, *self._probes], deadline_s):
             self._problems.append(f"consumer {name} did not end in {deadline_s:g} s and was killed")
 
     def reads(self, topics: Sequence[TopicFact]) -> None:

@@ -6,7 +6,7 @@ A damage takes victims: healthy records of one partition, whose places it may ch
 
 from __future__ import annotations
 
-from urteil.harness.verify.damage import cluster, groups, records, replicas
+from urteil.harness.verify.damage import answers, cluster, groups, records, replicas, tables
 from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried
 
 DAMAGES: tuple[Damage, ...] = (
@@ -51,7 +51,23 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="elect a leader from outside the ISR", apply=cluster.elect_outsider),
     Damage(name="acknowledge nothing during a crash", apply=cluster.stall, replicas=2),
     Damage(name="leave the ISR short after healing", apply=cluster.stay_broken),
+    Damage(name="lose a record that its client knew of", apply=answers.lose_what_was_known),
+    Damage(name="let the end fall", apply=answers.let_the_end_fall),
+    Damage(name="tell an end below an acknowledgement", apply=answers.tell_an_old_end),
+    Damage(name="find a time too late", apply=answers.find_a_time_too_late),
+    Damage(name="name another leader", apply=answers.name_another_leader),
+    Damage(name="misplace an index entry", apply=answers.misplace_an_entry),
+    Damage(name="drop the last value of a key", apply=tables.drop_latest),
+    Damage(name="show an older value of a key", apply=tables.show_stale),
+    Damage(name="let a deleted key come back", apply=tables.resurrect),
+    Damage(name="drop a young tombstone", apply=tables.drop_tombstone),
+    Damage(name="clean a young record", apply=tables.clean_too_early),
+    Damage(name="renumber a record", apply=tables.renumber),
+    Damage(name="delete young records", apply=tables.delete_too_early),
 )
 """Every damage, in an order in which all of them may be done to one copy."""
 
-__all__ = ["DAMAGES", "Copy", "Damage", "Trace", "Untried"]
+MADE_UP_TOPICS = tables.TOPICS
+"""Topics that some damages make up; whoever judges the copy must be told of them."""
+
+__all__ = ["DAMAGES", "MADE_UP_TOPICS", "Copy", "Damage", "Trace", "Untried"]

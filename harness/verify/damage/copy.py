@@ -9,6 +9,8 @@ from typing import Any
 from urteil.harness.verify.evidence import Row
 
 S = 1_000_000_000
+MADE_UP = frozenset({"made-up-compacted", "made-up-retained"})
+"""Ids of topics that a damage adds to the copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def has_value(victim: Row) -> Callable[[Row], bool]:
 
 
 def brokers(copy: Copy) -> list[int]:
-    return sorted(row["broker"] for row in copy.rows("logs"))
+    return sorted(row["broker"] for row in copy.rows("logs") if row["topic_id"] not in MADE_UP)
 
 
 def leader(copy: Copy) -> int:
@@ -105,5 +107,9 @@ def leader(copy: Copy) -> int:
 
 
 def states(copy: Copy) -> list[Row]:
-    states = [row for row in copy.rows("states") if row["leader_epoch"] is not None]
+    states = [
+        row
+        for row in copy.rows("states")
+        if row["leader_epoch"] is not None and row["topic_id"] not in MADE_UP
+    ]
     return sorted(states, key=lambda row: int(row["zxid"]))

@@ -1,10 +1,41 @@
-"""A send that failed for certain is nowhere to be seen."""
+"""A send that failed for certain is nowhere to be seen, nor an aborted one under read_committed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
 
+_ABORTED = """
+FROM (SELECT s.p, s.off, s.value_id, MIN(CASE WHEN s.marks >= 2 THEN s.marks END) OVER (
+        PARTITION BY s.p, s.pid, s.turn ORDER BY s.off DESC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS ended, s.marks
+      FROM (SELECT s.p, s.off, s.value_id, s.pid, s.marks,
+              SUM(CASE WHEN s.marks >= 2 THEN 1 ELSE 0 END) OVER (PARTITION BY s.p, s.pid
+                ORDER BY s.off ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS turn
+            FROM slots s WHERE s.on_leader = 1 AND s.marks >= 1) s) t
+JOIN vals v ON v.value_id = t.value_id
+JOIN reads r ON r.value_id = t.value_id
+JOIN clients c ON c.client = r.client AND c.session = r.session
+WHERE t.marks = 1 AND t.ended >= 4 AND c.isolation = 'read_committed'
+"""
+"""Reads under read_committed of records whose producer's next marker in the log is an abort."""
+
 _JUDGED = "FROM vals v WHERE v.sent = 1 AND v.outcome = 'fail' AND v.ambiguous = 0"
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "aborted transaction":
+        return (
+            f"{row['client']}, which reads committed records only, was given {row['value_id']} at "
+            f"{place(row)}, whose transaction was aborted."
+        )
+    return (
+        f"{row['value_id']} failed with {row['error']}, yet it is at {place(row)}: in "
+        f"{row['n_reads']} reads and {row['copies']} replicas."
+    )
+
 
 GUARANTEE = Guarantee(
     name="aborted_read",
@@ -16,10 +47,11 @@ GUARANTEE = Guarantee(
 SELECT CASE WHEN v.n_reads > 0 THEN 'read' ELSE 'on disk' END AS sub_kind, v.p,
   v.shown_slot % {SLOT} AS off, v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id,
   v.client, v.error, v.n_reads, v.copies
-{_JUDGED} AND v.shown_slot IS NOT NULL""",
-    explain=lambda row: (
-        f"{row['value_id']} failed with {row['error']}, yet it is at {place(row)}: in "
-        f"{row['n_reads']} reads and {row['copies']} replicas."
-    ),
-    sub_kinds=("read", "on disk"),
+{_JUDGED} AND v.shown_slot IS NOT NULL
+UNION ALL
+SELECT 'aborted transaction', t.p, t.off, MIN(v.invoke_ns), MIN(r.read_ns), t.value_id,
+  MIN(r.client), 'an abort marker', COUNT(*), 0 {_ABORTED} GROUP BY t.p, t.off, t.value_id""",
+    explain=_explain,
+    rests_on=("sends", "reads", "replicas", "clients"),
+    sub_kinds=("read", "on disk", "aborted transaction"),
 )

@@ -38,5 +38,6 @@ SELECT 'acknowledged' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns 
         f"[{row['isr'].strip(',')}], fewer than {row['min_isr']}, from before it was sent."
     ),
     needs=("sends", "states"),
+    rests_on=("sends", "states", "faults"),
     sub_kinds=("acknowledged",),
 )

@@ -28,6 +28,10 @@ LOSS = (
 """The same, and by disks that lost what no other in-sync replica had: seen before that moment."""
 
 
+RECORDS = ("sends", "reads", "replicas", "logs", "passes", "states", "clients")
+"""What most guarantees rest on: slots and values are made of these."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
     """One promise and how a run shows it broken. All SQL is in Spark's dialect and portable.
@@ -51,6 +55,8 @@ class Guarantee:
     sub_kinds: tuple[str, ...] = ()
     tie: str = "j.value_id"
     """What orders findings of one place and time (alias `j`), so that engines agree."""
+    rests_on: tuple[str, ...] = RECORDS
+    """Tables whose damage leaves a violation in doubt."""
     needs_whole_passes: bool = False
     """Whether a final pass that stopped short leaves the guarantee unknown."""
 

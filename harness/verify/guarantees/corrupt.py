@@ -23,5 +23,6 @@ FROM slots s JOIN parts q ON q.p = s.p WHERE s.broken_read > 0 OR s.broken_disk 
         f"{row['broken_read']} reads and in {row['broken_disk']} replicas' logs."
     ),
     needs=(),
+    rests_on=("reads", "replicas"),
     sub_kinds=("served", "on disk"),
 )

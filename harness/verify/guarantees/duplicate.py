@@ -42,5 +42,6 @@ FROM slots s JOIN vals v ON v.value_id = s.value_id
 WHERE v.sent = 1 AND s.n_final > bit_count(s.seen)""",
     permitted="CASE WHEN x.idempotent = 0 THEN 'without idempotence a retry may append again' END",
     explain=_explain,
+    rests_on=("sends", "reads", "replicas"),
     sub_kinds=("log", "pass", "one offset twice"),
 )

@@ -56,6 +56,7 @@ LEFT JOIN epochs x ON x.p = l.p AND x.broker = l.broker AND x.epoch = k.epoch
 WHERE k.next_start > k.start AND x.p IS NULL GROUP BY k.p, k.epoch, l.broker""",
     explain=_explain,
     needs=("logs",),
+    rests_on=("logs",),
     sub_kinds=("two starts", "forgotten"),
     tie="j.leader_epoch, j.other_off",
 )

@@ -43,6 +43,7 @@ SELECT 'controller', NULL, NULL, c.at_ns, c.at_ns, c.prev_epoch, c.controller_ep
 FROM {_OF_CONTROLLER} c WHERE c.controller_epoch < c.prev_epoch""",
     explain=_explain,
     needs=("states",),
+    rests_on=("states",),
     sub_kinds=("leader", "controller", "partition"),
     tie="j.version",
 )

@@ -19,11 +19,21 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT 'before its send' AS sub_kind, v.p, v.read_slot % {SLOT} AS off, v.read_ns AS at_ns,
   v.invoke_ns AS until_ns, v.value_id, v.client, v.read_ns, v.invoke_ns
-{_JUDGED} AND v.read_ns < v.invoke_ns""",
+{_JUDGED} AND v.read_ns < v.invoke_ns
+UNION ALL
+SELECT 'before its commit', v.p, v.read_slot % {SLOT}, MIN(r.read_ns), MIN(t.commit_invoke_ns),
+  v.value_id, v.client, MIN(r.read_ns), MIN(t.commit_invoke_ns)
+FROM vals v JOIN txns t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
+JOIN reads r ON r.value_id = v.value_id
+JOIN clients c ON c.client = r.client AND c.session = r.session
+WHERE c.isolation = 'read_committed' AND r.read_ns < t.commit_invoke_ns
+GROUP BY v.p, v.read_slot, v.value_id, v.client""",
     explain=lambda row: (
         f"{row['value_id']} was read at {place(row)} "
-        f"{(row['invoke_ns'] - row['read_ns']) / 1e6:.3f} ms before it was sent."
+        f"{(row['invoke_ns'] - row['read_ns']) / 1e6:.3f} ms "
+        f"{'before it was sent' if row['sub_kind'] == 'before its send' else row['sub_kind']}."
     ),
     needs=("sends", "reads"),
-    sub_kinds=("before its send",),
+    rests_on=("sends", "reads", "txns", "clients"),
+    sub_kinds=("before its send", "before its commit"),
 )

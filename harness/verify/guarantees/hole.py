@@ -45,6 +45,7 @@ WHERE e.last_off + 1 < e.log_end""",
         f"{row['next_off']} does."
     ),
     needs=("replicas", "logs"),
+    rests_on=("replicas", "logs"),
     sub_kinds=("gap", "overlap"),
     tie="j.broker",
 )

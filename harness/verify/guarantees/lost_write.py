@@ -1,8 +1,9 @@
 """An acknowledged record is there in the end.
 
-Not judged: compacted topics, offsets below the log's start, sends whose outcome is unknown and
-that nobody read. A record that is missing from the final leader's log, or that a complete final
-pass over its offset did not deliver, is lost.
+Not judged: compacted topics (there it is latest_value_lost), offsets below the log's start and,
+once that moved, acknowledgements without an offset; unknown sends that nobody read.
+A record that is missing from the final leader's log, or that a complete final pass over its offset
+did not deliver, is lost.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ FROM (SELECT v.*, COALESCE(v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on
 LEFT JOIN (SELECT s.p, MIN(s.off) AS first_off, MAX(s.off) AS last_off FROM slots s
            WHERE s.visible = 1 GROUP BY s.p) e ON e.p = l.p
 LEFT JOIN floors f ON f.p = l.p AND l.invoke_ns >= f.from_ns AND l.invoke_ns < f.to_ns
-WHERE l.off IS NULL OR l.off >= l.log_start
+WHERE l.off >= l.log_start OR (l.off IS NULL AND l.log_start = 0)
 """
 
 PERMITTED = f"""CASE WHEN x.log_slots > 0 THEN NULL

@@ -45,6 +45,7 @@ WHERE NOT EXISTS (SELECT 1 FROM ticks k WHERE k.p = o.p AND k.last_ns >= o.from_
         "majority was alive and the time to move leadership had passed."
     ),
     needs=("sends", "faults"),
+    rests_on=("sends", "faults", "states"),
     sub_kinds=("stalled",),
     tie="j.fault, j.targets",
 )

@@ -34,6 +34,7 @@ WHERE l.position_before < l.prev_after AND l.event IS NULL AND l.prev_event IS N
         f"{row['partition']} and then was given {place(row)}, without seek, reset or rebalance."
     ),
     needs=("reads",),
+    rests_on=("reads", "polls", "clients"),
     sub_kinds=("reads", "position"),
     tie="j.client, j.poll",
 )

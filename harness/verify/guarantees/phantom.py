@@ -11,6 +11,11 @@ from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
 
+_ELSEWHERE = f"""(
+  (v.sent_p IS NOT NULL
+   AND (v.shown_slot DIV {SLOT} <> v.sent_p OR v.shown_last DIV {SLOT} <> v.sent_p))
+  OR (v.intended_p IS NOT NULL AND v.shown_slot DIV {SLOT} <> v.intended_p))"""
+
 
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "no invocation":
@@ -31,7 +36,7 @@ GUARANTEE = Guarantee(
     opportunities="SELECT COUNT(*) AS n FROM vals v WHERE v.shown_slot IS NOT NULL",
     violations=f"""
 SELECT CASE WHEN v.sent = 0 THEN 'no invocation'
-    WHEN v.shown_slot DIV {SLOT} <> v.sent_p OR v.shown_last DIV {SLOT} <> v.sent_p
+    WHEN {_ELSEWHERE}
     THEN 'another partition' ELSE 'another key' END AS sub_kind,
   v.shown_slot DIV {SLOT} AS p, v.shown_slot % {SLOT} AS off,
   COALESCE(v.invoke_ns, v.read_ns) AS at_ns, COALESCE(v.read_ns, v.complete_ns) AS until_ns,
@@ -41,10 +46,10 @@ FROM vals v
 WHERE v.shown_slot IS NOT NULL
   AND v.value_id NOT LIKE 'copy/%'
   AND ((v.sent = 0 AND split_part(v.value_id, '/', 2) NOT IN (SELECT d.client FROM damaged d))
-    OR (v.sent_p IS NOT NULL
-        AND (v.shown_slot DIV {SLOT} <> v.sent_p OR v.shown_last DIV {SLOT} <> v.sent_p))
+    OR {_ELSEWHERE}
     OR (v.sent = 1 AND (COALESCE(v.key_low, '') <> COALESCE(v.sent_key, '')
         OR COALESCE(v.key_high, '') <> COALESCE(v.sent_key, ''))))""",
     explain=_explain,
+    rests_on=("sends", "reads", "replicas"),
     sub_kinds=("no invocation", "another partition", "another key"),
 )

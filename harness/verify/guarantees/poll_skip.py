@@ -1,6 +1,7 @@
 """A consumer passes no record that it could have been given.
 
-A gap in what a consumer received, without seek, reset or rebalance, must hold nothing visible.
+A gap in what a consumer received, without seek, reset or rebalance, must hold nothing visible; nor
+may one between the committed offset that a member read after a rebalance and its first record.
 """
 
 from __future__ import annotations
@@ -8,12 +9,36 @@ from __future__ import annotations
 from urteil.harness.verify.guarantees.base import LOSS, SLOT, Guarantee, place
 
 NO_EVENT = """
-NOT EXISTS (SELECT 1 FROM polls e JOIN parts r ON e.topic_id = r.topic_id
+NOT EXISTS (SELECT 1 FROM polls e LEFT JOIN parts r ON e.topic_id = r.topic_id
             AND e.partition = r.partition
             WHERE e.event IS NOT NULL AND e.client = g.client AND e.session = g.session
-              AND r.p = g.p AND e.poll >= g.prev_poll AND e.poll <= g.poll)
+              AND (r.p = g.p OR e.partition IS NULL) AND e.poll >= g.prev_poll
+              AND e.poll <= g.poll)
+AND NOT EXISTS (SELECT 1 FROM assignments a JOIN parts r ON a.topic_id = r.topic_id
+                AND a.partition = r.partition
+                WHERE a.client = g.client AND a.session = g.session AND r.p = g.p
+                  AND a.at_ns >= g.prev_read_ns AND a.at_ns <= g.read_ns)
 AND COALESCE(g.generation, -1) = COALESCE(g.prev_generation, -1)
 """
+"""No seek, reset or rebalance between a read and the one before it; one without a partition is for
+all of them."""
+
+_RESUMED = """
+SELECT f.p, f.client, f.session, f.pass, f.poll, c.offset - 1 AS prev_off, f.off, f.value_id,
+  f.read_ns, MAX(c.complete_ns) AS prev_read_ns
+FROM (SELECT r.*, q.p, r.offset AS off, ROW_NUMBER() OVER (PARTITION BY r.client, r.session,
+        r.pass, r.generation, q.p ORDER BY r.poll, r.position_in_poll) AS n
+      FROM reads r JOIN parts q ON r.topic_id = q.topic_id AND r.partition = q.partition
+      JOIN (SELECT DISTINCT m.client, m.session FROM commit_reads m) m
+        ON m.client = r.client AND m.session = r.session) f
+JOIN commit_reads c ON c.client = f.client AND c.session = f.session
+  AND c.topic_id = f.topic_id AND c.partition = f.partition AND c.generation = f.generation
+WHERE f.n = 1 AND c.outcome = 'ok' AND c.offset >= 0 AND c.complete_ns <= f.read_ns
+  AND NOT EXISTS (SELECT 1 FROM polls e WHERE e.client = f.client AND e.session = f.session
+                  AND e.event IN ('seek', 'reset') AND e.poll <= f.poll)
+GROUP BY f.p, f.client, f.session, f.pass, f.poll, c.offset, f.off, f.value_id, f.read_ns
+"""
+"""First reads after an assignment, whose predecessor is the committed offset that was read then."""
 
 GUARANTEE = Guarantee(
     name="poll_skip",
@@ -41,13 +66,22 @@ FROM (SELECT g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.valu
       GROUP BY g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, g.read_ns,
         g.prev_read_ns) k
 JOIN parts q ON q.p = k.p
-WHERE k.skipped > k.p * {SLOT} + k.prev_off AND q.compacted = 0""",
+WHERE k.skipped > k.p * {SLOT} + k.prev_off AND q.compacted = 0
+UNION ALL
+SELECT 'after a rebalance', g.p, MIN(s.off), MIN(g.prev_read_ns), MIN(g.read_ns), g.client,
+  g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, MIN(q.unclean_on),
+  MIN(q.unclean_floor), MIN(q.lost_floor), MIN(q.lost_ns)
+FROM ({_RESUMED}) g JOIN parts q ON q.p = g.p
+JOIN slots s ON s.p = g.p AND s.visible = 1 AND s.off > g.prev_off AND s.off < g.off
+WHERE g.off > g.prev_off + 1 AND q.compacted = 0
+GROUP BY g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id""",
     permitted=LOSS,
     explain=lambda row: (
         f"{row['client']} came from offset {row['prev_off']} to {row['next_off']} of "
         f"{row['topic']}-{row['partition']}, past the visible record at {place(row)}."
     ),
     needs=("reads", "replicas"),
-    sub_kinds=("gap",),
+    rests_on=("reads", "replicas", "polls", "passes", "clients", "commit_reads", "assignments"),
+    sub_kinds=("gap", "after a rebalance"),
     tie="j.client, j.pass, j.poll",
 )

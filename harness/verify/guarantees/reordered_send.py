@@ -37,5 +37,6 @@ FROM ({_ORDERED}) o CROSS JOIN settings c WHERE o.first_slot < o.prev_slot""",
         f"{row['client']} sent {row['prev_value']} first and {row['value_id']} after it, but they "
         f"lie at offsets {row['prev_off']} and {row['off']} of {row['topic']}-{row['partition']}."
     ),
+    rests_on=("sends", "replicas"),
     sub_kinds=("inverted",),
 )

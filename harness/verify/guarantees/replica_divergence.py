@@ -58,6 +58,7 @@ FROM logs_p l JOIN parts q ON q.p = l.p JOIN logs_p m ON m.p = l.p AND m.broker 
 WHERE l.in_isr = 1 AND l.log_end < m.high_watermark AND q.ours = 1""",
     explain=_explain,
     needs=("replicas", "logs"),
+    rests_on=("replicas", "logs", "passes", "states"),
     sub_kinds=("content", "missing", "leader epoch", "bytes", "short"),
     tie="j.value_id, j.slot_copies",
 )

@@ -37,5 +37,6 @@ WHERE g.pepoch < g.prev_epoch
         f"{row['prev_seq']} to epoch {row['pepoch']}, sequence {row['seq']}."
     ),
     needs=("replicas", "logs"),
+    rests_on=("replicas", "logs"),
     sub_kinds=("gap", "repeated", "epoch fell"),
 )

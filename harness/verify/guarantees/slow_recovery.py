@@ -26,6 +26,7 @@ SELECT 'late' AS sub_kind, CAST(NULL AS BIGINT) AS p, CAST(NULL AS BIGINT) AS of
 FROM recoveries r WHERE r.judged = 1 AND COALESCE(r.recovery_s, 1000000.0) > r.deadline_s""",
     explain=_explain,
     needs=("faults", "states"),
+    rests_on=("faults", "states"),
     sub_kinds=("late",),
     tie="j.fault, j.targets",
 )

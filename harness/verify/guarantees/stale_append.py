@@ -35,5 +35,6 @@ WHERE t.kind = 0 AND t.done_off > t.off""",
         f"{row['value_id']} was sent after offset {row['done_off']} had been acknowledged, but was "
         f"acknowledged at {place(row)}."
     ),
+    rests_on=("sends",),
     sub_kinds=("real-time order",),
 )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
+from urteil.harness.verify.timeline import CLOCK_SLACK_NS
 
 _JUDGED = f"""
 FROM vals v JOIN (SELECT s.p, s.leader_epoch, MIN(s.leader) AS leader FROM spans s
@@ -22,7 +23,12 @@ WHERE v.outcome = 'ok' AND v.at_ack = 1 AND v.attempts = 1 AND v.node IS NOT NUL
 
 def _explain(row: Mapping[str, Any]) -> str:
     epoch = row["leader_epoch"]
-    if row["sub_kind"] == "two in one epoch":
+    if row["sub_kind"] == "knew better":
+        return (
+            f"Broker {row['node']} acknowledged {row['value_id']} at {place(row)}, though it had "
+            f"said before that broker {row['leader']} leads in epoch {epoch}."
+        )
+    if row["sub_kind"] in ("two in one epoch", "two acknowledged"):
         return f"Brokers {row['leader']} and {row['node']} both led {place(row)} in epoch {epoch}."
     return (
         f"Broker {row['node']} acknowledged {row['value_id']} at {place(row)}, which was written "
@@ -45,9 +51,25 @@ UNION ALL
 SELECT 'two in one epoch', s.p, NULL, MIN(s.begin_ns), MAX(s.begin_ns), NULL, NULL, MAX(s.leader),
   MIN(s.leader), s.leader_epoch
 FROM spans s WHERE s.leader >= 0 GROUP BY s.p, s.leader_epoch
-HAVING MIN(s.leader) <> MAX(s.leader)""",
+HAVING MIN(s.leader) <> MAX(s.leader)
+UNION ALL
+SELECT 'two acknowledged', v.sent_p, NULL, MIN(v.invoke_ns), MAX(v.complete_ns), MIN(v.value_id),
+  NULL, MAX(v.node), MIN(v.node), v.ident DIV {EPOCH}
+FROM vals v WHERE v.outcome = 'ok' AND v.at_ack = 1 AND v.attempts = 1 AND v.node IS NOT NULL
+GROUP BY v.sent_p, v.ident DIV {EPOCH} HAVING MIN(v.node) <> MAX(v.node)
+UNION ALL
+SELECT 'knew better', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client,
+  v.node, MIN(w.leader), MIN(w.leader_epoch)
+FROM vals v JOIN views w ON w.p = v.sent_p AND w.broker = v.node AND w.leader <> v.node
+  AND w.leader >= 0 AND w.at_ns < v.invoke_ns
+WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.attempts = 1
+  AND NOT EXISTS (SELECT 1 FROM spans s WHERE s.p = v.sent_p AND s.leader = v.node
+                  AND s.leader_epoch > w.leader_epoch
+                  AND s.begin_ns - {CLOCK_SLACK_NS} <= v.complete_ns)
+GROUP BY v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.node""",
     explain=_explain,
     needs=("sends", "replicas", "states"),
-    sub_kinds=("not the leader", "two in one epoch"),
+    rests_on=("sends", "replicas", "states", "samples"),
+    sub_kinds=("not the leader", "two in one epoch", "two acknowledged", "knew better"),
     tie="j.value_id, j.leader_epoch",
 )

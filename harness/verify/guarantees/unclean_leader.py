@@ -29,6 +29,7 @@ SELECT 'outside the ISR' AS sub_kind, s.p, CAST(NULL AS BIGINT) AS off, s.begin_
         f"though the ISR before was [{row['prev_isr'].strip(',')}] and unclean election is off."
     ),
     needs=("states",),
+    rests_on=("states", "admin_ops"),
     sub_kinds=("outside the ISR",),
     tie="j.version",
 )

@@ -34,6 +34,7 @@ LEFT JOIN floors f ON f.p = u.p AND u.invoke_ns >= f.from_ns AND u.invoke_ns < f
         f"the partition ends at {row['seen_end']}."
     ),
     needs=("sends", "passes"),
+    rests_on=("sends", "passes", "logs", "states"),
     sub_kinds=("beyond the end",),
     needs_whole_passes=True,
 )

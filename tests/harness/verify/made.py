@@ -9,7 +9,7 @@ import msgspec
 
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.damage import Copy
+from urteil.harness.verify.damage import MADE_UP_TOPICS, Copy
 from urteil.harness.verify.impact import grace_ns
 from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import GuaranteeResult, Result
@@ -38,9 +38,9 @@ def copy_of(tables: Tables) -> Copy:
 
 
 def two_partitions(facts: RunFacts) -> RunFacts:
-    """The same facts, of a topic whose second partition nobody used."""
+    """The same facts, of a topic whose second partition nobody used, and the damages' topics."""
     topics = [msgspec.structs.replace(topic, partitions=2) for topic in facts.topics]
-    return msgspec.structs.replace(facts, topics=topics)
+    return msgspec.structs.replace(facts, topics=[*topics, *MADE_UP_TOPICS])
 
 
 def judged(

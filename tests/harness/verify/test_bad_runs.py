@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.verify.made import ONE, healthy
+from tests.harness.verify.made import ONE, healthy, judged, named
 from urteil.cli.main import EXIT_WRONG_USAGE, exit_code
-from urteil.harness.verify import evidence, judge, synthetic
-from urteil.harness.verify.result import Verdict, load_result
+from urteil.harness.verify import judge, synthetic
+from urteil.harness.verify.result import Status, Verdict, load_result
+from urteil.harness.verify.synthetic import END_NS
 
 READS = Path("evidence/reads/part-0.parquet")
 WIDER = {pa.int32(): pa.int64()}
@@ -43,6 +44,13 @@ def _without_offset(part: Path) -> None:
     pq.write_table(pq.read_table(part).drop_columns(["offset"]), part)
 
 
+def _text_offset(part: Path) -> None:
+    table = pq.read_table(part)
+    at = table.schema.get_field_index("offset")
+    text = pa.array([str(offset) for offset in table.column("offset").to_pylist()])
+    pq.write_table(table.set_column(at, "offset", text), part)
+
+
 def _other_bytes(part: Path) -> None:
     data = bytearray(part.read_bytes())
     data[200:2000] = bytes(byte ^ 0x5A for byte in data[200:2000])
@@ -55,7 +63,8 @@ def _other_bytes(part: Path) -> None:
         (_cut, f"{READS} is no whole Parquet file"),
         (_empty, f"{READS} is no whole Parquet file"),
         (_without_offset, f"{READS} has no offset"),
-        (_other_bytes, "the evidence cannot be judged: "),
+        (_other_bytes, f"{READS} is no whole Parquet file"),
+        (_text_offset, f"{READS}: offset is string, should be int64"),
     ],
 )
 def test_evidence_that_cannot_be_read_is_unknown(
@@ -63,8 +72,11 @@ def test_evidence_that_cannot_be_read_is_unknown(
 ) -> None:
     damage(run_dir / READS)
     result = judge(run_dir, engine="duckdb")
-    assert (result.verdict, result.guarantees) == (Verdict.UNKNOWN, [])
+    assert result.verdict is Verdict.UNKNOWN
     assert result.reasons[0].startswith(reason)
+    assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
+    assert named(result, "epoch_went_back").status is Status.HOLDS
+    assert not list((run_dir / "work").iterdir())
     assert load_result(run_dir).verdict is Verdict.UNKNOWN
 
 
@@ -83,4 +95,68 @@ def test_wider_integers_are_no_flaw(run_dir: Path) -> None:
     narrow = pq.read_table(run_dir / READS)
     wide = pa.schema([pa.field(f.name, WIDER.get(f.type, f.type)) for f in narrow.schema])
     pq.write_table(narrow.cast(wide), run_dir / READS)
-    assert evidence.flaws(run_dir) == []
+    assert judge(run_dir, engine="duckdb").verdict is Verdict.PASS
+
+
+def test_what_needs_no_damaged_table_is_judged_all_the_same(tmp_path: Path) -> None:
+    tables = healthy()
+    last = max(tables["states"], key=lambda row: int(row["zxid"]))
+    after = {"zxid": last["zxid"] + 1, "version": last["version"] + 1, "leader_epoch": 1}
+    tables["states"].append(last | after)
+    synthetic.write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
+    _cut(tmp_path / READS)
+    result = judge(tmp_path, engine="duckdb")
+    assert result.verdict is Verdict.FAIL
+    assert named(result, "epoch_went_back").status is Status.VIOLATED
+    assert any(str(READS) in reason for reason in result.reasons)
+
+
+def test_a_doubled_part_is_left_out(run_dir: Path) -> None:
+    for table in ("reads", "sends", "replicas"):
+        folder = run_dir / "evidence" / table
+        shutil.copy(folder / "part-0.parquet", folder / "part-1.parquet")
+    result = judge(run_dir, engine="duckdb")
+    told = "evidence/sends/part-1.parquet is the same as part-0.parquet and was left out"
+    assert (result.verdict, told in result.reasons) == (Verdict.UNKNOWN, True)
+    assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
+
+
+def test_parts_are_told_one_by_one(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["manifest"] += [
+        {"file": f"evidence/reads/{name}.parquet", "kind": "part", "rows": 1}
+        | {"ended_properly": True}
+        for name in ("part-0", "gone")
+    ]
+    synthetic.write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
+    stranger = pq.read_table(tmp_path / READS).slice(0, 5)
+    pq.write_table(stranger, tmp_path / "evidence/reads/stranger.parquet")
+    reasons = judge(tmp_path, engine="duckdb").reasons
+    assert "evidence/reads/stranger.parquet is not in the manifest and was left out" in reasons
+    assert "evidence/reads/gone.parquet is missing" in reasons
+
+
+def test_doubled_rows_and_clocks_that_went_back_accuse_nobody(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["sends"].append(dict(tables["sends"][70]))
+    tables["sends"][50]["complete_ns"] = tables["sends"][50]["invoke_ns"] - 1
+    tables["sends"][90]["invoke_ns"] = END_NS
+    result = judged(tmp_path, tables)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "1 sends stand twice in evidence/sends" in result.reasons
+    told = "2 sends ended before they began: a clock went back (evidence/sends)"
+    assert told in result.reasons
+
+
+def test_without_what_only_repeats_a_run_is_judged_the_same(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
+    for name, columns in (
+        ("sends", ["acks", "idempotent", "tombstone", "topic"]),
+        ("passes", ["leader", "topic"]),
+        ("faults", ["acted"]),
+    ):
+        part = tmp_path / "evidence" / name / "part-0.parquet"
+        pq.write_table(pq.read_table(part).drop_columns(columns), part)
+    result = judge(tmp_path, engine="duckdb")
+    assert result.verdict is Verdict.PASS, result.reasons
+    assert named(result, "stale_append").opportunities == ONE.records

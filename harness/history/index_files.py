@@ -1,0 +1,94 @@
+"""The indexes beside a segment, entry by entry, each with what it points at.
+
+Formats: Kafka's `OffsetIndex` (relative offset, position: 8 bytes), `TimeIndex` (time, relative
+offset: 12 bytes) and `TransactionIndex` (version, producer, first, last, last stable offset: 34
+bytes). Zeros at an index's end are preallocated space.
+"""
+
+from __future__ import annotations
+
+import bisect
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+
+_OFFSET, _TIME, _TXN = struct.Struct(">ii"), struct.Struct(">qi"), struct.Struct(">hqqqq")
+INDEXES = {"offset": (".index", _OFFSET), "time": (".timeindex", _TIME), "txn": (".txnindex", _TXN)}
+
+
+@dataclass(slots=True)
+class Layout:
+    """Where a segment's batches lie: columns in file order, and its control batches by offset."""
+
+    positions: list[int] = field(default_factory=list)
+    bases: list[int] = field(default_factory=list)
+    lasts: list[int] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+    highest: list[int] = field(default_factory=list)
+    controls: dict[int, str | None] = field(default_factory=dict)
+    end: int = 0
+
+    def add(self, size: int, base: int, last: int, max_timestamp_ms: int) -> None:
+        """The next batch; `highest` keeps the highest time before it."""
+        before = max(self.highest[-1], self.times[-1]) if self.times else -1
+        for column, value in (
+            (self.positions, self.end),
+            (self.bases, base),
+            (self.lasts, last),
+            (self.times, max_timestamp_ms),
+            (self.highest, before),
+        ):
+            column.append(value)
+        self.end += size
+
+    def starting_at(self, position: int) -> int | None:
+        """The number of the batch that begins at this position of the file."""
+        n = bisect.bisect_left(self.positions, position)
+        return n if n < len(self.positions) and self.positions[n] == position else None
+
+    def holding(self, offset: int) -> int | None:
+        """The number of the batch whose range has this offset."""
+        n = bisect.bisect_left(self.lasts, offset)
+        return n if n < len(self.lasts) and self.bases[n] <= offset else None
+
+
+def read_indexes(segment: Path, layout: Layout) -> Iterator[Row]:
+    """Rows of `indexes` (but for the log's own columns) of one segment's three files."""
+    base = int(segment.stem)
+    for kind, (suffix, entry) in INDEXES.items():
+        path = segment.with_suffix(suffix)
+        data = path.read_bytes() if path.exists() else b""
+        used = len(data.rstrip(b"\0"))
+        count = -(-used // entry.size)
+        whole = data[: count * entry.size].ljust(count * entry.size, b"\0")
+        for number, values in enumerate(entry.iter_unpack(whole)):
+            common = {"segment_base": base, "kind": kind, "entry": number}
+            yield common | _entry(kind, base, values, layout)
+
+
+def _entry(kind: str, base: int, values: tuple[Any, ...], layout: Layout) -> Row:
+    if kind == "offset":
+        told = {"offset": base + values[0], "position": values[1]}
+        return told | _there(layout, layout.starting_at(values[1]))
+    if kind == "time":
+        told = {"offset": base + values[1], "timestamp_ms": values[0]}
+        return told | _there(layout, layout.holding(base + values[1]))
+    told = {"offset": values[3], "producer_id": values[1]}
+    control = layout.controls.get(values[3])
+    return told | _there(layout, layout.holding(values[3])) | {"there": control}
+
+
+def _there(layout: Layout, number: int | None) -> Row:
+    if number is None:
+        return {}
+    return {
+        "there": "batch",
+        "there_base": layout.bases[number],
+        "there_last": layout.lasts[number],
+        "there_timestamp_ms": layout.times[number],
+        "before_timestamp_ms": layout.highest[number],
+    }

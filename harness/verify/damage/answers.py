@@ -1,0 +1,101 @@
+"""Damage to what brokers answer, and to the indexes on their disks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from urteil.harness.verify.damage.copy import Copy, S, Trace, Untried, brokers, leader, states
+from urteil.harness.verify.evidence import Row
+
+_LATER_NS = 300 * S
+
+
+def lose_what_was_known(copy: Copy) -> Trace:
+    """A record is lost whose client went on in its knowledge."""
+    victim = copy.take()
+    for table in ("replicas", "reads"):
+        copy.drop(table, lambda row: row["value_id"] == victim["value_id"])
+    return Trace("causal_loss", "acknowledged", victim["offset"])
+
+
+def _answer(copy: Copy, after_ns: int, offset: int | None, **changes: Any) -> None:
+    last = states(copy)[-1]
+    at_ns = copy.last_ns + after_ns
+    copy.rows("offset_answers").append(
+        {
+            "node": leader(copy),
+            "invoke_ns": at_ns,
+            "complete_ns": at_ns + 1,
+            "api_version": 7,
+            "query": "latest",
+            "topic_id": last["topic_id"],
+            "topic": last["topic"],
+            "partition": last["partition"],
+            "offset": offset,
+            "leader_epoch": last["leader_epoch"],
+            "timestamp_ms": None,
+            "error": None,
+        }
+        | changes
+    )
+
+
+def let_the_end_fall(copy: Copy) -> Trace:
+    end = max(row["log_end"] for row in copy.rows("logs"))
+    _answer(copy, _LATER_NS, end + 100)
+    _answer(copy, _LATER_NS + S, end + 50)
+    return Trace("latest_went_back", "fell", end + 50)
+
+
+def tell_an_old_end(copy: Copy) -> Trace:
+    victim = copy.take()
+    _answer(copy, _LATER_NS, victim["offset"], query="latest, once more")
+    return Trace("end_below_ack", "behind", victim["offset"])
+
+
+def find_a_time_too_late(copy: Copy) -> Trace:
+    victim, later = copy.take(), copy.take()
+    times = [row["timestamp_ms"] for row in copy.of("replicas", victim)]
+    if not times or times[0] is None or later["offset"] <= victim["offset"]:
+        raise Untried("records without times")
+    _answer(copy, _LATER_NS, later["offset"], query="time", timestamp_ms=times[0])
+    return Trace("time_index_wrong", "too late", later["offset"])
+
+
+def name_another_leader(copy: Copy) -> Trace:
+    """Long after the last change one broker still says that another leads."""
+    last = states(copy)[-1]
+    place = {"topic_id": last["topic_id"], "partition": last["partition"]}
+    common = {"at_ns": copy.last_ns + _LATER_NS, "source": f"b{brokers(copy)[0]}"}
+    common |= {"labels": json.dumps(place)}
+    epoch = float(last["leader_epoch"] - 1)
+    copy.rows("samples").extend(
+        [
+            common | {"metric": "metadata_leader", "value": float(last["leader"] + 1000)},
+            common | {"metric": "metadata_leader_epoch", "value": epoch},
+        ]
+    )
+    return Trace("disagreement", "metadata")
+
+
+def misplace_an_entry(copy: Copy) -> Trace:
+    """An entry of an offset index that points behind its batch."""
+    victim: Row = copy.take()
+    copy.rows("indexes").append(
+        {
+            "broker": brokers(copy)[0],
+            "topic_id": states(copy)[-1]["topic_id"],
+            "topic": victim["topic"],
+            "partition": victim["partition"],
+            "segment_base": 0,
+            "kind": "offset",
+            "entry": 10_000,
+            "offset": victim["offset"],
+            "position": 1,
+            "there": "batch",
+            "there_base": victim["offset"] + 1,
+            "there_last": victim["offset"] + 1,
+        }
+    )
+    return Trace("index_wrong", "offset", victim["offset"])

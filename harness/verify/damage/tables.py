@@ -1,0 +1,146 @@
+"""Damage to topics with deletion or compaction of their own, made up of the copy's records."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import TopicFact
+from urteil.harness.verify.damage.copy import Copy, Trace, Untried
+from urteil.harness.verify.evidence import Row
+
+COMPACTED = TopicFact(
+    name="compacted",
+    topic_id="made-up-compacted",
+    partitions=1,
+    replication_factor=3,
+    config={"cleanup.policy": "compact", "min.compaction.lag.ms": "86400000"},
+)
+RETAINED = TopicFact(
+    name="retained",
+    topic_id="made-up-retained",
+    partitions=1,
+    replication_factor=3,
+    config={"retention.ms": "86400000"},
+)
+TOPICS = (COMPACTED, RETAINED)
+"""Topics that a judge of a damaged copy must be told of."""
+
+EACH = 4
+"""So many records has each key of the compacted topic, one after the other."""
+
+_TABLES = ("sends", "reads", "replicas", "logs", "passes", "states")
+
+
+def clone(copy: Copy, topic: TopicFact) -> list[Row]:
+    """The copy's victims and all that is known of them, once more as another topic's partition 0.
+
+    Answers the cloned sends in log order. Only done once: later calls find them.
+    """
+    known = [row for row in copy.rows("sends") if row["topic_id"] == topic.topic_id]
+    if not known:
+        _clone(copy, topic)
+    known = [row for row in copy.rows("sends") if row["topic_id"] == topic.topic_id]
+    if len(known) < 8 * EACH:
+        raise Untried("too few records")
+    return sorted(known, key=lambda row: int(row["offset"]))
+
+
+def _clone(copy: Copy, topic: TopicFact) -> None:
+    place = {"topic_id": topic.topic_id, "topic": topic.name, "partition": 0}
+    whole = {row["value_id"] for row in copy.victims}
+    final = copy.final_passes()
+    low = min(row["offset"] for row in copy.victims) if copy.victims else 0
+    key = {row["value_id"]: f"key{n // EACH}" for n, row in enumerate(copy.victims)}
+    moved = {row["value_id"]: low + n for n, row in enumerate(copy.victims)}
+    end = low + len(moved)
+    for table in _TABLES:
+        for row in list(copy.rows(table)):
+            if row["topic_id"] in (COMPACTED.topic_id, RETAINED.topic_id):
+                continue
+            if table in ("sends", "reads", "replicas"):
+                value = row["value_id"]
+                if value not in whole or (table == "reads" and not copy.is_final(row)):
+                    continue
+                named = {"value_id": f"{topic.name}/{value}", "key": key[value]}
+                here = {"offset": moved[value], "partition_intended": 0}
+                copy.rows(table).append(row | place | named | here)
+            elif table == "passes":
+                if (row["client"], row["session"], row["pass"]) in final:
+                    ends = {"from_offset": low, "to_offset": end}
+                    copy.rows(table).append(row | place | ends)
+            elif table == "logs":
+                ends = {"log_start": low, "log_end": end, "high_watermark": end}
+                copy.rows(table).append(row | place | ends | {"active_base": None})
+            elif row["leader_epoch"] is not None:
+                path = f"/brokers/topics/{topic.name}/partitions/0/state"
+                copy.rows(table).append(row | place | {"path": path})
+
+
+def _key(copy: Copy, number: int) -> list[Row]:
+    """The sends of one key."""
+    sends = clone(copy, COMPACTED)
+    return [row for row in sends if row["key"] == sends[number * EACH]["key"]]
+
+
+def _gone(copy: Copy, sends: list[Row], *tables: str) -> None:
+    values = {row["value_id"] for row in sends}
+    for table in tables:
+        copy.drop(table, lambda row: row["value_id"] in values)
+
+
+def drop_latest(copy: Copy) -> Trace:
+    *_, last = _key(copy, 1)
+    _gone(copy, [last], "replicas", "reads")
+    return Trace("latest_value_lost", "older shown", last["offset"])
+
+
+def show_stale(copy: Copy) -> Trace:
+    """One final pass ends with an older value of a key."""
+    *_, before, last = _key(copy, 2)
+    read = next(row for row in copy.rows("reads") if row["value_id"] == last["value_id"])
+    copy.rows("reads").remove(read)
+    return Trace("stale_value_visible", "in a pass", before["offset"])
+
+
+def resurrect(copy: Copy) -> Trace:
+    """A tombstone is gone, what it deleted is not."""
+    *_, before, last = _key(copy, 3)
+    last["tombstone"] = True
+    _gone(copy, [last], "replicas", "reads")
+    return Trace("resurrected_key", "in", before["offset"])
+
+
+def drop_tombstone(copy: Copy) -> Trace:
+    """All of a deleted key is gone, and its tombstone too."""
+    sends = _key(copy, 4)
+    sends[-1]["tombstone"] = True
+    _gone(copy, sends, "replicas", "reads")
+    return Trace("tombstone_too_early", "absent", sends[-1]["offset"])
+
+
+def clean_too_early(copy: Copy) -> Trace:
+    first, *_ = _key(copy, 5)
+    _gone(copy, [first], "replicas", "reads")
+    return Trace("compacted_too_early", "", first["offset"])
+
+
+def renumber(copy: Copy) -> Trace:
+    """Cleaning closed the gap that an overwritten record left."""
+    first, second, *_ = _key(copy, 6)
+    _gone(copy, [first], "replicas", "reads")
+    for table in ("replicas", "reads"):
+        for row in copy.of(table, second):
+            row["offset"] = first["offset"]
+    return Trace("offset_renumbered", "renumbered", second["offset"])
+
+
+def delete_too_early(copy: Copy) -> Trace:
+    """Retention took the first records, which were minutes old."""
+    sends = clone(copy, RETAINED)
+    start = sends[10]["offset"]
+    for row in copy.rows("logs"):
+        if row["topic_id"] == RETAINED.topic_id:
+            row["log_start"] = start
+    for row in copy.rows("passes"):
+        if row["topic_id"] == RETAINED.topic_id:
+            row["from_offset"] = start
+    _gone(copy, sends[:10], "replicas", "reads")
+    return Trace("retained_too_short", "too early", sends[0]["offset"])

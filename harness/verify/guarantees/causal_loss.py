@@ -1,0 +1,48 @@
+"""What survives must not outlive what its client knew before it sent it.
+
+acks=all: a record that survives, while one that its client had seen acknowledged, or had read,
+before sending it is lost.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.lost_write import LOST, PERMITTED
+
+_LAST = """
+SELECT v.client, MAX(v.invoke_ns) AS last_ns FROM vals v
+WHERE v.sent = 1 AND v.acks = -1 AND v.log_slots > 0 GROUP BY v.client
+"""
+
+_KNEW = f"""
+SELECT 'acknowledged' AS sub_kind, l.*, l.client AS knower, l.until_ns AS knew_ns
+FROM ({LOST}) l WHERE l.outcome = 'ok' AND l.acks = -1 AND l.log_slots = 0
+UNION ALL
+SELECT 'read', l.*, r.client, r.read_ns
+FROM ({LOST}) l JOIN reads r ON r.value_id = l.value_id WHERE l.log_slots = 0
+"""
+
+GUARANTEE = Guarantee(
+    name="causal_loss",
+    about="a record survived, but not one that its client knew of before it sent it",
+    promise="A committed message is not lost, so whatever was sent in its knowledge does not stand "
+    "alone: the order of cause and effect holds across partitions.",
+    source="Kafka documentation, 4.7 Replication; Jepsen, Kafka: causality of sends",
+    opportunities="SELECT COUNT(*) AS n FROM vals v WHERE v.sent = 1 AND v.acks = -1 "
+    "AND v.outcome = 'ok' AND v.log_slots > 0",
+    violations=f"""
+SELECT k.known AS sub_kind, k.p, k.off, k.at_ns, MIN(k.knew_ns) AS until_ns, k.value_id,
+  k.knower AS client, MAX(s.last_ns) AS survivor_ns, k.acks, k.n_reads, k.log_slots, k.unclean_on,
+  k.any_floor, k.unclean_floor, k.lost_floor
+FROM ({_KNEW.replace("AS sub_kind, l.*", "AS known, l.*")}) k
+JOIN ({_LAST}) s ON s.client = k.knower AND s.last_ns > k.knew_ns
+GROUP BY k.known, k.p, k.off, k.at_ns, k.value_id, k.knower, k.acks, k.n_reads, k.log_slots,
+  k.unclean_on, k.any_floor, k.unclean_floor, k.lost_floor""",
+    permitted=PERMITTED,
+    explain=lambda row: (
+        f"{row['client']} knew of {row['value_id']} at {place(row)} ({row['sub_kind']}), which is "
+        "lost, before it sent records that survive."
+    ),
+    sub_kinds=("acknowledged", "read"),
+    tie="j.value_id, j.client",
+)

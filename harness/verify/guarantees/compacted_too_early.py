@@ -1,0 +1,46 @@
+"""The cleaner leaves the active segment alone, and what is younger than min.compaction.lag.ms.
+
+Where the final leader's log does not tell its active segment, it is the last of several that hold
+records.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.keys import FLOORS, LOSABLE, WHOSE
+
+_ACTIVE = """
+LEFT JOIN (SELECT q.p, CASE WHEN MIN(r.segment_base) < MAX(r.segment_base)
+             THEN MAX(r.segment_base) END AS base FROM replicas r
+           JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+           WHERE q.compacted = 1 AND q.ours = 1 AND r.broker = q.final_leader GROUP BY q.p) a
+  ON a.p = k.p
+"""
+_TOLD = "CASE WHEN q.active_base >= 0 THEN q.active_base ELSE COALESCE(a.base, q.log_end) END"
+_JUDGED = f"""
+WHERE k.outcome = 'ok' AND k.off IS NOT NULL AND q.has_log = 1 AND q.trimmed = 0
+  AND k.off >= q.log_start AND k.off < q.log_end
+  AND (k.off >= {_TOLD} OR (q.min_lag_ns > 0 AND q.clock_moved = 0
+                            AND k.invoke_ns + q.min_lag_ns > q.ends_ns))
+"""
+_FROM = f"FROM keyed k JOIN parts q ON q.p = k.p {_ACTIVE}"
+
+GUARANTEE = Guarantee(
+    name="compacted_too_early",
+    about="compaction took a record of the active segment, or inside min.compaction.lag.ms",
+    promise="The active segment is never compacted, and a message stays uncompacted at least for "
+    "min.compaction.lag.ms after it was written.",
+    source="Kafka documentation, 4.8 Log Compaction; KIP-58",
+    opportunities=f"SELECT COUNT(*) AS n {_FROM} {_JUDGED}",
+    violations=f"""
+SELECT CASE WHEN k.off >= {_TOLD} THEN 'active segment' ELSE 'inside the lag' END AS sub_kind,
+  k.p, k.off, k.invoke_ns AS at_ns, k.complete_ns AS until_ns, k.value_id, k.client, k.key,
+  k.copies, (q.ends_ns - k.invoke_ns) DIV 1000000 AS age_ms, {WHOSE}
+{_FROM} {FLOORS} {_JUDGED} AND k.log_slots = 0""",
+    permitted=LOSABLE,
+    explain=lambda row: (
+        f"{row['value_id']} of key {row['key']!r} at {place(row)} is gone from the final leader's "
+        f"log, {row['age_ms']} ms after it was sent ({row['sub_kind']})."
+    ),
+    sub_kinds=("active segment", "inside the lag"),
+)

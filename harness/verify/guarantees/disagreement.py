@@ -1,0 +1,69 @@
+"""Long after healing everybody says the same of who leads: ZooKeeper, each broker's Metadata, and
+the leader by what it answers.
+
+Asked are answers at least five seconds after the last fault was healed and after the state's last
+version was written, and before its next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee
+
+_LONG_NS = 5_000_000_000
+
+_CALM = f"""
+JOIN parts q ON q.p = {{0}}.p
+JOIN spans s ON s.p = {{0}}.p AND {{1}} >= s.begin_ns + {_LONG_NS} AND {{2}} < s.end_ns
+WHERE s.leader >= 0 AND q.ours = 1 AND q.gone = 0 AND {{1}} >= q.calm_ns + {_LONG_NS}
+  AND {{2}} <= q.ends_ns
+"""
+_VIEWS = "FROM views w " + _CALM.format("w", "w.at_ns", "w.at_ns")
+_ANSWERS = "FROM answers a " + _CALM.format("a", "a.invoke_ns", "a.complete_ns")
+_DENIED = "(a.error LIKE '%NOT_LEADER%' OR a.error LIKE '%NotLeader%' OR a.error = '6')"
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    where = f"{row['topic']}-{row['partition']}"
+    known = f"ZooKeeper has said for long that broker {row['leader']} leads {where}"
+    told = {
+        "metadata": f"broker {row['node']} says broker {row['told']} does, in epoch "
+        f"{row['told_epoch']} instead of {row['leader_epoch']}",
+        "another leads": f"broker {row['node']} answers as its leader",
+        "the leader denies": f"broker {row['node']} denies it",
+    }
+    return f"{known}, but {told[row['sub_kind']]}."
+
+
+GUARANTEE = Guarantee(
+    name="disagreement",
+    about="long after healing, brokers and ZooKeeper do not agree who leads",
+    promise="The controller tells every broker of each change of leadership, and brokers serve "
+    "what they lead, and nothing else.",
+    source="Kafka documentation, 4.7 Replication; KAFKA-7165, KAFKA-7235",
+    opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_VIEWS} "
+    f"UNION ALL SELECT COUNT(*) AS n {_ANSWERS}) u",
+    violations=f"""
+SELECT 'metadata' AS sub_kind, w.p, CAST(NULL AS BIGINT) AS off, MIN(w.at_ns) AS at_ns,
+  MAX(w.at_ns) AS until_ns, w.broker AS node, w.leader AS told, w.leader_epoch AS told_epoch,
+  s.leader, s.leader_epoch, s.version
+{_VIEWS} AND (w.leader <> s.leader OR w.leader_epoch <> s.leader_epoch)
+GROUP BY w.p, w.broker, w.leader, w.leader_epoch, s.leader, s.leader_epoch, s.version
+UNION ALL
+SELECT 'another leads', a.p, NULL, MIN(a.invoke_ns), MAX(a.complete_ns), a.node, a.node, NULL,
+  s.leader, s.leader_epoch, s.version
+{_ANSWERS} AND a.error IS NULL AND a.node <> s.leader AND a.kind <> 'epoch'
+GROUP BY a.p, a.node, s.leader, s.leader_epoch, s.version
+UNION ALL
+SELECT 'the leader denies', a.p, NULL, MIN(a.invoke_ns), MAX(a.complete_ns), a.node, NULL, NULL,
+  s.leader, s.leader_epoch, s.version
+{_ANSWERS} AND a.node = s.leader AND {_DENIED}
+GROUP BY a.p, a.node, s.leader, s.leader_epoch, s.version""",
+    explain=_explain,
+    needs=("states",),
+    rests_on=("states", "samples", "offset_answers", "faults"),
+    sub_kinds=("metadata", "another leads", "the leader denies"),
+    tie="j.node, j.version",
+)

@@ -1,0 +1,49 @@
+"""A compacted topic keeps at least the last value of every key.
+
+Judged of keys of which every send is resolved: acknowledged with an offset, or failed for certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.keys import FLOORS, LOSABLE, WHOSE
+
+_JUDGED = """
+WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 0
+  AND q.has_log = 1 AND k.off >= q.log_start
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "not served":
+        told = "a complete final pass over that offset did not deliver it"
+    elif row["shown_off"] is None:
+        told = "the key is not in the final leader's log at all"
+    else:
+        told = (
+            f"the last that the final leader's log has of the key is at offset {row['shown_off']}"
+        )
+    return f"{row['value_id']}, the last value of key {row['key']!r}, was at {place(row)}; {told}."
+
+
+GUARANTEE = Guarantee(
+    name="latest_value_lost",
+    about="the last value of a key is gone from a compacted topic",
+    promise="Log compaction ensures that Kafka will always retain at least the last known value "
+    "for each message key within the log of data for a single topic partition.",
+    source="Kafka documentation, 4.8 Log Compaction",
+    opportunities=f"SELECT COUNT(*) AS n FROM keyed k JOIN parts q ON q.p = k.p {_JUDGED}",
+    violations=f"""
+SELECT CASE WHEN k.log_slots > 0 THEN 'not served' WHEN k.copies > 0 THEN 'on some replicas'
+    WHEN k.shown_off IS NULL THEN 'absent' ELSE 'older shown' END AS sub_kind,
+  k.p, k.off, k.invoke_ns AS at_ns, k.complete_ns AS until_ns, k.value_id, k.client, k.key,
+  k.shown_off, k.copies, {WHOSE}
+FROM keyed k JOIN parts q ON q.p = k.p {FLOORS} {_JUDGED}
+  AND (k.log_slots = 0 OR k.unserved = 1)""",
+    permitted=f"CASE WHEN x.sub_kind = 'not served' THEN NULL ELSE ({LOSABLE}) END",
+    explain=_explain,
+    sub_kinds=("absent", "older shown", "on some replicas", "not served"),
+)

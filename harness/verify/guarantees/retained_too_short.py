@@ -1,0 +1,51 @@
+"""Retention deletes what is too old or too much, and nothing else.
+
+Judged where retention.ms is told, and no administrator deleted records or changed how long they
+stay, and no clock was moved. What was young at the run's end was younger when it went. Deletion by
+size leaves at least retention.bytes.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+
+_JUDGED = """
+FROM vals v JOIN parts q ON q.p = v.sent_p
+WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND v.acks <> 0
+  AND q.retention_ns IS NOT NULL AND q.trimmed = 0 AND q.clock_moved = 0 AND q.gone = 0
+  AND q.has_log = 1
+"""
+
+_LEFT = """
+LEFT JOIN (SELECT q.p, SUM(CASE WHEN r.offset = r.batch_base THEN r.batch_bytes ELSE 0 END) AS size
+           FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+           WHERE q.retention_bytes >= 0 AND r.broker = q.final_leader GROUP BY q.p) b ON b.p = o.p
+"""
+
+GUARANTEE = Guarantee(
+    name="retained_too_short",
+    about="retention deleted a record that was neither too old nor too much",
+    promise="With the delete policy a segment is discarded when its newest record is older than "
+    "retention.ms, or to keep the partition within retention.bytes.",
+    source="Kafka documentation, 3.2 Topic Configs: retention.ms, retention.bytes",
+    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    violations=f"""
+SELECT 'too early' AS sub_kind, o.p, o.off, o.at_ns, o.until_ns, o.value_id, o.client,
+  o.log_start, (o.ends_ns - o.stamped_ns) DIV 1000000 AS age_ms,
+  o.retention_ns DIV 1000000 AS retention_ms, b.size AS bytes_left
+FROM (SELECT v.p, v.ack_off AS off, v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id,
+        v.client, q.max_start AS log_start, q.ends_ns, q.retention_ns, q.retention_bytes,
+        COALESCE(v.timestamp_ms * 1000000 - COALESCE(c.wall_ns, w.wall_ns), v.invoke_ns)
+          AS stamped_ns
+      FROM vals v JOIN parts q ON q.p = v.sent_p CROSS JOIN settings c
+      CROSS JOIN (SELECT MAX(s.timestamp_ms * 1000000 - s.invoke_ns) AS wall_ns FROM sends s) w
+      WHERE {_JUDGED.split("WHERE")[1]} AND v.ack_off < q.max_start) o {_LEFT}
+WHERE o.stamped_ns + o.retention_ns > o.ends_ns
+  AND (COALESCE(o.retention_bytes, -1) < 0 OR COALESCE(b.size, 0) < o.retention_bytes)""",
+    explain=lambda row: (
+        f"{row['value_id']} at {place(row)} was deleted (a log starts at {row['log_start']}) at "
+        f"most {row['age_ms']} ms old; retention.ms is {row['retention_ms']}."
+    ),
+    rests_on=("sends", "logs", "replicas", "states"),
+    sub_kinds=("too early",),
+)

@@ -1,0 +1,61 @@
+"""Whoever reads a compacted topic to its end has the last value of every key, and the cleaner takes
+the older ones in time.
+
+`not cleaned` is judged only where max.compaction.lag.ms is set: a value that was overwritten, and
+whose successor lies before the active segment too, stays at most that long, from the healing of
+the last fault on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.keys import LOSABLE, latest, older
+from urteil.harness.verify.timeline import FOREVER_NS
+
+_SLACK_NS = 15_000_000_000
+
+_DUE = f"""
+FROM (SELECT k.*, LEAD(k.off) OVER w AS next_off, LEAD(k.complete_ns) OVER w AS next_ns,
+        LEAD(k.value_id) OVER w AS next_value_id
+      FROM keyed k WHERE k.outcome = 'ok' AND k.off IS NOT NULL
+      WINDOW w AS (PARTITION BY k.p, k.key ORDER BY k.off)) k JOIN parts q ON q.p = k.p
+WHERE q.max_lag_ns < {FOREVER_NS} AND q.clock_moved = 0 AND q.trimmed = 0
+  AND k.next_off < q.active_base AND k.off >= q.log_start
+  AND GREATEST(k.next_ns, q.calm_ns) + q.max_lag_ns + {_SLACK_NS} < q.ends_ns
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "not cleaned":
+        return (
+            f"{row['value_id']} at {place(row)} is still there, though {row['latest_value_id']} "
+            f"at offset {row['latest_off']} overwrote key {row['key']!r} longer ago than "
+            "max.compaction.lag.ms allows."
+        )
+    return (
+        f"Key {row['key']!r} shows {row['value_id']} at {place(row)} ({row['sub_kind']}), but "
+        f"{row['latest_value_id']} at offset {row['latest_off']} was its last value."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="stale_value_visible",
+    about="a key shows an older value than its last, or an overwritten one is never cleaned",
+    promise="Any consumer that reads from the start of the log will see at least the final state "
+    "of all records in the order they were written; max.compaction.lag.ms bounds how long a "
+    "record stays ineligible for compaction.",
+    source="Kafka documentation, 4.8 Log Compaction; KIP-354; KAFKA-5413",
+    opportunities=f"SELECT COALESCE(SUM(u.n), 0) AS n FROM ({latest(0)} "
+    f"UNION ALL SELECT COUNT(*) AS n {_DUE}) u",
+    violations=f"""
+{older(0)}
+UNION ALL
+SELECT 'not cleaned', k.p, k.off, k.next_ns, k.next_ns, k.value_id, k.key, k.next_value_id,
+  k.next_off, -1, k.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_DUE} AND k.log_slots > 0""",
+    permitted=LOSABLE,
+    explain=_explain,
+    sub_kinds=("in the log", "in a pass", "not cleaned"),
+)

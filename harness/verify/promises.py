@@ -1,0 +1,109 @@
+"""What a topic's settings promise about deletion and compaction, and what may have voided it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from urteil.harness.scenario import RunFacts, Scenario, TopicFact
+from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.timeline import FOREVER_NS
+
+_MS_NS = 1_000_000
+_BROKER_WIDE = {
+    "delete.retention.ms": "log.cleaner.delete.retention.ms",
+    "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
+    "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
+    "retention.ms": "log.retention.ms",
+    "retention.bytes": "log.retention.bytes",
+    "message.timestamp.type": "log.message.timestamp.type",
+}
+_CLOCKS = ("clock", "time")
+
+
+def settled(
+    topic: TopicFact | None,
+    scenario: Scenario,
+    facts: RunFacts,
+    faults: Iterable[Row],
+    admin: Iterable[Row],
+) -> Row:
+    """Columns of the derived table `parts`: what is promised of the topic's records, in ns.
+
+    `retention_ns` and `retention_bytes` are null where nobody said how long records stay, and
+    FOREVER_NS or -1 where for ever. `clock_moved` says that a fault moved a clock, `trimmed` that
+    an administrator deleted records or changed how long they stay.
+    """
+    faults = list(faults)
+    healed = [row["healed_ns"] or row["end_ns"] or FOREVER_NS for row in faults]
+    loads = [phase.end_ns for phase in facts.phases]
+    delete_ms = _told(topic, scenario, "delete.retention.ms", "86400000")
+    minimum_ms = _told(topic, scenario, "min.compaction.lag.ms", "0")
+    stamped = _told(topic, scenario, "message.timestamp.type", "CreateTime")
+    return {
+        "delete_retention_ns": _ns(delete_ms),
+        "min_lag_ns": _ns(minimum_ms),
+        "max_lag_ns": _ns(_told(topic, scenario, "max.compaction.lag.ms", None)),
+        "retention_ns": _ns(_told(topic, scenario, "retention.ms", None)),
+        "retention_bytes": _number(_told(topic, scenario, "retention.bytes", None)),
+        "append_time": int(stamped == "LogAppendTime"),
+        "clock_moved": int(any(_moves_a_clock(row) for row in faults)),
+        "trimmed": int(any(_trims(row, topic) for row in admin)),
+        "ends_ns": max(loads, default=FOREVER_NS),
+        "calm_ns": max(healed, default=-FOREVER_NS),
+    }
+
+
+def _told(
+    topic: TopicFact | None, scenario: Scenario, name: str, default: str | None
+) -> str | None:
+    own = {} if topic is None else topic.config
+    return own.get(name, scenario.cluster.config.get(_BROKER_WIDE[name], default))
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)
+
+
+def _ns(text: str | None) -> int | None:
+    """Milliseconds as ns; what is negative, or beyond all times, is for ever."""
+    number = _number(text)
+    if number is None:
+        return None
+    return FOREVER_NS if not 0 <= number < FOREVER_NS // _MS_NS else number * _MS_NS
+
+
+def _moves_a_clock(fault: Row) -> bool:
+    return any(word in str(fault["fault"]).lower() for word in _CLOCKS)
+
+
+def _trims(row: Row, topic: TopicFact | None) -> bool:
+    act, subject = str(row["act"] or "").lower(), str(row["subject"] or "")
+    about = topic is None or not subject or topic.name in subject
+    if "record" in act and ("delete" in act or "trim" in act):
+        return about
+    return about and any(
+        name.startswith(("retention.", "segment.", "cleanup.", "delete.", "min.c", "max.c"))
+        for name in changes(row)
+    )
+
+
+def changes(row: Row) -> dict[str, tuple[str | None, str | None]]:
+    """The settings that an administrative act changed: name to its values before and after."""
+    before, after = _settings(row["before"]), _settings(row["after"])
+    if "config" not in str(row["act"] or "").lower():
+        return {}
+    return {name: (before.get(name), after.get(name)) for name in before.keys() | after.keys()}
+
+
+def _settings(text: str | None) -> dict[str, str]:
+    """`{"name": "value"}` or `name=value, name=value`."""
+    try:
+        parsed: Any = json.loads(text or "{}")
+    except ValueError:
+        pairs = (pair.partition("=") for pair in (text or "").split(","))
+        return {name.strip(): value.strip() for name, equal, value in pairs if equal}
+    if not isinstance(parsed, dict):
+        return {}
+    return {str(name): str(value) for name, value in parsed.items()}

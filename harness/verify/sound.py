@@ -1,0 +1,204 @@
+"""Damaged evidence, made readable as far as it goes: what is whole is judged all the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.verify import evidence
+from urteil.harness.verify.evidence import OPTIONAL, Row
+
+ROWS = 65_536
+
+
+@dataclass(slots=True)
+class Sound:
+    """Where to read from, what was wrong in sentences, and which tables are not whole."""
+
+    run_dir: Path
+    told: list[str] = field(default_factory=list)
+    torn: dict[str, str] = field(default_factory=dict)
+
+    def tear(self, table: str, sentence: str) -> None:
+        self.told.append(sentence)
+        self.torn.setdefault(table, sentence)
+
+
+def sound(run_dir: Path, work: Path, *, deep: bool = False) -> Sound:
+    """The run itself where every part is whole, else a copy of what is whole, under `work`.
+
+    Sound parts are linked, those of other types or with missing columns are written anew with this
+    version's columns, unreadable and doubled ones are left out. `deep` reads every part to its end.
+    """
+    found = Sound(run_dir)
+    plan: dict[Path, pa.Schema | None] = {}
+    for table, schema in SCHEMAS.items():
+        for part in _once(run_dir, table, found):
+            have = _schema_of(part, run_dir, table, found, deep=deep)
+            if have is not None:
+                plan[part] = None if have.equals(schema) else have
+                _tell_columns(part, run_dir, table, have, found)
+    if not found.told and not any(plan.values()):
+        return found
+    found.run_dir = work / "read"
+    for part, have in plan.items():
+        _lay(run_dir, found.run_dir, part, have)
+    return found
+
+
+def _once(run_dir: Path, table: str, found: Sound) -> Iterator[Path]:
+    """The parts that belong to the run: none twice, and none that the manifest does not know."""
+    known = listed(run_dir).get(table)
+    seen: dict[int, list[Path]] = defaultdict(list)
+    for part in evidence.files(run_dir, table):
+        name, size = part.relative_to(run_dir), part.stat().st_size
+        if known is not None and part.name not in known and part.name != "empty.parquet":
+            found.told.append(f"{name} is not in the manifest and was left out")
+            continue
+        twin = next((other for other in seen[size] if _digest(other) == _digest(part)), None)
+        if twin is not None and _rows_in(part):
+            found.told.append(f"{name} is the same as {twin.name} and was left out")
+            continue
+        seen[size].append(part)
+        yield part
+
+
+def listed(run_dir: Path) -> dict[str, set[str]]:
+    """Part files by table, where the manifest tells them one by one."""
+    told: dict[str, set[str]] = defaultdict(set)
+    for row in manifest_rows(run_dir):
+        path = Path(str(row["file"]))
+        if row["kind"] == "part" and path.parent.name in SCHEMAS and path.parent.name != "samples":
+            told[path.parent.name].add(path.name)
+    return told
+
+
+def manifest_rows(run_dir: Path) -> list[Row]:
+    """The manifest as far as it can be read."""
+    found: list[Row] = []
+    for part in evidence.files(run_dir, "manifest"):
+        try:
+            rows = pq.read_table(part).to_pylist()
+        except (pa.ArrowException, OSError):
+            continue
+        found += [{"file": None, "kind": None, "rows": None} | row for row in rows]
+    return found
+
+
+def _digest(part: Path) -> bytes:
+    return hashlib.sha256(part.read_bytes()).digest()
+
+
+def _rows_in(part: Path) -> int:
+    try:
+        return int(pq.read_metadata(part).num_rows)
+    except (pa.ArrowException, OSError):
+        return 0
+
+
+def _schema_of(
+    part: Path, run_dir: Path, table: str, found: Sound, *, deep: bool
+) -> pa.Schema | None:
+    """The part's columns; None, and told, where it is no whole Parquet file."""
+    try:
+        have = pq.read_schema(part)
+        if deep:
+            for _ in pq.ParquetFile(part).iter_batches(ROWS):
+                pass
+    except (pa.ArrowException, OSError, ValueError) as error:
+        text = " ".join(str(error).split())[:200]
+        name = part.relative_to(run_dir)
+        sentence = f"{name} is no whole Parquet file ({text}): collect the evidence again"
+        found.tear(table, sentence)
+        return None
+    return have
+
+
+def _tell_columns(part: Path, run_dir: Path, table: str, have: pa.Schema, found: Sound) -> None:
+    name = part.relative_to(run_dir)
+    lost = [
+        column.name
+        for column in SCHEMAS[table]
+        if column.name not in have.names and column.name not in OPTIONAL[table]
+    ]
+    if lost:
+        told = f"{name} has no {', '.join(lost)} as this version of Urteil writes it"
+        found.tear(table, told)
+    for column in SCHEMAS[table]:
+        if column.name in have.names and not evidence.castable(have.field(column.name), column):
+            kind = have.field(column.name).type
+            found.tear(table, f"{name}: {column.name} is {kind}, should be {column.type}")
+
+
+def _lay(run_dir: Path, target: Path, part: Path, have: pa.Schema | None) -> None:
+    path = target / part.relative_to(run_dir)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if have is None:
+        path.symlink_to(part.resolve())
+        return
+    schema = SCHEMAS[part.parent.name]
+    settings = _settings(run_dir) if part.parent.name == "sends" else {}
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for batch in pq.ParquetFile(part).iter_batches(ROWS):
+            writer.write_table(_with_settings(_as_ours(batch, schema), have, settings))
+
+
+def _settings(run_dir: Path) -> dict[tuple[str, int], Row]:
+    """The clients' rows by client and session."""
+    found: dict[tuple[str, int], Row] = {}
+    for part in evidence.files(run_dir, "clients"):
+        try:
+            rows = pq.read_table(part).to_pylist()
+        except (pa.ArrowException, OSError):
+            continue
+        found |= {(row.get("client"), row.get("session")): row for row in rows}
+    return found
+
+
+def _with_settings(
+    sends: pa.Table, have: pa.Schema, settings: dict[tuple[str, int], Row]
+) -> pa.Table:
+    """Sends that do not repeat their client's settings get them."""
+    for name in ("acks", "idempotent"):
+        if settings and name not in have.names:
+            who = zip(
+                *(sends.column(key).to_pylist() for key in ("client", "session")), strict=True
+            )
+            values = [settings.get(pair, {}).get(name) for pair in who]
+            at = sends.schema.get_field_index(name)
+            column = pa.array(values, type=sends.schema.field(name).type)
+            sends = sends.set_column(at, sends.schema.field(name), column)
+    return sends
+
+
+def _as_ours(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+    columns = []
+    for column in schema:
+        have = batch.column(column.name) if column.name in batch.schema.names else None
+        if have is not None and evidence.castable(batch.schema.field(column.name), column):
+            columns.append(_cast(have, column.type))
+        else:
+            columns.append(pa.nulls(batch.num_rows, column.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _cast(have: pa.Array, kind: pa.DataType) -> pa.Array:
+    """What does not fit becomes null: nobody knows what it was."""
+    try:
+        return have.cast(kind)
+    except pa.ArrowInvalid:
+        return pa.array([_fits(value, kind) for value in have.to_pylist()], type=kind)
+
+
+def _fits(value: object, kind: pa.DataType) -> object:
+    try:
+        return pa.scalar(value, type=kind).as_py()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None

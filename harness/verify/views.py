@@ -1,0 +1,78 @@
+"""What brokers answered when asked: who leads (samples), where a log ends (offset_answers)."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from urteil.harness.verify import evidence
+from urteil.harness.verify.evidence import Row
+
+LEADER, EPOCH = "metadata_leader", "metadata_leader_epoch"
+"""Metrics of `samples` with labels topic and partition (or topic_id), from source `b<id>`."""
+
+
+def views(
+    run_dir: Path, numbers: dict[tuple[str, int], int], topic_ids: dict[str, str]
+) -> list[Row]:
+    """Rows of the derived table `views`: a leader and its epoch as one broker told them."""
+    found: dict[tuple[int, int, int], Row] = {}
+    for part in evidence.files(run_dir, "samples"):
+        table = pq.read_table(part, filters=[("metric", "in", [LEADER, EPOCH])])
+        for row in table.to_pylist():
+            place = _place(row, numbers, topic_ids)
+            if place is None:
+                continue
+            p, broker = place
+            view = found.setdefault(
+                (p, broker, row["at_ns"]), {"p": p, "broker": broker, "at_ns": row["at_ns"]}
+            )
+            view["leader" if row["metric"] == LEADER else "leader_epoch"] = int(row["value"])
+    return [view for view in found.values() if "leader" in view]
+
+
+def _place(
+    row: Row, numbers: dict[tuple[str, int], int], topic_ids: dict[str, str]
+) -> tuple[int, int] | None:
+    """Partition number and broker id; None for what names neither."""
+    try:
+        labels: Any = json.loads(row["labels"] or "{}")
+        topic_id = labels.get("topic_id") or topic_ids[labels["topic"]]
+        p = numbers[topic_id, int(labels["partition"])]
+        return p, int(str(row["source"]).removeprefix("b"))
+    except (KeyError, ValueError, TypeError, AttributeError):
+        return None
+
+
+KINDS = (("latest", "latest"), ("earliest", "earliest"), ("epoch", "epoch"), ("max", "max"))
+_NUMBER = re.compile(r"\d+")
+_SPECIAL = {"-1": "latest", "-2": "earliest", "-3": "max", "end": "latest", "start": "earliest"}
+
+
+def answers(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]:
+    """Rows of the derived table `answers`: offset_answers with what was asked made plain.
+
+    `kind` is latest, earliest, max, epoch or time; `asked_ms` the time asked for: the number in
+    the query, else the row's own (a record's time is the answer to itself).
+    """
+    found = []
+    for row in evidence.rows(run_dir, "offset_answers"):
+        p = numbers.get((row["topic_id"], row["partition"]))
+        if p is None or row["invoke_ns"] is None or row["complete_ns"] is None:
+            continue
+        query = str(row["query"] or "").lower()
+        kind = _SPECIAL.get(query) or next((k for word, k in KINDS if word in query), "time")
+        told = _NUMBER.search(query)
+        asked_ms = row["timestamp_ms"] if told is None else int(told[0])
+        found.append(
+            {"p": p, "kind": kind, "query": query, "asked_ms": asked_ms if kind == "time" else None}
+            | {name: row[name] for name in _SAME}
+        )
+    return found
+
+
+_SAME = ("node", "invoke_ns", "complete_ns", "api_version", "offset", "leader_epoch", "error")

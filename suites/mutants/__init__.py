@@ -28,6 +28,7 @@ NAMES = (
     "ephemeral_lost_after_expiry",
     "epoch_zero_not_recovered",
     "isr_shrink_not_persisted",
+    "watch_not_rearmed",
 )
 
 

@@ -19,6 +19,7 @@ ELSEWHERE = {
     "append_after_io_error",  # nor disks that fill up
     "cached_zk_version_forever",  # nor deadlines for recovery
     "ephemeral_lost_after_expiry",
+    "watch_not_rearmed",
     "epoch_zero_not_recovered",  # nor checkpoints judged in the end
     "isr_shrink_not_persisted",  # nor its scenario's order of faults
 }

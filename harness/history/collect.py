@@ -87,8 +87,8 @@ def collect(run_dir: Path) -> Collected:
     _faults(run_dir, run, collected)
     _acts(run_dir, run, collected)
     copies = {topic.name for topic in facts.topics if topic.copies}
-    _replicas(run_dir, run, topic_ids, copies, collected)
-    _states(run_dir, run, offset_ns, collected)
+    states = _states(run_dir, run, offset_ns, collected)
+    _replicas(run_dir, run, topic_ids, copies, states, collected)
     _manifest(run_dir, run, collected)
     fill_empty(run_dir)
     return collected
@@ -196,17 +196,26 @@ def _fault(row: Row) -> Row:
 
 
 def _replicas(
-    run_dir: Path, run: str, topic_ids: dict[str, str], copies: set[str], collected: Collected
+    run_dir: Path,
+    run: str,
+    topic_ids: dict[str, str],
+    copies: set[str],
+    states: StateRows | None,
+    collected: Collected,
 ) -> None:
+    """Logs that are no replicas any more say nothing of their partition, and are left out."""
     for broker, data in _broker_data(run_dir):
         with Evidence(run_dir, _part(broker, data), run) as evidence:
             for log in find_logs(broker, data, topic_ids, copies):
+                name = str(log.folder.relative_to(run_dir))
+                if states and states.is_stray(log.topic, log.topic_id, log.partition, broker):
+                    collected.note(name, "stray_log", 0)
+                    continue
                 for row in read_log(log, run):
                     evidence.add("replicas", row)
                 evidence.add("logs", log.row)
                 for row in log.indexes if log.ours else ():
                     evidence.add("indexes", row)
-                name = str(log.folder.relative_to(run_dir))
                 collected.note(name, "replica_log", log.records, damage=log.damage)
         collected.took(evidence)
 
@@ -228,13 +237,13 @@ def _broker_data(run_dir: Path) -> Iterator[tuple[int, Path]]:
                 yield int(match[1]), log_dir
 
 
-def _states(run_dir: Path, run: str, offset_ns: int, collected: Collected) -> None:
+def _states(run_dir: Path, run: str, offset_ns: int, collected: Collected) -> StateRows | None:
     data_dirs = sorted((run_dir / "nodes").glob("zk*/data"))
     data = longest(data_dirs)
     if data is None:
         if data_dirs:
             collected.problems.append("no ZooKeeper left a transaction log")
-        return
+        return None
     files, states = LogFiles(), StateRows(offset_ns)
     with Evidence(run_dir, data.parent.name, run) as evidence:
         for change in changes(data, files):
@@ -244,6 +253,7 @@ def _states(run_dir: Path, run: str, offset_ns: int, collected: Collected) -> No
     name = str(log_files(data)[0].parent.relative_to(run_dir))
     collected.note(name, "zookeeper_log", files.transactions, first=files.first_zxid,
                    last=files.last_zxid, damage=files.damage)  # fmt: skip
+    return states
 
 
 def _manifest(run_dir: Path, run: str, collected: Collected) -> None:

@@ -195,6 +195,13 @@ class StateRows:
         elif path == "/controller_epoch":
             yield row | {"controller_epoch": int(change.data or b"0")}
 
+    def is_stray(self, topic: str, topic_id: str | None, partition: int, broker: int) -> bool:
+        """Whether a broker's log is no replica any more: the partition was moved elsewhere while
+        the broker could not be told to delete it. Asked once all rows are made."""
+        replicas = self._replicas.get(topic, {}).get(str(partition))
+        same = self._topic_ids.get(topic) == topic_id
+        return replicas is not None and same and broker not in replicas
+
     def _topic(self, topic: str, value: dict[str, Any]) -> Row:
         if value:
             self._topic_ids[topic] = value.get("topic_id")

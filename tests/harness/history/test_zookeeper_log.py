@@ -168,3 +168,15 @@ def test_a_topic_made_anew_has_its_new_id():
             change = Change(zxid=zxid, wall_ms=0, path=path, data=data, version=0)
             told += [row["topic_id"] for row in states.rows(change)]
     assert told == ["old", "old", "new", "new"]
+
+
+def test_a_log_whose_partition_moved_elsewhere_is_stray():
+    states = StateRows(0)
+    for replicas in ([1, 2], [2, 3]):
+        data = json.dumps({"topic_id": "id", "partitions": {"0": replicas}}).encode()
+        list(states.rows(Change(zxid=1, wall_ms=0, path="/brokers/topics/t", data=data, version=0)))
+    assert states.is_stray("t", "id", 0, 1)
+    assert not states.is_stray("t", "id", 0, 3)
+    assert not states.is_stray("t", "another", 0, 1)
+    assert not states.is_stray("t", "id", 1, 1)
+    assert not states.is_stray("unknown", "id", 0, 1)

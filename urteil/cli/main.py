@@ -12,6 +12,7 @@ from urteil.cli.campaign import mutants, night
 from urteil.cli.cluster import cluster
 from urteil.cli.doctor import doctor
 from urteil.cli.engine import engine
+from urteil.cli.explain import explain
 from urteil.cli.faults import faults
 from urteil.cli.heal import heal
 from urteil.cli.images import images
@@ -40,6 +41,7 @@ for command in (
     schedule,
     verify,
     report,
+    explain,
     shrink,
     mutants,
     night,

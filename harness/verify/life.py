@@ -1,0 +1,248 @@
+"""The life of one record: sent, acknowledged, led by whom, read by whom, on which replicas.
+
+It tells what the evidence holds and judges nothing, so that it also serves a run that could not be
+judged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.dataset as ds
+
+from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.scenario import load_facts
+from urteil.harness.verify.evidence import Row, files, rows
+
+LINGER_NS = 5_000_000_000
+"""Elections and faults this long after the last that was heard of a record are told as well."""
+
+
+class UnknownRecord(LookupError):
+    """No client sent it, nobody read it and no replica holds it."""
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened to a record, or around it; CLOCK_MONOTONIC in ns."""
+
+    at_ns: int
+    kind: str
+    text: str
+
+
+class Replica(msgspec.Struct, frozen=True, kw_only=True):
+    """What one broker's log has of the record in the end.
+
+    `offsets` are where it stands (none, one, or several if it is there twice); `instead` is what
+    stands at its acknowledged offset, if that is another record.
+    """
+
+    broker: int
+    log_start: int
+    log_end: int
+    offsets: list[int]
+    leader_epochs: list[int]
+    instead: str | None = None
+
+
+class Life(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a run's evidence holds of one record; `begin_ns` is when the load began."""
+
+    run: str
+    value_id: str
+    place: str
+    begin_ns: int
+    moments: list[Moment]
+    replicas: list[Replica]
+
+
+def life_of(run_dir: Path, value_id: str) -> Life:
+    """The life of the record `value_id` (RUN/CLIENT/SEQUENCE, or CLIENT/SEQUENCE of this run).
+
+    UnknownRecord when the evidence has no trace of it.
+    """
+    facts = load_facts(run_dir)
+    if value_id.count("/") == 1:
+        value_id = f"{facts.run}/{value_id}"
+    sends = _of(run_dir, "sends", value_id)
+    reads = _of(run_dir, "reads", value_id)
+    copies = _of(run_dir, "replicas", value_id)
+    if not (sends or reads or copies):
+        raise UnknownRecord(
+            f"no record {value_id} in {run_dir.name}: nobody sent or read it and no replica holds "
+            f"it; a record is named RUN/CLIENT/SEQUENCE, like {_example(run_dir)}"
+        )
+    first = (sends or reads or copies)[0]
+    topic_id, partition = first["topic_id"], _partition(first)
+    heard = [*_of_sends(sends), *_of_reads(reads)]
+    begin_ns, end_ns = _span(heard, facts.phases[0].begin_ns if facts.phases else 0)
+    around = [
+        *_of_states(rows(run_dir, "states"), topic_id, partition, begin_ns, end_ns),
+        *_of_faults(rows(run_dir, "faults"), begin_ns, end_ns),
+    ]
+    acked = next((row["offset"] for row in sends if row["outcome"] == "ok"), None)
+    return Life(
+        run=facts.run,
+        value_id=value_id,
+        place=f"{first['topic']}-{partition}",
+        begin_ns=facts.phases[0].begin_ns if facts.phases else begin_ns,
+        moments=sorted([*heard, *around], key=lambda moment: moment.at_ns),
+        replicas=_replicas(run_dir, copies, topic_id, partition, acked, value_id),
+    )
+
+
+def told(life: Life) -> Iterator[str]:
+    """The life as lines for people; seconds count from the begin of the load."""
+    yield f"{life.value_id} in {life.place}"
+    for moment in life.moments:
+        yield f"{(moment.at_ns - life.begin_ns) / 1e9:+9.3f} s  {moment.text}"
+    yield "in the end"
+    for one in life.replicas:
+        extent = f"its log covers {one.log_start} to {one.log_end}"
+        yield f"  broker {one.broker}: {_held(one)} ({extent})"
+    if not life.replicas:
+        yield "  no replica's log is in the evidence"
+
+
+def _held(one: Replica) -> str:
+    places = " and ".join(
+        f"offset {offset} (epoch {epoch})"
+        for offset, epoch in zip(one.offsets, one.leader_epochs, strict=True)
+    )
+    held = f"holds it at {places}" if places else "does not hold it"
+    return held if one.instead is None else f"{held}; at its offset stands {one.instead}"
+
+
+def _of(run_dir: Path, table: str, value_id: str) -> list[Row]:
+    return _where(run_dir, table, ds.field("value_id") == value_id)
+
+
+def _where(run_dir: Path, table: str, condition: Any) -> list[Row]:
+    parts = files(run_dir, table)
+    if not parts:
+        return []
+    dataset = ds.dataset([str(part) for part in parts], schema=SCHEMAS[table])
+    found: list[Row] = dataset.to_table(filter=condition).to_pylist()
+    return found
+
+
+def _example(run_dir: Path) -> str:
+    parts = files(run_dir, "sends")
+    if not parts:
+        return "4af31c02/p1/17"
+    dataset = ds.dataset([str(part) for part in parts], schema=SCHEMAS["sends"])
+    return str(dataset.head(1, columns=["value_id"]).to_pylist()[0]["value_id"])
+
+
+def _partition(row: Row) -> int:
+    known = row["partition"]
+    return int(row.get("partition_intended", -1) if known is None else known)
+
+
+def _of_sends(sends: list[Row]) -> Iterator[Moment]:
+    for row in sends:
+        key = "" if row["key"] is None else f" with key {row['key']}"
+        what = "deleted by" if row["tombstone"] else "sent by"
+        acks = {-1: "all", 0: "0", 1: "1"}.get(row["acks"], "?")
+        text = f"{what} {row['client']} (session {row['session']}){key}, acks={acks}"
+        yield Moment(at_ns=row["invoke_ns"], kind="sent", text=text)
+        if row["complete_ns"] is not None:
+            kind, text = _outcome(row)
+            yield Moment(at_ns=row["complete_ns"], kind=kind, text=text)
+
+
+def _outcome(row: Row) -> tuple[str, str]:
+    if row["outcome"] == "ok":
+        node = "" if row["node"] is None else f" by broker {row['node']}"
+        offset = "without an offset" if row["offset"] is None else f"at offset {row['offset']}"
+        return "acknowledged", f"acknowledged{node} {offset}"
+    if row["outcome"] == "fail":
+        return "failed", f"failed for certain: {row['error']}"
+    return "unknown", f"its fate is unknown to the client: {row['error']}"
+
+
+def _of_reads(reads: list[Row]) -> Iterator[Moment]:
+    """Each client's first read of it, and how often it read it in all."""
+    by_client: dict[tuple[str, int], list[Row]] = {}
+    for row in reads:
+        by_client.setdefault((row["client"], row["offset"]), []).append(row)
+    for (client, offset), found in by_client.items():
+        first = min(found, key=lambda row: int(row["read_ns"]))
+        epoch = "" if first["leader_epoch"] is None else f" (epoch {first['leader_epoch']})"
+        again = "" if len(found) == 1 else f", {len(found)} times in all"
+        damaged = "" if all(row["intact"] for row in found) else ", DAMAGED"
+        text = f"read by {client} at offset {offset}{epoch}{again}{damaged}"
+        yield Moment(at_ns=first["read_ns"], kind="read", text=text)
+
+
+def _span(heard: list[Moment], otherwise_ns: int) -> tuple[int, int]:
+    times = [moment.at_ns for moment in heard] or [otherwise_ns]
+    return min(times), max(times) + LINGER_NS
+
+
+def _of_states(
+    states: list[Row], topic_id: str, partition: int, begin_ns: int, end_ns: int
+) -> Iterator[Moment]:
+    """The state in force when the record was sent, and those that came while it was heard of."""
+    mine = [
+        row
+        for row in sorted(states, key=lambda row: int(row["zxid"]))
+        if row["topic_id"] == topic_id
+        and row["partition"] == partition
+        and row["leader_epoch"] is not None
+    ]
+    earlier = [row for row in mine if row["at_ns"] <= begin_ns][-1:]
+    for row in [*earlier, *(row for row in mine if begin_ns < row["at_ns"] <= end_ns)]:
+        leader = "nobody leads" if row["leader"] in (None, -1) else f"broker {row['leader']} leads"
+        isr = ", ".join(map(str, json.loads(row["isr"] or "[]"))) or "nobody"
+        text = f"{leader} in epoch {row['leader_epoch']}, in sync: {isr}"
+        yield Moment(at_ns=row["at_ns"], kind="state", text=text)
+
+
+def _of_faults(faults: list[Row], begin_ns: int, end_ns: int) -> Iterator[Moment]:
+    for row in faults:
+        healed_ns = row["healed_ns"] or row["end_ns"] or end_ns
+        if not row["acted"] or row["begin_ns"] > end_ns or healed_ns < begin_ns:
+            continue
+        name = f"{row['fault']} on {', '.join(json.loads(row['targets'] or '[]'))}"
+        yield Moment(at_ns=row["begin_ns"], kind="fault", text=f"{name} begins")
+        yield Moment(at_ns=healed_ns, kind="healed", text=f"{name} is healed")
+
+
+def _replicas(
+    run_dir: Path,
+    copies: list[Row],
+    topic_id: str,
+    partition: int,
+    acked: int | None,
+    value_id: str,
+) -> list[Replica]:
+    there = (ds.field("topic_id") == topic_id) & (ds.field("partition") == partition)
+    others = (
+        [] if acked is None else _where(run_dir, "replicas", there & (ds.field("offset") == acked))
+    )
+    instead = {
+        row["broker"]: row["value_id"] or f"a {row['control']} marker"
+        for row in others
+        if row["value_id"] != value_id
+    }
+    found = []
+    for log in rows(run_dir, "logs"):
+        if (log["topic_id"], log["partition"]) != (topic_id, partition):
+            continue
+        mine = [row for row in copies if row["broker"] == log["broker"]]
+        found.append(
+            Replica(
+                broker=log["broker"],
+                log_start=log["log_start"],
+                log_end=log["log_end"],
+                offsets=[row["offset"] for row in mine],
+                leader_epochs=[row["leader_epoch"] for row in mine],
+                instead=instead.get(log["broker"]),
+            )
+        )
+    return sorted(found, key=lambda one: one.broker)

@@ -159,7 +159,8 @@ UNANSWERED = (
 
 ORDERED = (
     "brokers", "configs", "topics", "partitions", "results", "responses", "partition_result",
-    "replica_election_results", "results_by_partition",
+    "replica_election_results", "results_by_partition", "results_by_topic_v3_and_below",
+    "topic_results",
 )  # fmt: skip
 OWN += tuple(
     Own(

@@ -14,13 +14,17 @@ import pytest
 from urteil.chaos.controls import LabFailure, NodeState
 from urteil.harness.runtimes.process import ProcessRuntime
 
-SPIN = "while True: pass"
+SPIN = "open('spins', 'x').close()\nwhile True: pass"
 
 
 @pytest.fixture
 def runtime(tmp_path: Path) -> Iterator[ProcessRuntime]:
     runtime = ProcessRuntime(tmp_path, brokers=1, zookeepers=1)
     runtime.start("b1", [sys.executable, "-c", SPIN], cwd=tmp_path)
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "spins").exists():  # one that still loads its modules needs descriptors
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
     yield runtime
     runtime.close()
 

@@ -80,7 +80,12 @@ def test_a_broker_without_a_replica_forgets_a_deleted_topic_as_well() -> None:
         async def registered() -> None:
             return None
 
+        async def topics_deleted(_partitions: object) -> None:
+            return None
+
         broker: Any = SimpleNamespace(
+            groups=SimpleNamespace(spawn=lambda coroutine: coroutine.close()),
+            group_administration=SimpleNamespace(topics_deleted=topics_deleted),
             registration=SimpleNamespace(registered=registered),
             control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE),
             metadata=MetadataCache(),

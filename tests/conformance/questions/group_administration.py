@@ -36,6 +36,7 @@ FILTERS: dict[str, dict[str, list[str]]] = {
 def listed(it: Asked, filters: dict[str, list[str]]) -> Any:
     group = it.name("listed")
     at, _, _ = stable(it.side, group)
+    describe(it, at, group)  # Apache Kafka answers SyncGroup a moment before the group is stable
     answer = it.ask(ListGroupsRequest(**filters), to=at)
     mine = [one for one in answer["groups"] if one["group_id"] == group]
     return {**answer, "groups": mine}

@@ -1,0 +1,74 @@
+"""Apache Kafka's tools where brokers are away and data is much: elections, throttles."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from kafka import KafkaProducer
+
+from tests.conformance.conftest import Pair
+from tests.conformance.kafka_tools import tool
+from tests.conformance.side import Side
+from tests.conformance.test_admin_tools import ELECT, REASSIGN, known, plan
+from tests.conformance.test_partitions import replicas_are
+
+RECORD_BYTES, RECORDS = 64 * 1024, 128
+THROTTLE_BYTES_PER_S = 1_000_000
+BURST_S = 3.0
+"""A quota is of windows of a second, and the first fetches find it unused."""
+
+
+def _state(side: Side, topic: str) -> tuple[int, list[int]]:
+    (partition,) = known(side, topic)
+    return partition["leader_id"], sorted(partition["isr_nodes"])
+
+
+def test_an_unclean_election(pair: Pair) -> None:
+    """Of a replica that was away when the last one in sync died (`--election-type unclean`)."""
+    topic = pair.name("unclean")
+    one = ("--election-type", "unclean", "--topic", topic, "--partition", "0")
+
+    def elect(side: Side) -> tuple[str, int, list[int]]:
+        side.create(topic, [(2, 3)], {"min.insync.replicas": "1"})
+        with side.without(3) as controls:
+            side.until(lambda: _state(side, topic) == (2, [2]))
+            with side.without(2):
+                controls.start("b3")
+                side.until(lambda: _state(side, topic)[0] == -1)
+                said = tool(ELECT, side.bootstrap, *one)
+                side.until(lambda: _state(side, topic)[0] == 3)
+                return said.replace(topic, "TOPIC"), *_state(side, topic)
+
+    said, leader, isr = pair.same(elect)
+    assert "Successfully completed leader election (UNCLEAN) for partitions TOPIC-0" in said
+    assert (leader, isr) == (3, [3])
+
+
+def test_a_throttle_slows_a_reassignment(pair: Pair, tmp_path: Path) -> None:
+    """8 MB at 1 MB/s, and as fast as it goes; the end takes the throttle away."""
+    ours = pair.ours
+    took_s = {}
+    for throttle in ((), ("--throttle", str(THROTTLE_BYTES_PER_S))):
+        topic = pair.name("throttled")
+        ours.create(topic, [(1,)])
+        _fill(ours, topic)
+        file = plan(tmp_path, topic, (2,))
+        options = ("--reassignment-json-file", file)
+        tool(REASSIGN, ours.bootstrap, "--execute", *options, *throttle)
+        began_s = time.monotonic()
+        ours.until(lambda name=topic: replicas_are(ours, name, (2,)))  # type: ignore[misc]
+        took_s[bool(throttle)] = time.monotonic() - began_s
+        tool(REASSIGN, ours.bootstrap, "--verify", *options)
+    print(f"free: {took_s[False]:.1f} s, throttled: {took_s[True]:.1f} s")
+    slowest_s = RECORD_BYTES * RECORDS / THROTTLE_BYTES_PER_S
+    assert took_s[True] > slowest_s - BURST_S
+    assert took_s[True] > took_s[False] + BURST_S
+
+
+def _fill(side: Side, topic: str) -> None:
+    producer = KafkaProducer(bootstrap_servers=side.bootstrap.split(","), acks="all")
+    for _ in range(RECORDS):
+        producer.send(topic, bytes(RECORD_BYTES))
+    producer.flush()
+    producer.close()

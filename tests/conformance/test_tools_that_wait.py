@@ -10,8 +10,8 @@ from kafka import KafkaProducer
 from tests.conformance.conftest import Pair
 from tests.conformance.kafka_tools import tool
 from tests.conformance.side import Side
-from tests.conformance.test_admin_tools import ELECT, REASSIGN, known, plan
-from tests.conformance.test_partitions import replicas_are
+from tests.conformance.test_admin_tools import ELECT, REASSIGN, plan
+from tests.conformance.test_partitions import partitions, replicas_are
 
 RECORD_BYTES, RECORDS = 64 * 1024, 128
 THROTTLE_BYTES_PER_S = 1_000_000
@@ -20,7 +20,8 @@ BURST_S = 3.0
 
 
 def _state(side: Side, topic: str) -> tuple[int, list[int]]:
-    (partition,) = known(side, topic)
+    """As broker 1 knows it, which lives: the controller may be one that does not."""
+    (partition,) = partitions(side, topic, to=1)["partitions"]
     return partition["leader_id"], sorted(partition["isr_nodes"])
 
 

@@ -144,8 +144,8 @@ CHAOS_DISKS = Scenario(
 )
 
 ZOOKEEPER = (
-    Choice(fault="crash", targets=("zk1",), weight=2),
-    Choice(fault="pause", targets=("zk1",)),
+    Choice(fault="crash", targets=("zk1",), weight=2, alone=True),
+    Choice(fault="pause", targets=("zk1",), alone=True),
     Choice(fault="crash", targets=("zookeeper_majority",), duration_s=(2.0, 6.0), alone=True),
     Choice(fault="session_expired", targets=("leader", "controller"), weight=2, duration_s=(1, 2)),
     Choice(fault="controller_deleted", targets=("controller",), duration_s=(1, 2)),

@@ -11,15 +11,21 @@ import pytest
 from urteil.chaos.controls import LabFailure
 from urteil.harness.runner import play as play_module
 from urteil.harness.runner import run_scenario
-from urteil.harness.scenario import Scenario, lasting, load_facts
+from urteil.harness.scenario import FaultSpec, Scenario, lasting, load_facts, load_scenario
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.scenarios.common import fault
+from urteil.harness.schedule import load_schedule
 from urteil.harness.verify.result import Verdict, load_result
 
 SHORT = msgspec.structs.replace(
     lasting(SCENARIOS["calm"], 7.0),
     name="short",
-    faults=(fault("pause", "follower", 3, 1),),
+    faults=(
+        fault("shutdown", "controller", 3, 1),
+        FaultSpec(
+            fault="pause", target="random", after_event="controller", at_s=2.5, duration_s=0.5
+        ),
+    ),
 )
 
 
@@ -34,10 +40,23 @@ def test_a_run_ends_with_a_verdict(tmp_path: Path) -> None:
     result, facts = load_result(run_dir), load_facts(run_dir)
     assert result.verdict is Verdict.PASS, result.reasons
     assert [phase.name for phase in facts.phases] == ["setup", "before", "during", "after", "final"]
-    (pause,) = result.faults
+    stopped, pause = result.faults
+    assert stopped.acted
     assert pause.acted
     assert "is stopped" in pause.proof
+    check_schedule(run_dir)
     assert processes_of(tmp_path) == []
+
+
+def check_schedule(run_dir: Path) -> None:
+    """What was played stands in schedule.json, the second fault at the next controller's coming."""
+    entries = load_schedule(run_dir / "schedule.json", load_scenario(run_dir)).faults
+    played = {one.fault: one.played for one in entries}
+    stopped, pause = played["shutdown"], played["pause"]
+    assert stopped is not None
+    assert pause is not None
+    assert 2 <= stopped.begin_s < pause.begin_s < 10
+    assert (stopped.acted, pause.acted) == (True, True)
 
 
 def test_a_cluster_that_does_not_start_is_unknown(tmp_path: Path) -> None:

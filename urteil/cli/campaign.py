@@ -122,12 +122,12 @@ def night(
     from urteil.harness.campaign.night import Night
     from urteil.harness.scenarios import SCENARIOS
 
-    wanted = _scenarios(suites, scenarios)
+    wanted, aimed = _scenarios(suites, scenarios), _targets(targets)
     folder = _folder(into, out, "night")
     hunt = Night(
         folder=folder,
         scenarios=[SCENARIOS[name] for name in wanted],
-        targets=_targets(targets),
+        targets=aimed,
         mutants=[one for one in _meant((), suites) if one.scenario in wanted]
         if with_mutants
         else [],

@@ -5,7 +5,16 @@ from __future__ import annotations
 from urteil.chaos import selectors
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls, Descriptors, Link, NodeState
-from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof, not_running, together
+from urteil.chaos.faults.base import (
+    KAFKA,
+    MIX,
+    PROCESS,
+    URTEIL,
+    Fault,
+    Proof,
+    not_running,
+    together,
+)
 from urteil.chaos.faults.partition import answers_again, silence_proven
 
 FIRST_OPENED = 8
@@ -24,6 +33,7 @@ class OutOfDescriptors(Fault):
     family = "process"
     proves = "a new connection, answered before and not after; descriptors open and their limit"
     on_targets = (URTEIL, KAFKA, MIX)
+    on_runtimes = (PROCESS,)  # in a container the broker has ended under it, once on a busy machine
 
     def __init__(self, aim: Aim) -> None:
         super().__init__(aim)

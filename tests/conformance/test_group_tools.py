@@ -10,7 +10,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from tests.conformance.conftest import Pair
-from tests.conformance.kafka_tools import tool
+from tests.conformance.kafka_tools import tool as any_tool
 from tests.conformance.side import Side
 
 COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
@@ -43,6 +43,11 @@ def commit(side: Side, group: str, topic: str, offsets: dict[int, int]) -> None:
     consumer.assign(list(places))
     consumer.commit({place: OffsetAndMetadata(at, "", -1) for place, at in places.items()})
     consumer.close()
+
+
+def tool(main_class: str, bootstrap: str, *args: str) -> str:
+    """The command by itself gives up after five seconds, its JVM's start among them."""
+    return any_tool(main_class, bootstrap, *args, "--timeout", "60000")
 
 
 def rows(text: str, first: str) -> list[list[str]]:

@@ -56,8 +56,8 @@ def test_a_throttle_slows_a_reassignment(pair: Pair, tmp_path: Path) -> None:
         _fill(ours, topic)
         file = plan(tmp_path, topic, (2,))
         options = ("--reassignment-json-file", file)
+        began_s = time.monotonic()  # on a busy machine all is moved before the tool has ended
         tool(REASSIGN, ours.bootstrap, "--execute", *options, *throttle)
-        began_s = time.monotonic()
         ours.until(lambda name=topic: replicas_are(ours, name, (2,)))  # type: ignore[misc]
         took_s[bool(throttle)] = time.monotonic() - began_s
         tool(REASSIGN, ours.bootstrap, "--verify", *options)

@@ -31,12 +31,15 @@ class Connection(asyncio.Protocol):
     buffer that grew with the bytes received, never with the length announced. Reading pauses
     while `MAX_QUEUED_FRAMES` requests wait, and no request starts while the peer does not read its
     answers. A size below 0 or above `max_frame_bytes` closes the connection.
+
+    A request whose peer hangs up meanwhile is carried through, for it may be half done (a decision
+    that is in the log must take effect); one that `only_reads` is given up.
     """
 
     __slots__ = (
         "_answer", "_frames", "_max_frame_bytes", "_need", "_on_close", "_partial", "_paused",
         "_server_task", "_transport", "_wakeup", "_writable", "busy", "complained",
-        "last_active_s", "listener", "peer_host", "time",
+        "last_active_s", "listener", "only_reads", "peer_host", "time",
         "waits",
     )  # fmt: skip
 
@@ -52,6 +55,7 @@ class Connection(asyncio.Protocol):
         self.peer_host = ""
         self.complained = False
         self.busy = False  # a request is being answered, and nothing of that is sent yet
+        self.only_reads = False  # the request being answered changes nothing
         self.last_active_s = 0.0  # a request came; was answered, as `answer` notes; is being sent
         self.time: Callable[[], float] = float  # the loop's clock in s, once connected
         self.waits = stopwatch.Waits()
@@ -119,8 +123,9 @@ class Connection(asyncio.Protocol):
         self._transport = None
         self._frames.clear()
         self._partial = None
-        if self._server_task is not None:
+        if self._server_task is not None and (self.only_reads or not self.busy):
             self._server_task.cancel()
+        self.resume_writing()
         self._on_close(self)
 
     def pause_writing(self) -> None:
@@ -177,6 +182,7 @@ class Connection(asyncio.Protocol):
         if self._writable is not None:
             await self._writable
         while not self._frames:
+            self._open_transport()
             self._wakeup = asyncio.get_running_loop().create_future()
             await self._wakeup
         frame = self._frames.popleft()
@@ -193,6 +199,11 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             raise ConnectionResetError("the peer hung up")
         return self._transport
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether a request is still carried through, be it for a peer that is gone."""
+        return self._server_task is not None and not self._server_task.done()
 
     async def finish(self) -> None:
         """Hang up without sending what is left, and wait until nothing is served any more."""

@@ -48,6 +48,7 @@ class Dispatcher:
         except WireError as error:
             raise Hangup(f"bad {served.key.name} {header.api_version}: {error}") from None
         context = RequestContext(header, connection.peer_host, connection.listener)
+        connection.only_reads = header.api_key == ApiKey.FETCH
         waited_s = connection.waits.s
         try:
             response = await served.handle(self._broker, context, body)

@@ -26,6 +26,7 @@ class SocketServer:
         self._servers: list[asyncio.Server] = []
         self._sweeper: asyncio.Task[None] | None = None
         self.connections: dict[Connection, None] = {}  # in the order in which they came
+        self._left: dict[Connection, None] = {}  # their peers are gone, a request is not through
 
     async def listen(self, listeners: tuple[Listener, ...], resolver: Resolver) -> None:
         """Accept on every listener. Raises OSError when an address is taken or not ours."""
@@ -51,8 +52,12 @@ class SocketServer:
             self._max_frame_bytes,
             self._answer,
             self.connections.setdefault,
-            lambda gone: self.connections.pop(gone, None),
+            self._closed,
         )
+
+    def _closed(self, gone: Connection) -> None:
+        self.connections.pop(gone, None)
+        self._left = {one: None for one in (*self._left, gone) if one.is_serving}
 
     async def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
@@ -69,4 +74,5 @@ class SocketServer:
             self._sweeper.cancel()
         for server in self._servers:
             server.close()
-        await asyncio.gather(*(connection.finish() for connection in list(self.connections)))
+        known = [*self.connections, *self._left]
+        await asyncio.gather(*(connection.finish() for connection in known))

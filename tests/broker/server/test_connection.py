@@ -107,6 +107,44 @@ def test_a_peer_that_does_not_read_is_not_answered_into_memory() -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize("answer", [[b"late"], None])
+@pytest.mark.parametrize("only_reads", [False, True])
+def test_a_request_is_carried_through_though_its_peer_hung_up_unless_it_only_reads(
+    only_reads: bool, answer: list[bytes] | None
+) -> None:
+    """A decision that is in the log takes effect, whoever waits for the answer."""
+
+    async def scenario() -> None:
+        begun, go_on = asyncio.Event(), asyncio.Event()
+        ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        async def two_steps(connection: Connection, frame: memoryview) -> list[bytes] | None:
+            connection.only_reads = only_reads
+            begun.set()
+            try:
+                await go_on.wait()
+                ended.set_result("carried through")
+            except asyncio.CancelledError:
+                ended.set_result("given up")
+                raise
+            return answer
+
+        async with serving(two_steps) as (port, server), asyncio.timeout(10):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(framed(b"x"))
+            await begun.wait()
+            connection = next(iter(server.connections))
+            writer.close()
+            while server.connections:
+                await asyncio.sleep(0.001)
+            go_on.set()
+            assert await ended == ("given up" if only_reads else "carried through")
+            while connection.is_serving:
+                await asyncio.sleep(0.001)
+
+    run(scenario())
+
+
 def test_idle_connections_are_closed() -> None:
     async def scenario() -> None:
         async with serving(echo, max_idle_ms=100) as (port, _):

@@ -39,6 +39,10 @@ PLACELESS = (
 """Errors that do not tell where the log starts (`ReplicaManager.appendToLocalLog`)."""
 
 Answers = dict[TopicPartition, AppendResult]
+MORE_THAN_ONE_PRODUCER = refusal(
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    "Transactional records contained more than one producer ID",
+)
 
 
 @handler(ApiKey.PRODUCE, 0, 11)
@@ -61,6 +65,8 @@ async def produce(
                 entries[key] = records
                 if checked is not None:
                     transactional[key] = checked
+    if len({(one.producer_id, one.producer_epoch) for one in transactional.values()}) > 1:
+        refused = dict.fromkeys([*entries, *refused], MORE_THAN_ONE_PRODUCER)
     guards = await _verify(broker, context, request, transactional, refused)
     answers = await broker.replicas.append(
         request.timeout_ms,
@@ -93,7 +99,7 @@ async def _verify(
     refused: Answers,
 ) -> Mapping[TopicPartition, Guard]:
     """Guards for the batches of transactions; what a coordinator refuses goes to `refused`."""
-    if not transactional:
+    if not transactional or refused.keys() >= transactional.keys():
         return {}
     assert request.transactional_id is not None  # `_check` refuses transactions without it
     guards, errors = await broker.verifier.verify(

@@ -74,7 +74,7 @@ class Verifier:
         *,
         knows_abortable: bool,
     ) -> Verified:
-        """Claims of one producer; a partition with an open transaction of its is not asked for.
+        """Claims, all of one producer; a partition with an open transaction of its is not asked for.
 
         `knows_abortable`: whether the client's request is new enough for TRANSACTION_ABORTABLE.
         """

@@ -44,6 +44,9 @@ class Call:
         with self._socket:
             return self._side.decoded(self._message, self._version, read_frame(self._socket))
 
+    def hang_up(self) -> None:
+        self._socket.close()
+
 
 class Side:
     """A cluster by the addresses that its brokers 1, 2, 3 have for clients, and its ZooKeeper."""
@@ -217,7 +220,8 @@ class Side:
         assert controls is not None, "clusters that URTEIL_CONFORMANCE names are not ended"
         try:
             for broker in brokers:
-                self._open.pop(broker, None)
+                if broker in self._open:
+                    self._open.pop(broker).close()
                 controls.kill(f"b{broker}")
             yield controls
         finally:

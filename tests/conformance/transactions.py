@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tests.conformance.questions.registry import Asked
 from tests.conformance.records import batch
 from tests.conformance.side import Side
 from urteil.broker.wire.errors import ErrorCode
@@ -162,6 +163,12 @@ def begin(side: Side, name: str) -> Txn:
     (answer,) = answers
     assert answer.error_code == ErrorCode.NONE, answer
     return Txn(name=name, producer_id=answer.producer_id, epoch=answer.producer_epoch, at=at)
+
+
+def of(it: Asked, **changes: Any) -> Txn:
+    """A producer of this question's own, or one that is nearly it: asked where it belongs."""
+    txn = begin(it.side, it.name("txn")).other(**changes)
+    return txn if not changes else txn.other(at=coordinator(it.side, txn.name))
 
 
 def add(side: Side, txn: Txn, *places: tuple[str, int]) -> None:

@@ -15,17 +15,17 @@ from tests.conformance.transactions import (
     coordinator,
     end,
     init_request,
+    of,
     settled,
 )
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import iter_batches, iter_records
 from urteil.broker.wire.messages import (
     AddPartitionsToTxnRequest,
-    DescribeProducersRequest,
     DescribeTransactionsRequest,
     FindCoordinatorRequest,
     InitProducerIdRequest,
-    ListTransactionsRequest,
+    ProduceRequest,
     WriteTxnMarkersRequest,
 )
 
@@ -37,9 +37,6 @@ END = Subject("EndTxn", ApiKey.END_TXN)
 WRITE = Subject("Produce in transactions", ApiKey.PRODUCE)
 MARKERS = Subject("WriteTxnMarkers", ApiKey.WRITE_TXN_MARKERS)
 COMMIT = Subject("TxnOffsetCommit", ApiKey.TXN_OFFSET_COMMIT)
-DESCRIBE = Subject("DescribeTransactions", ApiKey.DESCRIBE_TRANSACTIONS)
-LIST = Subject("ListTransactions", ApiKey.LIST_TRANSACTIONS)
-PRODUCERS = Subject("DescribeProducers", ApiKey.DESCRIBE_PRODUCERS)
 
 STRANGERS: dict[str, dict[str, Any]] = {
     "another producer id": {"producer_id": 4711},
@@ -48,12 +45,6 @@ STRANGERS: dict[str, dict[str, Any]] = {
     "an unknown transactional id": {"name": "never-seen"},
     "an empty transactional id": {"name": ""},
 }
-
-
-def of(it: Asked, **changes: Any) -> Txn:
-    """A producer of this question's own, or one that is nearly it: asked where it belongs."""
-    txn = begin(it.side, it.name("txn")).other(**changes)
-    return txn if not changes else txn.other(at=coordinator(it.side, txn.name))
 
 
 # -- FindCoordinator, InitProducerId ------------------------------------------------------------
@@ -208,6 +199,26 @@ def end_by(it: Asked, changes: dict[str, Any]) -> Any:
     return it.ask(txn.end(commit=True), to=txn.at)
 
 
+@END.each("from a client that hangs up", {"commit": True, "abort": False})
+def end_and_hang_up(it: Asked, commit: bool) -> Any:
+    """What a request has begun is carried through."""
+    side, topic = it.side, it.topic()
+    txn = of(it)
+    for sequence in range(5):
+        add(side, txn, (topic, 0))
+        side.ask(txn.produce(topic, txn.records(sequence)), 9)
+        side.start(txn.end(commit=commit), it.version, to=txn.at).hang_up()
+        side.until(lambda: state(it, txn).startswith("Complete"))
+    again = it.ask(init_request(txn.name), to=txn.at)
+    return [again["error_code"], again["producer_epoch"], log(it, topic)]
+
+
+def state(it: Asked, txn: Txn) -> str:
+    request = DescribeTransactionsRequest(transactional_ids=[txn.name])
+    answer = it.side.get(request, 0, to=txn.at)
+    return str(answer.transaction_states[0].transaction_state)
+
+
 # -- Produce ------------------------------------------------------------------------------------
 
 
@@ -248,6 +259,32 @@ def write_by(it: Asked, changes: dict[str, Any]) -> Any:
     other = txn.other(**changes)
     coordinator(side, other.name)
     return it.ask(other.produce(topic, other.records(0)))
+
+
+@WRITE.each(
+    "of two producers at once",
+    {
+        "two ids": {"producer_id": 4711},
+        "two epochs": {"epoch": 5},
+        "only one in a transaction": {"transactional": False, "producer_id": 4711},
+    },
+    versions=(3, 11),
+)
+def two_producers(it: Asked, changes: dict[str, Any]) -> Any:
+    transactional = changes.get("transactional", True)
+    topic = it.topic([(1,), (1,)])
+    txn = of(it)
+    add(it.side, txn, (topic, 0), (topic, 1))
+    known = {key: value for key, value in changes.items() if key != "transactional"}
+    stranger = txn.other(**known).records(0, transactional=transactional)
+    request = txn.produce(topic, txn.records(0))
+    request.topic_data[0].partition_data.append(
+        ProduceRequest.PartitionProduceData(index=1, records=stranger)
+    )
+    answer = it.ask(request)
+    for one in answer["responses"]:
+        one["partition_responses"].sort(key=lambda part: part["index"])
+    return answer
 
 
 @WRITE.question("without its transactional id", versions=(3, 11))
@@ -424,78 +461,3 @@ def offsets_by_members(it: Asked, case: tuple[dict[str, Any], int]) -> Any:
     answer = it.ask(txn.commit_offsets(group, {(topic, 0): 5}, **who), to=at)
     end(side, txn, commit=False)
     return answer
-
-
-# -- what is told of transactions ---------------------------------------------------------------
-
-
-@DESCRIBE.question("empty, open, committed, aborted, unknown")
-def described(it: Asked) -> Any:
-    txn, topic = of(it), spread(it.side)
-    request = DescribeTransactionsRequest(transactional_ids=[txn.name])
-    seen = [it.ask(request, to=txn.at)]
-    for commit in (True, False):
-        add(it.side, txn, (topic, 2), (topic, 0))
-        seen.append(timeless(it.ask(request, to=txn.at)))
-        end(it.side, txn, commit=commit)
-        seen.append(timeless(it.ask(request, to=txn.at)))
-    seen.append(it.ask(request, to=txn.at % 3 + 1))
-    at = coordinator(it.side, "never-seen")
-    unknown = DescribeTransactionsRequest(transactional_ids=["never-seen"])
-    return [*seen, it.ask(unknown, to=at), it.ask(DescribeTransactionsRequest(), to=at)]
-
-
-def timeless(answer: Any) -> Any:
-    for one in answer["transaction_states"]:
-        began = one["transaction_start_time_ms"]
-        one["transaction_start_time_ms"] = "a time" if began > 0 else began
-        for topic in one["topics"]:
-            topic["partitions"] = sorted(topic["partitions"])
-    return answer
-
-
-@LIST.question("by state, by producer, by duration")
-def listed(it: Asked) -> Any:
-    txn, topic = of(it), spread(it.side)
-    add(it.side, txn, (topic, 0))
-
-    def ask(**filters: Any) -> Any:
-        answer = it.ask(ListTransactionsRequest(**filters), to=txn.at)
-        mine = [one for one in answer["transaction_states"] if one["transactional_id"] == txn.name]
-        return {**answer, "transaction_states": mine}
-
-    mine = {"producer_id_filters": [txn.producer_id]}
-    seen = [
-        ask(),
-        ask(**mine),
-        ask(**mine, state_filters=["Ongoing"]),
-        ask(**mine, state_filters=["Empty", "CompleteCommit"]),
-        ask(**mine, state_filters=["Nonsense"]),
-        ask(**mine, state_filters=["Nonsense", "Ongoing"]),
-        ask(producer_id_filters=[999_999]),
-    ]
-    if it.version >= 1:
-        seen += [ask(**mine, duration_filter=0), ask(**mine, duration_filter=3_600_000)]
-    end(it.side, txn, commit=False)
-    return seen
-
-
-@PRODUCERS.question("with an open transaction, after it, and where nobody wrote")
-def producers(it: Asked) -> Any:
-    txn, topic = of(it), it.topic()
-    kind = DescribeProducersRequest
-
-    def ask(name: str, *indexes: int) -> Any:
-        topics = [kind.TopicRequest(name=name, partition_indexes=list(indexes))]
-        answer = it.ask(kind(topics=topics))
-        for one in answer["topics"][0]["partitions"]:
-            for known in one["active_producers"]:
-                known["last_timestamp"] = "a time" if known["last_timestamp"] > 0 else "none"
-        return answer
-
-    add(it.side, txn, (topic, 0))
-    seen = [ask(topic, 0)]
-    it.side.ask(txn.produce(topic, txn.records(0, 3)), 9)
-    seen.append(ask(topic, 0, 5))
-    end(it.side, txn, commit=True)
-    return [*seen, ask(topic, 0), ask("never", 0), ask(spread(it.side), 0, 1)]

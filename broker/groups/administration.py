@@ -117,7 +117,7 @@ class GroupAdministration:
             error = await self._coordinator.append(shard, entries)
             if error is not ErrorCode.NONE:
                 return error
-        if whole and group.state is GroupState.EMPTY:
+        if whole and self._ends(shard, group, ()):  # unless somebody came back meanwhile
             self._coordinator.remove(shard, group)
         return ErrorCode.NONE
 

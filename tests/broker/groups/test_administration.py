@@ -63,6 +63,23 @@ def shard_with(group: Group, **stamps: int) -> Shard:
     return shard
 
 
+class Late(Tombstones):
+    """A position comes back while the tombstones are on their way."""
+
+    async def append(self, shard: Shard, entries: Sequence[tuple[Any, Any]]) -> ErrorCode:
+        error = await super().append(shard, entries)
+        value = OffsetCommitValue(offset=2, metadata="", commit_timestamp=NOW_MS)
+        shard.offsets["g"]["a", 0] = Committed(value, 99)
+        return error
+
+
+def test_what_is_committed_meanwhile_stays() -> None:
+    shard = shard_with(group_of(protocol_type=None), a=OLD_MS)
+    coordinator = Late(shard)
+    asyncio.run(GroupAdministration(coordinator, Still()).expire(RETENTION_MS))  # type: ignore[arg-type]
+    assert (list(shard.offsets["g"]), coordinator.removed) == ([("a", 0)], [])
+
+
 def left_of(shard: Shard) -> tuple[set[str], list[str]]:
     coordinator = Tombstones(shard)
     asyncio.run(GroupAdministration(coordinator, Still()).expire(RETENTION_MS))  # type: ignore[arg-type]

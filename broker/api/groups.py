@@ -43,7 +43,7 @@ async def join_group(
             member_id=request.member_id,
             instance_id=instance_id,
             client_id=client_id,
-            client_host=f"/{context.peer_host}",
+            client_host=f"/{context.host}",
             session_timeout_ms=request.session_timeout_ms,
             rebalance_timeout_ms=rebalance_timeout_ms,
             protocol_type=request.protocol_type,

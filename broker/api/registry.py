@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from urteil.broker.security.principals import ANONYMOUS, Principal
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.framing import RequestHeader
 from urteil.broker.wire.messages import REQUESTS
@@ -23,11 +24,14 @@ class CloseConnection(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """Who asks: the request's header, the peer's address and the listener it came in by."""
+    """Who asks: the request's header, the peer's address, the listener it came in by, that
+    listener's security protocol, and who the peer proved to be when the request came."""
 
     header: RequestHeader
-    peer_host: str
+    host: str
     listener: str
+    protocol: str = "PLAINTEXT"
+    principal: Principal = ANONYMOUS
 
     @property
     def version(self) -> int:

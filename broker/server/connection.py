@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
+from urteil.broker.security.principals import ANONYMOUS
 from urteil.broker.server import stopwatch
 from urteil.broker.server.outlet import Outlet, holds_files
 
@@ -39,7 +40,7 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_answer", "_frames", "_max_frame_bytes", "_need", "_on_close", "_partial", "_paused",
         "_server_task", "_transport", "_wakeup", "_writable", "busy", "complained",
-        "last_active_s", "listener", "only_reads", "peer_host", "time",
+        "last_active_s", "listener", "only_reads", "peer_host", "principal", "protocol", "time",
         "waits",
     )  # fmt: skip
 
@@ -52,6 +53,8 @@ class Connection(asyncio.Protocol):
         on_close: Callable[[Connection], None],
     ) -> None:
         self.listener = listener
+        self.protocol = "PLAINTEXT"
+        self.principal = ANONYMOUS
         self.peer_host = ""
         self.complained = False
         self.busy = False  # a request is being answered, and nothing of that is sent yet

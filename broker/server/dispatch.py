@@ -47,7 +47,13 @@ class Dispatcher:
             body, _ = served.request.decode(header.api_version, frame, pos)
         except WireError as error:
             raise Hangup(f"bad {served.key.name} {header.api_version}: {error}") from None
-        context = RequestContext(header, connection.peer_host, connection.listener)
+        context = RequestContext(
+            header,
+            connection.peer_host,
+            connection.listener,
+            connection.protocol,
+            connection.principal,
+        )
         connection.only_reads = header.api_key == ApiKey.FETCH
         waited_s = connection.waits.s
         try:

@@ -55,6 +55,8 @@ def _kill(load: Load, admin: KafkaAdminClient, victim: str) -> tuple[float, floa
     began = time.monotonic()
     controls.kill(victim)
     while victim in controls.registered():
+        if time.monotonic() - began > LED_DEADLINE_S:
+            raise TimeoutError(f"{victim} is still registered after {LED_DEADLINE_S} s")
         time.sleep(POLL_S)
     gone_s = time.monotonic() - began
     _await_leaders(admin, without=int(victim[1:]))

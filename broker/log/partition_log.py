@@ -419,6 +419,7 @@ class PartitionLog:
     def expire_producers(self, now_ms: int) -> None:
         """Forget producers that were idle for producer.id.expiration.ms."""
         self.producers.expire(now_ms, self.config.producer_id_expiration_ms)
+        self.verifications.expire(now_ms, self.config.producer_id_expiration_ms)
 
     # Durability
 

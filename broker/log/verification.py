@@ -22,6 +22,7 @@ TRUSTED = Guard()
 class _Verification:
     epoch: int
     lowest_sequence: int
+    began_ms: int
     guard: Guard = field(default_factory=Guard)
 
 
@@ -33,11 +34,11 @@ class Verifications:
     def __init__(self) -> None:
         self._open: dict[int, _Verification] = {}
 
-    def start(self, producer_id: int, epoch: int, sequence: int) -> Guard:
+    def start(self, producer_id: int, epoch: int, sequence: int, now_ms: int) -> Guard:
         """The guard to show at the append; batches in flight of one producer share it."""
         known = self._open.get(producer_id)
         if known is None:
-            known = self._open[producer_id] = _Verification(epoch, sequence)
+            known = self._open[producer_id] = _Verification(epoch, sequence, now_ms)
         if epoch > known.epoch:
             known.epoch, known.lowest_sequence = epoch, sequence
         elif epoch == known.epoch:
@@ -59,3 +60,11 @@ class Verifications:
     def clear(self, producer_id: int) -> None:
         """A batch was appended, or the transaction ended."""
         self._open.pop(producer_id, None)
+
+    def expire(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget those whose batch never came, as producers are forgotten."""
+        self._open = {
+            producer_id: one
+            for producer_id, one in self._open.items()
+            if now_ms - one.began_ms < expiration_ms
+        }

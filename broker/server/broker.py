@@ -222,7 +222,12 @@ class Broker:
             self.config, self.replicas, self.metadata, self.clock, self.producer_ids, markers
         )
         self.verifier = Verifier(
-            self.config, self.replicas, self.metadata, self.channels, self.transactions
+            self.config,
+            self.replicas,
+            self.metadata,
+            self.channels,
+            self.transactions,
+            self.clock,
         )
 
     def _make_uuid(self) -> UUID:

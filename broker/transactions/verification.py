@@ -13,6 +13,7 @@ from urteil.broker.log.verification import TRUSTED, Guard
 from urteil.broker.replication.manager import ReplicaManager, TopicPartition
 from urteil.broker.replication.partition import refusal
 from urteil.broker.server.channels import Channels
+from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.transactions.coordinator import TRANSACTIONS_TOPIC, TransactionCoordinator
@@ -60,12 +61,14 @@ class Verifier:
         metadata: MetadataCache,
         channels: Channels,
         coordinator: TransactionCoordinator,
+        clock: Clock,
     ) -> None:
         self._config = config
         self._replicas = replicas
         self._metadata = metadata
         self._channels = channels
         self._coordinator = coordinator
+        self._clock = clock
 
     async def verify(
         self,
@@ -74,7 +77,7 @@ class Verifier:
         *,
         knows_abortable: bool,
     ) -> Verified:
-        """Claims, all of one producer; a partition with an open transaction of its is not asked for.
+        """Claims of one producer; where a transaction of its is open already nobody is asked.
 
         `knows_abortable`: whether the client's request is new enough for TRANSACTION_ABORTABLE.
         """
@@ -104,9 +107,7 @@ class Verifier:
             elif partition.log.producers.is_open(claim.producer_id):
                 guards[key] = TRUSTED
             else:
-                guards[key] = partition.log.verifications.start(
-                    claim.producer_id, claim.producer_epoch, claim.sequence
-                )
+                guards[key] = partition.log.verifications.start(*claim, self._clock.now_ms())
                 asked[key] = claim
         return guards, asked
 

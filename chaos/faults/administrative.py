@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
 from typing import ClassVar
 
 from urteil.chaos.administration import Administration
@@ -16,16 +13,6 @@ from urteil.chaos.selectors import NoTarget
 POLL_S = 0.1
 OWN_CLUSTER = (URTEIL, KAFKA, MIX)
 """Targets whose programs and disks are the lab's."""
-
-
-def until(condition: Callable[[], bool], *, deadline_s: float) -> bool:
-    """Wait until it holds; whether it did in time."""
-    deadline = time.monotonic() + deadline_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        threading.Event().wait(POLL_S)
-    return True
 
 
 class TopicFault(Fault):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ WHOM = {
 
 EXPIRY_S = 60.0
 HEALED_S = 3.0
+POLL_S = 0.1
 PROCESS, DOCKER = "process", "docker"
 URTEIL, KAFKA, MIX, EXTERNAL = "urteil", "kafka", "mix", "external"
 
@@ -147,3 +150,13 @@ def probe_all(controls: Controls, links: Sequence[Link], *, timeout_s: float) ->
     """A probe through each link, at once."""
     with ThreadPoolExecutor(max(1, min(16, len(links)))) as pool:
         return list(pool.map(lambda link: controls.net.probe(link, timeout_s=timeout_s), links))
+
+
+def until(condition: Callable[[], bool], *, deadline_s: float) -> bool:
+    """Wait until it holds; whether it did in time."""
+    deadline = time.monotonic() + deadline_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        threading.Event().wait(POLL_S)
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos import selectors
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import Controls, Descriptors, Link, NodeState
+from urteil.chaos.controls import Controls, Descriptors, LabFailure, Link, NodeState
 from urteil.chaos.faults.base import (
     KAFKA,
     MIX,
@@ -65,10 +65,14 @@ class OutOfDescriptors(Fault):
 
     def _restore(self, controls: Controls, node: str) -> str:
         """Give the limit back to the process that lost it, or start another in its place."""
-        if controls.status(node).state is not NodeState.DEAD and node in self._before:
-            now = controls.limit_descriptors(node, self._before[node].limit)
-            controls.may_end(node, allowed=False)
-            return f"{node}: {now}"
+        if node in self._before:
+            try:
+                now = controls.limit_descriptors(node, self._before[node].limit)
+                controls.may_end(node, allowed=False)
+                return f"{node}: {now}"
+            except LabFailure:
+                if controls.status(node).state is not NodeState.DEAD:
+                    raise
         return f"{node} ended and runs again as pid {controls.start(node).pid}"
 
     def _doors(self, controls: Controls) -> list[Link]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urteil.chaos.administration import Replicas
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import TopicFault, until
-from urteil.chaos.faults.base import Proof
+from urteil.chaos.faults.administrative import TopicFault
+from urteil.chaos.faults.base import Proof, until
 
 DEADLINE_S = 30.0
 

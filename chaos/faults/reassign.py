@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from urteil.chaos.administration import Replicas
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import TopicFault, until
-from urteil.chaos.faults.base import Proof
+from urteil.chaos.faults.administrative import TopicFault
+from urteil.chaos.faults.base import Proof, until
 
 DEADLINE_S = 60.0
 BEGINS_S = 10.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import TopicFault, until
-from urteil.chaos.faults.base import Proof, not_running
+from urteil.chaos.faults.administrative import TopicFault
+from urteil.chaos.faults.base import Proof, not_running, until
 
 RECORDS, RECORDS_ANEW = 40, 7
 ASKED_S = 10.0

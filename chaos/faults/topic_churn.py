@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import TopicFault, until
-from urteil.chaos.faults.base import Proof
+from urteil.chaos.faults.administrative import TopicFault
+from urteil.chaos.faults.base import Proof, until
 
 COUNT = 4
 PARTITIONS = 3

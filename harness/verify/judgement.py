@@ -59,6 +59,7 @@ UNION ALL
 SELECT 'turned sends', -1, COUNT(*) FROM sends s WHERE s.complete_ns < s.invoke_ns
 UNION ALL
 SELECT 'turned polls', -1, COUNT(*) FROM polls e WHERE e.complete_ns < e.invoke_ns
+ORDER BY what, n
 """
 """What trust asks of the large tables: sends in each fault's window, and rows nobody can judge."""
 

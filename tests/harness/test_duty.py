@@ -85,4 +85,4 @@ def test_limits_are_those_of_the_living_process(runtime: ProcessRuntime) -> None
         check=True,
     )
     assert told.stdout.strip() == "2"
-    assert limit_descriptors("b1", pid, before.limit) == before
+    assert limit_descriptors("b1", pid, before.limit).limit == before.limit

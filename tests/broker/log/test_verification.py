@@ -36,7 +36,7 @@ def end(log: PartitionLog) -> None:
 def test_the_first_batch_needs_a_guard_and_the_next_ones_none(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     assert append(log, 0, None).error is ErrorCode.INVALID_TXN_STATE
-    guard = log.verifications.start(ID, EPOCH, 0)
+    guard = log.verifications.start(ID, EPOCH, 0, NOW_MS)
     assert append(log, 0, Guard()).error is ErrorCode.INVALID_TXN_STATE
     assert append(log, 0, guard).error is ErrorCode.NONE
     assert append(log, 1, None).error is ErrorCode.NONE
@@ -45,19 +45,30 @@ def test_the_first_batch_needs_a_guard_and_the_next_ones_none(tmp_path: Path) ->
 
 def test_an_end_between_question_and_append_takes_the_guard_away(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    guard = log.verifications.start(ID, EPOCH, 0)
+    guard = log.verifications.start(ID, EPOCH, 0, NOW_MS)
     end(log)
     assert append(log, 0, guard).error is ErrorCode.INVALID_TXN_STATE
-    again = log.verifications.start(ID, EPOCH, 0)
+    again = log.verifications.start(ID, EPOCH, 0, NOW_MS)
     assert append(log, 0, again).error is ErrorCode.NONE
     drop(log)
 
 
 def test_a_later_batch_does_not_overtake_the_first(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    guard = log.verifications.start(ID, EPOCH, 0)
-    assert log.verifications.start(ID, EPOCH, 1) is guard
+    guard = log.verifications.start(ID, EPOCH, 0, NOW_MS)
+    assert log.verifications.start(ID, EPOCH, 1, NOW_MS) is guard
     assert append(log, 1, guard).error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert append(log, 0, guard).error is ErrorCode.NONE
     assert append(log, 1, guard).error is ErrorCode.NONE
+    drop(log)
+
+
+def test_those_whose_batch_never_came_are_forgotten_in_time(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    guard = log.verifications.start(ID, EPOCH, 0, NOW_MS)
+    expires_ms = NOW_MS + log.config.producer_id_expiration_ms
+    log.expire_producers(expires_ms - 1)
+    assert log.verifications.holds(ID, guard)
+    log.expire_producers(expires_ms)
+    assert not log.verifications.holds(ID, guard)
     drop(log)

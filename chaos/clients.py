@@ -6,10 +6,18 @@ from urteil.chaos.aim import Aim
 from urteil.chaos.controls import ClientControls, NodeState
 from urteil.chaos.selectors import NoTarget
 
-KINDS = {"producer": "producer", "member": "group", "reader": "consumer", "app": "app"}
+KINDS = {
+    "producer": "producer",
+    "member": "group",
+    "reader": "consumer",
+    "app": "app",
+    "transactional": "txn",
+    "copier": "copier",
+}
 
 SELECTORS = (
-    "producer, member, reader, app (one, by the seed), producers, members, readers, apps, a client"
+    "producer, member, reader, app, transactional, copier (one, by the seed), producers, members, "
+    "readers, apps, transactionals, copiers, a client"
 )
 
 

@@ -38,12 +38,14 @@ class Begin(msgspec.Struct, tag="begin", array_like=True, frozen=True, kw_only=T
     idempotent: bool | None = None
     group: str | None = None
     isolation: str | None = None
+    transactional_id: str | None = None
 
 
 class Send(msgspec.Struct, tag="send", array_like=True, frozen=True):
     """A record is about to be given to the producer; `partition` is the intended one.
 
-    A `tombstone` deletes its key.
+    A `tombstone` deletes its key. `txn` is the client's transaction around it,
+    `source` the value that it was made of.
     """
 
     op: int
@@ -53,6 +55,8 @@ class Send(msgspec.Struct, tag="send", array_like=True, frozen=True):
     key: str | None
     timestamp_ms: int
     tombstone: bool = False
+    txn: int | None = None
+    source: str | None = None
 
 
 class _Completion(msgspec.Struct, array_like=True, frozen=True):
@@ -117,6 +121,7 @@ class Poll(msgspec.Struct, tag="poll", array_like=True, frozen=True):
     error: str | None
     generation: int | None
     slices: list[Slice]
+    txn: int | None = None
 
 
 class PassBegin(msgspec.Struct, tag="pass", array_like=True, frozen=True):
@@ -159,6 +164,7 @@ class Commit(msgspec.Struct, tag="commit", array_like=True, frozen=True):
     generation: int | None
     member_id: str | None
     offsets: list[CommitEntry]
+    txn: int | None = None
 
 
 class Committed(msgspec.Struct, tag="committed", array_like=True, frozen=True):
@@ -208,6 +214,37 @@ class OffsetAnswer(msgspec.Struct, tag="answer", array_like=True, frozen=True):
     timestamp_ms: int | None = None
 
 
+class TxnBegin(msgspec.Struct, tag="txn", array_like=True, frozen=True):
+    """A transaction begins, of the producer that was initialised between the two init times."""
+
+    txn: int
+    begin_ns: int
+    init_invoke_ns: int
+    init_ns: int
+    producer_id: int | None = None
+    epoch: int | None = None
+
+
+class TxnCommit(msgspec.Struct, tag="txn commit", array_like=True, frozen=True):
+    """Its commit is about to be asked for."""
+
+    txn: int
+    invoke_ns: int
+
+
+class TxnEnd(msgspec.Struct, tag="txn end", array_like=True, frozen=True):
+    """What came of it: `committed`, `aborted`, `fenced` or `unknown`.
+
+    `late_end_ns` is when the end of an earlier transaction was delivered during this one.
+    """
+
+    txn: int
+    end_ns: int
+    outcome: str
+    error: str | None = None
+    late_end_ns: int | None = None
+
+
 class View(msgspec.Struct, tag="view", array_like=True, frozen=True):
     """What one broker's Metadata says of a partition."""
 
@@ -228,7 +265,7 @@ class End(msgspec.Struct, tag="end", array_like=True, frozen=True):
 
 Entry = (
     Begin | Send | Ok | Fail | Info | Poll | PassBegin | PassEnd | Commit | Committed
-    | CommitRead | Assigned | OffsetAnswer | View | End
+    | CommitRead | Assigned | OffsetAnswer | View | TxnBegin | TxnCommit | TxnEnd | End
 )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ class JournalRows:
         self._passes: dict[int, j.PassBegin] = {}
         self._reached: dict[int, int] = {}
         self._commits: dict[int, j.Commit] = {}
+        self._txns: dict[int, Row] = {}
         self.first_sequence: int | None = None
         self.last_sequence: int | None = None
         self._handlers: dict[type, Callable[[Any], Iterator[TableRow]]] = {
@@ -45,6 +46,9 @@ class JournalRows:
             j.Assigned: self._on_assigned,
             j.OffsetAnswer: self._on_answer,
             j.View: self._on_view,
+            j.TxnBegin: self._on_txn_begin,
+            j.TxnCommit: self._on_txn_commit,
+            j.TxnEnd: self._on_txn_end,
         }
 
     def take(self, entry: j.Entry) -> Iterator[TableRow]:
@@ -60,6 +64,8 @@ class JournalRows:
             yield "passes", self._pass_row(begun, reached, complete=False)
         for commit in self._commits.values():
             yield from self._commit_rows(commit, None, "info", "no answer")
+        for txn in self._txns.values():
+            yield "txns", txn | {"outcome": "unknown", "error": "no answer"}
         if self._begin is not None:
             yield "clients", self._client_row(self._begin, end_ns)
 
@@ -73,6 +79,7 @@ class JournalRows:
             "kind": begin.kind,
             "acks": begin.acks,
             "idempotent": begin.idempotent,
+            "transactional_id": begin.transactional_id,
             "group": begin.group,
             "isolation": begin.isolation,
             "library": begin.library,
@@ -108,6 +115,8 @@ class JournalRows:
             "acks": begin.acks if begin else None,
             "idempotent": begin.idempotent if begin else None,
             "tombstone": send.tombstone,
+            "txn": send.txn,
+            "source": send.source,
         }
 
     def _on_completion(self, done: j.Ok | j.Fail | j.Info, outcome: str) -> Iterator[TableRow]:
@@ -170,6 +179,7 @@ class JournalRows:
             "read_ns": poll.complete_ns,
             "generation": poll.generation,
             "partition": part.partition,
+            "txn": poll.txn,
         }
 
     def _read_row(self, where: Row, position: int, got: j.Got) -> Row:
@@ -234,6 +244,7 @@ class JournalRows:
                     "partition": entry.partition,
                     "offset": entry.offset,
                     "processed_to": entry.processed_to,
+                    "txn": commit.txn,
                 },
             )
 
@@ -290,6 +301,31 @@ class JournalRows:
                 "timestamp_ms": answer.timestamp_ms,
             },
         )
+
+    def _on_txn_begin(self, begun: j.TxnBegin) -> Iterator[TableRow]:
+        self._txns[begun.txn] = {
+            **self._who,
+            "txn": begun.txn,
+            "transactional_id": self._begin.transactional_id if self._begin else None,
+            "producer_id": begun.producer_id,
+            "epoch": begun.epoch,
+            "begin_ns": begun.begin_ns,
+            "init_invoke_ns": begun.init_invoke_ns,
+            "init_ns": begun.init_ns,
+        }
+        return iter(())
+
+    def _on_txn_commit(self, commit: j.TxnCommit) -> Iterator[TableRow]:
+        if commit.txn in self._txns:
+            self._txns[commit.txn]["commit_invoke_ns"] = commit.invoke_ns
+        return iter(())
+
+    def _on_txn_end(self, ended: j.TxnEnd) -> Iterator[TableRow]:
+        row = self._txns.pop(ended.txn, None)
+        if row is not None:
+            outcome = {"outcome": ended.outcome, "error": ended.error}
+            late = {"end_ns": ended.end_ns, "late_end_ns": ended.late_end_ns}
+            yield "txns", row | outcome | late
 
     def _on_view(self, view: j.View) -> Iterator[TableRow]:
         labels = self._topic(view.topic) | {"partition": view.partition}

@@ -22,7 +22,7 @@ _TABLES = {
     "sends": "client:s session:i op:l invoke_ns:l complete_ns:l outcome:s error:s attempts:i "
     "ambiguous:b topic_id:s topic:s partition_intended:i partition:i offset:l node:i producer_id:l "
     "producer_epoch:i sequence:i key:s value_id:s timestamp_ms:l txn:l acks:i idempotent:b "
-    "tombstone:b",
+    "tombstone:b source:s",
     "reads": "client:s session:i pass:l poll:l position_in_poll:i read_ns:l generation:i "
     "topic_id:s topic:s partition:i offset:l key:s value_id:s intact:b leader_epoch:i "
     "timestamp_ms:l txn:l",
@@ -31,7 +31,7 @@ _TABLES = {
     "polls": "client:s session:i poll:l invoke_ns:l complete_ns:l outcome:s error:s topic_id:s "
     "topic:s partition:i position_before:l position_after:l event:s",
     "txns": "client:s session:i txn:l transactional_id:s producer_id:l epoch:i begin_ns:l "
-    "commit_invoke_ns:l end_ns:l outcome:s error:s",
+    "commit_invoke_ns:l end_ns:l outcome:s error:s init_invoke_ns:l init_ns:l late_end_ns:l",
     "commits": "client:s session:i group:s generation:i member_id:s invoke_ns:l complete_ns:l "
     "outcome:s error:s topic_id:s topic:s partition:i offset:l processed_to:l txn:l",
     "commit_reads": "client:s session:i group:s generation:i member_id:s invoke_ns:l complete_ns:l "
@@ -67,7 +67,8 @@ SCHEMAS: dict[str, pa.Schema] = {name: _schema(columns) for name, columns in _TA
 
 `sends.acks` and `sends.idempotent` repeat the client's settings, since permission is a predicate
 over the record. `sends.tombstone` says that the record had no value, so that it deletes its key;
-reads and replicas are joined to it by value_id.
+reads and replicas are joined to it by value_id. `sends.source` is the value that a record was made
+of in a read-process-write step.
 `sends.op` is the client's sequence; `value_id` is `run/client/op`. `outcome` is
 `ok`, `fail` or `info`. `passes.to_offset` is exclusive: the end that the pass had to reach, asked
 of the leader before it; `passes.leader` is the broker that led while the pass read. `polls` has a

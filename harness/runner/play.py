@@ -132,6 +132,7 @@ class Play:
             self.log(f"healthy {recovered_s:.1f} s after the load's end")
         workload.stop_producers()
         workload.finish_apps()
+        workload.finish_transactions()
         progress = workload.progress()
         self.log(f"{progress.acked} of {progress.invoked} records acknowledged")
 

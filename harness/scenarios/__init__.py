@@ -16,6 +16,7 @@ from urteil.harness.scenarios import (
     network,
     partitions,
     pipelines,
+    transactions,
     zookeeper,
 )
 
@@ -30,6 +31,7 @@ SCENARIOS: dict[str, Scenario] = {
         delivery,
         groups,
         pipelines,
+        transactions,
         loads,
         administration,
         containers,

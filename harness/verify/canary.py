@@ -21,6 +21,7 @@ from urteil.harness.verify.result import GuaranteeResult
 
 GROUPS = ("assignments", "commits", "commit_reads")
 SLOTS = 400
+SLOTS_IN_TRANSACTIONS = 1_000
 ENOUGH = 120
 FINDINGS = 10_000
 S = 1_000_000_000
@@ -152,7 +153,8 @@ def _richest(derived: Derived) -> list[Row]:
 def _cut(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy | None:
     logs = [row for row in derived.tables["logs_p"] if row["p"] == part["p"]]
     high = min([part["committed_end"], part["seen_end"] or 0, *(row["log_end"] for row in logs)])
-    low = max(part["log_start"], high - SLOTS)
+    in_transactions = evidence.row_count(run_dir, "txns") > 0
+    low = max(part["log_start"], high - (SLOTS_IN_TRANSACTIONS if in_transactions else SLOTS))
     here = (
         f"t.topic_id = '{part['topic_id']}' AND t.partition = {part['partition']}"
         f" AND t.offset >= {low} AND t.offset < {high}"
@@ -166,6 +168,7 @@ def _cut(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy | Non
     for name in ("clients", "logs", "passes", *GROUPS):
         tables[name] = [row for row in evidence.rows(run_dir, name) if _about(row, part)]
     _clip(tables, low, high, derived)
+    _without_transactions(tables)
     _promise(tables, part)
     if not tables["sends"]:
         return None
@@ -193,6 +196,29 @@ def _clip(tables: dict[str, list[Row]], low: int, high: int, derived: Derived) -
         if row["final"] and row["complete"] and row["client"] not in derived.damaged
         if row["from_offset"] <= low and row["to_offset"] >= high
     ]
+
+
+def _without_transactions(tables: dict[str, list[Row]]) -> None:
+    """Let what was committed be plain records, and what was not be markers: the damages make
+    transactions of their own."""
+    committed = {_pass(row) for row in tables["passes"] if row["isolation"] == "read_committed"}
+    shown = {row["value_id"] for row in tables["reads"] if _pass(row) in committed}
+    hidden = {
+        row["value_id"]
+        for row in tables["replicas"]
+        if committed and row["transactional"] and row["control"] is None
+        if row["value_id"] not in shown
+    }
+    for row in tables["replicas"]:
+        row["transactional"] = False
+        if row["value_id"] in hidden:
+            row |= {"value_id": None, "key": None, "control": "abort"}
+    for name in ("sends", "reads"):
+        tables[name] = [row for row in tables[name] if row["value_id"] not in hidden]
+
+
+def _pass(row: Row) -> tuple[str, int, int]:
+    return row["client"], row["session"], row["pass"]
 
 
 def _promise(tables: dict[str, list[Row]], part: Row) -> None:

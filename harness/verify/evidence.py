@@ -28,8 +28,10 @@ OPTIONAL: dict[str, frozenset[str]] = {
         {"run", "topic"}
         | {
             "clients": {"begin_ns", "end_ns", "transactional_id", "group"},
-            "sends": {"acks", "idempotent", "tombstone", "txn"},
+            "sends": {"acks", "idempotent", "tombstone", "txn", "source"},
             "reads": {"txn"},
+            "commits": {"txn"},
+            "txns": {"producer_id", "epoch", "late_end_ns"},
             "passes": {"leader"},
             "faults": {"acted", "harm"},
             "logs": {"active_base"},

@@ -48,7 +48,7 @@ def _place(
         return None
 
 
-KINDS = (("latest", "latest"), ("earliest", "earliest"), ("epoch", "epoch"), ("max", "max"))
+KINDS = tuple((kind, kind) for kind in ("latest", "stable", "earliest", "epoch", "max"))
 _NUMBER = re.compile(r"\d+")
 _SPECIAL = {"-1": "latest", "-2": "earliest", "-3": "max", "end": "latest", "start": "earliest"}
 

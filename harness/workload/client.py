@@ -13,7 +13,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from urteil.harness.history.journal import Begin, JournalWriter
-from urteil.harness.workload.spec import IN_GROUP, ClientSpec, load_spec
+from urteil.harness.workload.spec import (
+    IN_GROUP,
+    TRANSACTIONAL,
+    ClientSpec,
+    load_spec,
+    transactional_id,
+)
 
 PARENT_CHECK_S = 1.0
 SPEC_POLL_S = 0.02
@@ -58,7 +64,9 @@ def boot_id() -> str:
 
 def begin(spec: ClientSpec) -> Begin:
     producing = spec.kind in ("producer", "raw")
+    transactional = spec.kind in TRANSACTIONAL
     library = spec.workload.client if spec.kind in CHOSEN[spec.workload.client] else "kafka-python"
+    library = "confluent-kafka" if transactional else library
     return Begin(
         run=spec.run,
         client=spec.client,
@@ -71,10 +79,11 @@ def begin(spec: ClientSpec) -> Begin:
         library=library,
         version=version(library),
         topic_ids=spec.topic_ids(),
-        acks=spec.workload.acks if producing else None,
-        idempotent=spec.idempotent if producing else None,
+        acks=-1 if transactional else spec.workload.acks if producing else None,
+        idempotent=spec.idempotent if producing or transactional else None,
         group=spec.workload.group if spec.kind in IN_GROUP else None,
-        isolation=None if producing else spec.workload.isolation,
+        isolation=None if producing else spec.isolation,
+        transactional_id=transactional_id(spec) if transactional else None,
     )
 
 

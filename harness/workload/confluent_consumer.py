@@ -44,11 +44,11 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
         "group.id": f"{spec.run}-{spec.client}",
         "enable.auto.commit": False,
         "auto.offset.reset": "error",
-        "isolation.level": spec.workload.isolation,
+        "isolation.level": spec.isolation,
         "fetch.wait.max.ms": 200,
         "check.crcs": False,
     }
-    if spec.kind == "group":
+    if spec.kind in ("group", "copier"):
         times = group_times(spec)
         polls_ms = times["max_poll_interval_ms"]
         strategy = {"range": "range", "cooperative": "cooperative-sticky"}[assignor(spec)]
@@ -75,8 +75,9 @@ class Journal:
         self.passes: dict[Slot, int] = {}
         self._polls = 0
 
-    def poll(self, invoke_ns: int, found: list[Message]) -> list[Slot]:
-        """Note what a poll brought; the partitions that it brought records of."""
+    def poll(self, invoke_ns: int, found: list[Message], txn: int | None = None) -> list[Slot]:
+        """Note what a poll brought, within a transaction or not; the partitions that it brought
+        records of."""
         records: dict[Slot, list[Message]] = defaultdict(list)
         for one in found:
             error = one.error()
@@ -86,12 +87,20 @@ class Journal:
                 self._note(invoke_ns, "info", error.name(), [])
         if records:
             slices = [self._slice(slot, ones) for slot, ones in records.items()]
-            self._note(invoke_ns, "ok", None, slices)
+            self._note(invoke_ns, "ok", None, slices, txn)
         return list(records)
 
-    def _note(self, invoke_ns: int, outcome: str, error: str | None, slices: list[Slice]) -> None:
+    def _note(
+        self,
+        invoke_ns: int,
+        outcome: str,
+        error: str | None,
+        slices: list[Slice],
+        txn: int | None = None,
+    ) -> None:
         self._polls += 1
-        self.write(Poll(self._polls, invoke_ns, time.monotonic_ns(), outcome, error, None, slices))
+        now_ns = time.monotonic_ns()
+        self.write(Poll(self._polls, invoke_ns, now_ns, outcome, error, None, slices, txn))
 
     def _slice(self, slot: Slot, records: list[Message]) -> Slice:
         before = self.position.get(slot)
@@ -114,7 +123,7 @@ class Reader:
     """Follows every partition from its start, pass by pass, as `consumer` does."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
-        self._isolation = spec.workload.isolation
+        self._isolation = spec.isolation
         self._partitions = spec.partitions()
         self._journal = Journal(spec, journal)
         self._kafka = Consumer(consumer_config(spec))
@@ -127,11 +136,11 @@ class Reader:
         for one in starts:
             self._begin((one.topic, one.partition), one.offset)
 
-    def step(self, stop: Stop) -> None:
+    def step(self, stop: Stop, txn: int | None = None, *, wait_s: float = POLL_S) -> None:
         """Poll once; where a position was lost go on in a new pass."""
         invoke_ns = time.monotonic_ns()
-        found = self._kafka.consume(RECORDS, POLL_S)
-        self._journal.poll(invoke_ns, found)
+        found = self._kafka.consume(RECORDS, wait_s)
+        self._journal.poll(invoke_ns, found, txn)
         for one in found:
             error = one.error()
             if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:

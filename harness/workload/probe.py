@@ -49,9 +49,11 @@ def metadata_request(correlation: int, topics: Sequence[str]) -> bytes:
     return _frame(METADATA, correlation, struct.pack(">i", len(topics)) + names + b"\0\0\0")
 
 
-def offsets_request(correlation: int, slots: Sequence[Slot], timestamp_ms: int) -> bytes:
-    """The whole frame of ListOffsets 5 as a consumer that reads uncommitted asks."""
-    body = struct.pack(">ibi", -1, 0, len(slots))
+def offsets_request(
+    correlation: int, slots: Sequence[Slot], timestamp_ms: int, *, committed: bool = False
+) -> bytes:
+    """The whole frame of ListOffsets 5 as a consumer that reads uncommitted, or committed, asks."""
+    body = struct.pack(">ibi", -1, int(committed), len(slots))
     for topic, partition in slots:
         body += _text(topic) + struct.pack(">iiiq", 1, partition, -1, timestamp_ms)
     return _frame(LIST_OFFSETS, correlation, body)
@@ -130,6 +132,7 @@ class Asker:
         self._journal = journal
         self._timeout_s = spec.workload.request_timeout_ms / 1000
         self._slots = spec.partitions()
+        self._stable = spec.isolation == "read_committed"
         self._random = random.Random(f"{spec.seed}/{address}")
         self._since_ms = time.time_ns() // 1_000_000
         self._wire: Wire | None = None
@@ -142,6 +145,8 @@ class Asker:
             node = self._views(self._wire)
             if node is not None:
                 self._ends(self._wire, node, LATEST)
+                if self._stable:
+                    self._ends(self._wire, node, LATEST, committed=True)
                 now_ms = time.time_ns() // 1_000_000
                 self._ends(self._wire, node, self._random.randint(self._since_ms, now_ms))
         except (OSError, struct.error, UnicodeDecodeError):
@@ -163,11 +168,13 @@ class Asker:
                 self._journal.write(View(at_ns, node, topic, partition, leader, epoch))
         return node
 
-    def _ends(self, wire: Wire, node: int, asked_ms: int) -> None:
+    def _ends(self, wire: Wire, node: int, asked_ms: int, *, committed: bool = False) -> None:
         self._number += 1
-        query = "latest" if asked_ms == LATEST else f"time:{asked_ms}"
+        end = "stable" if committed else "latest"
+        query = end if asked_ms == LATEST else f"time:{asked_ms}"
         invoke_ns = time.monotonic_ns()
-        frame = wire.ask(offsets_request(self._number, self._slots, asked_ms))
+        request = offsets_request(self._number, self._slots, asked_ms, committed=committed)
+        frame = wire.ask(request)
         complete_ns = time.monotonic_ns()
         for topic, partition, error, timestamp_ms, offset, epoch in read_offsets(frame):
             self._journal.write(

@@ -26,6 +26,8 @@ MODULES = {
     "group": "urteil.harness.workload.group_consumer",
     "offsets": "urteil.harness.workload.offset_reader",
     "raw": "urteil.harness.workload.raw",
+    "txn": "urteil.harness.workload.txn_writer",
+    "copier": "urteil.harness.workload.copier",
     "probe": "urteil.harness.workload.probe",
     "final": "urteil.harness.workload.final_reader",
 }

@@ -14,6 +14,7 @@ from urteil.harness.scenario import TopicFact, WorkloadSpec
 RECONNECT_BACKOFF_MAX_MS = 500
 METADATA_MAX_AGE_MS = 3_000
 BOOTSTRAP_TIMEOUT_MS = 5_000
+TRANSACTION_TIMEOUT_MS = 8_000
 GROUP_TIMES = {
     "session_timeout_ms": 6_000,
     "heartbeat_interval_ms": 1_000,
@@ -23,7 +24,10 @@ ASSIGNORS = {
     "range": RangePartitionAssignor,
     "cooperative": CooperativeStickyAssignor,
 }
-IN_GROUP = ("group", "offsets")
+IN_GROUP = ("group", "offsets", "copier")
+TRANSACTIONAL = ("txn", "copier")
+"""Kinds of clients that write in transactions."""
+
 POLICY = "cleanup.policy"
 
 
@@ -51,7 +55,8 @@ class FinalPass(msgspec.Struct, frozen=True, kw_only=True):
 
 class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One client process. `rate_records_per_s` is its own share; 0 sends nothing. A producer with
-    `records` sends so many as fast as it can."""
+    `records` sends so many as fast as it can. `reads` is the isolation of a
+    client that has not the workload's."""
 
     run: str
     client: str
@@ -66,10 +71,19 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     records: int | None = None
     flush_deadline_s: float = 15.0
     final: FinalPass | None = None
+    reads: str = ""
+
+    @property
+    def isolation(self) -> str:
+        """The workload's, unless this client `reads` otherwise."""
+        return self.reads or self.workload.isolation
 
     @property
     def idempotent(self) -> bool:
-        """Idempotence needs acks=all; with other acks it is off, as in the Java client."""
+        """Idempotence needs acks=all; with other acks it is off, as in the Java client.
+        Transactions have it."""
+        if self.kind in TRANSACTIONAL:
+            return True
         return self.kind == "producer" and self.workload.idempotent and self.workload.acks == -1
 
     def topic_ids(self) -> dict[str, str]:
@@ -88,6 +102,16 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     def partitions(self) -> list[tuple[str, int]]:
         """Every partition of the workload's topics, in a fixed order."""
         return [(t.name, p) for t in self.topics for p in range(t.partitions)]
+
+
+def transactional_id(spec: ClientSpec) -> str:
+    """One for all sessions of a client: `t1` and its successor `t1.2` share it."""
+    return f"{spec.workload.group}-{spec.client.partition('.')[0]}"
+
+
+def transaction_timeout_ms(load: WorkloadSpec) -> int:
+    """`transaction.timeout.ms` of the lab's transactional clients."""
+    return int(load.options.get("transaction_timeout_ms", TRANSACTION_TIMEOUT_MS))
 
 
 def load_spec(path: Path) -> ClientSpec:
@@ -138,7 +162,7 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
     config = connection_config(spec) | {
         "enable_auto_commit": False,
         "auto_offset_reset": "none",
-        "isolation_level": spec.workload.isolation,
+        "isolation_level": spec.isolation,
         "fetch_max_wait_ms": 200,
         "check_crcs": False,
     }

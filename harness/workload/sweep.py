@@ -23,6 +23,8 @@ from urteil.harness.workload.spec import ClientSpec, consumer_config
 
 POLL_TIMEOUT_MS = 200
 OFFSETS_TIMEOUT_MS = 10_000
+LAST = {"read_uncommitted": "latest", "read_committed": "stable"}
+"""The end of a partition by isolation: its high watermark, or its last stable offset."""
 
 
 class Sweeper:
@@ -34,7 +36,7 @@ class Sweeper:
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter, *, first_pass: int = 0) -> None:
         self._run = spec.run
-        self._isolation = spec.workload.isolation
+        self._isolation = spec.isolation
         self._copies = spec.copies()
         self._journal = journal
         self._kafka = KafkaConsumer(**consumer_config(spec))
@@ -55,7 +57,7 @@ class Sweeper:
 
     def latest(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Ends that consumers of this isolation see. KafkaError as above."""
-        return self._ask("latest", partitions)
+        return self._ask(LAST[self._isolation], partitions)
 
     def begin(
         self, partition: TopicPartition, offset: int, to_offset: int | None, *, final: bool

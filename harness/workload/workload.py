@@ -15,7 +15,8 @@ from urteil.harness.scenario import Scenario, TopicFact
 from urteil.harness.workload.application import await_copied, check_topics, command
 from urteil.harness.workload.lab_clients import LabClients
 from urteil.harness.workload.processes import Clients, Spawn, spawn_process
-from urteil.harness.workload.spec import ClientSpec, FinalPass, Goal
+from urteil.harness.workload.settled import await_settled
+from urteil.harness.workload.spec import ClientSpec, FinalPass, Goal, transaction_timeout_ms
 from urteil.harness.workload.tail import Progress, Tails
 
 FLUSH_DEADLINE_S = 15.0
@@ -25,6 +26,8 @@ BULK_DEADLINE_S = 60.0
 BULK_LEAST_PER_S = 1_000
 APP_DEADLINE_S = 120.0
 APP_END_S = 15.0
+TXN_END_S = 30.0
+TXN_SETTLE_S = 30.0
 SETTLE_FIRST_S = 10.0
 SETTLE_LATER_S = 3.0
 SETTLE_UNSURE_S = 1.0
@@ -57,8 +60,10 @@ class Workload:
     kafka-python has them; `deletes`: the share of tombstones in `compacted` (0.2);
     `commit` = `before` or `after` (the default) the processing, `assignor` = `range` or
     `cooperative`, `session_timeout_ms`, `max_poll_interval_ms`, `zombie_commits` of group members;
-    `members`: how many there are in `mixed` (2); `offset_reads_ms`: how often their positions are
-    asked for from outside (250); `records`: how many `bulk` sends in all (100000);
+    `members`: how many there are in `mixed` (2); of `transactions`: `copiers` (1),
+    `txn_records` (8), `aborts` (0.25), `transaction_timeout_ms` (8000); `offset_reads_ms`: how
+    often their positions are asked for from outside (250); `records`: how many `bulk` sends in
+    all (100000);
     `probe`: 1 adds a client that asks all brokers who leads and where partitions end;
     `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a client of its own.
     """
@@ -80,13 +85,19 @@ class Workload:
         self._run_id = run_id
         self._clients = Clients(run_dir, spawn)
         load = scenario.workload
-        self._producers = [f"p{n}" for n in range(1, load.producers + 1)]
+        in_transactions = load.kind == "transactions"
+        first = "t" if in_transactions else "p"
+        self._sending_kind = "txn" if in_transactions else "producer"
+        self._producers = [f"{first}{n}" for n in range(1, load.producers + 1)]
+        self._copiers = int(load.options.get("copiers", "1")) if len(topics) > 1 else 0
+        self._copiers = self._copiers if in_transactions else 0
         self._liars = ["raw1"] if int(load.options.get("corrupt_batches", "0")) else []
         self._readers = 0 if load.kind == "group" else load.consumers
         self._members = load.consumers if load.kind == "group" else 0
         if load.kind == "mixed":
             self._members = int(load.options.get("members", "2"))
-        self._probes = ["probe"] if load.options.get("probe", "0") != "0" else []
+        asked = in_transactions or load.options.get("probe", "0") != "0"
+        self._probes = ["probe"] if asked else []
         self._tails = Tails([self._journal(name) for name in self._producers])
         self._problems: list[str] = []
         self._lab_clients = LabClients(run_dir, self._clients, self._start_one)
@@ -101,12 +112,14 @@ class Workload:
             self._start_one("consumer", f"c{number}", 1)
         for number in range(1, self._members + 1):
             self._start_one("group", f"g{number}", 1)
-        if self._members:
+        for number in range(1, self._copiers + 1):
+            self._start_one("copier", f"x{number}", 1)
+        if self._members or self._copiers:
             self._start_one("offsets", "o1", 1)
         for number in range(1, self._apps + 1):
             self._start_one("app", f"a{number}", 1)
         for name in self._producers:
-            self._start_one("producer", name, 1)
+            self._start_one(self._sending_kind, name, 1)
         for name in self._liars:
             self._clients.start(self._spec(name, "raw"))
         for name in self._probes:
@@ -123,12 +136,14 @@ class Workload:
             self._clients.run(name, command(self._scenario, self._bootstrap, name))
             self._lab_clients.note(name, kind)
             return
-        if kind == "producer":
+        if kind in ("producer", "txn"):
             rate = load.rate_records_per_s / max(1, load.producers)
             number = self._producers.index(name.partition(".")[0])
             seed = self._scenario.seed * 1000 + number + 100 * (session - 1)
             if session > 1:
                 self._tails.add(self._journal(name))
+        if kind == "copier":
+            seed = self._scenario.seed * 1000 + 500 + session
         self._clients.start(self._spec(name, kind, session=session, rate=rate, seed=seed))
         self._lab_clients.note(name, kind)
 
@@ -155,6 +170,18 @@ class Workload:
         """Let producers flush and end; one past the deadline is killed, its open sends unknown."""
         for name in self._clients.terminate(self._sending(), deadline_s):
             self._problems.append(f"producer {name} did not end in {deadline_s:g} s and was killed")
+
+    def finish_transactions(self) -> None:
+        """End those who copy, then wait until no transaction is open: those of clients that died
+        last as long as their timeout. What is open then is for `hanging_txn` to judge."""
+        load = self._scenario.workload
+        if load.kind != "transactions":
+            return
+        names = self._lab_clients.all_of("copier")
+        for name in self._clients.terminate(names, TXN_END_S):
+            self._problems.append(f"copier {name} did not end in {TXN_END_S:g} s and was killed")
+        deadline_s = transaction_timeout_ms(load) / 1000 + TXN_SETTLE_S
+        await_settled(self._bootstrap, self._partitions(), deadline_s=deadline_s)
 
     def _records(self) -> int | None:
         """How many records each producer of a bulk load sends; None for other loads."""
@@ -217,17 +244,19 @@ class Workload:
                     reads.problems.append(f"the final reads' deadline of {deadline_s:g} s passed")
                     break
                 self._final_round(reads, leaders, left_s)
-                self._clients.prepare(_final(reads.rounds + 1), "final")
+                for client in self._final_readers(reads.rounds + 1):
+                    self._clients.prepare(client, "final")
         except (LabFailure, NotHealthy, KafkaError) as failure:
             reads.problems.append(f"the final reads ended early: {failure}")
-        self._clients.discard(_final(reads.rounds + 1))
+        for client in self._final_readers(reads.rounds + 1):
+            self._clients.discard(client)
         missing = [slot for slot in self._partitions() if not reads.leaders.get(slot)]
         for topic, partition in missing:
             reads.problems.append(f"no final pass over {topic}-{partition} was complete")
         return reads
 
     def _sending(self) -> list[str]:
-        return [*self._lab_clients.all_of("producer"), *self._liars]
+        return [*self._lab_clients.all_of(self._sending_kind), *self._liars]
 
     def problems(self) -> list[str]:
         """Sentences for `RunFacts.problems`: clients that were killed, crashed or left early."""
@@ -254,12 +283,23 @@ class Workload:
         if self._scenario.workload.acks != ALL:
             settle_s = SETTLE_UNSURE_S
         reads.rounds += 1
-        client = _final(reads.rounds)
         final = FinalPass(number=reads.rounds, goals=goals, deadline_s=left_s, settle_s=settle_s)
-        self._clients.start(self._spec(client, "final", final=final))
-        if self._clients.await_end([client], left_s + END_GRACE_S):
+        clients = self._final_readers(reads.rounds)
+        for client, isolation in clients.items():
+            self._clients.start(self._spec(client, "final", final=final, reads=isolation))
+        for client in self._clients.await_end(list(clients), left_s + END_GRACE_S):
             reads.problems.append(f"final reader {client} hung and was killed")
-        self._take_passes(reads, client)
+        for client in clients:
+            self._take_passes(reads, client)
+
+    def _final_readers(self, number: int) -> dict[str, str]:
+        """Readers of a final round and their isolations: with transactions both are read."""
+        if self._scenario.workload.kind != "transactions":
+            return {_final(number): ""}
+        return {
+            _final(number): "read_uncommitted",
+            f"{_final(number)}-committed": "read_committed",
+        }
 
     def _take_passes(self, reads: FinalReads, client: str) -> None:
         if not self._journal(client).exists():
@@ -282,6 +322,7 @@ class Workload:
         rate: float = 0.0,
         seed: int = 0,
         final: FinalPass | None = None,
+        reads: str = "",
     ) -> ClientSpec:
         return ClientSpec(
             run=self._run_id,
@@ -297,6 +338,7 @@ class Workload:
             records=self._records() if kind == "producer" else None,
             flush_deadline_s=FLUSH_DEADLINE_S,
             final=final,
+            reads=reads,
         )
 
 

@@ -23,7 +23,8 @@ class PaperClients:
         self.journals = dict.fromkeys(self.states, 0)
 
     def names(self, kind: str) -> list[str]:
-        letter = {"producer": "p", "group": "g", "consumer": "c", "app": "a"}[kind]
+        letters = {"producer": "p", "group": "g", "consumer": "c", "app": "a", "txn": "t"}
+        letter = letters.get(kind, "x")
         return [n for n, s in self.states.items() if n[0] == letter and s is not NodeState.DEAD]
 
     def status(self, name: str) -> NodeStatus:

@@ -71,7 +71,7 @@ async def serve(config: BrokerConfig) -> int:
         starting.cancel()
         return 0
     if (error := starting.exception()) is not None:
-        if not isinstance(error, (OSError, TimeoutError)):
+        if not isinstance(error, (OSError, TimeoutError, ConfigError)):
             log.critical("cannot start", exc_info=error)
         else:
             log.critical("cannot start: %s", error)

@@ -72,6 +72,17 @@ class FileRange:
                 self.on_failure(error)
             raise
 
+    def read(self, done: int) -> bytes:
+        """What follows the first `done` bytes, as much as is read at once; empty when the file was
+        cut. Raises OSError, and tells `on_failure`, as `send`."""
+        count = min(self.size - done, SENT_AT_ONCE_BYTES)
+        try:
+            return os.pread(self._fd, count, self.position + done)
+        except OSError as error:
+            if error.errno in DEVICE_ERRORS and self.on_failure is not None:
+                self.on_failure(error)
+            raise
+
 
 class File:
     """One open file for positioned reads and writes; positions and sizes are in bytes."""

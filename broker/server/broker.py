@@ -32,6 +32,7 @@ from urteil.broker.server.hosts import Resolver
 from urteil.broker.server.machine import Machine
 from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.server.producer_ids import ProducerIds
+from urteil.broker.server.security import Security
 from urteil.broker.server.sockets import SocketServer
 from urteil.broker.server.topic_settings import TopicSettings
 from urteil.broker.server.upkeep import Upkeep
@@ -75,7 +76,12 @@ class Broker:
         self._rng = rng
         self._resolver = Resolver(config.urteil_hosts_file)
         self.metadata = MetadataCache()
-        self.channels = Channels(f"broker-{config.broker_id}", self._resolver)
+        self.security = Security(config)
+        self.channels = Channels(
+            f"broker-{config.broker_id}",
+            self._resolver,
+            self.security.entrances.get(config.inter_broker_listener),
+        )
         self.zk = self._machine.session(
             config.zookeeper_connect, config.zookeeper_session_timeout_ms, self._resolver.resolve
         )
@@ -107,6 +113,7 @@ class Broker:
             max_idle_ms=config.connections_max_idle_ms,
             backlog=config.socket_listen_backlog_size,
             answer=dispatcher.answer,
+            entrances=self.security.entrances,
         )
         self._upkeep: Upkeep | None = None
 
@@ -118,7 +125,8 @@ class Broker:
     async def start(self) -> None:
         """Recover the logs, listen, register, stand for controller.
 
-        Raises OSError (data folder, address) and TimeoutError (ZooKeeper).
+        Raises OSError (data folder, address), TimeoutError (ZooKeeper) and ConfigError (keys and
+        certificates).
         """
         load_handlers()
         timeout_ms = (
@@ -128,6 +136,8 @@ class Broker:
         await create_persistent_paths(self.zk)
         self.cluster_id = await cluster_id(self.zk, self._make_uuid)
         await self.dynamic.load()
+        self.security.reload()
+        self.dynamic.follow(self.security.check, self.security.take_on)
         await self._open_logs()
         self._make_replicas()
         await self._listen()

@@ -8,6 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, cast
 
+from urteil.broker.server.entrance import Entrance
 from urteil.broker.server.hosts import Resolver
 from urteil.broker.wire.framing import RequestHeader, decode_response, encode_request
 from urteil.broker.wire.primitives import WireError
@@ -36,9 +37,13 @@ class Channels:
     grows to 1 s, so callers may retry at once without a busy loop.
     """
 
-    def __init__(self, client_id: str, resolver: Resolver) -> None:
+    def __init__(
+        self, client_id: str, resolver: Resolver, entrance: Entrance | None = None
+    ) -> None:
+        """`entrance`: of the listener by which peers are reached, where it is not PLAINTEXT."""
         self._client_id = client_id
         self._resolver = resolver
+        self._entrance = entrance
         self._channels: dict[tuple[Endpoint, str], _Channel] = {}
 
     async def send(
@@ -52,7 +57,9 @@ class Channels:
         key = (node, purpose)
         channel = self._channels.get(key)
         if channel is None:
-            channel = self._channels[key] = _Channel(node, self._client_id, self._resolver)
+            channel = self._channels[key] = _Channel(
+                node, self._client_id, self._resolver, self._entrance
+            )
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await channel.call(msg, version)
@@ -72,8 +79,11 @@ class Channels:
 
 
 class _Channel:
-    def __init__(self, node: Endpoint, client_id: str, resolver: Resolver) -> None:
+    def __init__(
+        self, node: Endpoint, client_id: str, resolver: Resolver, entrance: Entrance | None
+    ) -> None:
         self._node = node
+        self._entrance = entrance
         self._client_id = client_id
         self._resolver = resolver
         self._connecting = asyncio.Lock()
@@ -116,9 +126,14 @@ class _Channel:
     async def _connect(self) -> _Link:
         loop = asyncio.get_running_loop()
         host = self._resolver.resolve(self._node.host)
+        tls = None if self._entrance is None else self._entrance.to_peers
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             _, link = await loop.create_connection(
-                lambda: _Link(self._answered), host, self._node.port
+                lambda: _Link(self._answered),
+                host,
+                self._node.port,
+                ssl=tls,
+                server_hostname=self._node.host if tls else None,
             )
         return link
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -110,6 +110,7 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
     """
     values = _typed(properties)
     listeners, inter_broker = parse_listeners(values)
+    _warn_of_unknown(properties, listeners)
     view: dict[str, Any] = {
         field.name: values[field.name.replace("_", ".")]
         for field in fields(BrokerConfig)
@@ -139,9 +140,14 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
 
 def _typed(properties: Mapping[str, str]) -> dict[str, Any]:
     keys = known_keys()
-    for name in sorted(set(properties) - set(keys)):
-        log.warning("unknown property ignored: %s", name)
     return {name: key.parse(properties.get(name, key.default)) for name, key in keys.items()}
+
+
+def _warn_of_unknown(properties: Mapping[str, str], listeners: Iterable[Listener]) -> None:
+    theirs = tuple(f"listener.name.{one.name.lower()}." for one in listeners)
+    for name in sorted(set(properties) - set(known_keys())):
+        if not name.startswith(theirs):
+            log.warning("unknown property ignored: %s", name)
 
 
 def _log_dirs(values: Mapping[str, Any]) -> tuple[str, ...]:

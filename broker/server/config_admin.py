@@ -14,7 +14,6 @@ from urteil.broker.controller.topic_configs import InvalidTopicConfig, validate_
 from urteil.broker.server.config_changes import Change, Refused, apply_changes, check_changes
 from urteil.broker.server.config_values import ConfigError, ConfigKey, known_keys, topic_keys
 from urteil.broker.server.dynamic_broker import DynamicBroker
-from urteil.broker.server.dynamic_rules import validate
 from urteil.broker.server.live_properties import LiveProperties
 from urteil.broker.server.loggers import alter_levels
 from urteil.broker.server.metadata_cache import MetadataCache
@@ -143,7 +142,7 @@ class ConfigAdmin:
         entity = self._dynamic.entity(asked.name)
         settings = await self._changed(BROKERS, entity, asked, known_keys().get)
         try:
-            validate(self._properties, settings, per_broker=per_broker)
+            self._dynamic.validate(settings, per_broker=per_broker)
         except ConfigError as wrong:
             raise Refused(ErrorCode.INVALID_REQUEST, str(wrong)) from None
         if validate_only:

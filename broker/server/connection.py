@@ -10,7 +10,9 @@ from typing import Any, cast
 
 from urteil.broker.security.principals import ANONYMOUS
 from urteil.broker.server import stopwatch
-from urteil.broker.server.outlet import Outlet, holds_files
+from urteil.broker.server.entrance import Entrance
+from urteil.broker.server.outlet import Outlet, holds_files, send_through
+from urteil.broker.server.tls_transport import TlsTransport
 
 log = logging.getLogger("connection")
 
@@ -38,8 +40,9 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_answer", "_frames", "_max_frame_bytes", "_need", "_on_close", "_partial", "_paused",
-        "_server_task", "_transport", "_wakeup", "_writable", "busy", "complained",
+        "_answer", "_entrance", "_frames", "_is_encrypted",
+        "_max_frame_bytes", "_need", "_on_close", "_partial", "_paused", "_server_task",
+        "_transport", "_wakeup", "_writable", "busy", "complained",
         "last_active_s", "listener", "only_reads", "peer_host", "principal", "protocol", "time",
         "waits",
     )  # fmt: skip
@@ -51,9 +54,10 @@ class Connection(asyncio.Protocol):
         answer: Answer,
         on_open: Callable[[Connection], None],
         on_close: Callable[[Connection], None],
+        entrance: Entrance | None = None,
     ) -> None:
         self.listener = listener
-        self.protocol = "PLAINTEXT"
+        self.protocol = entrance.protocol if entrance else "PLAINTEXT"
         self.principal = ANONYMOUS
         self.peer_host = ""
         self.complained = False
@@ -64,6 +68,8 @@ class Connection(asyncio.Protocol):
         self.waits = stopwatch.Waits()
         self._max_frame_bytes = max_frame_bytes
         self._answer = answer
+        self._entrance = entrance
+        self._is_encrypted = False
         self._on_close = on_close
         self._transport: asyncio.Transport | None = None
         self._server_task: asyncio.Task[None] | None = None
@@ -82,10 +88,32 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
         peer = transport.get_extra_info("peername")
         self.peer_host = peer[0] if peer else ""
-        loop = asyncio.get_running_loop()
-        self.time = loop.time
+        self.time = asyncio.get_running_loop().time
         self.last_active_s = self.time()
-        self._server_task = loop.create_task(self._serve())
+        context = self._entrance.for_clients if self._entrance is not None else None
+        if context is None:
+            self._begin()
+        else:
+            self._is_encrypted = True
+            self._transport = TlsTransport(self._transport, context, self, self._secured)
+
+    def _secured(self, error: Exception | None) -> None:
+        """The handshake is through, or failed."""
+        assert self._entrance is not None
+        try:
+            if error is not None:
+                raise error
+            tls = self._open_transport().get_extra_info("ssl_object")
+            self.principal = self._entrance.principal(tls)
+        except (OSError, ValueError) as refusal:
+            self.complain(f"SSL handshake failed: {refusal}")
+            self.close()
+            return
+        self._note_activity()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._server_task = asyncio.get_running_loop().create_task(self._serve())
 
     def data_received(self, data: bytes) -> None:
         if self._partial is None:
@@ -168,8 +196,12 @@ class Connection(asyncio.Protocol):
             self._open_transport().writelines(buffers)
 
     async def _send_with_files(self, buffers: list[Any]) -> None:
-        """Past the transport, once everything it still has was sent."""
+        """Past the transport, once everything it still has was sent; through it, if it encrypts:
+        then as fast as the peer reads."""
         transport = self._open_transport()
+        if self._is_encrypted:
+            await send_through(transport, buffers, self._drained)
+            return
         if transport.get_write_buffer_size():
             transport.set_write_buffer_limits(high=0)
             if self._writable is not None:
@@ -177,6 +209,13 @@ class Connection(asyncio.Protocol):
             self._open_transport().set_write_buffer_limits(high=WRITE_HIGH_BYTES)
         with Outlet(self._open_transport(), self._note_activity) as outlet:
             await outlet.send(buffers)
+
+    async def _drained(self) -> None:
+        """Wait until the peer has taken most of what was written."""
+        if self._writable is not None:
+            await self._writable
+        self._open_transport()
+        self._note_activity()
 
     def _note_activity(self) -> None:
         self.last_active_s = self.time()

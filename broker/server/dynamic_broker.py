@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from urteil.broker.security.passwords import KEY_FACTORY, PasswordEncoder
 from urteil.broker.server.config_values import ConfigError
@@ -13,6 +13,8 @@ from urteil.broker.server.dynamic_rules import (
     check_value,
     check_whole,
     is_password,
+    not_now,
+    validate,
 )
 from urteil.broker.server.live_properties import LiveProperties
 from urteil.broker.zookeeper.configs import BROKERS, EVERY_BROKER, EntityConfigs
@@ -33,7 +35,24 @@ class DynamicBroker:
         self._broker_id = broker_id
         self._properties = properties
         self._configs = configs
+        self._check: Callable[[LiveProperties], None] = lambda _: None
+        self._told: Callable[[], None] = lambda: None
         configs.on_change(self._changed, BROKERS)
+
+    def follow(self, check: Callable[[LiveProperties], None], told: Callable[[], None]) -> None:
+        """`check` raises ConfigError for properties that its owner could not take on; `told` is
+        called when an administrator set any, be they as before: files may be other."""
+        self._check, self._told = check, told
+
+    def validate(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
+        """Whether they may become all that is set for this broker, or for all. Raises
+        ConfigError."""
+        validate(self._properties, settings, per_broker=per_broker)
+        layer = "own" if per_broker else "cluster_wide"
+        try:
+            self._check(LiveProperties(self._properties.merged(**{layer: settings})))
+        except ConfigError as error:
+            raise not_now(str(error)) from None
 
     async def load(self) -> None:
         """Take on what stands. Waits for ZooKeeper.
@@ -99,11 +118,14 @@ class DynamicBroker:
         layer = "own" if per_broker else "cluster_wide"
         usable = self.decoded(settings, per_broker=per_broker)
         try:
-            check_whole(LiveProperties(self._properties.merged(**{layer: usable})))
+            merged = LiveProperties(self._properties.merged(**{layer: usable}))
+            check_whole(merged)
+            self._check(merged)
         except ConfigError as error:
             log.error("settings of broker %s are not taken: %s", entity, error)
             return
         self._properties.replace(**{layer: usable})
+        self._told()
 
 
 def _encoder(properties: LiveProperties, secret: str) -> PasswordEncoder | None:

@@ -172,7 +172,7 @@ def check_step(now: LiveProperties, then: LiveProperties) -> None:
     )
     _check_local_retention(then)
     if set(then.value("metric.reporters")) - {JMX}:
-        raise _not_now(
+        raise not_now(
             "Validation of dynamic config update of Set(metric.reporters) failed with class class "
             "kafka.server.DynamicMetricsReporters"
         )
@@ -180,9 +180,9 @@ def check_step(now: LiveProperties, then: LiveProperties) -> None:
 
 def _check_count(old: int, new: int, too_few: str, too_many: str) -> None:
     if new < old // 2:
-        raise _not_now(too_few)
+        raise not_now(too_few)
     if new > old * 2:
-        raise _not_now(too_many)
+        raise not_now(too_many)
 
 
 def _check_local_retention(properties: LiveProperties) -> None:
@@ -200,10 +200,11 @@ def _check_local_retention(properties: LiveProperties) -> None:
         elif whole > -1 and local != -2 and local > whole:
             why = f"Value must not be more than {of} property value: {whole}"
         if why is not None:
-            raise _not_now(f"Invalid value {local} for configuration {name}: {why}")
+            raise not_now(f"Invalid value {local} for configuration {name}: {why}")
 
 
-def _not_now(why: str) -> ConfigError:
+def not_now(why: str) -> ConfigError:
+    """A change that cannot be made while the broker runs, in Apache Kafka's words."""
     return ConfigError(
         f"Invalid value org.apache.kafka.common.config.ConfigException: {why} "
         "for configuration Invalid dynamic configuration"

@@ -12,7 +12,8 @@ from urteil.broker.server.config_values import ConfigError
 _URI = re.compile(r"^([A-Za-z0-9_.-]+)://\[?([0-9a-zA-Z\-%._:]*?)\]?:(-?[0-9]+)$")
 _ADDRESS = re.compile(r"^\[?([0-9a-zA-Z\-%._:]+?)\]?:([0-9]{1,5})$")
 _HIGHEST_PORT = 65_535
-_SERVED_PROTOCOLS = ("PLAINTEXT",)
+PLAINTEXT = "PLAINTEXT"
+_SERVED_PROTOCOLS = (PLAINTEXT, "SSL")
 
 
 @dataclass(frozen=True, slots=True)

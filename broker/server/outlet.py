@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from urteil.broker.log.storage import FileRange
@@ -13,6 +13,26 @@ from urteil.broker.log.storage import FileRange
 def holds_files(buffers: Iterable[Any]) -> bool:
     """Whether a part of the answer still lies in a file."""
     return any(type(one) is FileRange for one in buffers)
+
+
+async def send_through(
+    transport: asyncio.Transport, buffers: Iterable[Any], drained: Callable[[], Awaitable[None]]
+) -> None:
+    """All of them in order by the transport itself, which encrypts: files are read a piece at a
+    time, each when `drained` says that the peer took what came before. Raises as `Outlet.send`."""
+    for one in buffers:
+        if type(one) is not FileRange:
+            transport.write(one)
+            continue
+        done = 0
+        while done < len(one):
+            piece = one.read(done)
+            if not piece:
+                raise ConnectionAbortedError("the log was cut while it was sent")
+            transport.write(piece)
+            done += len(piece)
+            await drained()
+            await asyncio.sleep(0)
 
 
 class Outlet:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections.abc import Mapping
 
 from urteil.broker.server.connection import Answer, Connection
+from urteil.broker.server.entrance import Entrance
 from urteil.broker.server.hosts import Resolver
 from urteil.broker.server.listeners import Listener
 
@@ -17,8 +19,16 @@ class SocketServer:
     """Binds each listener's exact address and closes connections idle for too long."""
 
     def __init__(
-        self, *, max_frame_bytes: int, max_idle_ms: int, backlog: int, answer: Answer
+        self,
+        *,
+        max_frame_bytes: int,
+        max_idle_ms: int,
+        backlog: int,
+        answer: Answer,
+        entrances: Mapping[str, Entrance] | None = None,
     ) -> None:
+        """`entrances`: those of the listeners that are not PLAINTEXT, by name."""
+        self._entrances = entrances or {}
         self._max_frame_bytes = max_frame_bytes
         self._max_idle_s = max_idle_ms / 1000
         self._backlog = backlog
@@ -53,6 +63,7 @@ class SocketServer:
             self._answer,
             self.connections.setdefault,
             self._closed,
+            self._entrances.get(listener),
         )
 
     def _closed(self, gone: Connection) -> None:

@@ -59,8 +59,8 @@ class Nodes:
     def bootstrap(self) -> list[str]:
         return [f"127.0.0.1:{port}" for port in self.ports.values()]
 
-    def start(self, broker: int) -> None:
-        file = self._folder / f"{broker}.properties"
+    def properties(self, broker: int) -> dict[str, str]:
+        """What its file is to say."""
         properties = {
             "broker.id": str(broker),
             "listeners": f"PLAINTEXT://127.0.0.1:{self.ports[broker]}",
@@ -75,6 +75,11 @@ class Nodes:
         }
         if broker in self.racks:
             properties["broker.rack"] = self.racks[broker]
+        return properties
+
+    def start(self, broker: int) -> None:
+        file = self._folder / f"{broker}.properties"
+        properties = self.properties(broker)
         file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
         with self.log(broker).open("ab") as output:
             self.processes[broker] = subprocess.Popen(

@@ -58,7 +58,6 @@ def test_defaults_are_kafkas() -> None:
         ("log.cleaner.min.cleanable.ratio", "half", "DOUBLE"),
         ("log.cleanup.policy", "shred", "one of: compact, delete"),
         ("listeners", "nonsense", "NAME://HOST:PORT"),
-        ("listeners", "SSL://h:1", "PLAINTEXT"),
         ("listeners", "CLIENT://h:1", "No security protocol"),
         ("advertised.listeners", "OTHER://h:1", "not among listeners"),
         ("inter.broker.listener.name", "NOWHERE", "no advertised listener"),

@@ -1,0 +1,69 @@
+"""`ssl.principal.mapping.rules`: from a certificate's name to a user (`SslPrincipalMapper`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_RULE = re.compile(r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)")
+_SPLIT = re.compile(r"\s*((DEFAULT)|RULE:(?:\\.|[^\\/])*/(?:\\.|[^\\/])*/[LU]?|.+?)\s*(?:,\s*|$)")
+_GROUP = re.compile(r"\$(\d)|\\(.)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    pattern: re.Pattern[str] | None  # None: DEFAULT
+    replacement: str = ""
+    case: str = ""
+
+    def apply(self, name: str) -> str | None:
+        if self.pattern is None:
+            return name
+        if self.pattern.fullmatch(name) is None:
+            return None
+        result = self.pattern.sub(self._filled, name)
+        if self.case == "L":
+            return result.lower()
+        return result.upper() if self.case == "U" else result
+
+    def _filled(self, found: re.Match[str]) -> str:
+        def part(of: re.Match[str]) -> str:
+            if not of[1]:
+                return of[2]
+            number = int(of[1])
+            return of[0] if number > found.re.groups else found[number] or ""
+
+        return _GROUP.sub(part, self.replacement)
+
+
+class MappingRules:
+    """The first rule that matches a whole name says who it is. Raises ValueError for bad rules."""
+
+    def __init__(self, rules: str) -> None:
+        self._rules = [_parsed(one) for one in split_rules(rules)]
+
+    def user(self, name: str) -> str:
+        """Raises ValueError when no rule matches: then the peer is refused."""
+        for rule in self._rules:
+            user = rule.apply(name)
+            if user is not None:
+                return user
+        raise ValueError(f"No rules apply to {name}")
+
+
+def split_rules(rules: str) -> Sequence[str]:
+    """Rules stand between commas, which a rule may also have inside."""
+    return [found[1] for found in _SPLIT.finditer(rules.strip() or "DEFAULT") if found[1]]
+
+
+def _parsed(text: str) -> _Rule:
+    if text == "DEFAULT":
+        return _Rule(None)
+    found = _RULE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"Invalid rule: `{text}`")
+    try:
+        return _Rule(re.compile(found[2]), found[3], found[4])
+    except re.error as error:
+        raise ValueError(f"Invalid rule: `{text}`: {error}") from None

@@ -1,0 +1,254 @@
+"""A listener with TLS, asked by sockets: who comes in, as whom, and what a bad peer costs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.x509.oid import NameOID
+
+from tests.broker.security.certificates import Authority, Issued, pem_file
+from tests.broker.server.raw import framed, free_port, run
+from urteil.broker.log.storage import Storage
+from urteil.broker.server.config_values import ConfigError
+from urteil.broker.server.connection import WRITE_HIGH_BYTES, Connection
+from urteil.broker.server.entrance import Entrance
+from urteil.broker.server.hosts import Resolver
+from urteil.broker.server.listeners import Listener
+from urteil.broker.server.sockets import SocketServer
+
+AUTHORITY = Authority()
+BROKER = AUTHORITY.issue("broker")
+ALICE = AUTHORITY.issue([(NameOID.ORGANIZATIONAL_UNIT_NAME, "people"), (NameOID.COMMON_NAME, "al")])
+REQUEST = framed(b"ab")
+
+
+def properties(**more: str) -> dict[str, str]:
+    return {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": BROKER.key_pem(),
+        "ssl.keystore.certificate.chain": BROKER.pem,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": AUTHORITY.pem,
+        "listener.name.x.ssl.client.auth": "requested",
+        "ssl.principal.mapping.rules": "RULE:^CN=([a-z]+),OU=people$/$1/",
+        **{name.replace("_", "."): value for name, value in more.items()},
+    }
+
+
+def entrance(*, is_inter_broker: bool = False, **more: str) -> Entrance:
+    made = Entrance(Listener("X", "", 1, "", 1, "SSL"), is_inter_broker=is_inter_broker)
+    made.reload(properties(**more))
+    return made
+
+
+async def who(connection: Connection, _: memoryview) -> list[Any]:
+    return [framed(str(connection.principal).encode())]
+
+
+@contextlib.asynccontextmanager
+async def serving(answer: Any = who, *, idle_ms: int = 0, **more: str) -> AsyncIterator[int]:
+    port = free_port()
+    server = SocketServer(
+        max_frame_bytes=1 << 20,
+        max_idle_ms=idle_ms,
+        backlog=5,
+        answer=answer,
+        entrances={"X": entrance(**more)},
+    )
+    await server.listen((Listener("X", "127.0.0.1", port, "", port, "SSL"),), Resolver())
+    try:
+        yield port
+    finally:
+        await server.close()
+
+
+def client(own: Issued | None = None, folder: Path | None = None) -> ssl.SSLContext:
+    context = ssl.create_default_context(cadata=AUTHORITY.pem)
+    if own is not None and folder is not None:
+        context.load_cert_chain(pem_file(folder / "client.pem", own.key_pem(), own.pem))
+    return context
+
+
+async def ask(port: int, context: ssl.SSLContext, data: bytes = REQUEST) -> bytes:
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=context, server_hostname="localhost"
+    )
+    try:
+        writer.write(data)
+        return (await asyncio.wait_for(reader.read(1000), 10))[4:]
+    finally:
+        writer.close()
+
+
+def test_a_certificate_says_who_it_is_and_none_is_anonymous(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving() as port:
+            assert await ask(port, client(ALICE, tmp_path)) == b"User:al"
+            assert await ask(port, client()) == b"User:ANONYMOUS"
+
+    run(scenario())
+
+
+def test_who_is_not_trusted_or_has_no_name_here_is_turned_away(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with serving() as port:
+            for stranger in (Authority().issue("al"), AUTHORITY.issue("nobody")):
+                answer = b""
+                with contextlib.suppress(ssl.SSLError, ConnectionError):
+                    answer = await ask(port, client(stranger, tmp_path))
+                assert answer == b""
+            assert await ask(port, client()) == b"User:ANONYMOUS"
+
+    run(scenario())
+    assert "No rules apply to CN=nobody" in caplog.text
+    assert "SSL handshake failed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("version", "offered"), [("TLSv1.2", "TLSv1.2"), ("TLSv1.3", "TLSv1.3"), ("TLSv1.2", "")]
+)
+def test_only_the_versions_that_are_enabled_are_spoken(version: str, offered: str) -> None:
+    context = client()
+    highest = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+    wanted = highest[offered] if offered else ssl.TLSVersion.TLSv1_3
+    context.minimum_version = context.maximum_version = wanted
+
+    async def scenario() -> None:
+        async with serving(ssl_enabled_protocols=version) as port:
+            if wanted == highest[version]:
+                assert await ask(port, context) == b"User:ANONYMOUS"
+            else:
+                with pytest.raises((ssl.SSLError, ConnectionError)):
+                    await ask(port, context)
+
+    run(scenario())
+
+
+def test_a_handshake_that_stalls_or_is_none_ends(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with serving(idle_ms=300) as port:
+            for begin in (b"", b"\x16\x03\x01\x02\x00\x01"):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(begin)
+                assert await asyncio.wait_for(reader.read(), 10) == b""
+                writer.close()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(REQUEST * 5)
+            with contextlib.suppress(ConnectionError):
+                await asyncio.wait_for(reader.read(), 10)
+            assert await ask(port, client()) == b"User:ANONYMOUS"
+
+    run(scenario())
+    assert "wrong version number" in caplog.text
+
+
+def test_files_go_out_as_fast_as_the_peer_reads(tmp_path: Path) -> None:
+    """A reader that stops holds little memory, and what it reads later is right."""
+    data = bytes(range(256)) * 80_000
+    file = Storage().open(tmp_path / "00.log", create=True)
+    file.write_at([data], len(data), 0)
+    waiting: list[int] = []
+
+    async def answer(connection: Connection, _: memoryview) -> list[Any]:
+        waiting.append(connection._transport.get_write_buffer_size())  # type: ignore[union-attr]
+        return [len(data).to_bytes(4, "big"), file.lend(len(data), 0), b""]
+
+    async def scenario() -> None:
+        async with serving(answer) as port:
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", port, ssl=client(), server_hostname="localhost", limit=1 << 16
+            )
+            writer.write(REQUEST * 3)
+            for _ in range(3):
+                assert await reader.readexactly(4) == len(data).to_bytes(4, "big")
+                assert await reader.readexactly(len(data)) == data
+            writer.close()
+        assert max(waiting) <= 3 * WRITE_HIGH_BYTES
+        file.close()
+
+    run(scenario())
+
+
+def test_many_requests_at_once_are_answered_in_order() -> None:
+    async def echo(_: Connection, frame: memoryview) -> list[Any]:
+        return [framed(bytes(frame))]
+
+    async def scenario() -> None:
+        async with serving(echo) as port:
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", port, ssl=client(), server_hostname="localhost"
+            )
+            for size in (1, 20_000, 300_000):
+                frames = b"".join(framed(bytes([one]) * size) for one in range(40))
+                sending = asyncio.create_task(_write(writer, frames))
+                assert await reader.readexactly(len(frames)) == frames
+                await sending
+            writer.close()
+
+    run(scenario())
+
+
+async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.write(data)
+    await writer.drain()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"ssl_keystore_certificate_chain": ALICE.pem}, "TLS cannot be set up"),
+        ({"ssl_cipher_suites": "TLS_NONSENSE"}, "TLS_NONSENSE is not known"),
+        ({"ssl_cipher_suites": "TLS_AES_128_GCM_SHA256"}, "served all together"),
+        ({"ssl_enabled_protocols": "SSLv3"}, "SSLv3"),
+        ({"ssl_principal_mapping_rules": "nonsense"}, "Invalid rule"),
+        ({"ssl_truststore_certificates": Authority().pem, "inter": "1"}, "can't connect"),
+    ],
+)
+def test_what_cannot_be_is_named_before_it_serves(change: dict[str, str], why: str) -> None:
+    is_inter_broker = bool(change.pop("inter", ""))
+    with pytest.raises(ConfigError, match=why):
+        entrance(is_inter_broker=is_inter_broker, **change)
+
+
+def test_a_cipher_is_chosen_by_its_java_name() -> None:
+    name = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+
+    async def scenario() -> None:
+        async with serving(ssl_cipher_suites=name) as port:
+            _, writer = await asyncio.open_connection(
+                "127.0.0.1", port, ssl=client(), server_hostname="localhost"
+            )
+            tls = writer.get_extra_info("ssl_object")
+            assert tls.cipher()[0] == "ECDHE-ECDSA-AES256-GCM-SHA384"
+            writer.close()
+
+    run(scenario())
+
+
+def test_a_certificate_for_another_name_does_not_replace_this_one() -> None:
+    standing = entrance(is_inter_broker=True)
+    other = AUTHORITY.issue("other")
+    for_other_hosts = AUTHORITY.issue("broker", hosts=["elsewhere"])
+    stranger = Authority().issue("broker")
+    for issued, why in (
+        (other, "DistinguishedName does not match"),
+        (for_other_hosts, "SubjectAltNames do not match"),
+        (stranger, "can't connect"),
+    ):
+        changed = properties(
+            ssl_keystore_key=issued.key_pem(), ssl_keystore_certificate_chain=issued.pem
+        )
+        with pytest.raises(ConfigError, match=why):
+            standing.check(changed)
+    renewed = AUTHORITY.issue("broker")
+    standing.check(
+        properties(ssl_keystore_key=renewed.key_pem(), ssl_keystore_certificate_chain=renewed.pem)
+    )

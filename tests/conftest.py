@@ -13,6 +13,7 @@ from urteil.harness.containers.own_engine import running_engine
 
 SHARING = {
     "tests/conformance/": "two clusters",
+    "tests/clients/": "two more clusters",
     "tests/harness/containers/": "an engine",
     "tests/urteil/test_containers_cli.py": "an engine",
 }

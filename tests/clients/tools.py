@@ -1,0 +1,86 @@
+"""The clients' programs, compiled once a machine, each as the beginning of a command line."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from urteil.harness.parts import MissingPart, cache_dir, java
+from urteil.harness.parts.go import build
+from urteil.harness.parts.kafka import maven
+from urteil.harness.parts.part import apt_install, can_apt, installed, run
+
+PROGRAMS = Path(__file__).parent / "programs"
+KAFKAJS = "kafkajs@2.2.4"
+JAVA = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+
+
+def python(name: str) -> list[str]:
+    return [sys.executable, str(PROGRAMS / f"with_{name}.py")]
+
+
+def kcat() -> list[str]:
+    return [*python("kcat"), _program("kcat", "kcat")]
+
+
+def kafkajs() -> list[str]:
+    """Installed in a folder whose node_modules its program finds."""
+    node, npm = _program("node", "nodejs"), _program("npm", "npm")
+    how = f"{KAFKAJS} comes from the npm registry"
+
+    def install(folder: Path) -> None:
+        argv = [npm, "install", "--prefix", str(folder), "--silent", "--no-audit", "--no-fund"]
+        run("kafkajs", [*argv, KAFKAJS], how=how, timeout_s=300)
+        shutil.copy(PROGRAMS / "node" / "program.js", folder)
+
+    folder = installed(_target("kafkajs", PROGRAMS / "node"), install)
+    return [node, str(folder / "program.js")]
+
+
+def in_go(name: str) -> list[str]:
+    """`franz` or `sarama`."""
+
+    def compile_all(folder: Path) -> None:
+        build("clients", PROGRAMS / "go", folder, how="modules come from the Go module proxy")
+
+    return [str(installed(_target("go", PROGRAMS / "go"), compile_all) / name)]
+
+
+def in_java(version: str) -> list[str]:
+    """With the client of that version of Apache Kafka; compiled by Eclipse's compiler."""
+    source = PROGRAMS / "java"
+
+    def compile_it(folder: Path) -> None:
+        how = "the client and a compiler come from Maven Central"
+        fetch = [maven(), "-q", "-B", "-f", str(source / "pom.xml"), f"-Dkafka.version={version}"]
+        fetch += ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+        run("java client", fetch, how=how, timeout_s=600)
+        jars = [str(path) for path in sorted(folder.glob("*.jar"))]
+        (compiler,) = folder.glob("ecj-*.jar")
+        argv = [java(), "-jar", str(compiler), "-17", "-nowarn", "-cp", os.pathsep.join(jars)]
+        argv += ["-d", str(folder), str(source / "Program.java")]
+        run("java client", argv, how=how, timeout_s=300)
+
+    folder = installed(_target(f"java-{version}", source), compile_it)
+    return [java(), *JAVA, "-cp", f"{folder}/*{os.pathsep}{folder}", "Program"]
+
+
+def _target(name: str, source: Path) -> Path:
+    """Named after what it is made of, so that a changed source is compiled anew."""
+    digest = hashlib.sha256()
+    for path in sorted(one for one in source.rglob("*") if one.is_file()):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return cache_dir() / f"client-{name}-{digest.hexdigest()[:12]}"
+
+
+def _program(name: str, package: str) -> str:
+    how = f"install it, for example with `apt-get install {package}`"
+    if shutil.which(name) is None and can_apt():
+        apt_install(name, package, how=how)
+    found = shutil.which(name)
+    if found is None:
+        raise MissingPart(name, how)
+    return found

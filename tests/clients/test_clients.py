@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from tests.clients import tools
-from tests.conformance.pair import Pair, standing_or_fresh
+from tests.conformance.pair import Pair
 
 TIMEOUT_S = 120
 CLIENTS = {
@@ -43,12 +42,6 @@ WITH_KCAT = {
     "consume": {"records": records(list(range(30)))},
     "group": {"read": [30, 0]},
 }
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    with standing_or_fresh(tmp_path_factory.mktemp("clients")) as both:
-        yield both
 
 
 def outcomes(pair: Pair, argv: list[str], kind: str) -> list[Any]:

@@ -1,0 +1,104 @@
+"""Apache Kafka's own programs that read and write, unmodified, on our cluster."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from tests.conformance.pair import Pair
+from tests.conformance.side import Side
+from urteil.harness.parts import kafka_tool
+
+TOOLS = "org.apache.kafka.tools"
+TIMEOUT_S = 90
+
+
+@pytest.fixture
+def side(pair: Pair) -> Side:
+    return pair.ours
+
+
+@pytest.fixture
+def topic(pair: Pair) -> str:
+    return pair.ours.create(pair.name("tools"), [(1, 2, 3)])
+
+
+def run(main_class: str, *args: str, given: str = "") -> str:
+    """What the tool prints; its failure fails the test."""
+    done = subprocess.run(
+        kafka_tool(main_class, args),
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{main_class} {args}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def console_producer(side: Side, topic: str, lines: str, *more: str) -> None:
+    keyed = ["--property", "parse.key=true", "--property", "key.separator=|"]
+    args = ["--bootstrap-server", side.bootstrap, "--topic", topic, *keyed, *more]
+    run("kafka.tools.ConsoleProducer", *args, given=lines)
+
+
+def console_consumer(side: Side, topic: str, count: int, *more: str) -> list[str]:
+    args = ["--bootstrap-server", side.bootstrap, "--topic", topic, "--max-messages", str(count)]
+    return run(f"{TOOLS}.consumer.ConsoleConsumer", *args, *more).splitlines()
+
+
+def events(told: str, name: str) -> list[dict[str, object]]:
+    found = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
+    return [one for one in found if one.get("name") == name]
+
+
+def test_console_producer_and_consumer_with_keys_and_groups(side: Side, topic: str) -> None:
+    """The second consumer of a group begins where the first one ended."""
+    lines = [f"key {n}|value {n}" for n in range(20)]
+    codec = ["--compression-codec", "zstd", "--request-required-acks", "all"]
+    console_producer(side, topic, "\n".join(lines) + "\n", *codec)
+    shown = ["--property", "print.key=true", "--property", "key.separator=|"]
+    group = ["--group", f"{topic}-group", "--from-beginning", *shown]
+    isolated = ["--isolation-level", "read_committed"]
+    assert console_consumer(side, topic, 12, *group) == lines[:12]
+    assert console_consumer(side, topic, 8, *group, *isolated) == lines[12:]
+    place = ["--partition", "0", "--offset", "17", "--property", "print.offset=true"]
+    assert console_consumer(side, topic, 1, *place) == ["Offset:17\tvalue 17"]
+
+
+def test_verifiable_producer_and_consumer(side: Side, topic: str) -> None:
+    where = ["--bootstrap-server", side.bootstrap, "--topic", topic, "--max-messages", "100"]
+    sent = run(f"{TOOLS}.VerifiableProducer", *where, "--acks", "-1")
+    assert [one["acked"] for one in events(sent, "tool_data")] == [100]
+    read = run(f"{TOOLS}.VerifiableConsumer", *where, "--group-id", f"{topic}-group")
+    counts = [one["count"] for one in events(read, "records_consumed")]
+    assert sum(map(int, map(str, counts))) == 100
+    assert all(one["success"] for one in events(read, "offsets_committed"))
+
+
+@pytest.mark.parametrize("more", [["--use-group-metadata", "--group-mode"], []])
+def test_the_transactional_copier_copies_each_once(
+    pair: Pair, side: Side, topic: str, more: list[str]
+) -> None:
+    output = side.create(pair.name("copy"), [(2, 3, 1)])
+    where = ["--bootstrap-server", side.bootstrap, "--topic", topic, "--max-messages", "90"]
+    run(f"{TOOLS}.VerifiableProducer", *where)
+    args = ["--broker-list", side.bootstrap, "--input-topic", topic, "--input-partition", "0"]
+    args += ["--output-topic", output, "--transactional-id", f"{topic}-txn"]
+    args += ["--consumer-group", f"{topic}-group", "--transaction-size", "20"]
+    told = run(f"{TOOLS}.TransactionalMessageCopier", *args, "--enable-random-aborts", *more)
+    last = [json.loads(line) for line in told.splitlines() if line.startswith("{")][-1]
+    assert (last["remaining"], last["consumed"]) == (0, 90)
+    read = console_consumer(
+        side, output, 90, "--from-beginning", "--isolation-level", "read_committed"
+    )
+    assert sorted(map(int, read)) == list(range(90))
+
+
+def test_latency_from_end_to_end(side: Side, topic: str) -> None:
+    told = run(f"{TOOLS}.EndToEndLatency", side.bootstrap, topic, "200", "all", "100")
+    assert re.search(r"Percentiles: 50th = \d+, 99th = \d+, 99\.9th = \d+", told), told

@@ -77,9 +77,22 @@ class _Decoder:
         if spec.is_array:
             return self.array(spec)
         if spec.is_struct:
-            assert spec.struct is not None
-            return self.struct(spec.struct)
+            return self.single(spec)
         return self.value(spec, spec.element)
+
+    def single(self, spec: Field) -> str:
+        """A struct, after a byte that is below 0 for null where it may be one."""
+        assert spec.struct is not None
+        if self.source.version not in spec.nullable:
+            return self.struct(spec.struct)
+        present, result = self.source.fresh("present"), self.source.fresh("value")
+        self.run.append((present, "b"))
+        self.flush()
+        self.source.line(f"{result} = None")
+        with self.source.block(f"if {present} >= 0:"):
+            item = self.struct(spec.struct)
+            self.source.line(f"{result} = {item}")
+        return result
 
     def value(self, spec: Field, kind: str) -> str:
         variable = self.source.fresh("value")

@@ -94,10 +94,21 @@ class _Encoder:
         if spec.is_array:
             self.array(spec, expression)
         elif spec.is_struct:
-            assert spec.struct is not None
-            self.struct(spec.struct, expression)
+            self.single(spec, expression)
         else:
             self.value(spec, spec.element, expression)
+
+    def single(self, spec: Field, expression: str) -> None:
+        """A struct, after a byte that is below 0 for null where it may be one."""
+        assert spec.struct is not None
+        if self.source.version not in spec.nullable:
+            self.struct(spec.struct, expression)
+            return
+        self.run.append((f"-1 if {expression} is None else 1", "b"))
+        self.flush()
+        with self.source.block(f"if {expression} is not None:"):
+            self.struct(spec.struct, expression)
+            self.flush()
 
     def value(self, spec: Field, kind: str, expression: str) -> None:
         if kind in FIXED:

@@ -29,6 +29,14 @@ from urteil.broker.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
 )
 from urteil.broker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from urteil.broker.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from urteil.broker.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from urteil.broker.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
@@ -69,6 +77,10 @@ from urteil.broker.wire.messages.elect_leaders import ElectLeadersRequest, Elect
 from urteil.broker.wire.messages.end_txn import (
     EndTxnRequest,
     EndTxnResponse,
+)
+from urteil.broker.wire.messages.envelope import (
+    EnvelopeRequest,
+    EnvelopeResponse,
 )
 from urteil.broker.wire.messages.fetch import FetchRequest, FetchResponse
 from urteil.broker.wire.messages.find_coordinator import (
@@ -112,6 +124,10 @@ from urteil.broker.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from urteil.broker.wire.messages.update_features import (
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
 from urteil.broker.wire.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
@@ -141,6 +157,10 @@ __all__ = [
     "AlterReplicaLogDirsResponse",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
+    "ConsumerGroupDescribeRequest",
+    "ConsumerGroupDescribeResponse",
+    "ConsumerGroupHeartbeatRequest",
+    "ConsumerGroupHeartbeatResponse",
     "ControlledShutdownRequest",
     "ControlledShutdownResponse",
     "CreatePartitionsRequest",
@@ -169,6 +189,8 @@ __all__ = [
     "ElectLeadersResponse",
     "EndTxnRequest",
     "EndTxnResponse",
+    "EnvelopeRequest",
+    "EnvelopeResponse",
     "FetchRequest",
     "FetchResponse",
     "FindCoordinatorRequest",
@@ -211,6 +233,8 @@ __all__ = [
     "SyncGroupResponse",
     "TxnOffsetCommitRequest",
     "TxnOffsetCommitResponse",
+    "UpdateFeaturesRequest",
+    "UpdateFeaturesResponse",
     "UpdateMetadataRequest",
     "UpdateMetadataResponse",
     "WriteTxnMarkersRequest",

@@ -1,0 +1,55 @@
+"""APIs that Kafka advertises with ZooKeeper too, though they are of use in other modes only."""
+
+from __future__ import annotations
+
+from urteil.broker.api.registry import CloseConnection, RequestContext, handler
+from urteil.broker.controller import features
+from urteil.broker.server.broker import Broker
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    EnvelopeRequest,
+    EnvelopeResponse,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+
+
+@handler(ApiKey.UPDATE_FEATURES, 0, 1)
+async def update_features(
+    broker: Broker, context: RequestContext, request: UpdateFeaturesRequest
+) -> UpdateFeaturesResponse:
+    return features.update_features(broker.controller, request, context.version)
+
+
+@handler(ApiKey.ENVELOPE, 0, 0)
+async def envelope(
+    broker: Broker, context: RequestContext, request: EnvelopeRequest
+) -> EnvelopeResponse:
+    """Nobody forwards requests here."""
+    raise CloseConnection
+
+
+@handler(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 0)
+async def consumer_group_heartbeat(
+    broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+
+
+@handler(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 0)
+async def consumer_group_describe(
+    broker: Broker, context: RequestContext, request: ConsumerGroupDescribeRequest
+) -> ConsumerGroupDescribeResponse:
+    return ConsumerGroupDescribeResponse(
+        groups=[
+            ConsumerGroupDescribeResponse.DescribedGroup(
+                group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION
+            )
+            for group_id in request.group_ids
+        ]
+    )

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from urteil.broker.api.config_rights import config_denial
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
-from urteil.broker.server.config_admin import Alteration
-from urteil.broker.server.config_changes import Change, Operation
+from urteil.broker.server.config_admin import Alteration, Answer
+from urteil.broker.server.config_changes import Change
+from urteil.broker.server.config_changes import Operation as Alter
 from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AlterConfigsRequest,
     AlterConfigsResponse,
@@ -30,7 +36,7 @@ async def incremental_alter_configs(
         )
         for one in request.resources
     ]
-    answers = await broker.config_admin.alter(asked, validate_only=request.validate_only)
+    answers = await _alter(broker, context, asked, validate_only=request.validate_only)
     return IncrementalAlterConfigsResponse(
         responses=[
             IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
@@ -53,12 +59,12 @@ async def alter_configs(
         Alteration(
             kind=one.resource_type,
             name=one.resource_name,
-            changes=[Change(config.name, Operation.SET, config.value) for config in one.configs],
+            changes=[Change(config.name, Alter.SET, config.value) for config in one.configs],
             whole=True,
         )
         for one in request.resources
     ]
-    answers = await broker.config_admin.alter(asked, validate_only=request.validate_only)
+    answers = await _alter(broker, context, asked, validate_only=request.validate_only)
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResponse.AlterConfigsResourceResponse(
@@ -70,3 +76,12 @@ async def alter_configs(
             for one, answer in zip(asked, answers, strict=True)
         ]
     )
+
+
+async def _alter(
+    broker: Broker, context: RequestContext, asked: Sequence[Alteration], *, validate_only: bool
+) -> list[Answer]:
+    def denial(kind: int, name: str) -> ErrorCode:
+        return config_denial(broker, context, Operation.ALTER_CONFIGS, kind, name)
+
+    return await broker.config_admin.alter(asked, denial, validate_only=validate_only)

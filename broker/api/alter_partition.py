@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from urteil.broker.api.authorization import require_cluster
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import AlterPartitionRequest, AlterPartitionResponse
@@ -12,4 +14,5 @@ from urteil.broker.wire.messages import AlterPartitionRequest, AlterPartitionRes
 async def alter_partition(
     broker: Broker, context: RequestContext, request: AlterPartitionRequest
 ) -> AlterPartitionResponse:
+    require_cluster(broker, context, Operation.CLUSTER_ACTION)
     return await broker.controller.alter_partition(request, context.version)

@@ -5,8 +5,10 @@ None is looked at before this broker is registered (Apache Kafka serves nobody b
 
 from __future__ import annotations
 
+from urteil.broker.api.authorization import require_cluster
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.replication.control import states_of
+from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -25,6 +27,7 @@ async def leader_and_isr(
     broker: Broker, context: RequestContext, request: LeaderAndIsrRequest
 ) -> LeaderAndIsrResponse:
     """Take the roles, once the settings of topics that are new here were read."""
+    require_cluster(broker, context, Operation.CLUSTER_ACTION)
     await broker.registration.registered()
     await broker.topic_settings.know({topic for topic, _, _ in states_of(request)})
     return broker.control.leader_and_isr(request)
@@ -35,6 +38,7 @@ async def stop_replica(
     broker: Broker, context: RequestContext, request: StopReplicaRequest
 ) -> StopReplicaResponse:
     """Give up replicas. A topic that is gone may come again with other settings."""
+    require_cluster(broker, context, Operation.CLUSTER_ACTION)
     await broker.registration.registered()
     response = broker.control.stop_replica(request)
     hosted = {topic for topic, _ in broker.replicas.partitions}
@@ -49,6 +53,7 @@ async def update_metadata(
     broker: Broker, context: RequestContext, request: UpdateMetadataRequest
 ) -> UpdateMetadataResponse:
     """Take in the controller's view of the cluster."""
+    require_cluster(broker, context, Operation.CLUSTER_ACTION)
     await broker.registration.registered()
     error = broker.control.fence(request.controller_epoch, request.broker_epoch)
     if error is not ErrorCode.NONE:

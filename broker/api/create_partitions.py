@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urteil.broker.api.authorization import topic_rights
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
@@ -12,4 +13,5 @@ from urteil.broker.wire.messages import CreatePartitionsRequest, CreatePartition
 async def create_partitions(
     broker: Broker, context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
-    return await broker.controller.create_partitions(request)
+    allowed = topic_rights(broker, context)
+    return await broker.controller.create_partitions(request, allowed)

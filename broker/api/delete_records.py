@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from urteil.broker.api.authorization import those_allowed
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
 from urteil.broker.replication.manager import TopicPartition
 from urteil.broker.replication.record_deletion import Deleted, RecordDeletion
+from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -19,10 +23,12 @@ async def delete_records(
     """Low watermarks, or errors; of a partition named twice the last offset counts."""
     refused: dict[TopicPartition, Deleted] = {}
     wanted: dict[TopicPartition, int] = {}
+    names = [topic.name for topic in request.topics]
+    allowed = those_allowed(broker, context, Operation.DELETE, ResourceType.TOPIC, names)
     for topic in request.topics:
         for one in topic.partitions:
             key = (topic.name, one.partition_index)
-            error = _refuse(broker, key)
+            error = _refuse(broker, key, allowed)
             if error is ErrorCode.NONE:
                 wanted[key] = one.offset
             else:
@@ -31,7 +37,9 @@ async def delete_records(
     return _response(answers | refused)
 
 
-def _refuse(broker: Broker, key: TopicPartition) -> ErrorCode:
+def _refuse(broker: Broker, key: TopicPartition, allowed: Collection[str]) -> ErrorCode:
+    if key[0] not in allowed:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     if broker.metadata.partition(*key) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return ErrorCode.INVALID_TOPIC_EXCEPTION if is_internal(key[0]) else ErrorCode.NONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urteil.broker.api.authorization import topic_rights
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
@@ -12,4 +13,5 @@ from urteil.broker.wire.messages import DeleteTopicsRequest, DeleteTopicsRespons
 async def delete_topics(
     broker: Broker, context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
-    return await broker.controller.delete_topics(request, context.version)
+    allowed = topic_rights(broker, context)
+    return await broker.controller.delete_topics(request, context.version, allowed)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
+from urteil.broker.api.config_rights import config_denial
+from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_valid
+from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.config_admin import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC
 from urteil.broker.server.config_changes import Refused
@@ -35,7 +38,25 @@ async def describe_configs(
 ) -> DescribeConfigsResponse:
     """The values in effect, their sources and synonyms; secrets as null."""
     results = []
+    forbidden = []
     for resource in request.resources:
+        denied = config_denial(
+            broker,
+            context,
+            Operation.DESCRIBE_CONFIGS,
+            resource.resource_type,
+            resource.resource_name,
+        )
+        if denied is not ErrorCode.NONE:
+            forbidden.append(
+                Result(
+                    error_code=denied,
+                    error_message=SAID[denied],
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                )
+            )
+            continue
         error: ErrorCode = ErrorCode.NONE
         message: str | None = ""
         entries: Sequence[Entry] = ()
@@ -55,7 +76,7 @@ async def describe_configs(
                 configs=[one for one in entries if not keys or one.name in keys],
             )
         )
-    return DescribeConfigsResponse(results=results)
+    return DescribeConfigsResponse(results=[*results, *forbidden])
 
 
 async def _entries(

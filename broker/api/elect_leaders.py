@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.controller.leader_elections import Elected
 from urteil.broker.controller.partition_requests import elected
 from urteil.broker.controller.refusal import Refusal
+from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.purgatory import Delayed
 from urteil.broker.wire.api_keys import ApiKey
@@ -24,6 +26,10 @@ async def elect_leaders(
 ) -> ElectLeadersResponse:
     """Answered when this broker itself knows the new leaders, at most after `timeout_ms`."""
     asked = _asked(request)
+    if not may_cluster(broker, context, Operation.ALTER):
+        why = Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        answer = elected(dict.fromkeys(asked or (), why), changes_only=False)
+        return replace(answer, error_code=why.error)
     if request.election_type not in (PREFERRED, UNCLEAN):
         refusal = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
         answer = elected(dict.fromkeys(asked or (), refusal), changes_only=False)

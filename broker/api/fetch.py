@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from urteil.broker.api.authorization import may_cluster, those_allowed
 from urteil.broker.api.leader_hints import FetchHints
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.replication.manager import NOT_HERE
 from urteil.broker.replication.nearest import NearestReplica
 from urteil.broker.replication.reading import READ_COMMITTED, FetchTerms, PartitionRead
 from urteil.broker.replication.wanted import Wanted
+from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.config import RACK_AWARE
 from urteil.broker.server.fetch_session import FetchSession, Topic, asked_for
@@ -93,10 +95,23 @@ class _Asking:
         return self._answer(session.id, list(session.news(reads)))
 
     async def _read(self, wanted: list[Wanted]) -> list[PartitionRead]:
-        reads = await self._broker.replicas.fetch(self._terms, wanted)
+        allowed = wanted if self._broker.authorizer is None else self._allowed(wanted)
+        reads = await self._broker.replicas.fetch(self._terms, allowed)
         if not self._terms.is_follower:
             self._broker.replicas.traffic.sent(wanted, reads)
         return reads
+
+    def _allowed(self, wanted: list[Wanted]) -> list[Wanted]:
+        """With an error in the place of what may not be read, asked anew at every fetch."""
+        if self._terms.is_follower:
+            if may_cluster(self._broker, self._context, Operation.CLUSTER_ACTION):
+                return wanted
+            return [_forbidden(one) for one in wanted]
+        names = [one.topic for one in wanted if one.topic]
+        allowed = those_allowed(
+            self._broker, self._context, Operation.READ, ResourceType.TOPIC, names
+        )
+        return [one if not one.topic or one.topic in allowed else _forbidden(one) for one in wanted]
 
     def resolve(self, topic: Topic, asked: FetchRequest.FetchPartition) -> Wanted:
         """What a partition is on this broker."""
@@ -131,6 +146,10 @@ class _Asking:
         return FetchResponse(
             session_id=session_id, responses=responses, node_endpoints=hints.nodes()
         )
+
+
+def _forbidden(wanted: Wanted) -> Wanted:
+    return Wanted(wanted.topic, None, wanted.request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def _terms(broker: Broker, context: RequestContext, request: FetchRequest) -> FetchTerms:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from urteil.broker.api.authorization import may, may_cluster
+from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
+from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.channels import Endpoint
 from urteil.broker.transactions.coordinator import TRANSACTIONS_TOPIC
 from urteil.broker.wire.api_keys import ApiKey
@@ -33,7 +36,7 @@ async def find_coordinator(
     only = await _find(broker, context, request.key_type, request.key)
     return FindCoordinatorResponse(
         error_code=only.error_code,
-        error_message=ErrorCode(only.error_code).name,
+        error_message=SAID.get(ErrorCode(only.error_code), ErrorCode(only.error_code).name),
         node_id=only.node_id,
         host=only.host,
         port=only.port,
@@ -43,6 +46,9 @@ async def find_coordinator(
 async def _find(
     broker: Broker, context: RequestContext, key_type: int, key: str
 ) -> FindCoordinatorResponse.Coordinator:
+    error = _forbidden(broker, context, key_type, key)
+    if error is not ErrorCode.NONE:
+        return _answer(key, error)
     if key_type == SHARE_GROUP and context.version >= SHARE_GROUPS_FROM:
         return _answer(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)  # as where they are switched off
     if key_type == SHARE_GROUP:
@@ -62,6 +68,19 @@ async def _find(
     if endpoint is None:
         return _answer(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return _answer(key, ErrorCode.NONE, endpoint=endpoint)
+
+
+def _forbidden(broker: Broker, context: RequestContext, key_type: int, key: str) -> ErrorCode:
+    if key_type == GROUP:
+        allowed = may(broker, context, Operation.DESCRIBE, ResourceType.GROUP, key)
+        return ErrorCode.NONE if allowed else ErrorCode.GROUP_AUTHORIZATION_FAILED
+    if key_type == TRANSACTION:
+        allowed = may(broker, context, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key)
+        return ErrorCode.NONE if allowed else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if key_type == SHARE_GROUP and context.version >= SHARE_GROUPS_FROM:
+        allowed = may_cluster(broker, context, Operation.CLUSTER_ACTION)
+        return ErrorCode.NONE if allowed else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    return ErrorCode.NONE
 
 
 def _answer(

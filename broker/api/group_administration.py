@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from urteil.broker.api.authorization import may, may_cluster, operations, those_allowed
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.groups.group import Group, GroupState
 from urteil.broker.groups.member import Member
+from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from urteil.broker.server.broker import Broker
 
 CLASSIC = "classic"
-ALL_OF_A_GROUP = 1 << 3 | 1 << 6 | 1 << 8  # read, delete, describe
 UNASKED = -(1 << 31)
 
 
@@ -36,6 +37,7 @@ async def list_groups(
     error, groups = broker.group_administration.listed()
     states = {name.lower() for name in request.states_filter}
     kinds = {name.lower() for name in request.types_filter}
+    everything = may_cluster(broker, context, Operation.DESCRIBE, quiet=True)
     return ListGroupsResponse(
         error_code=error,
         groups=[
@@ -48,18 +50,36 @@ async def list_groups(
             for group in groups
             if (not states or group.state.value.lower() in states)
             and (not kinds or CLASSIC in kinds)
+            and (everything or _may_describe(broker, context, group.group_id, quiet=True))
         ],
     )
+
+
+def _may_describe(
+    broker: Broker, context: RequestContext, group_id: str, *, quiet: bool = False
+) -> bool:
+    return may(broker, context, Operation.DESCRIBE, ResourceType.GROUP, group_id, quiet=quiet)
 
 
 @handler(ApiKey.DESCRIBE_GROUPS, 0, 5)
 async def describe_groups(
     broker: Broker, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
-    allowed = ALL_OF_A_GROUP if request.include_authorized_operations else UNASKED
-    return DescribeGroupsResponse(
-        groups=[_described(broker, group_id, allowed) for group_id in request.groups]
-    )
+    """Those that may not be described come first."""
+    denied, described = [], []
+    for group_id in request.groups:
+        if not _may_describe(broker, context, group_id):
+            denied.append(
+                DescribeGroupsResponse.DescribedGroup(
+                    error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=group_id
+                )
+            )
+            continue
+        allowed = UNASKED
+        if request.include_authorized_operations:
+            allowed = operations(broker, context, ResourceType.GROUP, group_id)
+        described.append(_described(broker, group_id, allowed))
+    return DescribeGroupsResponse(groups=[*denied, *described])
 
 
 def _described(
@@ -104,8 +124,12 @@ async def delete_groups(
     broker: Broker, context: RequestContext, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse:
     results = []
-    for group_id in dict.fromkeys(request.groups_names):
-        error = await broker.group_administration.delete(group_id)
+    names = list(dict.fromkeys(request.groups_names))
+    allowed = those_allowed(broker, context, Operation.DELETE, ResourceType.GROUP, names)
+    for group_id in names:
+        error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        if group_id in allowed:
+            error = await broker.group_administration.delete(group_id)
         results.append(
             DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=error)
         )
@@ -117,15 +141,26 @@ async def offset_delete(
     broker: Broker, context: RequestContext, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse:
     """An error for the whole group, or one for each partition."""
+    if not may(broker, context, Operation.DELETE, ResourceType.GROUP, request.group_id):
+        return OffsetDeleteResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if not request.group_id:
         return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    names = [topic.name for topic in request.topics]
+    allowed = those_allowed(broker, context, Operation.READ, ResourceType.TOPIC, names)
     places = [
         (topic.name, one.partition_index) for topic in request.topics for one in topic.partitions
     ]
-    known = [place for place in places if broker.metadata.partition(*place) is not None]
+    known = [
+        place
+        for place in places
+        if place[0] in allowed and broker.metadata.partition(*place) is not None
+    ]
     error, errors = await broker.group_administration.delete_offsets(request.group_id, known)
     if error is not ErrorCode.NONE:
         return OffsetDeleteResponse(error_code=error)
+    errors |= {
+        place: ErrorCode.TOPIC_AUTHORIZATION_FAILED for place in places if place[0] not in allowed
+    }
     topics: dict[str, list[OffsetDeleteResponse.OffsetDeleteResponsePartition]] = {}
     for name, index in places:
         topics.setdefault(name, []).append(

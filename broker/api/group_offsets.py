@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.api.authorization import may, those_allowed
+from urteil.broker.api.registry import RequestContext, RequestRefused, handler
 from urteil.broker.groups.records import OffsetCommitValue
+from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -22,7 +24,16 @@ if TYPE_CHECKING:
 Position = tuple[int, int, str | None, ErrorCode]
 """Offset, leader epoch, metadata, error."""
 
+Wanted = Sequence[tuple[str, Sequence[int]]]
+"""Partitions by topic."""
+
+Found = dict[str, dict[int, Position]]
+
 NOTHING: Position = (-1, -1, "", ErrorCode.NONE)
+NEVER_ASKED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+"""Partitions of which the coordinator does not hear."""
+
+FORBIDDEN: Position = (-1, -1, "", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 UNSTABLE: Position = (-1, -1, "", ErrorCode.UNSTABLE_OFFSET_COMMIT)
 
 
@@ -34,15 +45,21 @@ async def offset_commit(
 
     A topic is answered once, and a partition of it that is stored as well: the last one counts.
     """
-    refused: list[tuple[str, int, ErrorCode]] = []
+    if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
+        raise RequestRefused(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    names = [topic.name for topic in request.topics]
+    allowed = those_allowed(broker, context, Operation.READ, ResourceType.TOPIC, names)
+    failed: list[tuple[str, int, ErrorCode]] = []
     positions: dict[tuple[str, int], OffsetCommitValue] = {}
     for topic in request.topics:
         for partition in topic.partitions:
             place = (topic.name, partition.partition_index)
-            if broker.metadata.partition(*place) is None:
-                refused.append((*place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            if topic.name not in allowed:
+                failed.append((*place, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            elif broker.metadata.partition(*place) is None:
+                failed.append((*place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             elif len(partition.committed_metadata or "") > broker.config.offset_metadata_max_bytes:
-                refused.append((*place, ErrorCode.OFFSET_METADATA_TOO_LARGE))
+                failed.append((*place, ErrorCode.OFFSET_METADATA_TOO_LARGE))
             else:
                 positions[place] = OffsetCommitValue(
                     offset=partition.committed_offset,
@@ -50,15 +67,17 @@ async def offset_commit(
                     metadata=partition.committed_metadata or "",
                     commit_timestamp=broker.clock.now_ms(),
                 )
-    error = await broker.groups.commit(
-        request.group_id,
-        request.member_id,
-        request.group_instance_id,
-        request.generation_id_or_member_epoch,
-        positions,
-    )
+    error = ErrorCode.NONE
+    if any(one not in NEVER_ASKED for *_, one in failed) or positions:
+        error = await broker.groups.commit(
+            request.group_id,
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+            positions,
+        )
     topics: dict[str, list[OffsetCommitResponse.OffsetCommitResponsePartition]] = {}
-    for name, index, outcome in [*refused, *((*place, error) for place in positions)]:
+    for name, index, outcome in [*failed, *((*place, error) for place in positions)]:
         topics.setdefault(name, []).append(
             OffsetCommitResponse.OffsetCommitResponsePartition(
                 partition_index=index, error_code=outcome
@@ -79,12 +98,16 @@ async def offset_fetch(
     """One group, from version 8 several."""
     if context.version >= 8:
         stable = request.require_stable
-        return OffsetFetchResponse(groups=[_group(broker, one, stable) for one in request.groups])
+        return OffsetFetchResponse(
+            groups=[_group(broker, context, one, stable) for one in request.groups]
+        )
     wanted = None
     if request.topics is not None:
         wanted = [(topic.name, topic.partition_indexes) for topic in request.topics]
-    found, error = _positions(broker, request.group_id, wanted, request.require_stable)
-    if error is not ErrorCode.NONE and context.version < 2:
+    found, error = _allowed_positions(
+        broker, context, request.group_id, wanted, request.require_stable
+    )
+    if error not in (ErrorCode.NONE, ErrorCode.GROUP_AUTHORIZATION_FAILED) and context.version < 2:
         # no field for a common error: every partition carries it
         found = {
             name: {one: (-1, -1, "", error) for one in partitions}
@@ -112,12 +135,15 @@ async def offset_fetch(
 
 
 def _group(
-    broker: Broker, group: OffsetFetchRequest.OffsetFetchRequestGroup, require_stable: bool
+    broker: Broker,
+    context: RequestContext,
+    group: OffsetFetchRequest.OffsetFetchRequestGroup,
+    require_stable: bool,
 ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
     wanted = None
     if group.topics is not None:
         wanted = [(topic.name, topic.partition_indexes) for topic in group.topics]
-    found, error = _positions(broker, group.group_id, wanted, require_stable)
+    found, error = _allowed_positions(broker, context, group.group_id, wanted, require_stable)
     return OffsetFetchResponse.OffsetFetchResponseGroup(
         group_id=group.group_id,
         error_code=error,
@@ -140,12 +166,34 @@ def _group(
     )
 
 
-def _positions(
+def _allowed_positions(
     broker: Broker,
+    context: RequestContext,
     group_id: str,
-    wanted: Sequence[tuple[str, Sequence[int]]] | None,
+    wanted: Wanted | None,
     require_stable: bool,
-) -> tuple[dict[str, dict[int, Position]], ErrorCode]:
+) -> tuple[Found, ErrorCode]:
+    """Topics that may not be described are answered so, or left out where all are asked for."""
+    if not may(broker, context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
+        return {}, ErrorCode.GROUP_AUTHORIZATION_FAILED
+    if wanted is None:
+        found, error = _positions(broker, group_id, None, require_stable)
+        allowed = those_allowed(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, found)
+        return {name: one for name, one in found.items() if name in allowed}, error
+    names = [name for name, _ in wanted]
+    allowed = those_allowed(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, names)
+    known = [one for one in wanted if one[0] in allowed]
+    found, error = _positions(broker, group_id, known, require_stable)
+    if error is ErrorCode.NONE:
+        for name, partitions in wanted:
+            if name not in allowed:
+                found[name] = dict.fromkeys(partitions, FORBIDDEN)
+    return found, error
+
+
+def _positions(
+    broker: Broker, group_id: str, wanted: Wanted | None, require_stable: bool
+) -> tuple[Found, ErrorCode]:
     """Committed positions by topic and partition; `wanted` None means all there are.
 
     With `require_stable` a position that an open transaction is about to change is none yet.
@@ -158,7 +206,7 @@ def _positions(
         places = sorted(known)
     else:
         places = [(name, index) for name, partitions in wanted for index in partitions]
-    found: dict[str, dict[int, Position]] = {}
+    found: Found = {}
     for name, index in places:
         committed = known.get((name, index))
         position = NOTHING

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from urteil.broker.api.authorization import may
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.groups.coordinator import new_member_id
 from urteil.broker.groups.group import JoinRequest
+from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 NEEDS_KNOWN_ID_FROM = 4
 CAN_SKIP_ASSIGNMENT_FROM = 9
+NO_GENERATION = -1
 
 
 @handler(ApiKey.JOIN_GROUP, 0, 9)
@@ -32,6 +35,12 @@ async def join_group(
     broker: Broker, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse:
     """Answered when the group's rebalance completes."""
+    if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
+        return JoinGroupResponse(
+            error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED,
+            generation_id=NO_GENERATION,
+            protocol_name=None if context.version >= 7 else "",
+        )
     client_id = context.header.client_id or ""
     instance_id = request.group_instance_id
     rebalance_timeout_ms = request.rebalance_timeout_ms
@@ -78,6 +87,8 @@ async def sync_group(
     broker: Broker, context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse:
     """Answered when the leader's assignment was stored."""
+    if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
+        return SyncGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if context.version >= 5 and (request.protocol_type is None or request.protocol_name is None):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     result = await broker.groups.sync(
@@ -101,6 +112,8 @@ async def sync_group(
 async def heartbeat(
     broker: Broker, context: RequestContext, request: HeartbeatRequest
 ) -> HeartbeatResponse:
+    if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
+        return HeartbeatResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     error = broker.groups.heartbeat(
         request.group_id, request.member_id, request.group_instance_id, request.generation_id
     )
@@ -112,6 +125,8 @@ async def leave_group(
     broker: Broker, context: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse:
     """Before version 3 the error of the one member is that of the answer."""
+    if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
+        return LeaveGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if context.version < 3:
         error, errors = broker.groups.leave(request.group_id, [(request.member_id, None)])
         return LeaveGroupResponse(error_code=errors[0] if errors else error)

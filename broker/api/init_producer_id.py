@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from urteil.broker.api.authorization import may, may_any, may_cluster
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.transaction_errors import fenced_as
+from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -25,8 +27,13 @@ async def init_producer_id(
     COORDINATOR_LOAD_IN_PROGRESS, which every client tries again, while the controller gives no
     new block of ids (`RPCProducerIdManager.generateProducerId`).
     """
-    if (request.producer_id == NONE) != (request.producer_epoch == NONE):
-        return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=NONE)
+    error = _forbidden(broker, context, request)
+    if error is ErrorCode.NONE and (request.producer_id == NONE) != (
+        request.producer_epoch == NONE
+    ):
+        error = ErrorCode.INVALID_REQUEST
+    if error is not ErrorCode.NONE:
+        return InitProducerIdResponse(error_code=error, producer_epoch=NONE)
     if request.transactional_id is not None:
         has_id = request.producer_id != NONE
         found = await broker.transactions.initialise(
@@ -47,3 +54,18 @@ async def init_producer_id(
             error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, producer_epoch=NONE
         )
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+
+def _forbidden(
+    broker: Broker, context: RequestContext, request: InitProducerIdRequest
+) -> ErrorCode:
+    """Idempotence needs a right of its own, or that to write to any topic (KIP-679)."""
+    if request.transactional_id is not None:
+        mine = (ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+        if not may(broker, context, Operation.WRITE, *mine):
+            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    elif not may_cluster(broker, context, Operation.IDEMPOTENT_WRITE, quiet=True) and not may_any(
+        broker, context, Operation.WRITE, ResourceType.TOPIC
+    ):
+        return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    return ErrorCode.NONE

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 
+from urteil.broker.api.authorization import may_cluster, those_allowed
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.replication.offsets import (
     EARLIEST_LOCAL,
@@ -13,6 +15,7 @@ from urteil.broker.replication.offsets import (
     find_offset,
     offsets_before,
 )
+from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -43,20 +46,27 @@ async def list_offsets(
         for one in topic.partitions
         if context.version > 0
     )
+    allowed = _described(broker, context, [topic.name for topic in request.topics])
     return ListOffsetsResponse(
         topics=[
             ListOffsetsResponse.ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    _refused(one, ErrorCode.INVALID_REQUEST)
+                    _refused(one, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                    if topic.name not in allowed
+                    else _refused(one, ErrorCode.INVALID_REQUEST)
                     if times[topic.name, one.partition_index] > 1
                     else _answer(broker, context.version, request, topic.name, one)
                     for one in topic.partitions
                 ],
             )
-            for topic in request.topics
+            for topic in sorted(request.topics, key=lambda one: one.name not in allowed)
         ]
     )
+
+
+def _described(broker: Broker, context: RequestContext, topics: Sequence[str]) -> Collection[str]:
+    return those_allowed(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, topics)
 
 
 SPOKEN_FROM = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
@@ -106,20 +116,36 @@ async def offset_for_leader_epoch(
     broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
     """Where leader epochs ended, as this leader knows (KIP-101, KIP-279)."""
+    names = [topic.topic for topic in request.topics]
+    if may_cluster(broker, context, Operation.CLUSTER_ACTION, quiet=True):
+        allowed: Collection[str] = names
+    else:
+        allowed = _described(broker, context, names)
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
                 topic=topic.topic,
-                partitions=[_epoch_end(broker, topic.topic, one) for one in topic.partitions],
+                partitions=[
+                    _epoch_end(broker, topic.topic, one, is_allowed=topic.topic in allowed)
+                    for one in topic.partitions
+                ],
             )
-            for topic in request.topics
+            for topic in sorted(request.topics, key=lambda one: one.topic not in allowed)
         ]
     )
 
 
 def _epoch_end(
-    broker: Broker, topic: str, asked: OffsetForLeaderEpochRequest.OffsetForLeaderPartition
+    broker: Broker,
+    topic: str,
+    asked: OffsetForLeaderEpochRequest.OffsetForLeaderPartition,
+    *,
+    is_allowed: bool,
 ) -> OffsetForLeaderEpochResponse.EpochEndOffset:
+    if not is_allowed:
+        return OffsetForLeaderEpochResponse.EpochEndOffset(
+            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, partition=asked.partition
+        )
     partition, error = broker.replicas.hosted(topic, asked.partition)
     epoch = end_offset = -1
     if partition is not None:

@@ -6,9 +6,11 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
+from urteil.broker.api.authorization import may_cluster, require_cluster
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.log.log_directory import LogDirectory
 from urteil.broker.log.partition_log import PartitionLog
+from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -30,6 +32,8 @@ async def describe_log_dirs(
     broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
     """Every directory with the replicas asked for; null topics mean all, none mean none."""
+    if not may_cluster(broker, context, Operation.DESCRIBE):
+        return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     wanted = None
     if request.topics is not None:
         wanted = {(one.topic, index) for one in request.topics for index in one.partitions}
@@ -97,6 +101,7 @@ async def alter_replica_log_dirs(
     broker: Broker, context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
     """Begin the moves; of a replica that is named twice the last directory counts."""
+    require_cluster(broker, context, Operation.ALTER)
     wanted = {
         (topic.name, partition): directory.path
         for directory in request.dirs

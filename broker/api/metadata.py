@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from uuid import UUID
 
+from urteil.broker.api.authorization import (
+    cluster_operations,
+    may_cluster,
+    operations,
+    those_allowed,
+)
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_internal, is_valid
+from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.metadata_cache import MetadataCache, PartitionState
 from urteil.broker.wire.api_keys import ApiKey
@@ -24,10 +31,6 @@ Topic = MetadataResponse.MetadataResponseTopic
 BROKER_ENDPOINTS = 1
 CONTROLLER_ENDPOINTS = 2
 IDS_FROM = 12
-
-# Bits of all operations that exist; without an authorizer everybody may do them all (KIP-430).
-ALL_OF_A_TOPIC = 3576
-ALL_OF_THE_CLUSTER = 8096
 FIRST_WORD_S = 5.0
 
 
@@ -42,11 +45,13 @@ async def metadata(
         return _refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     await broker.metadata.first_word(FIRST_WORD_S)
     if request.topics is None or (context.version == 0 and not request.topics):
-        topics = [_known(broker, context, name) for name in sorted(broker.metadata.topics)]
+        names = sorted(broker.metadata.topics)
+        allowed = _described(broker, context, names, quiet=True)
+        topics = [_known(broker, context, name) for name in names if name in allowed]
     else:
         topics = await _asked(broker, context, request)
     if request.include_topic_authorized_operations:
-        topics = [replace(topic, topic_authorized_operations=ALL_OF_A_TOPIC) for topic in topics]
+        topics = [_with_operations(broker, context, topic) for topic in topics]
     controller_id = broker.metadata.controller_id
     answer = MetadataResponse(
         brokers=[
@@ -63,8 +68,25 @@ async def metadata(
         topics=topics,
     )
     if request.include_cluster_authorized_operations:
-        return replace(answer, cluster_authorized_operations=ALL_OF_THE_CLUSTER)
+        allowed_here = cluster_operations(broker, context)
+        return replace(answer, cluster_authorized_operations=allowed_here)
     return answer
+
+
+def _described(
+    broker: Broker, context: RequestContext, names: Iterable[str], *, quiet: bool = False
+) -> Collection[str]:
+    return those_allowed(
+        broker, context, Operation.DESCRIBE, ResourceType.TOPIC, names, quiet=quiet
+    )
+
+
+def _with_operations(broker: Broker, context: RequestContext, topic: Topic) -> Topic:
+    """Nothing is told of a topic that may not be described."""
+    if topic.error_code in (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_ID):
+        return topic
+    bits = operations(broker, context, ResourceType.TOPIC, topic.name or "")
+    return replace(topic, topic_authorized_operations=bits)
 
 
 def _is_by_id(asked: MetadataRequest.MetadataRequestTopic) -> bool:
@@ -86,16 +108,34 @@ async def _asked(broker: Broker, context: RequestContext, request: MetadataReque
     asked = request.topics or ()
     ids = dict.fromkeys(one.topic_id for one in asked if one.topic_id != ZERO_UUID)
     if ids:
-        return [_by_id(broker, context, one) for one in ids]
+        return _by_ids(broker, context, ids)
     names = dict.fromkeys(one.name for one in asked if one.name is not None)
-    topics = [_known(broker, context, name) for name in names if name in broker.metadata.topics]
-    missing = [name for name in names if name not in broker.metadata.topics]
-    errors = await _create(broker, missing, allowed=request.allow_auto_topic_creation)
+    allowed = _described(broker, context, names)
+    known = [name for name in names if name in allowed and name in broker.metadata.topics]
+    missing = [name for name in names if name in allowed and name not in broker.metadata.topics]
+    topics = [_known(broker, context, name) for name in known]
+    creates = request.allow_auto_topic_creation and broker.config.auto_create_topics_enable
+    forbidden = _not_to_create(broker, context, missing) if creates else []
+    wanted = [name for name in missing if name not in forbidden]
+    errors = await _create(broker, wanted, allowed=creates)
+    errors |= dict.fromkeys(forbidden, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     topics += [
         Topic(error_code=error, name=name, is_internal=is_internal(name))
         for name, error in errors.items()
     ]
-    return topics
+    return topics + [
+        Topic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
+        for name in names
+        if name not in allowed
+    ]
+
+
+def _not_to_create(broker: Broker, context: RequestContext, missing: list[str]) -> list[str]:
+    """Which of them may not be made by the one who asks."""
+    if not missing or may_cluster(broker, context, Operation.CREATE, quiet=True):
+        return []
+    allowed = those_allowed(broker, context, Operation.CREATE, ResourceType.TOPIC, missing)
+    return [name for name in missing if name not in allowed]
 
 
 async def _create(broker: Broker, missing: list[str], *, allowed: bool) -> dict[str, ErrorCode]:
@@ -106,16 +146,27 @@ async def _create(broker: Broker, missing: list[str], *, allowed: bool) -> dict[
         for name in missing
     }
     wanted = [name for name in missing if is_valid(name)]
-    if wanted and allowed and broker.config.auto_create_topics_enable:
+    if wanted and allowed:
         errors.update(await broker.controller.auto_create(wanted))
     return errors
 
 
-def _by_id(broker: Broker, context: RequestContext, topic_id: UUID) -> Topic:
-    name = broker.metadata.topic_names.get(topic_id)
-    if name is None or name not in broker.metadata.topics:
-        return Topic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-    return _known(broker, context, name)
+def _by_ids(broker: Broker, context: RequestContext, ids: Iterable[UUID]) -> list[Topic]:
+    """An id is no secret; the name is, of a topic that may not be described."""
+    cache = broker.metadata
+    names = {one: name for one in ids if (name := cache.topic_names.get(one)) in cache.topics}
+    allowed = _described(broker, context, [name for name in names.values() if name])
+    unknown, known, forbidden = [], [], []
+    for one in ids:
+        name = names.get(one)
+        if name is None:
+            unknown.append(Topic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=one))
+        elif name in allowed:
+            known.append(_known(broker, context, name))
+        else:
+            error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            forbidden.append(Topic(error_code=error, name=None, topic_id=one))
+    return [*unknown, *known, *forbidden]
 
 
 def _known(broker: Broker, context: RequestContext, name: str) -> Topic:
@@ -189,5 +240,5 @@ async def describe_cluster(
         ],
     )
     if request.include_cluster_authorized_operations:
-        return replace(answer, cluster_authorized_operations=ALL_OF_THE_CLUSTER)
+        return replace(answer, cluster_authorized_operations=cluster_operations(broker, context))
     return answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from urteil.broker.api.authorization import may, those_allowed
 from urteil.broker.api.leader_hints import ProduceHints
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
@@ -11,6 +12,7 @@ from urteil.broker.log.results import AppendResult
 from urteil.broker.log.verification import Guard
 from urteil.broker.replication.manager import TopicPartition
 from urteil.broker.replication.partition import refusal
+from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
 from urteil.broker.transactions.verification import Claim, refused_by_coordinator
 from urteil.broker.wire.api_keys import ApiKey
@@ -29,6 +31,8 @@ ADMIN_CLIENT = "__admin_client"
 ABORTABLE_FROM = 11  # the version from which TRANSACTION_ABORTABLE is known
 
 PLACELESS = (
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.MESSAGE_TOO_LARGE,
@@ -53,9 +57,12 @@ async def produce(
     entries: dict[TopicPartition, memoryview] = {}
     refused: Answers = {}
     transactional: dict[TopicPartition, BatchHeader] = {}
+    forbidden = _forbidden(broker, context, request)
     for key, records in _partitions(request):
         known = key[0] in broker.metadata.topics
-        if known and is_internal(key[0]) and context.header.client_id != ADMIN_CLIENT:
+        if forbidden and key[0] in forbidden:
+            refused[key] = refusal(forbidden[key[0]])
+        elif known and is_internal(key[0]) and context.header.client_id != ADMIN_CLIENT:
             refused[key] = refusal(ErrorCode.INVALID_TOPIC_EXCEPTION)
         else:
             checked = _check(records, context.version, request.transactional_id)
@@ -83,6 +90,35 @@ async def produce(
             raise CloseConnection
         return None
     return _response(broker, context, request, answers)
+
+
+def _forbidden(
+    broker: Broker, context: RequestContext, request: ProduceRequest
+) -> Mapping[str, ErrorCode]:
+    """Topics that may not be written to; all of them, if the transaction may not be."""
+    if broker.authorizer is None:
+        return {}
+    names = [topic.name for topic in request.topic_data]
+    if any(_is_transactional(records) for _, records in _partitions(request)) and not (
+        request.transactional_id is not None
+        and may(
+            broker,
+            context,
+            Operation.WRITE,
+            ResourceType.TRANSACTIONAL_ID,
+            request.transactional_id,
+        )
+    ):
+        return dict.fromkeys(names, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    allowed = those_allowed(broker, context, Operation.WRITE, ResourceType.TOPIC, names)
+    return {name: ErrorCode.TOPIC_AUTHORIZATION_FAILED for name in names if name not in allowed}
+
+
+def _is_transactional(records: memoryview) -> bool:
+    try:
+        return is_sole_batch(records) and parse_header(records).is_transactional
+    except CorruptBatch:
+        return False
 
 
 def _partitions(request: ProduceRequest) -> Iterator[tuple[TopicPartition, memoryview]]:

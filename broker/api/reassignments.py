@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from urteil.broker.api.authorization import require_cluster
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import (
@@ -17,6 +19,7 @@ from urteil.broker.wire.messages import (
 async def alter_partition_reassignments(
     broker: Broker, context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
+    require_cluster(broker, context, Operation.ALTER)
     return await broker.controller.alter_partition_reassignments(request)
 
 
@@ -24,4 +27,5 @@ async def alter_partition_reassignments(
 async def list_partition_reassignments(
     broker: Broker, context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
+    require_cluster(broker, context, Operation.DESCRIBE)
     return await broker.controller.list_partition_reassignments(request)

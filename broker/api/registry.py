@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from urteil.broker.security.principals import ANONYMOUS, Principal
 from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.framing import RequestHeader
 from urteil.broker.wire.messages import REQUESTS
 from urteil.broker.wire.schema import Message
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 
 class CloseConnection(Exception):
     """Raised by a handler whose only honest answer is a closed connection."""
+
+
+class RequestRefused(Exception):
+    """Raised by a handler that refuses the request as a whole; see `refusals.refused`."""
+
+    def __init__(self, error: ErrorCode) -> None:
+        super().__init__(error.name)
+        self.error = error
 
 
 @dataclass(frozen=True, slots=True)

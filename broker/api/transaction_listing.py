@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from urteil.broker.api.authorization import may, those_allowed
+from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.log.producers import Producer
+from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.transactions.state import TxnMetadata, TxnState
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -29,13 +32,20 @@ async def describe_transactions(
     broker: Broker, context: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
-        transaction_states=[_described(broker, one) for one in request.transactional_ids]
+        transaction_states=[_described(broker, context, one) for one in request.transactional_ids]
     )
 
 
 def _described(
-    broker: Broker, transactional_id: str
+    broker: Broker, context: RequestContext, transactional_id: str
 ) -> DescribeTransactionsResponse.TransactionState:
+    """Of its topics those that may be described."""
+    mine = (ResourceType.TRANSACTIONAL_ID, transactional_id)
+    if not may(broker, context, Operation.DESCRIBE, *mine):
+        return DescribeTransactionsResponse.TransactionState(
+            error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            transactional_id=transactional_id,
+        )
     error, txn = broker.transactions.describe(transactional_id)
     if txn is None:
         return DescribeTransactionsResponse.TransactionState(
@@ -51,6 +61,7 @@ def _described(
         topics=[
             DescribeTransactionsResponse.TopicData(topic=topic, partitions=partitions)
             for topic, partitions in txn.by_topic().items()
+            if may(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, topic, quiet=True)
         ],
     )
 
@@ -76,6 +87,13 @@ async def list_transactions(
             )
             for transactional_id, txn in known.items()
             if _passes(txn, request, now_ms)
+            and may(
+                broker,
+                context,
+                Operation.DESCRIBE,
+                ResourceType.TRANSACTIONAL_ID,
+                transactional_id,
+            )
         ],
     )
 
@@ -93,11 +111,22 @@ async def describe_producers(
     broker: Broker, context: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
     """What a replica remembers of producers that have written lately; followers answer as well."""
+    names = [topic.name for topic in request.topics]
+    allowed = those_allowed(broker, context, Operation.READ, ResourceType.TOPIC, names)
     return DescribeProducersResponse(
         topics=[
             DescribeProducersResponse.TopicResponse(
                 name=topic.name,
-                partitions=[_producers(broker, topic.name, one) for one in topic.partition_indexes],
+                partitions=[
+                    _producers(broker, topic.name, one)
+                    if topic.name in allowed
+                    else DescribeProducersResponse.PartitionResponse(
+                        partition_index=one,
+                        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                        error_message=SAID[ErrorCode.TOPIC_AUTHORIZATION_FAILED],
+                    )
+                    for one in topic.partition_indexes
+                ],
             )
             for topic in request.topics
         ]
@@ -109,7 +138,9 @@ def _producers(
 ) -> DescribeProducersResponse.PartitionResponse:
     partition, error = broker.replicas.hosted(topic, index)
     if partition is None:
-        return DescribeProducersResponse.PartitionResponse(partition_index=index, error_code=error)
+        return DescribeProducersResponse.PartitionResponse(
+            partition_index=index, error_code=error, error_message=SAID.get(error)
+        )
     return DescribeProducersResponse.PartitionResponse(
         partition_index=index,
         active_producers=[_producer(one) for one in partition.log.producers.entries.values()],

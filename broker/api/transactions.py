@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from urteil.broker.api.authorization import may, may_cluster, those_allowed
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.transaction_errors import fenced_as
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
+from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.transactions.state import TopicPartition
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -36,16 +38,38 @@ async def add_partitions_to_txn(
 ) -> AddPartitionsToTxnResponse:
     """One transaction of a client, or from version 4 on several of brokers, which mostly verify."""
     if context.version < BATCHED_FROM:
+        mine = request.v3_and_below_transactional_id
+        if not _may_write(broker, context, mine):
+            topics = request.v3_and_below_topics
+            return AddPartitionsToTxnResponse(
+                results_by_topic_v3_and_below=_results(
+                    {
+                        (topic.name, one): ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+                        for topic in topics
+                        for one in topic.partitions
+                    }
+                )
+            )
+        allowed = those_allowed(
+            broker,
+            context,
+            Operation.WRITE,
+            ResourceType.TOPIC,
+            [topic.name for topic in request.v3_and_below_topics],
+        )
         errors = await _add(
             broker,
             request.v3_and_below_transactional_id,
             request.v3_and_below_producer_id,
             request.v3_and_below_producer_epoch,
             request.v3_and_below_topics,
+            allowed,
         )
         knows = context.version >= FENCED_FROM
         told = {key: fenced_as(error, knows=knows) for key, error in errors.items()}
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(told))
+    if not may_cluster(broker, context, Operation.CLUSTER_ACTION):
+        return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     results = []
     for txn in request.transactions:
         who = (txn.transactional_id, txn.producer_id, txn.producer_epoch)
@@ -65,11 +89,21 @@ async def add_partitions_to_txn(
     return AddPartitionsToTxnResponse(results_by_transaction=results)
 
 
+def _may_write(broker: Broker, context: RequestContext, transactional_id: str) -> bool:
+    mine = (ResourceType.TRANSACTIONAL_ID, transactional_id)
+    return may(broker, context, Operation.WRITE, *mine)
+
+
 async def _add(
-    broker: Broker, transactional_id: str, producer_id: int, producer_epoch: int, topics: Topics
+    broker: Broker,
+    transactional_id: str,
+    producer_id: int,
+    producer_epoch: int,
+    topics: Topics,
+    allowed: Collection[str] | None = None,
 ) -> dict[TopicPartition, ErrorCode]:
     """All or none: beside a partition that does not exist the others are not attempted."""
-    known, errors = _known(broker, topics)
+    known, errors = _known(broker, topics, allowed)
     if errors:
         return errors | dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED)
     error = await broker.transactions.add_partitions(
@@ -79,13 +113,15 @@ async def _add(
 
 
 def _known(
-    broker: Broker, topics: Topics
+    broker: Broker, topics: Topics, allowed: Collection[str] | None = None
 ) -> tuple[list[TopicPartition], dict[TopicPartition, ErrorCode]]:
     known: list[TopicPartition] = []
     errors: dict[TopicPartition, ErrorCode] = {}
     for topic in topics:
         for partition in topic.partitions:
-            if broker.metadata.partition(topic.name, partition) is None:
+            if allowed is not None and topic.name not in allowed:
+                errors[topic.name, partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif broker.metadata.partition(topic.name, partition) is None:
                 errors[topic.name, partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 known.append((topic.name, partition))
@@ -113,6 +149,10 @@ async def add_offsets_to_txn(
     broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:
     """The partition of the offsets topic that keeps the group joins the transaction."""
+    if not _may_write(broker, context, request.transactional_id):
+        return AddOffsetsToTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
+        return AddOffsetsToTxnResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     error = await broker.transactions.add_partitions(
         request.transactional_id,
         request.producer_id,
@@ -128,6 +168,8 @@ async def add_offsets_to_txn(
 async def end_txn(
     broker: Broker, context: RequestContext, request: EndTxnRequest
 ) -> EndTxnResponse:
+    if not _may_write(broker, context, request.transactional_id):
+        return EndTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     error = await broker.transactions.end(
         request.transactional_id,
         request.producer_id,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.api.authorization import may, those_allowed
+from urteil.broker.api.registry import RequestContext, RequestRefused, handler
 from urteil.broker.groups.coordinator import APPEND_ERRORS, OFFSETS_TOPIC
 from urteil.broker.groups.records import OffsetCommitValue
+from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.transactions.verification import Claim
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import NO_SEQUENCE
@@ -28,12 +30,22 @@ async def txn_offset_commit(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
     """Partitions that cannot be committed are answered so, the others stored together."""
+    mine = (ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+    if not may(broker, context, Operation.WRITE, *mine):
+        error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        raise RequestRefused(error)
+    if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
+        raise RequestRefused(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    names = [topic.name for topic in request.topics]
+    allowed = those_allowed(broker, context, Operation.READ, ResourceType.TOPIC, names)
     errors: list[tuple[tuple[str, int], ErrorCode]] = []
     positions: dict[tuple[str, int], OffsetCommitValue] = {}
     for topic in request.topics:
         for one in topic.partitions:
             place = (topic.name, one.partition_index)
-            if broker.metadata.partition(*place) is None:
+            if topic.name not in allowed:
+                errors.append((place, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            elif broker.metadata.partition(*place) is None:
                 errors.append((place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             elif len(one.committed_metadata or "") > broker.config.offset_metadata_max_bytes:
                 errors.append((place, ErrorCode.OFFSET_METADATA_TOO_LARGE))

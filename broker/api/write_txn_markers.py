@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.api.authorization import may_cluster
+from urteil.broker.api.registry import RequestContext, RequestRefused, handler
+from urteil.broker.security.acls import Operation
 from urteil.broker.transactions.markers import Marker, Outcome
 from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 if TYPE_CHECKING:
@@ -19,6 +22,11 @@ Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 async def write_txn_markers(
     broker: Broker, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
+    """For the coordinators of transactions, and for who may alter the cluster (`abort`)."""
+    if not may_cluster(broker, context, Operation.ALTER, quiet=True) and not may_cluster(
+        broker, context, Operation.CLUSTER_ACTION
+    ):
+        raise RequestRefused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     orders = [
         (
             Marker(

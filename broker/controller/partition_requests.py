@@ -6,7 +6,7 @@ Sources: `KafkaApis`, `ZkAdminManager.createPartitions` and `DelayedCreatePartit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
 from urteil.broker.controller.leader_elections import Elected
@@ -15,6 +15,7 @@ from urteil.broker.controller.refusal import Refusal
 from urteil.broker.controller.states import TopicPartition
 from urteil.broker.controller.topic_admin import Outcome
 from urteil.broker.controller.topic_requests import Office, missing
+from urteil.broker.security.acls import Allowed, Operation
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AlterPartitionReassignmentsRequest,
@@ -32,17 +33,25 @@ Asked = dict[TopicPartition, tuple[int, ...] | None]
 
 
 async def create_partitions(
-    office: Office, request: CreatePartitionsRequest
+    office: Office, request: CreatePartitionsRequest, allowed: Allowed
 ) -> CreatePartitionsResponse:
     """Errors of one topic do not keep the others from growing."""
     asked = Counter(topic.name for topic in request.topics)
     outcomes: dict[str, Outcome] = {}
+    may_alter: Collection[str] = ()
+    if office.tenure is not None:
+        may_alter = allowed(Operation.ALTER, [name for name, times in asked.items() if times == 1])
     for topic in request.topics:
         if office.tenure is None:
             outcomes[topic.name] = Outcome(error=ErrorCode.NOT_CONTROLLER)
         elif asked[topic.name] > 1:
             outcomes[topic.name] = Outcome(
                 error=ErrorCode.INVALID_REQUEST, message="Duplicate topic in request."
+            )
+        elif topic.name not in may_alter:
+            outcomes[topic.name] = Outcome(
+                error=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                message="The topic authorization is failed.",
             )
         elif office.tenure.context.is_going(topic.name):
             outcomes[topic.name] = Outcome(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from urteil.broker.controller.tenure import Tenure
 from urteil.broker.controller.topic_admin import NewTopic, Outcome, TopicAdmin
+from urteil.broker.security.acls import Allowed, Operation
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.config_view import topic_settings
 from urteil.broker.server.live_properties import LiveProperties
@@ -28,6 +30,8 @@ AUTO_CREATE_TIMEOUT_S = 3.0
 ZOOKEEPER_PRESENT_S = 1.0
 IDS_FROM = 6  # DeleteTopics by id
 DISABLED_FROM = 3  # DeleteTopics knows TOPIC_DELETION_DISABLED
+
+UNTRIED = (ErrorCode.INVALID_REQUEST, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 Result = CreateTopicsResponse.CreatableTopicResult
 Deleted = DeleteTopicsResponse.DeletableTopicResult
@@ -88,25 +92,50 @@ def _automatic(name: str, config: BrokerConfig) -> NewTopic:
 
 
 async def create_topics(
-    office: Office, config: BrokerConfig, request: CreateTopicsRequest
+    office: Office, config: BrokerConfig, request: CreateTopicsRequest, allowed: Allowed
 ) -> CreateTopicsResponse:
     """Errors of one topic do not keep the others from being made."""
     asked = Counter(topic.name for topic in request.topics)
     results: dict[str, Result] = {}
+    names = list(asked)
+    may_create: Collection[str] = ()
+    may_see: Collection[str] = ()
+    if office.tenure is not None:
+        may_create = allowed(Operation.CREATE, names)
+        may_see = allowed(Operation.DESCRIBE_CONFIGS, names)
     for topic in request.topics:
         if office.tenure is None:
             results[topic.name] = _error(topic.name, ErrorCode.NOT_CONTROLLER, "")
         elif asked[topic.name] > 1:
             results[topic.name] = _error(
-                topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name."
+                topic.name, ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic."
+            )
+        elif topic.name not in may_create:
+            results[topic.name] = _error(
+                topic.name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."
             )
         else:
             results[topic.name] = await _create(office, config, request, topic)
+        if topic.name not in may_see:
+            results[topic.name] = _without_configs(results[topic.name])
     made = [name for name, result in results.items() if result.error_code == ErrorCode.NONE]
     if made and not request.validate_only:
         for name in await missing(office, made, request.timeout_ms, Tenure.led):
             results[name] = _error(name, ErrorCode.REQUEST_TIMED_OUT)
     return CreateTopicsResponse(topics=[results[topic.name] for topic in request.topics])
+
+
+def _without_configs(result: Result) -> Result:
+    """For those who may not see them; a failure has none."""
+    if result.error_code not in (ErrorCode.NONE, *UNTRIED):
+        return result
+    return replace(
+        result,
+        num_partitions=-1,
+        replication_factor=-1,
+        configs=(),
+        topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    )
 
 
 async def _create(
@@ -175,7 +204,11 @@ def _configs(
 
 
 async def delete_topics(
-    office: Office, config: BrokerConfig, request: DeleteTopicsRequest, version: int
+    office: Office,
+    config: BrokerConfig,
+    request: DeleteTopicsRequest,
+    version: int,
+    allowed: Allowed,
 ) -> DeleteTopicsResponse:
     """By name or, from version 6 on, by id."""
     asked = (
@@ -183,7 +216,10 @@ async def delete_topics(
         if version >= IDS_FROM
         else [DeleteTopicsRequest.DeleteTopicState(name=name) for name in request.topic_names]
     )
-    results = [await _wish(office, config, one, version, request.timeout_ms) for one in asked]
+    rights = _rights_to_delete(office, asked, allowed)
+    results = [
+        await _wish(office, config, one, version, request.timeout_ms, rights) for one in asked
+    ]
     wished = [one.name for one in results if one.error_code == ErrorCode.NONE and one.name]
     late = await missing(office, wished, request.timeout_ms, Tenure.gone) if wished else []
     return DeleteTopicsResponse(
@@ -196,12 +232,25 @@ async def delete_topics(
     )
 
 
+def _rights_to_delete(
+    office: Office, asked: Sequence[DeleteTopicsRequest.DeleteTopicState], allowed: Allowed
+) -> tuple[Collection[str], Collection[str]]:
+    """Topics that may be described, and those that may be deleted."""
+    if office.tenure is None:
+        return (), ()
+    known = office.tenure.context.names
+    found = (one.name if one.name is not None else known.get(one.topic_id) for one in asked)
+    names = [name for name in found if name is not None]
+    return allowed(Operation.DESCRIBE, names), allowed(Operation.DELETE, names)
+
+
 async def _wish(
     office: Office,
     config: BrokerConfig,
     asked: DeleteTopicsRequest.DeleteTopicState,
     version: int,
     timeout_ms: int,
+    rights: tuple[Collection[str], Collection[str]],
 ) -> Deleted:
     tenure = office.tenure
     name, topic_id = asked.name, asked.topic_id
@@ -220,6 +269,14 @@ async def _wish(
     else:
         context = tenure.context
         name = context.names.get(topic_id) if name is None else name
+        if name is not None:
+            may_see, may_delete = rights
+            if asked.name is None and name not in may_see:
+                error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                return Deleted(name=None, topic_id=topic_id, error_code=error)
+            if name not in may_delete:
+                error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                return Deleted(name=name, topic_id=topic_id, error_code=error)
         if name in context.topics and name not in context.deleting:
             try:
                 async with _zookeeper_within(timeout_ms):

@@ -90,7 +90,8 @@ class GroupAdministration:
                     errors[topic, partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
         known = shard.offsets.get(group_id, {})
         gone = [place for place, one in errors.items() if one is ErrorCode.NONE and place in known]
-        error = await self._forget(shard, group, gone, whole=False)
+        whole = self._ends(shard, group, gone)
+        error = await self._forget(shard, group, gone, whole=whole)
         return error, errors if error is ErrorCode.NONE else {}
 
     async def topics_deleted(self, partitions: Iterable[Place]) -> None:

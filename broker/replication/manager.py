@@ -42,8 +42,12 @@ TopicPartition = tuple[str, int]
 # (topic, partition, is_leader, leader_epoch); called on the loop after the change is in effect
 LeadershipCallback = Callable[[str, int, bool, int], None]
 
-NOT_HERE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
-"""A fetch of what no controller told of: the first thing said, and nothing read."""
+NOT_HERE = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
+"""A fetch of what no controller told of, or that is forbidden: nothing is looked for."""
 
 ACKS_ALL = -1
 VALID_ACKS = (-1, 0, 1)

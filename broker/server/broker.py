@@ -19,6 +19,8 @@ from urteil.broker.metrics import families
 from urteil.broker.metrics.scrapes import ScrapeServer
 from urteil.broker.replication.control import ReplicaControl
 from urteil.broker.replication.manager import ReplicaManager
+from urteil.broker.security.acl_keeper import AclKeeper
+from urteil.broker.security.authorizer import Authorizer, make_authorizer
 from urteil.broker.server.channels import Channels
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
@@ -93,6 +95,11 @@ class Broker:
         self.producer_ids = ProducerIds(
             lambda: self.controller_client.allocate_producer_ids(self.broker_epoch)
         )
+        self.acl_keeper: AclKeeper | None = None
+        self.authorizer: Authorizer | None = None
+        if config.authorizer_class_name:
+            self.acl_keeper = AclKeeper(self.zk, clock.now_ms)
+            self.authorizer = make_authorizer(config.properties, self.acl_keeper.table)
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, rng)
         self.topic_settings = TopicSettings(self.controller.configs, self._settings_changed)
         self.dynamic = DynamicBroker(config.broker_id, config.properties, self.controller.configs)
@@ -138,6 +145,8 @@ class Broker:
         await self.dynamic.load()
         self.security.reload()
         self.dynamic.follow(self.security.check, self.security.take_on)
+        if self.acl_keeper is not None:
+            await self.acl_keeper.start()
         await self._open_logs()
         self._make_replicas()
         await self._listen()
@@ -267,6 +276,8 @@ class Broker:
         self.topic_settings.close()
         await self.replicas.close()
         await self.controller.stop()
+        if self.acl_keeper is not None:
+            await self.acl_keeper.stop()
         self.channels.close()
         self.replicas.checkpoint_high_watermarks()
         self.cleaner.stop()

@@ -16,6 +16,9 @@ log = logging.getLogger("config")
 
 _REPLICA = "org.apache.kafka.common.replica"
 RACK_AWARE = f"{_REPLICA}.RackAwareReplicaSelector"
+AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+AUTHORIZER_NAMES = ("super.users", "allow.everyone.if.no.acl.found")
+"""Settings of the authorizer, which Apache Kafka passes on as they are."""
 SELECTORS = (RACK_AWARE, f"{_REPLICA}.LeaderSelector")
 
 
@@ -36,6 +39,7 @@ class BrokerConfig:
     log_dirs: tuple[str, ...]
     metrics_listener: tuple[str, int] | None
 
+    authorizer_class_name: str
     auto_create_topics_enable: bool
     broker_id: int
     broker_rack: str | None
@@ -126,6 +130,11 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
         raise ConfigError(
             f"Invalid value {selector} for configuration replica.selector.class: not one of {known}"
         )
+    if view["authorizer_class_name"] not in ("", AUTHORIZER):
+        raise ConfigError(
+            f"Invalid value {view['authorizer_class_name']} for configuration "
+            f"authorizer.class.name: not {AUTHORIZER}, the one that keeps ACLs in ZooKeeper"
+        )
     live = LiveProperties(properties)
     check_whole(live)
     return BrokerConfig(
@@ -146,7 +155,7 @@ def _typed(properties: Mapping[str, str]) -> dict[str, Any]:
 def _warn_of_unknown(properties: Mapping[str, str], listeners: Iterable[Listener]) -> None:
     theirs = tuple(f"listener.name.{one.name.lower()}." for one in listeners)
     for name in sorted(set(properties) - set(known_keys())):
-        if not name.startswith(theirs):
+        if not name.startswith((*theirs, "authorizer.")) and name not in AUTHORIZER_NAMES:
             log.warning("unknown property ignored: %s", name)
 
 

@@ -21,6 +21,8 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.zookeeper.configs import BROKERS, TOPICS, EntityConfigs
 
 KeyOf = Callable[[str], ConfigKey | None]
+Denial = Callable[[int, str], ErrorCode]
+"""The error of a resource, by kind and name, that must not be changed; NONE for others."""
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS = 2, 4, 8, 16
 """`ConfigResource.Type`."""
@@ -65,9 +67,14 @@ class ConfigAdmin:
         self._turn = asyncio.Lock()
 
     async def alter(
-        self, alterations: Sequence[Alteration], *, validate_only: bool
+        self,
+        alterations: Sequence[Alteration],
+        denial: Denial = lambda _kind, _name: ErrorCode.NONE,
+        *,
+        validate_only: bool,
     ) -> list[Answer]:
-        """One answer each, in their order. A resource that comes twice is not changed at all.
+        """One answer each, in their order. A resource that comes twice is not changed at all;
+        `denial` tells of one that whoever asks may not change.
 
         REQUEST_TIMED_OUT when ZooKeeper is away for longer than `request.timeout.ms`; a change may
         have been made then. Apache Kafka waits on.
@@ -80,14 +87,19 @@ class ConfigAdmin:
                 answers.append(Answer(ErrorCode.INVALID_REQUEST, why))
                 continue
             try:
-                await self._alter(one, validate_only=validate_only)
+                await self._alter(one, denial, validate_only=validate_only)
                 answers.append(Answer())
             except Refused as refused:
                 answers.append(Answer(refused.error, refused.message))
         return answers
 
-    async def _alter(self, asked: Alteration, *, validate_only: bool) -> None:
+    async def _alter(self, asked: Alteration, denial: Denial, *, validate_only: bool) -> None:
         check_changes(asked.changes)
+        if asked.kind == BROKER and asked.name:
+            check_broker(asked.name, self._broker_id)
+        error = denial(asked.kind, asked.name)
+        if error is not ErrorCode.NONE:
+            raise Refused(error, None)
         try:
             async with asyncio.timeout(self._timeout_s), self._turn:
                 if asked.kind == TOPIC:
@@ -132,8 +144,6 @@ class ConfigAdmin:
 
     async def _alter_broker(self, asked: Alteration, *, validate_only: bool) -> None:
         per_broker = asked.name != ""
-        if per_broker:
-            check_broker(asked.name, self._broker_id)
         for change in asked.changes:
             if change.operation not in range(4):
                 raise Refused(

@@ -5,7 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from urteil.broker.api.registry import SERVED, CloseConnection, RequestContext
+from urteil.broker.api.refusals import refused
+from urteil.broker.api.registry import (
+    SERVED,
+    CloseConnection,
+    RequestContext,
+    RequestRefused,
+)
 from urteil.broker.metrics.requests import RequestCounts, kind_of
 from urteil.broker.server.connection import Connection, Hangup
 from urteil.broker.wire.api_keys import ApiKey
@@ -57,7 +63,10 @@ class Dispatcher:
         connection.only_reads = header.api_key == ApiKey.FETCH
         waited_s = connection.waits.s
         try:
-            response = await served.handle(self._broker, context, body)
+            try:
+                response = await served.handle(self._broker, context, body)
+            except RequestRefused as refusal:
+                response = refused(body, context.version, refusal.error)
             answer = None if response is None else self._encode(header, response)
         except CloseConnection:
             raise Hangup from None

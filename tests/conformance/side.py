@@ -57,9 +57,12 @@ class Side:
         bootstrap: Sequence[str],
         zookeeper: str = "",
         controls: Controls | None = None,
+        source: str = "",
     ) -> None:
-        """`controls` end and start its brokers, where the cluster was started here."""
+        """`controls` end and start its brokers, where the cluster was started here. `source` is
+        the address that asks, where that matters."""
         self.name = name
+        self._source = (source, 0) if source else None
         self.controls = controls
         self.zookeeper = zookeeper
         self.bootstrap = ",".join(bootstrap)
@@ -75,7 +78,9 @@ class Side:
         self._open.clear()
 
     def connect(self, to: int) -> socket.socket:
-        return socket.create_connection(self._addresses[to - 1], timeout=ANSWER_TIMEOUT_S)
+        return socket.create_connection(
+            self._addresses[to - 1], ANSWER_TIMEOUT_S, source_address=self._source
+        )
 
     # -- asking ---------------------------------------------------------------------------------
 

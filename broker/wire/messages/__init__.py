@@ -41,14 +41,17 @@ from urteil.broker.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
+from urteil.broker.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
 from urteil.broker.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
 )
 from urteil.broker.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from urteil.broker.wire.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
 from urteil.broker.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from urteil.broker.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from urteil.broker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from urteil.broker.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from urteil.broker.wire.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -163,16 +166,22 @@ __all__ = [
     "ConsumerGroupHeartbeatResponse",
     "ControlledShutdownRequest",
     "ControlledShutdownResponse",
+    "CreateAclsRequest",
+    "CreateAclsResponse",
     "CreatePartitionsRequest",
     "CreatePartitionsResponse",
     "CreateTopicsRequest",
     "CreateTopicsResponse",
+    "DeleteAclsRequest",
+    "DeleteAclsResponse",
     "DeleteGroupsRequest",
     "DeleteGroupsResponse",
     "DeleteRecordsRequest",
     "DeleteRecordsResponse",
     "DeleteTopicsRequest",
     "DeleteTopicsResponse",
+    "DescribeAclsRequest",
+    "DescribeAclsResponse",
     "DescribeClusterRequest",
     "DescribeClusterResponse",
     "DescribeConfigsRequest",

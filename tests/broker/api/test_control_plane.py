@@ -47,7 +47,11 @@ def test_what_was_meant_for_an_earlier_life_waits_for_the_registration_and_is_re
         cache: Any = None
         control = ReplicaControl(replicas, cache, lambda: registration.epoch, "PLAINTEXT")
         broker: Any = SimpleNamespace(
-            registration=registration, control=control, replicas=replicas, topic_settings=None
+            authorizer=None,
+            registration=registration,
+            control=control,
+            replicas=replicas,
+            topic_settings=None,
         )
         request = StopReplicaRequest(controller_id=2, controller_epoch=1, broker_epoch=OLD_LIFE)
         answer = asyncio.ensure_future(
@@ -66,7 +70,7 @@ def test_what_was_meant_for_an_earlier_life_waits_for_the_registration_and_is_re
 def test_metadata_waits_for_the_controllers_first_word() -> None:
     async def scenario() -> None:
         cache = MetadataCache()
-        broker: Any = SimpleNamespace(metadata=cache, cluster_id="c")
+        broker: Any = SimpleNamespace(authorizer=None, metadata=cache, cluster_id="c")
         request = MetadataRequest(topics=None)
         answer = asyncio.ensure_future(metadata(broker, context(ApiKey.METADATA, 12), request))
         await asyncio.sleep(0.02)
@@ -98,6 +102,7 @@ def test_when_a_broker_left_the_partitions_look_whom_they_wait_for() -> None:
             return None
 
         broker: Any = SimpleNamespace(
+            authorizer=None,
             registration=SimpleNamespace(registered=registered),
             control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE),
             metadata=MetadataCache(),

@@ -24,6 +24,7 @@ class Configs:
 
 def test_only_its_own_answer_suffers() -> None:
     broker: Any = SimpleNamespace(
+        authorizer=None,
         config=SimpleNamespace(properties=LiveProperties({}), request_timeout_ms=1000),
         controller=SimpleNamespace(configs=Configs()),
         metadata=SimpleNamespace(topics=dict.fromkeys(STANDING)),

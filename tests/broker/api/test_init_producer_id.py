@@ -26,7 +26,7 @@ class Silent:
 
 def test_a_silent_controller_does_not_hold_up_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(init_producer_id, "BLOCK_TIMEOUT_S", 0.05, raising=False)
-    broker: Any = SimpleNamespace(producer_ids=Silent())
+    broker: Any = SimpleNamespace(authorizer=None, producer_ids=Silent())
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
 
     async def scenario() -> None:

@@ -1,0 +1,229 @@
+"""DescribeAcls, CreateAcls and DeleteAcls; any broker serves them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.authorization import may_cluster
+from urteil.broker.api.refusals import not_authorized
+from urteil.broker.api.registry import CloseConnection, RequestContext, handler
+from urteil.broker.security.acl_keeper import AclKeeper, Contended, Removed
+from urteil.broker.security.acls import (
+    CLUSTER_NAME,
+    AclFilter,
+    Entry,
+    Operation,
+    Pattern,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    CreateAclsRequest,
+    CreateAclsResponse,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+)
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+Result = CreateAclsResponse.AclCreationResult
+Wanted = DescribeAclsRequest | DeleteAclsRequest.DeleteAclsFilter
+OFF = "No Authorizer is configured."
+
+
+@handler(ApiKey.DESCRIBE_ACLS, 0, 3)
+async def describe_acls(
+    broker: Broker, context: RequestContext, request: DescribeAclsRequest
+) -> DescribeAclsResponse:
+    """What a filter picks. One with something unknown in it closes the connection."""
+    wanted = _filter(request)
+    if not may_cluster(broker, context, Operation.DESCRIBE):
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        return DescribeAclsResponse(error_code=error, error_message=not_authorized(error))
+    if broker.acl_keeper is None:
+        return DescribeAclsResponse(
+            error_code=ErrorCode.SECURITY_DISABLED,
+            error_message="No Authorizer is configured on the broker",
+        )
+    return DescribeAclsResponse(
+        resources=[
+            DescribeAclsResponse.DescribeAclsResource(
+                resource_type=pattern.type,
+                resource_name=pattern.name,
+                pattern_type=pattern.kind,
+                acls=[
+                    DescribeAclsResponse.AclDescription(
+                        principal=one.principal,
+                        host=one.host,
+                        operation=one.operation,
+                        permission_type=one.permission,
+                    )
+                    for one in entries
+                ],
+            )
+            for pattern, entries in broker.acl_keeper.table.picked(wanted)
+        ],
+    )
+
+
+@handler(ApiKey.CREATE_ACLS, 0, 3)
+async def create_acls(
+    broker: Broker, context: RequestContext, request: CreateAclsRequest
+) -> CreateAclsResponse:
+    """One answer an ACL; those of one resource are written together."""
+    for one in request.creations:
+        if 0 in (one.resource_type, one.resource_pattern_type, one.operation, one.permission_type):
+            raise CloseConnection
+    if not may_cluster(broker, context, Operation.ALTER):
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        return _all(request, Result(error_code=error, error_message=not_authorized(error)))
+    keeper = broker.acl_keeper
+    if keeper is None:
+        return _all(request, Result(error_code=ErrorCode.SECURITY_DISABLED, error_message=OFF))
+    if any(_is_for_filters(one) for one in request.creations):
+        return _all(request, Result(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None))
+    bindings = [(_pattern(one), _entry(one)) for one in request.creations]
+    results = [_check(*one) for one in bindings]
+    written: dict[Pattern, Result] = {}
+    for pattern in dict.fromkeys(
+        pattern for (pattern, _), wrong in zip(bindings, results, strict=True) if wrong is None
+    ):
+        entries = [
+            entry
+            for (one, entry), wrong in zip(bindings, results, strict=True)
+            if one == pattern and wrong is None
+        ]
+        written[pattern] = await _add(broker, keeper, pattern, entries)
+    return CreateAclsResponse(
+        results=[
+            written[pattern] if wrong is None else wrong
+            for (pattern, _), wrong in zip(bindings, results, strict=True)
+        ]
+    )
+
+
+async def _add(
+    broker: Broker, keeper: AclKeeper, pattern: Pattern, entries: Sequence[Entry]
+) -> Result:
+    """REQUEST_TIMED_OUT when ZooKeeper is away for longer than `request.timeout.ms`."""
+    try:
+        async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
+            await keeper.add(pattern, entries)
+    except TimeoutError:
+        return Result(error_code=ErrorCode.REQUEST_TIMED_OUT, error_message=None)
+    except (Contended, ValueError) as error:
+        return Result(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=str(error))
+    return Result(error_message=None)
+
+
+def _all(request: CreateAclsRequest, result: Result) -> CreateAclsResponse:
+    return CreateAclsResponse(results=[result for _ in request.creations])
+
+
+def _is_for_filters(one: CreateAclsRequest.AclCreation) -> bool:
+    """Whether something is ANY (or MATCH), which no ACL can be."""
+    return (
+        one.resource_type == ResourceType.ANY
+        or one.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
+        or one.operation == Operation.ANY
+        or one.permission_type == Permission.ANY
+    )
+
+
+def _check(pattern: Pattern, entry: Entry) -> Result | None:
+    """What is wrong with an ACL."""
+    unknown = 0 in (pattern.type, pattern.kind, entry.operation, entry.permission)
+    if pattern.type is ResourceType.CLUSTER and pattern.name != CLUSTER_NAME:
+        why = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+    elif not pattern.name:
+        why = "Invalid empty resource name"
+    elif unknown or "/" in pattern.name:
+        why = "Failed to create ACL"
+    else:
+        return None
+    return Result(error_code=ErrorCode.INVALID_REQUEST, error_message=why)
+
+
+def _pattern(one: CreateAclsRequest.AclCreation) -> Pattern:
+    kind = PatternType(one.resource_pattern_type)
+    return Pattern(ResourceType(one.resource_type), one.resource_name, kind)
+
+
+def _entry(one: CreateAclsRequest.AclCreation) -> Entry:
+    return Entry(one.principal, one.host, Operation(one.operation), Permission(one.permission_type))
+
+
+@handler(ApiKey.DELETE_ACLS, 0, 3)
+async def delete_acls(
+    broker: Broker, context: RequestContext, request: DeleteAclsRequest
+) -> DeleteAclsResponse:
+    """What each filter removed."""
+    filters = [_filter(one) for one in request.filters]
+    error, message = ErrorCode.NONE, OFF
+    if not may_cluster(broker, context, Operation.ALTER):
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        message = not_authorized(error)
+    elif broker.acl_keeper is None:
+        error = ErrorCode.SECURITY_DISABLED
+    else:
+        try:
+            async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
+                removed = await broker.acl_keeper.remove(filters)
+            return DeleteAclsResponse(filter_results=[_removed(one) for one in removed])
+        except TimeoutError:
+            error, message = ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached"
+    return DeleteAclsResponse(
+        filter_results=[
+            DeleteAclsResponse.DeleteAclsFilterResult(error_code=error, error_message=message)
+            for _ in filters
+        ]
+    )
+
+
+def _removed(removed: Sequence[Removed]) -> DeleteAclsResponse.DeleteAclsFilterResult:
+    return DeleteAclsResponse.DeleteAclsFilterResult(
+        error_message=None,
+        matching_acls=[
+            DeleteAclsResponse.DeleteAclsMatchingAcl(
+                error_code=ErrorCode.UNKNOWN_SERVER_ERROR if one.failure else ErrorCode.NONE,
+                error_message=str(one.failure) if one.failure else None,
+                resource_type=one.pattern.type,
+                resource_name=one.pattern.name,
+                pattern_type=one.pattern.kind,
+                principal=one.entry.principal,
+                host=one.entry.host,
+                operation=one.entry.operation,
+                permission_type=one.entry.permission,
+            )
+            for one in removed
+        ],
+    )
+
+
+def _filter(asked: Wanted) -> AclFilter:
+    """Raises CloseConnection for what the sender itself calls unknown."""
+    numbers = (
+        asked.resource_type_filter,
+        asked.pattern_type_filter,
+        asked.operation,
+        asked.permission_type,
+    )
+    if 0 in numbers:
+        raise CloseConnection
+    return AclFilter(
+        type=ResourceType(asked.resource_type_filter),
+        name=asked.resource_name_filter,
+        kind=PatternType(asked.pattern_type_filter),
+        principal=asked.principal_filter,
+        host=asked.host_filter,
+        operation=Operation(asked.operation),
+        permission=Permission(asked.permission_type),
+    )

@@ -1,0 +1,103 @@
+"""What the one who asks may do. Without an authorizer everybody may do everything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.registry import RequestContext, RequestRefused
+from urteil.broker.security.acls import CLUSTER_NAME, SUPPORTED, Allowed, Operation, ResourceType
+from urteil.broker.security.authorizer import Asker
+from urteil.broker.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+
+def may(
+    broker: Broker,
+    context: RequestContext,
+    operation: Operation,
+    type: ResourceType,
+    name: str,
+    *,
+    quiet: bool = False,
+) -> bool:
+    """`quiet`: a denial is nothing that the one who asks tried, and is not logged as such."""
+    authorizer = broker.authorizer
+    return authorizer is None or authorizer.authorize(
+        _asker(context), operation, type, name, log_denied=not quiet
+    )
+
+
+def may_cluster(
+    broker: Broker, context: RequestContext, operation: Operation, *, quiet: bool = False
+) -> bool:
+    """Whether it may be done to the cluster as a whole."""
+    return may(broker, context, operation, ResourceType.CLUSTER, CLUSTER_NAME, quiet=quiet)
+
+
+def require_cluster(broker: Broker, context: RequestContext, operation: Operation) -> None:
+    """Raises RequestRefused where it may not be done to the cluster."""
+    if not may_cluster(broker, context, operation):
+        raise RequestRefused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+
+def may_any(
+    broker: Broker, context: RequestContext, operation: Operation, type: ResourceType
+) -> bool:
+    """Whether it may be done to any resource of that type at all."""
+    authorizer = broker.authorizer
+    return authorizer is None or authorizer.authorize_any(_asker(context), operation, type)
+
+
+def those_allowed(
+    broker: Broker,
+    context: RequestContext,
+    operation: Operation,
+    type: ResourceType,
+    names: Iterable[str],
+    *,
+    quiet: bool = False,
+) -> Collection[str]:
+    """The names of those resources to which it may be done, each asked for once."""
+    authorizer = broker.authorizer
+    if authorizer is None:
+        return set(names)
+    asker = _asker(context)
+    return {
+        name
+        for name, count in Counter(list(names)).items()
+        if authorizer.authorize(asker, operation, type, name, count=count, log_denied=not quiet)
+    }
+
+
+def operations(broker: Broker, context: RequestContext, type: ResourceType, name: str) -> int:
+    """A bit for each operation that may be done to the resource (KIP-430)."""
+    if broker.authorizer is None:
+        return sum(1 << operation for operation in SUPPORTED[type])
+    return broker.authorizer.operations(_asker(context), type, name)
+
+
+def cluster_operations(broker: Broker, context: RequestContext) -> int:
+    """As `operations`; nothing is told of the cluster without the right to describe it."""
+    if not may_cluster(broker, context, Operation.DESCRIBE):
+        return 0
+    return operations(broker, context, ResourceType.CLUSTER, CLUSTER_NAME)
+
+
+def topic_rights(broker: Broker, context: RequestContext) -> Allowed:
+    """What may be done to topics by the controller, for whom the one who asks is a stranger."""
+
+    def allowed(operation: Operation, topics: Collection[str]) -> Collection[str]:
+        if operation is Operation.CREATE and may_cluster(broker, context, operation, quiet=True):
+            return topics
+        quiet = operation is Operation.DESCRIBE_CONFIGS
+        return those_allowed(broker, context, operation, ResourceType.TOPIC, topics, quiet=quiet)
+
+    return allowed
+
+
+def _asker(context: RequestContext) -> Asker:
+    return Asker(context.principal, context.host, context.header.api_key)

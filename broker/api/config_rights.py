@@ -1,0 +1,26 @@
+"""Who may see and change the settings of what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.authorization import may, may_cluster
+from urteil.broker.api.registry import RequestContext
+from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.server.config_admin import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC
+from urteil.broker.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+
+def config_denial(
+    broker: Broker, context: RequestContext, operation: Operation, kind: int, name: str
+) -> ErrorCode:
+    """The error of a resource whose settings are forbidden, NONE for the others."""
+    if kind == TOPIC and not may(broker, context, operation, ResourceType.TOPIC, name):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    of_the_cluster = kind in (BROKER, BROKER_LOGGER, CLIENT_METRICS)
+    if of_the_cluster and not may_cluster(broker, context, operation):
+        return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    return ErrorCode.NONE

@@ -1,0 +1,190 @@
+"""What ACLs speak of: resources, operations, permissions, and filters over them.
+
+Numbers are the protocol's (`ResourceType`, `PatternType`, `AclOperation`, `AclPermissionType` of
+Apache Kafka), titles are what ZooKeeper and the audit log have (`SecurityUtils`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+WILDCARD = "*"
+EVERYBODY = "User:*"
+CLUSTER_NAME = "kafka-cluster"
+
+
+class _Named(IntEnum):
+    @property
+    def title(self) -> str:
+        """`TRANSACTIONAL_ID` is written `TransactionalId`."""
+        return "".join(part.capitalize() for part in self.name.split("_"))
+
+    @classmethod
+    def _missing_(cls, value: object) -> _Named:
+        """A number from a later protocol is unknown, never an error."""
+        return cls(0)
+
+
+class ResourceType(_Named):
+    """What a right is about."""
+
+    UNKNOWN = 0
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class PatternType(_Named):
+    """How a pattern's name is meant; ANY and MATCH are for filters alone."""
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class Operation(_Named):
+    """What somebody does."""
+
+    UNKNOWN = 0
+    ANY = 1
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+
+
+class Permission(_Named):
+    """Deny wins over allow."""
+
+    UNKNOWN = 0
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+RESOURCE_TYPES = tuple(ResourceType)[2:]
+"""Those that a resource can have."""
+
+IMPLYING: Mapping[Operation, tuple[Operation, ...]] = {
+    Operation.DESCRIBE: (
+        Operation.DESCRIBE, Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER,
+    ),
+    Operation.DESCRIBE_CONFIGS: (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS),
+}  # fmt: skip
+"""The operations by which one is allowed, where it is not itself alone."""
+
+SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = {
+    ResourceType.TOPIC: (
+        Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DESCRIBE, Operation.DELETE,
+        Operation.ALTER, Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS,
+    ),
+    ResourceType.GROUP: (Operation.READ, Operation.DESCRIBE, Operation.DELETE),
+    ResourceType.CLUSTER: (
+        Operation.CREATE, Operation.CLUSTER_ACTION, Operation.DESCRIBE_CONFIGS,
+        Operation.ALTER_CONFIGS, Operation.IDEMPOTENT_WRITE, Operation.ALTER, Operation.DESCRIBE,
+    ),
+}  # fmt: skip
+"""What can be done with a resource of which clients may ask what they may do (KIP-430)."""
+
+
+Allowed = Callable[[Operation, Collection[str]], Collection[str]]
+"""Those of some topics to which something may be done."""
+
+
+def everything(_operation: Operation, topics: Collection[str]) -> Collection[str]:
+    """Where nobody asks for rights."""
+    return topics
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """The resources that ACLs are about: one by its name, all (`*`), or those with a prefix."""
+
+    type: ResourceType
+    name: str
+    kind: PatternType = PatternType.LITERAL
+
+    def __str__(self) -> str:
+        return f"{self.type.title}:{self.kind.name}:{self.name}"
+
+    def covers(self, name: str) -> bool:
+        if self.kind is PatternType.PREFIXED:
+            return name.startswith(self.name)
+        return self.name in (name, WILDCARD)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Who may, or must not, do what, from where. `principal` is `User:alice`."""
+
+    principal: str
+    host: str
+    operation: Operation
+    permission: Permission
+
+    def concerns(self, principal: str, host: str) -> bool:
+        return self.principal in (principal, EVERYBODY) and self.host in (host, WILDCARD)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclFilter:
+    """Picks ACLs; None is any name, principal or host (`AclBindingFilter`)."""
+
+    type: ResourceType = ResourceType.ANY
+    name: str | None = None
+    kind: PatternType = PatternType.ANY
+    principal: str | None = None
+    host: str | None = None
+    operation: Operation = Operation.ANY
+    permission: Permission = Permission.ANY
+
+    def picks_pattern(self, pattern: Pattern) -> bool:
+        """MATCH picks each pattern that covers the name."""
+        if self.type not in (ResourceType.ANY, pattern.type):
+            return False
+        if self.kind not in (PatternType.ANY, PatternType.MATCH, pattern.kind):
+            return False
+        if self.name is None:
+            return True
+        if self.kind is PatternType.MATCH:
+            return pattern.covers(self.name)
+        return self.name == pattern.name
+
+    def picks_entry(self, entry: Entry) -> bool:
+        return (
+            self.principal in (None, entry.principal)
+            and self.host in (None, entry.host)
+            and self.operation in (Operation.ANY, entry.operation)
+            and self.permission in (Permission.ANY, entry.permission)
+        )
+
+    def named(self) -> list[Pattern]:
+        """The patterns that it can pick, where it names them."""
+        if self.name is None or self.type not in RESOURCE_TYPES:
+            return []
+        if self.kind is PatternType.ANY:
+            kinds: tuple[PatternType, ...] = (PatternType.LITERAL, PatternType.PREFIXED)
+        else:
+            kinds = (self.kind,)
+        return [
+            Pattern(self.type, self.name, kind)
+            for kind in kinds
+            if kind in (PatternType.LITERAL, PatternType.PREFIXED)
+        ]

@@ -1,0 +1,195 @@
+"""Who may do what: the decisions of `kafka.security.authorizer.AclAuthorizer`, and its log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from urteil.broker.security.acl_table import AclTable
+from urteil.broker.security.acls import (
+    IMPLYING,
+    SUPPORTED,
+    WILDCARD,
+    Entry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from urteil.broker.security.principals import Principal, parse_principal
+from urteil.broker.server.config_values import ConfigError
+from urteil.broker.wire.messages import REQUESTS
+
+SUPER_USERS = "super.users"
+ALLOW_EVERYONE = "allow.everyone.if.no.acl.found"
+MAX_REMEMBERED = 20_000
+TRACE = 5
+
+audit: Final = logging.getLogger("kafka.authorizer.logger")
+"""Denials at INFO, what was allowed at DEBUG, what nobody asked for itself at TRACE."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Somebody who asks for something: who, from which address, by which API."""
+
+    principal: Principal
+    host: str
+    api_key: int
+
+
+def parse_super_users(text: str | None) -> frozenset[Principal]:
+    """`User:alice;User:bob`. Raises ConfigError."""
+    try:
+        return frozenset(parse_principal(one.strip()) for one in (text or "").split(";") if one)
+    except ValueError as error:
+        raise ConfigError(
+            f"Invalid value {text} for configuration {SUPER_USERS}: {error}"
+        ) from None
+
+
+def make_authorizer(properties: Mapping[str, str], acls: AclTable) -> Authorizer:
+    """As the broker's properties want it. Raises ConfigError."""
+    everyone = properties.get(ALLOW_EVERYONE, "").strip().lower() == "true"
+    super_users = parse_super_users(properties.get(SUPER_USERS))
+    return Authorizer(acls, super_users, allow_everyone=everyone)
+
+
+class Authorizer:
+    """Decides by ACLs; what it decided it remembers until an ACL changes."""
+
+    def __init__(
+        self, acls: AclTable, super_users: Collection[Principal], *, allow_everyone: bool
+    ) -> None:
+        """`allow_everyone` where no ACL speaks of a resource."""
+        self.acls = acls
+        self._super_users = frozenset(super_users)
+        self._allow_everyone = allow_everyone
+        self._remembered: dict[tuple[Principal, str, Operation, ResourceType, str], bool] = {}
+        self._revision = acls.revision
+
+    def authorize(
+        self,
+        asker: Asker,
+        operation: Operation,
+        type: ResourceType,
+        name: str,
+        *,
+        count: int = 1,
+        log_denied: bool = True,
+        log_allowed: bool = True,
+    ) -> bool:
+        """Whether it is allowed. `count`: how often the request has the resource, for the log."""
+        allowed = self._decided(asker, operation, type, name)
+        level = _level(allowed, log_denied=log_denied, log_allowed=log_allowed)
+        if audit.isEnabledFor(level):
+            resource = f"{type.title}:LITERAL:{name}"
+            _log(level, asker, operation, resource, allowed=allowed, count=count)
+        return allowed
+
+    def operations(self, asker: Asker, type: ResourceType, name: str) -> int:
+        """The bits of all operations that are allowed on a resource (KIP-430)."""
+        return sum(
+            1 << operation
+            for operation in SUPPORTED[type]
+            if self.authorize(asker, operation, type, name, log_denied=False, log_allowed=False)
+        )
+
+    def authorize_any(self, asker: Asker, operation: Operation, type: ResourceType) -> bool:
+        """Whether it is allowed on any resource of a type at all (KIP-679)."""
+        if asker.principal in self._super_users:
+            return True
+        allowed = self._any_allowed(asker, operation, type)
+        level = logging.DEBUG if allowed else logging.INFO
+        if audit.isEnabledFor(level):
+            resource = f"{type.title}:UNKNOWN:NONE"
+            _log(level, asker, operation, resource, allowed=allowed, count=0)
+        return allowed
+
+    def _decided(self, asker: Asker, operation: Operation, type: ResourceType, name: str) -> bool:
+        if self._revision != self.acls.revision:
+            self._remembered.clear()
+            self._revision = self.acls.revision
+        key = (asker.principal, asker.host, operation, type, name)
+        known = self._remembered.get(key)
+        if known is None:
+            if len(self._remembered) >= MAX_REMEMBERED:
+                self._remembered.clear()
+            known = self._remembered[key] = self._decide(*key)
+        return known
+
+    def _decide(
+        self,
+        principal: Principal,
+        host: str,
+        operation: Operation,
+        type: ResourceType,
+        name: str,
+    ) -> bool:
+        if principal in self._super_users:
+            return True
+        entries = self.acls.about(type, name)
+        if not entries:
+            return self._allow_everyone
+        mine = [one for one in entries if one.concerns(str(principal), host)]
+        if _says(mine, Permission.DENY, (operation,)):
+            return False
+        return _says(mine, Permission.ALLOW, IMPLYING.get(operation, (operation,)))
+
+    def _any_allowed(self, asker: Asker, operation: Operation, type: ResourceType) -> bool:
+        def names(kind: PatternType, permission: Permission) -> Collection[str]:
+            who = (str(asker.principal), asker.host)
+            return self.acls.names(type, kind, permission, operation, *who)
+
+        denied = names(PatternType.LITERAL, Permission.DENY)
+        if WILDCARD in denied:
+            return False
+        if self._allow_everyone:
+            return True
+        denied_prefixes = names(PatternType.PREFIXED, Permission.DENY)
+        for prefix in names(PatternType.PREFIXED, Permission.ALLOW):
+            if not _begins(prefix, denied_prefixes):
+                return True
+        return any(
+            literal == WILDCARD or (literal not in denied and not _begins(literal, denied_prefixes))
+            for literal in names(PatternType.LITERAL, Permission.ALLOW)
+        )
+
+
+def _says(
+    entries: Collection[Entry], permission: Permission, operations: Collection[Operation]
+) -> bool:
+    return any(
+        one.permission is permission
+        and (one.operation is Operation.ALL or one.operation in operations)
+        for one in entries
+    )
+
+
+def _begins(name: str, prefixes: Collection[str]) -> bool:
+    return any(name.startswith(prefix) for prefix in prefixes)
+
+
+def _level(allowed: bool, *, log_denied: bool, log_allowed: bool) -> int:
+    if allowed:
+        return logging.DEBUG if log_allowed else TRACE
+    return logging.INFO if log_denied else TRACE
+
+
+def _log(
+    level: int, asker: Asker, operation: Operation, resource: str, *, allowed: bool, count: int
+) -> None:
+    audit.log(
+        level,
+        "Principal = %s is %s Operation = %s from host = %s on resource = %s for request = %s "
+        "with resourceRefCount = %d",
+        asker.principal,
+        "Allowed" if allowed else "Denied",
+        operation.title,
+        asker.host,
+        resource,
+        REQUESTS[asker.api_key].__name__.removesuffix("Request"),
+        count,
+    )

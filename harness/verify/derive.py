@@ -20,11 +20,13 @@ import pyarrow as pa
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify import evidence
 from urteil.harness.verify.administered import lowest_min_isr, unclean_asked
+from urteil.harness.verify.cycles import cycle_rows
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.harm import Harm, harms, losses, with_losses
 from urteil.harness.verify.lineage import agreed_end
 from urteil.harness.verify.promises import settled
 from urteil.harness.verify.timeline import FOREVER_NS, NO_OFFSET, Span, floors, spans_of
+from urteil.harness.verify.transactions import over_ns, stands, txn_rows
 from urteil.harness.verify.views import answers, views
 
 MASK_BITS = 60
@@ -64,7 +66,14 @@ DERIVED: dict[str, pa.Schema] = {
     "logs_p": _schema("p:l broker:i log_start:l log_end:l high_watermark:l in_isr:i"),
     "windows": _schema("n:i begin_ns:l end_ns:l"),
     "damaged": _schema("client:s"),
-    "settings": _schema("in_flight:i wall_ns:l commits_before:i promise:s"),
+    "settings": _schema("in_flight:i wall_ns:l commits_before:i promise:s txns_over_ns:l"),
+    "txn_p": _schema(
+        "client:s session:i txn:l tid:s begin_ns:l commit_ns:l end_ns:l outcome:s fate:s "
+        "fenced_ns:l late:i"
+    ),
+    "stands": _schema("grp:s p:l position:l asked_ns:l"),
+    "cycles": _schema("kind:s p:l off:l at_ns:l until_ns:l n:i txns:s"),
+    "graph": _schema("kind:s edges:l"),
     "commit_breaks": _schema(
         "kind:s p:l grp:s client:s session:i at_ns:l until_ns:l answered:l acknowledged:l deposed:i"
     ),
@@ -158,8 +167,12 @@ def derive(
         run_dir, numbers, {topic.name: topic.topic_id for topic in facts.topics}
     )
     tables["answers"] = answers(run_dir, numbers)
+    tables["txn_p"] = txn_rows(run_dir, small["faults"])
+    tables["stands"] = stands(run_dir, tables["txn_p"], numbers)
+    tables["cycles"], tables["graph"] = cycle_rows(run_dir, tables["txn_p"], numbers)
     tables["settings"] = [
         {"in_flight": load.in_flight, "commits_before": before}
+        | {"txns_over_ns": over_ns(scenario, tables["txn_p"], small["faults"])}
         | {"promise": load.options.get("promise", "at-least-once")}
         | {"wall_ns": _wall_ns(small["states"])}
     ]

@@ -29,6 +29,7 @@ TIMED = frozenset(
     {"future_read", "stale_append", "ack_below_min_isr", "no_progress", "latest_went_back"}
     | {"end_below_ack", "causal_loss", "tombstone_too_early", "disagreement", "time_index_wrong"}
     | {"zombie_commit", "commit_went_back", "commit_register"}
+    | {"precommitted_read", "zombie_write", "hanging_txn"}
 )
 """Guarantees that compare times of several clients."""
 

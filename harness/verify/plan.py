@@ -87,7 +87,8 @@ SELECT f.bucket, f.slot, f.p, f.off, f.value_id, f.key_low, f.key_high, f.acked,
   MAX(CASE WHEN f.visible = 1 THEN f.slot END) OVER (PARTITION BY f.bucket ORDER BY f.slot
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_slot,
   COALESCE(c.copies, 0) AS expected,
-  COALESCE(CASE WHEN f.marks = 0 THEN c.mask_ru + c.mask_rc ELSE c.mask_ru END, 0) AS mask
+  COALESCE(CASE WHEN f.marks = 0 THEN c.mask_ru + c.mask_rc ELSE c.mask_ru END, 0) AS mask,
+  COALESCE(c.mask_rc, 0) AS mask_rc
 FROM framed f LEFT JOIN cover c ON c.p = f.p AND f.off >= c.lo AND f.off < c.hi
 """
 
@@ -106,6 +107,9 @@ WITH placed AS (
     MAX(CASE WHEN on_leader = 1 AND acked > 0 THEN 1 ELSE 0 END) AS at_ack,
     MAX(CASE WHEN on_leader = 1 AND (seen & mask) <> mask THEN 1 ELSE 0 END) AS unserved,
     MAX(CASE WHEN mask <> 0 THEN 1 ELSE 0 END) AS asked,
+    MAX(CASE WHEN mask_rc <> 0 THEN 1 ELSE 0 END) AS rc_asked,
+    MAX(CASE WHEN (seen & mask_rc) <> 0 THEN 1 ELSE 0 END) AS rc_shown,
+    MAX(CASE WHEN mask_rc <> 0 AND (seen & mask_rc) = mask_rc THEN 1 ELSE 0 END) AS rc_whole,
     MAX(CASE WHEN on_leader = 1 THEN pid END) AS pid,
     MAX(CASE WHEN on_leader = 1 THEN pseq END) AS pseq,
     MAX(CASE WHEN on_leader = 1 THEN ident_high END) AS ident,
@@ -118,7 +122,7 @@ SELECT COALESCE(s.value_id, v.value_id) AS value_id,
   s.client, s.session, s.op, s.invoke_ns, s.complete_ns, s.outcome, s.error, s.attempts,
   CASE WHEN s.ambiguous THEN 1 ELSE 0 END AS ambiguous, s.node, s.key AS sent_key,
   s.acks, CASE WHEN s.idempotent THEN 1 ELSE 0 END AS idempotent,
-  CASE WHEN s.tombstone THEN 1 ELSE 0 END AS tombstone, s.timestamp_ms, s.txn,
+  CASE WHEN s.tombstone THEN 1 ELSE 0 END AS tombstone, s.timestamp_ms, s.txn, s.source,
   i.p AS intended_p,
   CASE WHEN s.outcome = 'ok' AND s.offset >= 0 THEN s.offset END AS ack_off,
   COALESCE(v.n_slots, 0) AS n_slots, COALESCE(v.log_slots, 0) AS log_slots, v.first_slot,
@@ -126,7 +130,8 @@ SELECT COALESCE(s.value_id, v.value_id) AS value_id,
   v.shown_last, v.read_slot, COALESCE(v.n_reads, 0) AS n_reads, v.read_ns,
   COALESCE(v.copies, 0) AS copies, COALESCE(v.at_ack, 0) AS at_ack,
   COALESCE(v.unserved, 0) AS unserved, COALESCE(v.asked, 0) AS asked, v.pid, v.pseq, v.ident,
-  v.key_low, v.key_high, COALESCE(v.broken, 0) AS broken
+  v.key_low, v.key_high, COALESCE(v.broken, 0) AS broken, COALESCE(v.rc_asked, 0) AS rc_asked,
+  COALESCE(v.rc_shown, 0) AS rc_shown, COALESCE(v.rc_whole, 0) AS rc_whole
 FROM sends s
 LEFT JOIN parts p ON s.topic_id = p.topic_id
      AND COALESCE(s.partition, s.partition_intended) = p.partition

@@ -6,7 +6,15 @@ A damage takes victims: healthy records of one partition, whose places it may ch
 
 from __future__ import annotations
 
-from urteil.harness.verify.damage import answers, cluster, groups, records, replicas, tables
+from urteil.harness.verify.damage import (
+    answers,
+    cluster,
+    groups,
+    records,
+    replicas,
+    tables,
+    transactions,
+)
 from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried
 
 DAMAGES: tuple[Damage, ...] = (
@@ -64,6 +72,18 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="clean a young record", apply=tables.clean_too_early),
     Damage(name="renumber a record", apply=tables.renumber),
     Damage(name="delete young records", apply=tables.delete_too_early),
+    Damage(name="hide a record of a committed transaction", apply=transactions.tear),
+    Damage(name="show a record of an aborted transaction", apply=transactions.show_aborted),
+    Damage(name="read a record before its commit", apply=transactions.read_before_commit),
+    Damage(name="tell an end beyond an open transaction", apply=transactions.tell_an_end_too_far),
+    Damage(name="write with a taken transactional id", apply=transactions.write_as_zombie),
+    Damage(name="leave an input of an output unconsumed", apply=transactions.forget_to_consume),
+    Damage(name="consume an input without an output", apply=transactions.consume_only),
+    Damage(name="process an input twice", apply=transactions.process_twice),
+    Damage(name="write over each other", apply=transactions.write_over_each_other),
+    Damage(name="read in a circle", apply=transactions.read_in_a_circle),
+    Damage(name="read the first half of a transaction", apply=transactions.read_the_first_half),
+    Damage(name="leave a transaction open", apply=transactions.leave_open),
 )
 """Every damage, in an order in which all of them may be done to one copy."""
 

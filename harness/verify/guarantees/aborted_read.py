@@ -42,7 +42,9 @@ GUARANTEE = Guarantee(
     about="a record whose send failed for certain is visible",
     promise="A request that is answered with an error that rules out its append is not appended.",
     source="Kafka protocol guide, Error Codes; KAFKA-13574 for those that rule out nothing",
-    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    opportunities=f"""
+SELECT COUNT(*) + (SELECT COUNT(*) FROM slots s WHERE s.on_leader = 1 AND s.marks = 1) AS n
+{_JUDGED}""",
     violations=f"""
 SELECT CASE WHEN v.n_reads > 0 THEN 'read' ELSE 'on disk' END AS sub_kind, v.p,
   v.shown_slot % {SLOT} AS off, v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id,

@@ -1,12 +1,22 @@
 """A pipeline that promises exactly once, or at most once, processes no record twice.
 
-One that promises at least once may: then it is counted and permitted.
+One that promises at least once may: then it is counted and permitted. Copies in transactions
+(workload `transactions`) promise exactly once.
 """
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.torn_txn import LATE_END
 from urteil.harness.verify.guarantees.unprocessed import COPIED, PROMISE
+
+_MADE = f"""
+SELECT w.source, COUNT(*) AS copies, MIN(w.shown_slot) % {SLOT} AS first_copy,
+  MAX(w.shown_slot) % {SLOT} AS last_copy, MAX(t.late) AS late
+FROM vals w JOIN txn_p t ON t.client = w.client AND t.session = w.session AND t.txn = w.txn
+WHERE w.source IS NOT NULL AND w.rc_shown = 1 GROUP BY w.source
+"""
+"""Copies in transactions that readers of committed records see, by what they were made of."""
 
 GUARANTEE = Guarantee(
     name="processed_twice",
@@ -14,17 +24,23 @@ GUARANTEE = Guarantee(
     promise="Exactly-once processing: each record affects the output once, even when the "
     "application fails and is restarted.",
     source="Kafka documentation, 4.6 Message Delivery Semantics; KIP-98, KIP-447",
-    opportunities=f"SELECT COUNT(*) AS n {COPIED} AND w.seen_slots > 0",
+    opportunities=f"""
+SELECT COUNT(*) + (SELECT COUNT(*) FROM ({_MADE}) m) AS n {COPIED} AND w.seen_slots > 0""",
     violations=f"""
 SELECT 'twice' AS sub_kind, v.sent_p AS p, v.first_slot % {SLOT} AS off, v.invoke_ns AS at_ns,
   v.complete_ns AS until_ns, v.value_id, v.client, w.seen_slots AS copies,
   w.first_seen % {SLOT} AS first_copy, w.last_seen % {SLOT} AS last_copy, {PROMISE}
-{COPIED} AND w.seen_slots > 1""",
+{COPIED} AND w.seen_slots > 1
+UNION ALL
+SELECT 'twice', v.sent_p, v.shown_slot % {SLOT}, v.invoke_ns, v.complete_ns, v.value_id, v.client,
+  m.copies, m.first_copy, m.last_copy, CASE WHEN m.late = 1 THEN 'late' ELSE 'exactly-once' END
+FROM ({_MADE}) m JOIN vals v ON v.value_id = m.source WHERE m.copies > 1""",
     permitted="CASE WHEN x.promised = 'at-least-once' THEN 'the application promises at least once'"
-    " END",
+    f" WHEN x.promised = 'late' THEN '{LATE_END}' END",
     explain=lambda row: (
         f"{row['value_id']} at {place(row)} is {row['copies']} times in the output, first at "
         f"offset {row['first_copy']}, last at {row['last_copy']}."
     ),
+    rests_on=(*RECORDS, "txns"),
     sub_kinds=("twice",),
 )

@@ -2,11 +2,15 @@
 
 Judged is the application from the outside: each record that is in its input in the end must be in
 its output, in some final pass. A copy is known by its value, which the application leaves as it is.
+Of the lab's own copies (workload `transactions`) it is known what each was made of: what lies below
+the group's last position must have one.
 """
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.offsets_not_atomic import INPUTS
+from urteil.harness.verify.guarantees.torn_txn import LATE_END, SPOILED
 
 COPIED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p
@@ -14,6 +18,8 @@ LEFT JOIN vals w ON w.value_id = CONCAT('copy/', v.value_id)
 WHERE v.sent = 1 AND v.log_slots > 0 AND q.copies = 0 AND q.ours = 1 AND q.compacted = 0
   AND EXISTS (SELECT 1 FROM parts o WHERE o.copies = 1 AND o.seen_end IS NOT NULL)
 """
+
+PASSED = f"{INPUTS} AND v.shown_slot % {SLOT} < k.position"
 
 PROMISE = "(SELECT MAX(z.promise) FROM settings z) AS promised"
 
@@ -23,13 +29,20 @@ GUARANTEE = Guarantee(
     promise="An application that commits its position after its output was acknowledged processes "
     "every record at least once.",
     source="Kafka documentation, 4.6 Message Delivery Semantics",
-    opportunities=f"SELECT COUNT(*) AS n {COPIED}",
+    opportunities=f"SELECT COUNT(*) + (SELECT COUNT(*) {PASSED}) AS n {COPIED}",
     violations=f"""
 SELECT 'missing' AS sub_kind, v.sent_p AS p, v.first_slot % {SLOT} AS off, v.invoke_ns AS at_ns,
   v.complete_ns AS until_ns, v.value_id, v.client, {PROMISE}
-{COPIED} AND COALESCE(w.seen_slots, 0) = 0""",
-    permitted="CASE WHEN x.promised = 'at-most-once' THEN 'the application promises no more' END",
+{COPIED} AND COALESCE(w.seen_slots, 0) = 0
+UNION ALL
+SELECT 'missing', k.p, v.shown_slot % {SLOT}, v.invoke_ns, v.complete_ns, v.value_id, v.client,
+  CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 'spoiled'
+    WHEN (SELECT MAX(l.late) FROM txn_p l) = 1 THEN 'late' END
+{PASSED} AND w.source IS NULL""",
+    permitted=f"""CASE WHEN x.promised = 'at-most-once' THEN 'the application promises no more'
+  WHEN x.promised = 'late' THEN '{LATE_END}' WHEN x.promised = 'spoiled' THEN '{SPOILED}' END""",
     explain=lambda row: f"{row['value_id']} at {place(row)} was never copied to the output.",
+    rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
     sub_kinds=("missing",),
     needs_whole_passes=True,
 )

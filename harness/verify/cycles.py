@@ -1,0 +1,214 @@
+"""Cycles of dependencies among transactions: rows of the derived tables `cycles` and `graph`.
+
+Edges, reduced to what follows immediately: `ww`, the next record of another transaction in a
+partition; `wr`, a transaction read what another one wrote; `rw`, the first record that another one
+wrote behind what a transaction read. Source: Adya, Liskov, O'Neil, Generalized Isolation Level
+Definitions (2000); transactions that were aborted have no part in it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from urteil.harness.verify import evidence
+from urteil.harness.verify.evidence import Row
+
+Txn = tuple[str, int, int]
+Place = tuple[int, int]
+Successors = Mapping[Txn, Collection[Txn]]
+TRIED = 500
+"""So many edges are tried for a way back, in the order of their transactions."""
+
+
+@dataclass(slots=True)
+class Graph:
+    """Edges by kind: from, to, and a place in a log that shows the edge."""
+
+    ww: dict[tuple[Txn, Txn], Place] = field(default_factory=dict)
+    wr: dict[tuple[Txn, Txn], Place] = field(default_factory=dict)
+    rw: dict[tuple[Txn, Txn], Place] = field(default_factory=dict)
+
+
+def cycle_rows(
+    run_dir: Path, txns: Iterable[Row], numbers: Mapping[tuple[str, int], int]
+) -> tuple[list[Row], list[Row]]:
+    """Rows of `cycles`, and of `graph`: how many edges of each kind there are."""
+    alive = {_of(txn): txn for txn in txns if txn["fate"] != "aborted"}
+    if not alive:
+        return [], []
+    graph = _graph(run_dir, alive, numbers)
+    edges = [{"kind": kind, "edges": len(getattr(graph, kind))} for kind in ("ww", "wr", "rw")]
+    return [_row(kind, cycle, place, alive) for kind, cycle, place in _cycles(graph)], edges
+
+
+def _of(row: Row) -> Txn:
+    return row["client"], row["session"], row["txn"]
+
+
+def _graph(
+    run_dir: Path, alive: Mapping[Txn, Row], numbers: Mapping[tuple[str, int], int]
+) -> Graph:
+    writes: dict[int, list[tuple[int, Txn]]] = defaultdict(list)
+    wrote: dict[str, Txn] = {}
+    for row in _rows(run_dir, "sends", "outcome"):
+        p = numbers.get((row["topic_id"], row["partition"]))
+        if _of(row) in alive and row["outcome"] == "ok" and row["offset"] is not None:
+            wrote[row["value_id"]] = _of(row)
+            if p is not None:
+                writes[p].append((row["offset"], _of(row)))
+    graph, read = Graph(), defaultdict[tuple[Txn, int], int](lambda: -1)
+    for p, ones in sorted(writes.items()):
+        ones.sort()
+        for (_, before), (offset, after) in pairwise(ones):
+            if before != after:
+                graph.ww.setdefault((before, after), (p, offset))
+    for row in _rows(run_dir, "reads"):
+        p, reader = numbers.get((row["topic_id"], row["partition"])), _of(row)
+        if p is None or reader not in alive:
+            continue
+        read[reader, p] = max(read[reader, p], row["offset"])
+        writer = wrote.get(row["value_id"])
+        if writer is not None and writer != reader:
+            graph.wr.setdefault((writer, reader), (p, row["offset"]))
+    _add_reads_before_writes(graph, writes, read)
+    return graph
+
+
+def _add_reads_before_writes(
+    graph: Graph, writes: dict[int, list[tuple[int, Txn]]], read: Mapping[tuple[Txn, int], int]
+) -> None:
+    by_partition: dict[int, list[tuple[int, Txn]]] = defaultdict(list)
+    for (reader, p), last in read.items():
+        by_partition[p].append((last, reader))
+    for p, ones in sorted(by_partition.items()):
+        left = deque(writes.get(p, ()))
+        for last, reader in sorted(ones):
+            while left and left[0][0] <= last:
+                left.popleft()
+            following = next(((o, one) for o, one in left if one != reader), None)
+            if following is not None:
+                graph.rw.setdefault((reader, following[1]), (p, following[0]))
+
+
+def _rows(run_dir: Path, table: str, *more: str) -> Iterator[Row]:
+    """Rows within transactions."""
+    columns = ["client", "session", "txn", "topic_id", "partition", "offset", "value_id", *more]
+    for part in evidence.files(run_dir, table):
+        if "txn" in pq.read_schema(part).names:
+            within = pc.field("txn").is_valid()
+            yield from pq.read_table(part, columns=columns, filters=within).to_pylist()
+
+
+def _cycles(graph: Graph) -> Iterator[tuple[str, list[Txn], Place]]:
+    """Kind, transactions in order, and a place: one cycle for each knot of them, for `g_single` one
+    for each edge that closes it."""
+    either = graph.ww | graph.wr
+    for kind, edges, closing in (
+        ("g0", graph.ww, graph.ww),
+        ("g1c", graph.wr, graph.wr),
+        ("g1c with writes", either, graph.wr),
+    ):
+        after = _successors(edges)
+        knots, told = _knots(after), set[int]()
+        for (left, right), place in sorted(closing.items()):
+            knot = knots[left]
+            if knot == knots[right] and knot not in told:
+                told.add(knot)
+                yield kind, [left, *_way(after, right, left)], place
+    after = _successors(either)
+    for (left, right), place in sorted(graph.rw.items())[:TRIED]:
+        way = _way(after, right, left)
+        if way:
+            yield "g_single", [left, *way], place
+
+
+def _successors(edges: Iterable[tuple[Txn, Txn]]) -> Successors:
+    found: dict[Txn, list[Txn]] = defaultdict(list)
+    for left, right in sorted(edges):
+        found[left].append(right)
+    return found
+
+
+def _knots(after: Successors) -> dict[Txn, int]:
+    """The number of each transaction's strongly connected component (Tarjan 1972), without
+    recursion."""
+    index: dict[Txn, int] = {}
+    low: dict[Txn, int] = {}
+    knot: dict[Txn, int] = {}
+    stack: list[Txn] = []
+    nodes = sorted({*after, *(one for ones in after.values() for one in ones)})
+    for root in nodes:
+        work: list[tuple[Txn, Iterator[Txn]]] = []
+        if root not in index:
+            _enter(root, after, index, low, stack, work)
+        while work:
+            node, left = work[-1]
+            following = next(left, None)
+            if following is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    _close(node, stack, knot, index[node])
+            elif following not in index:
+                _enter(following, after, index, low, stack, work)
+            elif following not in knot:
+                low[node] = min(low[node], index[following])
+    return knot
+
+
+def _enter(
+    node: Txn,
+    after: Successors,
+    index: dict[Txn, int],
+    low: dict[Txn, int],
+    stack: list[Txn],
+    work: list[tuple[Txn, Iterator[Txn]]],
+) -> None:
+    index[node] = low[node] = len(index)
+    stack.append(node)
+    work.append((node, iter(after.get(node, ()))))
+
+
+def _close(node: Txn, stack: list[Txn], knot: dict[Txn, int], number: int) -> None:
+    while node not in knot:
+        knot[stack.pop()] = number
+
+
+def _way(after: Successors, begin: Txn, end: Txn) -> list[Txn]:
+    """The shortest way from one to another, both included; empty when there is none."""
+    before: dict[Txn, Txn] = {begin: begin}
+    queue = deque([begin])
+    while queue and end not in before:
+        node = queue.popleft()
+        for one in after.get(node, ()):
+            if one not in before:
+                before[one] = node
+                queue.append(one)
+    if end not in before:
+        return []
+    way = [end]
+    while way[-1] != begin:
+        way.append(before[way[-1]])
+    return way[::-1]
+
+
+def _row(kind: str, cycle: list[Txn], place: Place, alive: Mapping[Txn, Row]) -> Row:
+    members = list(dict.fromkeys(cycle))
+    rows = [alive[one] for one in members]
+    return {
+        "kind": kind,
+        "p": place[0],
+        "off": place[1],
+        "at_ns": min(row["begin_ns"] for row in rows),
+        "until_ns": max(row["end_ns"] or row["begin_ns"] for row in rows),
+        "n": len(members),
+        "txns": " -> ".join(f"{client}/{txn}" for client, _, txn in cycle),
+    }

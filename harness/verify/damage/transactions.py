@@ -1,0 +1,234 @@
+"""Damage to transactions, which are made up of the copy's plain records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.harness.verify.damage.copy import Copy, S, Trace, first
+from urteil.harness.verify.evidence import Row
+
+READER = "made up committed"
+FIRST = 1_000_000
+"""Numbers of made-up transactions; those of a run's own clients are far below."""
+
+
+def tear(copy: Copy) -> Trace:
+    """A committed transaction of which one record is not shown."""
+    victim, other = _pair(copy)
+    _txn(copy, [victim, other])
+    _committed_pass(copy, victim)
+    copy.drop("reads", lambda row: _shown(row) and row["value_id"] == victim["value_id"])
+    return Trace("torn_txn", "missing", victim["offset"])
+
+
+def show_aborted(copy: Copy) -> Trace:
+    victim = copy.take()
+    _txn(copy, [victim], outcome="aborted", commit_invoke_ns=None)
+    _committed_pass(copy, victim)
+    return Trace("torn_txn", "visible", victim["offset"])
+
+
+def read_before_commit(copy: Copy) -> Trace:
+    victim = copy.take()
+    _committed_pass(copy, victim)
+    last_ns = max(row["read_ns"] for row in copy.of("reads", victim))
+    _txn(copy, [victim], commit_invoke_ns=last_ns + S, end_ns=last_ns + 2 * S)
+    return Trace("precommitted_read", "record", victim["offset"])
+
+
+def tell_an_end_too_far(copy: Copy) -> Trace:
+    """Readers of committed records are told an end beyond an open transaction."""
+    victim = copy.take()
+    at_ns = victim["complete_ns"]
+    _txn(copy, [victim], commit_invoke_ns=at_ns + 2 * S, end_ns=at_ns + 3 * S)
+    _answer(copy, victim, "stable", victim["offset"] + 1, at_ns + S)
+    return Trace("precommitted_read", "end", victim["offset"])
+
+
+def write_as_zombie(copy: Copy) -> Trace:
+    victim = copy.take()
+    at_ns = victim["invoke_ns"]
+    mine = _txn(copy, [victim], init_invoke_ns=at_ns - 4 * S, init_ns=at_ns - 3 * S)
+    later = {"client": "made up", "init_invoke_ns": at_ns - 2 * S, "init_ns": at_ns - S}
+    copy.rows("txns").append(mine | later)
+    return Trace("zombie_write", "record", victim["offset"])
+
+
+def forget_to_consume(copy: Copy) -> Trace:
+    """An output is there, and its input lies beyond where its group stands."""
+    source, output = copy.take(), copy.take()
+    _step(copy, source, output, source["offset"], "made up outputs")
+    return Trace("offsets_not_atomic", "not consumed", source["offset"])
+
+
+def consume_only(copy: Copy) -> Trace:
+    """A group stands behind a record of which there is no output."""
+    source, output, missing = copy.take(), copy.take(), copy.take()
+    _step(copy, source, output, missing["offset"] + 1, "made up inputs")
+    return Trace("unprocessed", "missing", missing["offset"])
+
+
+def process_twice(copy: Copy) -> Trace:
+    source, *outputs = copy.take(), copy.take(), copy.take()
+    for output in outputs:
+        output["source"] = source["value_id"]
+        _txn(copy, [output])
+    _committed_pass(copy, source)
+    return Trace("processed_twice", "twice", source["offset"])
+
+
+def write_over_each_other(copy: Copy) -> Trace:
+    """One transaction wrote before and after another one."""
+    before, after = _pair(copy)
+    between = first(
+        row
+        for row in copy.rows("sends")
+        if row["topic_id"] == before["topic_id"] and row["txn"] is None
+        if before["offset"] < (row["offset"] or 0) < after["offset"]
+    )
+    _txn(copy, [before, after])
+    _txn(copy, [between])
+    return Trace("g0", "g0")
+
+
+def read_in_a_circle(copy: Copy) -> Trace:
+    left, right = copy.take(), copy.take()
+    _read(copy, _txn(copy, [left]), right)
+    _read(copy, _txn(copy, [right]), left)
+    return Trace("g1c", "g1c")
+
+
+def read_the_first_half(copy: Copy) -> Trace:
+    """A transaction read the first record of another one, and not its second."""
+    before, after = _pair(copy)
+    _txn(copy, [before, after])
+    _read(copy, _txn(copy, [], like=before), before)
+    return Trace("g_single", "g_single")
+
+
+def leave_open(copy: Copy) -> Trace:
+    """Long after everything the last stable offset lies below the end."""
+    victim = copy.take()
+    _txn(copy, [victim])
+    late_ns = max(_times(copy)) + 600 * S
+    _answer(copy, victim, "latest", max(_ends(copy)) + 7, copy.last_ns)
+    _answer(copy, victim, "stable", victim["offset"], late_ns)
+    return Trace("hanging_txn", "open")
+
+
+def _pair(copy: Copy) -> tuple[Row, Row]:
+    """Two victims of one client, in order."""
+    victim = copy.take()
+    other = first(row for row in copy.victims if _who(row) == _who(victim))
+    del copy.victims[: copy.victims.index(other) + 3]
+    return victim, other
+
+
+def _who(row: Row) -> tuple[str, int]:
+    return row["client"], row["session"]
+
+
+def _txn(copy: Copy, sends: list[Row], *, like: Row | None = None, **changes: Any) -> Row:
+    """A committed transaction around these sends of one client."""
+    model = like or sends[0]
+    number = FIRST + len(copy.rows("txns"))
+    for send in sends:
+        send["txn"] = number
+    begin_ns = min([model["invoke_ns"], *(one["invoke_ns"] for one in sends)])
+    end_ns = max([model["complete_ns"], *(one["complete_ns"] for one in sends)])
+    row = {
+        "client": model["client"],
+        "session": model["session"],
+        "txn": number,
+        "transactional_id": f"made-up-{number}",
+        "producer_id": None,
+        "epoch": None,
+        "begin_ns": begin_ns - 2,
+        "commit_invoke_ns": begin_ns - 1,
+        "end_ns": end_ns + 1,
+        "outcome": "committed",
+        "error": None,
+        "init_invoke_ns": begin_ns - 2 * S,
+        "init_ns": begin_ns - S,
+        "late_end_ns": None,
+    } | changes
+    copy.rows("txns").append(row)
+    return row
+
+
+def _committed_pass(copy: Copy, victim: Row) -> None:
+    """A final pass of a reader of committed records, like one that there is. Made once."""
+    if any(row["client"] == READER for row in copy.rows("clients")):
+        return
+    done = first(
+        row
+        for row in copy.rows("passes")
+        if row["final"] and row["complete"] and row["topic_id"] == victim["topic_id"]
+    )
+    whose = (done["client"], done["session"], done["pass"])
+    model = first(row for row in copy.rows("clients") if _who(row) == whose[:2])
+    named = {"client": READER, "isolation": "read_committed"}
+    copy.rows("clients").append(model | named)
+    copy.rows("passes").append(done | named)
+    copy.rows("reads").extend(
+        row | {"client": READER}
+        for row in list(copy.rows("reads"))
+        if (row["client"], row["session"], row["pass"]) == whose
+        and row["topic_id"] == victim["topic_id"]
+    )
+
+
+def _shown(row: Row) -> bool:
+    return bool(row["client"] == READER)
+
+
+def _answer(copy: Copy, victim: Row, query: str, offset: int, at_ns: int) -> None:
+    copy.rows("offset_answers").append(
+        {name: victim[name] for name in ("topic_id", "topic", "partition")}
+        | {"node": 1, "invoke_ns": at_ns, "complete_ns": at_ns + 1, "query": query}
+        | {"offset": offset, "api_version": None, "leader_epoch": None, "timestamp_ms": None}
+        | {"error": None}
+    )
+
+
+def _step(copy: Copy, source: Row, output: Row, position: int, group: str) -> None:
+    """A read-process-write step whose group then stands at `position`."""
+    output["source"] = source["value_id"]
+    _committed_pass(copy, source)
+    txn = _txn(copy, [output])
+    place = {name: source[name] for name in ("topic_id", "topic", "partition")}
+    asked = place | {
+        "client": txn["client"],
+        "session": txn["session"],
+        "group": group,
+        "generation": None,
+        "member_id": None,
+        "offset": position,
+        "error": None,
+    }
+    began = {"invoke_ns": txn["begin_ns"], "complete_ns": None, "outcome": "info"}
+    copy.rows("commits").append(asked | began | {"processed_to": position, "txn": txn["txn"]})
+    at_ns = max(_times(copy)) + S
+    copy.rows("commit_reads").append(
+        asked | {"invoke_ns": at_ns, "complete_ns": at_ns + 1, "outcome": "ok"}
+    )
+
+
+def _read(copy: Copy, txn: Row, victim: Row) -> None:
+    """A transaction's own read of a record."""
+    model = first(copy.of("reads", victim))
+    whose = {name: txn[name] for name in ("client", "session", "txn")}
+    copy.rows("reads").append(model | whose | {"pass": txn["txn"], "poll": txn["txn"]})
+
+
+def _times(copy: Copy) -> list[int]:
+    known = [copy.last_ns]
+    for row in copy.rows("txns"):
+        known += [row[name] or 0 for name in ("begin_ns", "commit_invoke_ns", "end_ns")]
+    for row in copy.rows("faults"):
+        known += [row["healed_ns"] or row["end_ns"] or 0]
+    return known
+
+
+def _ends(copy: Copy) -> list[int]:
+    return [row["log_end"] for row in copy.rows("logs")]

@@ -1,0 +1,31 @@
+"""Circular information flow: each of some transactions read what the one before it wrote (G1c).
+
+A cycle of reads alone is a violation. One that needs the order of writes, too, is counted: Kafka
+does not isolate writes.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.g0 import NOT_ISOLATED, cycles, edges
+
+GUARANTEE = Guarantee(
+    name="g1c",
+    about="transactions have read each other's records in a circle",
+    promise="In read_committed mode a transaction reads only what was committed before, so that "
+    "information flows one way.",
+    source="Adya, Liskov, O'Neil, Generalized Isolation Level Definitions (2000): G1c; KIP-98",
+    opportunities=edges("wr"),
+    violations=cycles("c.kind IN ('g1c', 'g1c with writes')"),
+    permitted=f"CASE WHEN x.sub_kind = 'g1c with writes' THEN {NOT_ISOLATED} END",
+    explain=lambda row: (
+        f"Each was read, or overwritten, by the next one: {row['txns']}; one such place is "
+        f"{place(row)}."
+        if row["sub_kind"] != "g1c"
+        else f"Each was read by the next one: {row['txns']}; one such place is {place(row)}."
+    ),
+    needs=("txns", "sends", "reads"),
+    rests_on=("txns", "sends", "reads"),
+    sub_kinds=("g1c", "g1c with writes"),
+    tie="j.txns",
+)

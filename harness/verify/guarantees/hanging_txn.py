@@ -1,0 +1,44 @@
+"""No transaction stays open for ever: its coordinator aborts it when its timeout has passed.
+
+Judged in the end, when every producer is gone and every fault healed: from the transactions'
+timeout, the interval at which coordinators look and 10 s on, the last stable offset must have
+reached what was the high watermark before.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.torn_txn import SPOILED
+
+_ENDS = """
+SELECT a.p, q.unclean_on, q.lost_floor, z.txns_over_ns,
+  MAX(CASE WHEN a.kind = 'stable' THEN a.offset END) AS stable,
+  MAX(CASE WHEN a.kind = 'latest' AND a.complete_ns < z.txns_over_ns THEN a.offset END) AS latest,
+  MAX(CASE WHEN a.kind = 'stable' AND a.invoke_ns > z.txns_over_ns THEN 1 ELSE 0 END) AS over,
+  MAX(CASE WHEN a.kind = 'stable' THEN a.invoke_ns END) AS asked_ns
+FROM answers a JOIN parts q ON q.p = a.p JOIN settings z ON z.txns_over_ns IS NOT NULL
+WHERE a.error IS NULL AND a.offset >= 0
+GROUP BY a.p, q.unclean_on, q.lost_floor, z.txns_over_ns
+"""
+
+GUARANTEE = Guarantee(
+    name="hanging_txn",
+    about="a transaction was never ended: the last stable offset stays below the end",
+    promise="A transaction that lasts longer than transaction.timeout.ms is aborted by its "
+    "coordinator.",
+    source="Kafka documentation, Producer Configs: transaction.timeout.ms; KIP-664",
+    opportunities=f"SELECT COUNT(*) AS n FROM ({_ENDS}) e WHERE e.stable >= e.latest OR e.over = 1",
+    violations=f"""
+SELECT 'open' AS sub_kind, e.p, e.stable AS off, e.txns_over_ns AS at_ns, e.asked_ns AS until_ns,
+  e.latest, e.unclean_on, e.lost_floor
+FROM ({_ENDS}) e WHERE e.over = 1 AND e.stable < e.latest""",
+    permitted=f"CASE WHEN x.unclean_on = 1 OR x.lost_floor IS NOT NULL THEN '{SPOILED}' END",
+    explain=lambda row: (
+        f"The last stable offset of {row['topic']}-{row['partition']} stays at {row['off']}, below "
+        f"the end {row['latest']}, though every transaction's timeout passed long ago."
+    ),
+    needs=("txns", "offset_answers"),
+    rests_on=("txns", "offset_answers"),
+    sub_kinds=("open",),
+    tie="j.latest",
+)

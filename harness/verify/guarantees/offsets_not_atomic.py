@@ -1,0 +1,59 @@
+"""A read-process-write step is done as a whole: its output is there, and its input consumed.
+
+In the end, by the group's last position and the final passes of readers of committed records: what
+lies below the position has its output, and what has one lies below the position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.torn_txn import PERMITTED
+
+INPUTS = """
+FROM stands k JOIN vals v ON v.sent_p = k.p JOIN parts q ON q.p = k.p
+LEFT JOIN (SELECT w.source, MIN(w.client) AS client, MIN(w.txn) AS txn
+           FROM vals w WHERE w.source IS NOT NULL AND w.rc_shown = 1 GROUP BY w.source) w
+  ON w.source = v.value_id
+WHERE v.sent = 1 AND v.rc_shown = 1 AND q.compacted = 0
+"""
+"""Records that readers of committed records see, in partitions that such a group has consumed."""
+
+_WRONG = f"""
+{INPUTS} AND ((v.shown_slot % {SLOT} < k.position AND w.source IS NULL)
+  OR (w.source IS NOT NULL AND v.shown_slot % {SLOT} >= COALESCE(k.position, 0)))
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    stands = f"{row['grp']} stands at {row['position']}"
+    if row["sub_kind"] == "consumed":
+        return f"{stands}, past {row['value_id']} at {place(row)}, of which there is no output."
+    return (
+        f"{row['value_id']} at {place(row)} has its output ({row['client']}, transaction "
+        f"{row['txn']}), yet {stands} and will read it again."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="offsets_not_atomic",
+    about="the outputs and the consumed offsets of a read-process-write step disagree",
+    promise="Consumed offsets that are sent to a transaction are committed only if the transaction "
+    "is.",
+    source="KafkaProducer.sendOffsetsToTransaction; KIP-98, KIP-447",
+    opportunities=f"SELECT COUNT(*) AS n {INPUTS}",
+    violations=f"""
+SELECT CASE WHEN w.source IS NULL THEN 'consumed' ELSE 'not consumed' END AS sub_kind, k.p,
+  v.shown_slot % {SLOT} AS off, v.invoke_ns AS at_ns, k.asked_ns AS until_ns, k.grp, v.value_id,
+  k.position, w.client, w.txn, (SELECT MAX(t.late) FROM txn_p t) AS late,
+  CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END AS spoiled
+{_WRONG}""",
+    permitted=PERMITTED,
+    explain=_explain,
+    needs=("txns", "sends", "commits", "commit_reads", "passes"),
+    rests_on=("txns", "sends", "reads", "passes", "clients", "commits", "commit_reads"),
+    sub_kinds=("consumed", "not consumed"),
+    tie="j.value_id, j.grp",
+)

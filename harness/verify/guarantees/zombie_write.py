@@ -1,0 +1,65 @@
+"""Whoever lost its transactional id to another producer writes nothing any more.
+
+Another one has it as soon as its InitProducerId was answered; what the first one sends after that,
+or commits, must be refused. In a log the epochs of one producer id never fall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
+from urteil.harness.verify.guarantees.torn_txn import OF_TXN, SPOILED, SPOILS
+
+_SENT = f"FROM {OF_TXN} WHERE v.sent = 1 AND v.invoke_ns > t.fenced_ns"
+_ASKED = "FROM txn_p t WHERE t.commit_ns > t.fenced_ns"
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "older epoch":
+        return (
+            f"At {place(row)} producer {row['pid']} writes in epoch {row['pepoch']}, after a "
+            f"record of its epoch {row['prev_epoch']}."
+        )
+    what = f"{row['value_id']} at {place(row)}" if row["value_id"] else f"transaction {row['txn']}"
+    done = "sent" if row["value_id"] else "committed"
+    return (
+        f"{row['client']} {done} {what} and was acknowledged, though another producer had taken "
+        f"over its transactional id {row['tid']} before."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="zombie_write",
+    about="a producer that another one with its transactional id had replaced could still write",
+    promise="If another producer with the same transactional.id is initialised, transactions of "
+    "the previous one are finished and it is fenced off.",
+    source="KIP-98: Producer Zombies; KafkaProducer.initTransactions",
+    opportunities=f"""
+SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) AS n {_SENT}""",
+    violations=f"""
+SELECT 'record' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
+  v.complete_ns AS until_ns, t.client, t.txn, t.tid, v.value_id, CAST(NULL AS BIGINT) AS pid,
+  CAST(NULL AS BIGINT) AS pepoch, CAST(NULL AS BIGINT) AS prev_epoch,
+  CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END AS spoiled
+{_SENT} AND v.outcome = 'ok'
+UNION ALL
+SELECT 'commit', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), t.commit_ns, t.end_ns, t.client, t.txn,
+  t.tid, NULL, NULL, NULL, NULL, (SELECT {SPOILS} FROM parts q)
+{_ASKED} AND t.outcome = 'committed'
+UNION ALL
+SELECT 'older epoch', g.p, g.off, NULL, NULL, NULL, NULL, NULL, g.value_id, g.pid, g.pepoch,
+  g.prev_epoch, (SELECT {SPOILS} FROM parts q)
+FROM (SELECT s.p, s.off, s.value_id, s.pid, s.pseq DIV {EPOCH} AS pepoch,
+        LAG(s.pseq DIV {EPOCH}) OVER (PARTITION BY s.p, s.pid ORDER BY s.off) AS prev_epoch
+      FROM slots s JOIN parts q ON q.p = s.p
+      WHERE s.on_leader = 1 AND s.pseq IS NOT NULL AND s.marks = 1 AND q.compacted = 0) g
+WHERE g.pepoch < g.prev_epoch""",
+    permitted=f"CASE WHEN x.spoiled = 1 THEN '{SPOILED}' END",
+    explain=_explain,
+    needs=("txns",),
+    rests_on=("txns", "sends", "replicas", "logs"),
+    sub_kinds=("record", "commit", "older epoch"),
+    tie="j.client, j.txn",
+)

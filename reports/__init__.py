@@ -5,17 +5,21 @@ They are drawn from `result.json` and the evidence alone, so they can be drawn a
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 
-def write_reports(run_dir: Path) -> list[Path]:
+def write_reports(run_dir: Path, mutants: Mapping[str, Sequence[str]] | None = None) -> list[Path]:
     """Write `junit.xml` and `report.html` into `run_dir` from its `result.json` and evidence.
 
-    Raises FileNotFoundError when the run has no verdict yet.
+    A run without a verdict, or one that is damaged, gets the page alone, which says what it lacks.
+    `mutants` names, by guarantee, the seeded bugs that its check is known to catch.
+    Raises FileNotFoundError when the folder is no run.
     """
-    from urteil.harness.verify.result import load_result
     from urteil.reports.junit import write_junit
+    from urteil.reports.loaded import load_run
     from urteil.reports.page import write_page
 
-    result = load_result(run_dir)
-    return [write_junit(run_dir, result), write_page(run_dir, result)]
+    run = load_run(run_dir)
+    junit = [write_junit(run_dir, run.result)] if run.judged else []
+    return [*junit, write_page(run_dir, run, mutants or {})]

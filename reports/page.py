@@ -2,40 +2,93 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import jinja2
+import pyarrow as pa
 
-from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
-from urteil.reports.plots import timeline
-from urteil.reports.series import NS, load_series
+from urteil.harness.verify.result import Finding, GuaranteeResult, Result, Status, Verdict
+from urteil.reports.loaded import Loaded
+from urteil.reports.logs import Cut, cuts
+from urteil.reports.opened import NS, opened
+from urteil.reports.repeats import repeats
+from urteil.reports.series import Series, load_series
 
 ORDER = [Status.VIOLATED, Status.UNKNOWN, Status.PERMITTED, Status.HOLDS, Status.NOT_JUDGED]
 
 
-def write_page(run_dir: Path, result: Result) -> Path:
-    """Draw the page of a run into `run_dir/report.html`, whole or not at all."""
-    series = load_series(run_dir)
-    library, script, markup = timeline(series, result.faults) if series else ("", "", "")
-    origin_ns = series.origin_ns if series else min((f.begin_ns for f in result.faults), default=0)
+@dataclass(slots=True, kw_only=True)
+class Pictures:
+    """All that Bokeh draws: its own script, the plots' scripts, and where they stand."""
+
+    library: str = ""
+    scripts: list[str]
+    timeline: str = ""
+    lives: dict[str, Any]
+    cuts: list[Cut]
+    series: Series | None = None
+    origin_ns: int = 0
+
+
+def write_page(run_dir: Path, run: Loaded, mutants: Mapping[str, Sequence[str]]) -> Path:
+    """Draw the page of a run into `run_dir/report.html`, whole or not at all.
+
+    `mutants` names, by guarantee, the seeded bugs that its check is known to catch.
+    """
+    result = run.result
+    pictures = _pictures(run_dir, run)
     text = (
-        _environment(origin_ns)
+        _environment(pictures.origin_ns)
         .get_template("report.html.j2")
         .render(
+            run=run,
             result=result,
             sentence=sentence(result),
+            own=_own(run),
             guarantees=sorted(result.guarantees, key=lambda g: ORDER.index(g.status)),
-            library=library,
-            script=script,
-            markup=markup,
+            pictures=pictures,
+            repeats=repeats(run_dir, result),
+            caught={name: mutants[name] for name in _judged(result) if mutants.get(name)},
+            Status=Status,
         )
     )
     path = run_dir / "report.html"
     part = path.with_suffix(".html.part")
-    part.write_text(text, encoding="utf-8")
+    part.write_text(text, encoding="utf-8", errors="replace")
     part.replace(path)
     return path
+
+
+def _pictures(run_dir: Path, run: Loaded) -> Pictures:
+    """What can be drawn; what cannot is told among what the run lacks."""
+    from urteil.reports.lives import lives
+    from urteil.reports.plots import library, timeline
+    from urteil.reports.tracks import tracks
+
+    found = Pictures(scripts=[], lives={}, cuts=[])
+    found.origin_ns = min((fault.begin_ns for fault in run.result.faults), default=0)
+    with opened(run_dir) as evidence:
+        run.lacks.extend(evidence.lacks)
+        found.series = series = load_series(evidence, run.result.faults)
+        if series is not None:
+            found.origin_ns = series.origin_ns
+            lanes = tracks(evidence, series, run.result.faults)
+            script, found.timeline = timeline(series, lanes, run.result.faults)
+            found.scripts.append(script)
+        found.cuts = cuts(run_dir, evidence, run.result)
+    try:
+        found.lives = lives(run_dir, run.result, found.origin_ns)
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        run.lacks.append(f"the lives of records cannot be told: {error}")
+    found.scripts += [life.script for life in found.lives.values()]
+    found.library = library() if found.scripts else ""
+    return found
 
 
 def sentence(result: Result) -> str:
@@ -56,7 +109,20 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def _own(run: Loaded) -> list[GuaranteeResult]:
+    """The promises that the scenario puts to the test; those that broke come first."""
+    named = set(run.scenario.guarantees) if run.scenario else set()
+    broken = [g for g in run.result.guarantees if g.status is Status.VIOLATED]
+    return broken + [g for g in run.result.guarantees if g.name in named and g not in broken]
+
+
+def _judged(result: Result) -> list[str]:
+    return [g.name for g in result.guarantees if g.status is not Status.NOT_JUDGED]
+
+
 def _environment(origin_ns: int) -> jinja2.Environment:
+    from urteil.reports.lives import record_of
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("urteil.reports"),
         autoescape=True,
@@ -64,10 +130,16 @@ def _environment(origin_ns: int) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["at"] = lambda at_ns: f"{(at_ns - origin_ns) / NS:.2f} s"
-    environment.filters["slug"] = lambda status: str(status).replace(" ", "-")
-    environment.filters["columns"] = _columns
-    environment.filters["unreported"] = _unreported
+    environment.filters |= {
+        "at": lambda at_ns: f"{(at_ns - origin_ns) / NS:.2f} s",
+        "slug": lambda status: str(status).replace(" ", "-"),
+        "columns": _columns,
+        "unreported": _unreported,
+        "groups": _groups,
+        "reasons": _reasons,
+        "record": record_of,
+        "percent": partial("{:.1%}".format),
+    }
     return environment
 
 
@@ -79,3 +151,17 @@ def _columns(records: list[dict[str, Any]]) -> list[str]:
 def _unreported(guarantee: GuaranteeResult) -> int:
     """How many findings are counted but not shown."""
     return max(0, guarantee.violations + guarantee.permitted - len(guarantee.findings))
+
+
+def _groups(findings: list[Finding]) -> list[tuple[str, list[Finding]]]:
+    """Findings of one kind together, in the order of their first; what is permitted is last."""
+
+    def key(one: Finding) -> tuple[bool, str]:
+        return one.permitted is not None, one.sub_kind
+
+    return [(kind, list(found)) for (_, kind), found in groupby(sorted(findings, key=key), key=key)]
+
+
+def _reasons(guarantee: GuaranteeResult) -> list[tuple[str, int]]:
+    """Why findings were permitted, and how many of those that were kept."""
+    return Counter(f.permitted for f in guarantee.findings if f.permitted).most_common()

@@ -1,11 +1,11 @@
-"""The timeline of a run: throughput, latency, and a lane a partition, on one shared axis.
+"""The timeline of a run: curves and lanes on one shared axis.
 
 Bokeh draws. Its math text would be loaded from the network, so no text here may hold `$$`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bokeh.embed import components
@@ -15,37 +15,58 @@ from bokeh.plotting import figure
 from bokeh.resources import Resources
 
 from urteil.harness.verify.result import FaultResult
-from urteil.reports.series import Series
+from urteil.reports.palette import FAULT, INK, OUTCOMES, QUANTILES, one_of_many, shade
+from urteil.reports.series import Series, Stall, Values
+from urteil.reports.tracks import Band, Track
 
-INK = "#808890"
-OUTCOME_COLOURS = {"ok": "#2e9d5b", "fail": "#d64545", "info": "#e0a030"}
-LATENCY_COLOURS = {"p50": "#3b82c4", "p99": "#9460c9", "max": "#b0b4ba"}
-LEADER_COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
-FAULT_COLOUR = "#d64545"
+NAMES = {"info": "unknown"}
+LONGEST_TEXT = 60
 
 
-def timeline(series: Series, faults: Sequence[FaultResult]) -> tuple[str, str, str]:
-    """`(bokeh's own script, the plots' script, the plots' markup)`, nothing from the network."""
+def library() -> str:
+    """Bokeh's own script, to stand in the page."""
+    text: str = Resources(mode="inline", components=["bokeh"]).render_js()
+    return text
+
+
+def timeline(
+    series: Series, tracks: Sequence[Track], faults: Sequence[FaultResult]
+) -> tuple[str, str]:
+    """`(script, markup)` of the whole timeline, for a page that has the library."""
     span = Range1d(0, max(series.end_s, 1.0), bounds=(0, max(series.end_s, 1.0)))
-    plots = [_throughput(series, span), _latency(series, span)]
-    if series.bands:
-        plots.append(_lanes(series, span))
-    for number, plot in enumerate(plots):
-        _mark(plot, series, faults, named=number == 0)
+    plots = [_throughput(series, span)]
+    for kind, quantiles in series.latency_ms.items():
+        plots.append(_latency(series, span, kind, quantiles))
+    if series.lag:
+        plots.append(_lines("Records acknowledged and not read yet", series, span, series.lag))
+    if series.acknowledged:
+        title = "High watermark of each partition, at least: offsets acknowledged"
+        plots.append(_lines(title, series, span, series.acknowledged))
+    first, rest = tracks[:1], tracks[1:]
+    if first and first[0].title.startswith("Faults"):
+        plots.insert(0, _lanes(first[0], span))
+    else:
+        rest = tracks
+    plots += [_lanes(track, span) for track in rest]
+    for plot in plots:
+        _mark(plot, series, faults)
     plots[-1].xaxis.axis_label = "seconds since the first send"
     script, markup = components(column(*plots, sizing_mode="stretch_width"))
-    return Resources(mode="inline", components=["bokeh"]).render_js(), script, markup
+    return script, markup
 
 
-def _figure(title: str, span: Range1d, height: int, **options: Any) -> Any:
+def plain(text: object) -> str:
+    """A name for a picture: short, and no math text."""
+    shown = str(text).replace("$$", "$").replace("\\[", "[").replace("\\(", "(")
+    return shown if len(shown) <= LONGEST_TEXT else shown[: LONGEST_TEXT - 1] + "…"
+
+
+def blank(title: str, height: int, **options: Any) -> Any:
+    """A figure in the page's manner, without axes' ranges of its own."""
     plot = figure(
         title=title,
         height=height,
         sizing_mode="stretch_width",
-        x_range=span,
-        tools="xpan,xwheel_zoom,xbox_zoom,reset",
-        active_drag="xbox_zoom",
-        active_scroll=None,
         background_fill_alpha=0,
         border_fill_alpha=0,
         outline_line_color=None,
@@ -65,94 +86,158 @@ def _figure(title: str, span: Range1d, height: int, **options: Any) -> Any:
     return plot
 
 
+def _figure(title: str, span: Range1d, height: int, **options: Any) -> Any:
+    return blank(
+        title,
+        height,
+        x_range=span,
+        tools="xpan,xwheel_zoom,xbox_zoom,reset",
+        active_drag="xbox_zoom",
+        active_scroll=None,
+        min_border_left=90,
+        **options,
+    )
+
+
 def _throughput(series: Series, span: Range1d) -> Any:
-    plot = _figure("Records a second, by outcome", span, 220)
+    plot = _figure("Records a second: sends by outcome, and reads", span, 215)
     plot.y_range.start = 0
-    source = ColumnDataSource({"at": series.at_s, **series.throughput})
-    for outcome, colour in OUTCOME_COLOURS.items():
-        plot.line("at", outcome, source=source, color=colour, line_width=2, legend_label=outcome)
-    _legend(plot)
-    tips = [("second", "@at{0.0}")] + [(name, f"@{name}{{0.0}}/s") for name in OUTCOME_COLOURS]
-    plot.add_tools(HoverTool(tooltips=tips, mode="vline", renderers=plot.renderers[:1]))
+    curves = {
+        name: values
+        for name, values in series.throughput.items()
+        if any(values) or name in ("ok", "info")
+    }
+    _draw(plot, series, curves, OUTCOMES, unit="/s")
+    if series.stall is not None and series.stall.length_s > 2 * series.bucket_s:
+        _show_stall(plot, series.stall)
     return plot
 
 
-def _latency(series: Series, span: Range1d) -> Any:
-    plot = _figure("Latency of acknowledged sends (ms, logarithmic)", span, 220, y_axis_type="log")
+def _show_stall(plot: Any, stall: Stall) -> None:
+    text = f"{stall.length_s:.1f} s without progress on {plain(stall.place)}, the longest"
+    plot.add_layout(
+        BoxAnnotation(left=stall.begin_s, right=stall.end_s, fill_color=INK, fill_alpha=0.15,
+                      line_color=INK, line_dash="dashed")
+    )  # fmt: skip
+    plot.add_layout(
+        Label(x=stall.begin_s, y=112, y_units="screen", text=text, text_font_size="11px",
+              text_color=INK, x_offset=3)
+    )  # fmt: skip
+
+
+def _latency(series: Series, span: Range1d, kind: str, quantiles: Mapping[str, Values]) -> Any:
+    title = f"How long {kind} took (ms, logarithmic)"
+    plot = _figure(title, span, 205, y_axis_type="log")
+    _draw(plot, series, quantiles, QUANTILES, unit=" ms", dots=True)
+    return plot
+
+
+def _lines(title: str, series: Series, span: Range1d, curves: Mapping[str, Values]) -> Any:
+    plot = _figure(title, span, 185)
+    plot.y_range.start = 0
+    colours = {name: one_of_many(number) for number, name in enumerate(curves)}
+    _draw(plot, series, curves, colours, unit="")
+    return plot
+
+
+def _draw(
+    plot: Any,
+    series: Series,
+    curves: Mapping[str, Sequence[float | None]],
+    colours: Mapping[str, str],
+    *,
+    unit: str,
+    dots: bool = False,
+) -> None:
+    """Curves with a legend that hides one on a click, and all their values on hover."""
     nan = float("nan")
-    values = {k: [nan if v is None else v for v in vs] for k, vs in series.latency_ms.items()}
-    source = ColumnDataSource({"at": series.at_s, **values})
-    for name, colour in LATENCY_COLOURS.items():
-        plot.line("at", name, source=source, color=colour, line_width=2, legend_label=name)
-        plot.scatter("at", name, source=source, color=colour, size=3)
-    _legend(plot)
-    tips = [("second", "@at{0.0}")] + [(name, f"@{name}{{0.0}} ms") for name in LATENCY_COLOURS]
+    data: dict[str, Sequence[float]] = {"at": series.at_s}
+    tips = [("second", "@at{0.00}")]
+    for number, (name, values) in enumerate(curves.items()):
+        data[f"y{number}"] = [nan if value is None else value for value in values]
+        tips.append((plain(NAMES.get(name, name)), f"@y{number}{{0,0.[0]}}{unit}"))
+    source = ColumnDataSource(data)
+    for number, name in enumerate(curves):
+        shown = {"color": colours.get(name, INK), "source": source}
+        label = plain(NAMES.get(name, name))
+        plot.line("at", f"y{number}", line_width=1.6, legend_label=label, **shown)
+        if dots:
+            plot.scatter("at", f"y{number}", size=2.5, legend_label=label, **shown)
+    legend(plot, "above")
     plot.add_tools(HoverTool(tooltips=tips, mode="vline", renderers=plot.renderers[:1]))
+
+
+def legend(plot: Any, side: str) -> None:
+    """Move the legend of a plot to one of its sides, where it hides no curve."""
+    if not plot.legend:
+        return
+    one = plot.legend[0]
+    one.orientation = "horizontal"
+    one.background_fill_alpha = 0
+    one.border_line_alpha = 0
+    one.label_text_color = INK
+    one.label_text_font_size = "11px"
+    one.padding, one.margin, one.glyph_height = 0, 0, 12
+    one.click_policy = "hide"
+    plot.add_layout(one, side)
+
+
+def _lanes(track: Track, span: Range1d) -> Any:
+    lanes = list(dict.fromkeys(plain(band.lane) for band in track.bands))[::-1]
+    title = track.title + (f" (not shown: {track.left_out})" if track.left_out else "")
+    plot = _figure(title, span, 50 + max(24, 480 // max(20, len(lanes))) * len(lanes),
+                   y_range=lanes)  # fmt: skip
+    plot.grid.grid_line_color = None
+    bars = bands(plot, track.bands, span.end)
+    tips = [("", "@lane: @detail"), ("from", "@left{0.00} s"), ("to", "@right{0.00} s")]
+    plot.add_tools(HoverTool(tooltips=tips, renderers=[bars]))
     return plot
 
 
-def _lanes(series: Series, span: Range1d) -> Any:
-    lanes = sorted({band.lane for band in series.bands}, reverse=True)
-    title = "Leader of each partition (colour), with epoch and ISR; faint: ISR not full"
-    plot = _figure(title, span, 60 + 34 * len(lanes), y_range=lanes)
-    bands = series.bands
+def bands(plot: Any, shown: Sequence[Band], whole_s: float) -> Any:
+    """Draw bands with what they say on them, as far as they are wide enough."""
     source = ColumnDataSource(
         {
-            "lane": [b.lane for b in bands],
-            "left": [b.begin_s for b in bands],
-            "right": [b.end_s for b in bands],
-            "colour": [_colour(b.leader) for b in bands],
-            "alpha": [0.9 if len(b.isr) == b.replicas else 0.4 for b in bands],
-            "leader": ["none" if b.leader < 0 else f"b{b.leader}" for b in bands],
-            "epoch": [b.leader_epoch for b in bands],
-            "isr": [", ".join(map(str, b.isr)) for b in bands],
-            "ink": ["#ffffff" if len(b.isr) == b.replicas else INK for b in bands],
-            "text": [_band_text(b.leader, b.isr, b.end_s - b.begin_s, span.end) for b in bands],
+            "lane": [plain(b.lane) for b in shown],
+            "left": [round(b.begin_s, 4) for b in shown],
+            "right": [round(b.end_s, 4) for b in shown],
+            "colour": [shade(b.shade) for b in shown],
+            "alpha": [_alpha(b) for b in shown],
+            "height": [0.16 if b.thin else 0.72 for b in shown],
+            "detail": [b.detail[:300] for b in shown],
+            "text": [_fitting(b, whole_s) for b in shown],
+            "ink": [INK if b.faint and b.shade != "fault" else "#ffffff" for b in shown],
         }
     )
     bars = plot.hbar(
-        y="lane", left="left", right="right", height=0.7, fill_color="colour",
-        fill_alpha="alpha", line_color=None, source=source,
+        y="lane", left="left", right="right", height="height", fill_color="colour",
+        fill_alpha="alpha", line_color="colour", line_alpha=0.8, line_width=0.5, source=source,
     )  # fmt: skip
     plot.text(
         x="left", y="lane", text="text", source=source, text_font_size="11px", x_offset=4,
         text_baseline="middle", text_color="ink",
     )  # fmt: skip
-    tips = [("leader", "@leader"), ("epoch", "@epoch"), ("ISR", "@isr"), ("from", "@left{0.00} s"),
-            ("to", "@right{0.00} s")]  # fmt: skip
-    plot.add_tools(HoverTool(tooltips=tips, renderers=[bars]))
-    return plot
+    return bars
 
 
-def _band_text(leader: int, isr: Sequence[int], width_s: float, whole_s: float) -> str:
-    if width_s < whole_s / 20:
-        return ""
-    name = "no leader" if leader < 0 else f"b{leader}"
-    return name if width_s < whole_s / 8 else f"{name}  isr {','.join(map(str, isr))}"
+def _alpha(band: Band) -> float:
+    return 0.22 if band.faint else 0.25 if band.shade == "gone" else 0.85
 
 
-def _colour(leader: int) -> str:
-    return "#444444" if leader < 0 else LEADER_COLOURS[(leader - 1) % len(LEADER_COLOURS)]
+def _fitting(band: Band, whole_s: float) -> str:
+    """As many words of a band's text as are likely to fit: 120 signs across the whole axis."""
+    room = 120 * (band.end_s - band.begin_s) / max(whole_s, 1e-9)
+    text = plain(band.text)
+    while len(text) > room and " " in text:
+        text = text.rpartition(" ")[0].rstrip()
+    return text if len(text) <= room else ""
 
 
-def _legend(plot: Any) -> None:
-    plot.legend.location = "top_right"
-    plot.legend.orientation = "horizontal"
-    plot.legend.background_fill_alpha = 0
-    plot.legend.border_line_alpha = 0
-    plot.legend.label_text_color = INK
-    plot.legend.click_policy = "hide"
-
-
-def _mark(plot: Any, series: Series, faults: Sequence[FaultResult], *, named: bool) -> None:
-    for number, fault in enumerate(faults):
+def _mark(plot: Any, series: Series, faults: Sequence[FaultResult]) -> None:
+    """Faults as red bands over every plot."""
+    for fault in faults:
         begin, end = series.seconds(fault.begin_ns), series.seconds(fault.healed_ns or fault.end_ns)
         plot.add_layout(
-            BoxAnnotation(left=begin, right=end, fill_color=FAULT_COLOUR, fill_alpha=0.12)
-        )
-        if named:
-            text = f"{fault.fault} {', '.join(fault.targets)}"
-            plot.add_layout(
-                Label(x=max(begin, 0), y=4 + 16 * (number % 3), y_units="screen", text=text,
-                      text_font_size="12px", text_color=FAULT_COLOUR, x_offset=2)
-            )  # fmt: skip
+            BoxAnnotation(left=begin, right=end, fill_color=FAULT, fill_alpha=0.1, line_alpha=0,
+                          level="underlay")
+        )  # fmt: skip

@@ -5,143 +5,197 @@ All times are seconds since the first send was invoked.
 
 from __future__ import annotations
 
-import json
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import duckdb
+from urteil.harness.verify.result import FaultResult
+from urteil.reports.opened import NS, Opened
 
-BUCKETS = 240
-NS = 1_000_000_000
+BUCKETS = 300
+OUTCOMES = ("ok", "fail", "info")
+QUANTILES = ("p50", "p99", "p99.9", "max")
+FEWEST = 3
+"""Fewest buckets with a value that make a curve."""
+LARGEST = 12
+"""Most readers and partitions that get a line of their own."""
+
+Values = list[float | None]
+
+LATENCIES = {
+    "sends": ("complete_ns", "complete_ns - invoke_ns", "sends WHERE outcome = 'ok'"),
+    "polls": ("complete_ns", "complete_ns - invoke_ns", "polls WHERE outcome = 'ok'"),
+    "commits of groups": ("complete_ns", "complete_ns - invoke_ns", "commits WHERE outcome = 'ok'"),
+    "transactions": ("end_ns", "end_ns - begin_ns", "txns WHERE outcome = 'committed'"),
+    "questions for offsets": (
+        "complete_ns",
+        "complete_ns - invoke_ns",
+        "offset_answers WHERE error IS NULL",
+    ),
+}
+"""Kind of operation: when it ended, how long it took, and which rows they are."""
+
+
+PLACE = "coalesce(topic, topic_id, '?') || '-' || coalesce(CAST(partition AS VARCHAR), '?')"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Band:
-    """A stretch of one partition's life with one leader, epoch and ISR."""
+class Stall:
+    """The longest time that one partition acknowledged nothing, between two acknowledgements."""
 
-    lane: str
+    place: str
     begin_s: float
     end_s: float
-    leader: int
-    leader_epoch: int
-    isr: tuple[int, ...]
-    replicas: int
+
+    @property
+    def length_s(self) -> float:
+        return self.end_s - self.begin_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """`throughput` maps an outcome to records/s a bucket, `latency_ms` a name to ms a bucket."""
+    """What is drawn over one axis of `at_s`, the middles of buckets of `bucket_s`.
+
+    `throughput` maps an outcome (and `read`) to records/s a bucket, `latency_ms` a kind of
+    operation to its quantiles, `lag` a reader to records behind what was acknowledged,
+    `acknowledged` a partition to the offset below which all was acknowledged by then: a bound
+    from below of its high watermark.
+    """
 
     origin_ns: int
     end_s: float
     bucket_s: float
     at_s: list[float] = field(default_factory=list)
     throughput: dict[str, list[float]] = field(default_factory=dict)
-    latency_ms: dict[str, list[float | None]] = field(default_factory=dict)
-    bands: list[Band] = field(default_factory=list)
+    latency_ms: dict[str, dict[str, Values]] = field(default_factory=dict)
+    lag: dict[str, Values] = field(default_factory=dict)
+    acknowledged: dict[str, Values] = field(default_factory=dict)
+    stall: Stall | None = None
 
     def seconds(self, at_ns: int) -> float:
         return (at_ns - self.origin_ns) / NS
 
 
-def load_series(run_dir: Path) -> Series | None:
-    """The series of a run, or None when it has no sends to draw."""
-    with duckdb.connect(config={"threads": 2}) as db:
-        sends = _table(db, run_dir, "sends")
-        span = None
-        if sends:
-            span = db.execute(
-                "SELECT min(invoke_ns), max(coalesce(complete_ns, invoke_ns)) FROM sends"
-            ).fetchone()
-        if span is None or span[0] is None:
-            return None
-        origin, last = span
-        bucket_s = max(0.25, round((last - origin) / NS / BUCKETS, 2))
-        buckets = int((last - origin) / NS / bucket_s) + 1
-        series = Series(
-            origin_ns=origin,
-            end_s=(last - origin) / NS,
-            bucket_s=bucket_s,
-            at_s=[(n + 0.5) * bucket_s for n in range(buckets)],
-        )
-        _throughput(db, series, buckets)
-        _latency(db, series, buckets)
-        if _table(db, run_dir, "states"):
-            series.bands.extend(_bands(db, series))
-        return series
+def load_series(run: Opened, faults: Sequence[FaultResult] = ()) -> Series | None:
+    """The series of a run, or None when nothing in it has a time."""
+    origin, last = _span(run, faults)
+    if origin is None or last is None:
+        return None
+    bucket_s = max(0.1, (last - origin) / NS / BUCKETS)
+    buckets = int((last - origin) / NS / bucket_s) + 1
+    series = Series(
+        origin_ns=origin,
+        end_s=(last - origin) / NS,
+        bucket_s=bucket_s,
+        at_s=[(n + 0.5) * bucket_s for n in range(buckets)],
+        stall=_stall(run, origin),
+    )
+    _throughput(run, series)
+    for kind, (when, lasted, rows) in LATENCIES.items():
+        _latency(run, series, kind, when, lasted, rows)
+    _progress(run, series)
+    return series
 
 
-def _table(db: duckdb.DuckDBPyConnection, run_dir: Path, name: str) -> bool:
-    """Make `name` a view on the run's part files; False when there are none."""
-    parts = sorted((run_dir / "evidence" / name).glob("*.parquet"))
-    if parts:
-        files = ", ".join("'" + str(part).replace("'", "''") + "'" for part in parts)
-        db.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{files}])")
-    return bool(parts)
+def _span(run: Opened, faults: Sequence[FaultResult]) -> tuple[int | None, int | None]:
+    """From the first send to the last one's end, and to the last healing."""
+    query = "SELECT min(invoke_ns), max(coalesce(complete_ns, invoke_ns)) FROM sends"
+    origin, last = run.rows(query)[0]
+    if origin is None:
+        origin, last = run.rows("SELECT min(read_ns), max(read_ns) FROM reads")[0]
+    healed = [fault.healed_ns or fault.end_ns for fault in faults]
+    if origin is None:
+        origin = min((fault.begin_ns for fault in faults), default=None)
+    return origin, max([last, *healed] if last is not None else healed, default=None)
 
 
-def _throughput(db: duckdb.DuckDBPyConnection, series: Series, buckets: int) -> None:
-    for outcome in ("ok", "fail", "info"):
-        series.throughput[outcome] = [0.0] * buckets
-    rows = db.execute(
-        "SELECT outcome, CAST((coalesce(complete_ns, invoke_ns) - ?) // ? AS INTEGER), count(*) "
-        "FROM sends GROUP BY 1, 2",
-        [series.origin_ns, int(series.bucket_s * NS)],
-    ).fetchall()
-    for outcome, bucket, count in rows:
-        if outcome in series.throughput and 0 <= bucket < buckets:
-            series.throughput[outcome][bucket] = count / series.bucket_s
+def _bucket(series: Series, when: str) -> str:
+    return f"CAST(({when} - {series.origin_ns}) // {int(series.bucket_s * NS)} AS INTEGER)"
 
 
-def _latency(db: duckdb.DuckDBPyConnection, series: Series, buckets: int) -> None:
-    names = ("p50", "p99", "max")
-    for name in names:
-        series.latency_ms[name] = [None] * buckets
-    rows = db.execute(
-        "SELECT CAST((complete_ns - ?) // ? AS INTEGER), "
-        "quantile_cont((complete_ns - invoke_ns) / 1e6, 0.5), "
-        "quantile_cont((complete_ns - invoke_ns) / 1e6, 0.99), "
-        "max((complete_ns - invoke_ns) / 1e6) "
-        "FROM sends WHERE outcome = 'ok' AND complete_ns IS NOT NULL GROUP BY 1",
-        [series.origin_ns, int(series.bucket_s * NS)],
-    ).fetchall()
-    for bucket, *values in rows:
-        if 0 <= bucket < buckets:
-            for name, value in zip(names, values, strict=True):
-                series.latency_ms[name][bucket] = value
+def _throughput(run: Opened, series: Series) -> None:
+    buckets = len(series.at_s)
+    sent = _bucket(series, "coalesce(complete_ns, invoke_ns)")
+    rows = run.rows(f"SELECT outcome, {sent}, count(*) FROM sends GROUP BY 1, 2")
+    rows += run.rows(f"SELECT 'read', {_bucket(series, 'read_ns')}, count(*) FROM reads GROUP BY 2")
+    for name in (*OUTCOMES, "read"):
+        series.throughput[name] = [0.0] * buckets
+    for name, bucket, count in rows:
+        if name in series.throughput and bucket is not None and 0 <= bucket < buckets:
+            series.throughput[name][bucket] = count / series.bucket_s
 
 
-def _bands(db: duckdb.DuckDBPyConnection, series: Series) -> list[Band]:
-    rows = db.execute(
-        "SELECT topic, partition, at_ns, leader, leader_epoch, isr, "
-        "lead(at_ns) OVER (PARTITION BY topic_id, topic, partition ORDER BY zxid) AS until_ns "
-        "FROM states WHERE partition IS NOT NULL AND isr IS NOT NULL "
-        "AND topic IN (SELECT DISTINCT topic FROM sends) ORDER BY topic, partition, zxid"
-    ).fetchall()
-    widest: dict[str, int] = {}
-    bands = []
-    for topic, partition, at_ns, leader, epoch, isr_json, until_ns in rows:
-        lane, isr = f"{topic}-{partition}", tuple(_brokers(isr_json))
-        widest[lane] = max(widest.get(lane, 0), len(isr))
-        begin = max(0.0, series.seconds(at_ns))
-        end = series.end_s if until_ns is None else min(series.end_s, series.seconds(until_ns))
-        if end > begin:
-            bands.append((lane, begin, end, leader, epoch, isr))
-    return [
-        Band(
-            lane=lane,
-            begin_s=begin,
-            end_s=end,
-            leader=-1 if leader is None else leader,
-            leader_epoch=-1 if epoch is None else epoch,
-            isr=isr,
-            replicas=widest[lane],
-        )
-        for lane, begin, end, leader, epoch, isr in bands
-    ]
+def _latency(run: Opened, series: Series, kind: str, when: str, lasted: str, rows: str) -> None:
+    found = run.rows(
+        f"SELECT {_bucket(series, when)}, quantile_cont(({lasted}) / 1e6, [0.5, 0.99, 0.999]), "
+        f"max(({lasted}) / 1e6) FROM {rows} AND {when} IS NOT NULL GROUP BY 1"
+    )
+    buckets = len(series.at_s)
+    inside = [row for row in found if row[0] is not None and 0 <= row[0] < buckets]
+    if len(inside) < FEWEST:
+        return
+    values: dict[str, Values] = {name: [None] * buckets for name in QUANTILES}
+    for bucket, quantiles, largest in inside:
+        for name, value in zip(QUANTILES, [*quantiles, largest], strict=True):
+            values[name][bucket] = None if value is None else round(max(value, 0.001), 3)
+    series.latency_ms[kind] = values
 
 
-def _brokers(isr_json: str) -> list[int]:
-    found: Any = json.loads(isr_json)
-    return [int(broker) for broker in found]
+def _stall(run: Opened, origin: int) -> Stall | None:
+    """The longest stretch between two acknowledgements of one partition, by ticks of 10 ms."""
+    rows = run.rows(
+        f"SELECT place, before, lo FROM (SELECT place, lo, lag(hi) OVER (PARTITION BY place "
+        f"ORDER BY tick) AS before FROM (SELECT {PLACE} AS place, complete_ns // 10000000 AS tick, "
+        "min(complete_ns) AS lo, max(complete_ns) AS hi FROM sends "
+        "WHERE outcome = 'ok' AND complete_ns IS NOT NULL GROUP BY 1, 2)) "
+        "WHERE before IS NOT NULL ORDER BY lo - before DESC, place LIMIT 1"
+    )
+    if not rows:
+        return None
+    place, before, lo = rows[0]
+    return Stall(place=place, begin_s=(before - origin) / NS, end_s=(lo - origin) / NS)
+
+
+def _progress(run: Opened, series: Series) -> None:
+    """How far was acknowledged and read, by partition and over time."""
+    acked = run.rows(
+        f'SELECT {PLACE}, {_bucket(series, "complete_ns")}, max("offset") + 1 FROM sends '
+        "WHERE outcome = 'ok' AND \"offset\" IS NOT NULL GROUP BY 1, 2"
+    )
+    read = run.rows(
+        f'SELECT coalesce(c."group", r.client), {PLACE}, '
+        f'{_bucket(series, "read_ns")}, max("offset") + 1 FROM reads r LEFT JOIN '
+        '(SELECT DISTINCT client, "group", kind FROM clients) c USING (client) '
+        "WHERE coalesce(c.kind, '') <> 'final' AND r.client NOT LIKE 'final-%' GROUP BY 1, 2, 3"
+    )
+    buckets = len(series.at_s)
+    ends = _running(((place, bucket, end) for place, bucket, end in acked), buckets)
+    positions: dict[str, dict[str, list[int]]] = defaultdict(dict)
+    by_reader: dict[str, list[Any]] = defaultdict(list)
+    for reader, at, bucket, end in read:
+        by_reader[reader].append((at, bucket, end))
+    for reader, found in sorted(by_reader.items())[:LARGEST]:
+        positions[reader] = _running(found, buckets)
+    for reader, mine in positions.items():
+        series.lag[reader] = [
+            sum(max(0, ends[at][n] - mine[at][n]) for at in mine if at in ends)
+            for n in range(buckets)
+        ]
+    largest = sorted(ends, key=lambda at: (-ends[at][-1], at))[:LARGEST]
+    for at in sorted(largest):
+        series.acknowledged[at] = [float(end) for end in ends[at]]
+
+
+def _running(rows: Any, buckets: int) -> dict[str, list[int]]:
+    """The highest so far, by place and bucket."""
+    found: dict[str, list[int]] = {}
+    for at, bucket, end in rows:
+        if at is None or bucket is None or bucket >= buckets:
+            continue
+        mine = found.setdefault(at, [0] * buckets)
+        mine[max(0, bucket)] = max(mine[max(0, bucket)], end)
+    for mine in found.values():
+        for n in range(1, buckets):
+            mine[n] = max(mine[n], mine[n - 1])
+    return found

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from urteil.chaos.by_hand import ByHand
 from urteil.chaos.controls import LabFailure
+from urteil.drawing import draw
 from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.history.collect import collect
@@ -39,7 +40,6 @@ from urteil.harness.verify.result import Result
 from urteil.harness.workload import Workload
 from urteil.harness.workload.client import boot_id
 from urteil.harness.workload.rotation import leadership_rounds
-from urteil.reports import write_reports
 
 TRAFFIC_DEADLINE_S = 30.0
 FINAL_READ_DEADLINE_S = 60.0
@@ -272,7 +272,7 @@ class History:
         lab.facts.problems += collect(lab.run_dir).problems
         save(lab.run_dir / "run.json", lab.facts)
         result = judge(lab.run_dir, engine=lab.options.engine)
-        write_reports(lab.run_dir)
+        draw(lab.run_dir)
         return result
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urteil.harness.parts.chromium import chromium, chromium_part
 from urteil.harness.parts.compose import compose_part, docker_compose
 from urteil.harness.parts.faketime import faketime_library, faketime_part
 from urteil.harness.parts.java import java, java_part
@@ -15,6 +16,7 @@ __all__ = [
     "MissingPart",
     "Part",
     "cache_dir",
+    "chromium",
     "docker_compose",
     "faketime_library",
     "install_all",
@@ -38,6 +40,7 @@ def inventory() -> list[Part]:
         compose_part(),
         faketime_part(),
         simulation_part(),
+        chromium_part(),
     ]
 
 

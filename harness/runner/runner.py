@@ -15,6 +15,7 @@ from types import FrameType
 import msgspec
 
 from urteil.harness.history.collect import collect
+from urteil.harness.machine import machine
 from urteil.harness.runner.folder import new_run_dir
 from urteil.harness.runner.play import Play
 from urteil.harness.runner.stopwatch import Stopwatch
@@ -71,6 +72,7 @@ def run_scenario(
         problems=[UNENDED],
         healed=False,
         mutant=scenario.mutant,
+        versions={"machine": machine()},
     )
     warming: list[Warming] = []
 

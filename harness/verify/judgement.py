@@ -21,6 +21,7 @@ from urteil.harness.verify.derive import Derived, derive
 from urteil.harness.verify.engines import ENGINES, Engine, open_engine, open_views
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.rest import save_rest
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
 from urteil.harness.verify.sound import Sound, sound
 
@@ -89,6 +90,7 @@ def judge_run(
                 result = _bare(facts, engine, [*facts.problems, *told])
             else:
                 result = _judged(running, found, work, scenario, facts, canary=canary)
+        save_rest(running, run_dir, result.guarantees)
     finally:
         running.close()
         shutil.rmtree(work, ignore_errors=True)

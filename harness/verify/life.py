@@ -15,7 +15,7 @@ import msgspec
 import pyarrow.dataset as ds
 
 from urteil.harness.history.schema import SCHEMAS
-from urteil.harness.scenario import load_facts
+from urteil.harness.scenario import RunFacts, load_facts
 from urteil.harness.verify.evidence import Row, files, rows
 
 LINGER_NS = 5_000_000_000
@@ -49,8 +49,20 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     instead: str | None = None
 
 
+class Led(msgspec.Struct, frozen=True, kw_only=True):
+    """Who led the record's partition from `at_ns` on, -1 for nobody, and who was in sync."""
+
+    at_ns: int
+    leader: int
+    leader_epoch: int
+    isr: list[int]
+
+
 class Life(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a run's evidence holds of one record; `begin_ns` is when the load began."""
+    """All that a run's evidence holds of one record; `begin_ns` is when the load began.
+
+    `led` begins with the state in force when the record was sent.
+    """
 
     run: str
     value_id: str
@@ -58,6 +70,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     begin_ns: int
     moments: list[Moment]
     replicas: list[Replica]
+    led: list[Led] = []
 
 
 def life_of(run_dir: Path, value_id: str) -> Life:
@@ -68,22 +81,43 @@ def life_of(run_dir: Path, value_id: str) -> Life:
     facts = load_facts(run_dir)
     if value_id.count("/") == 1:
         value_id = f"{facts.run}/{value_id}"
-    sends = _of(run_dir, "sends", value_id)
-    reads = _of(run_dir, "reads", value_id)
-    copies = _of(run_dir, "replicas", value_id)
-    if not (sends or reads or copies):
+    found = lives_of(run_dir, [value_id], facts)
+    if not found:
         raise UnknownRecord(
             f"no record {value_id} in {run_dir.name}: nobody sent or read it and no replica holds "
             f"it; a record is named RUN/CLIENT/SEQUENCE, like {_example(run_dir)}"
         )
+    return found[value_id]
+
+
+def lives_of(run_dir: Path, value_ids: list[str], facts: RunFacts) -> dict[str, Life]:
+    """The lives of some records, by value_id, in one pass over each large table; without those of
+    which the evidence has no trace."""
+    tables = {name: _by_record(run_dir, name, value_ids) for name in ("sends", "reads", "replicas")}
+    states, faults, logs = (rows(run_dir, name) for name in ("states", "faults", "logs"))
+    found = {}
+    for value_id in value_ids:
+        sends, reads, copies = (tables[name].get(value_id, []) for name in tables)
+        if sends or reads or copies:
+            small = (states, faults, logs)
+            found[value_id] = _life(run_dir, facts, value_id, (sends, reads, copies), small)
+    return found
+
+
+def _life(
+    run_dir: Path,
+    facts: RunFacts,
+    value_id: str,
+    mine: tuple[list[Row], list[Row], list[Row]],
+    small: tuple[list[Row], list[Row], list[Row]],
+) -> Life:
+    (sends, reads, copies), (states, faults, logs) = mine, small
     first = (sends or reads or copies)[0]
     topic_id, partition = first["topic_id"], _partition(first)
     heard = [*_of_sends(sends), *_of_reads(reads)]
     begin_ns, end_ns = _span(heard, facts.phases[0].begin_ns if facts.phases else 0)
-    around = [
-        *_of_states(rows(run_dir, "states"), topic_id, partition, begin_ns, end_ns),
-        *_of_faults(rows(run_dir, "faults"), begin_ns, end_ns),
-    ]
+    led = _led(states, topic_id, partition, begin_ns, end_ns)
+    around = [*map(_of_state, led), *_of_faults(faults, begin_ns, end_ns)]
     acked = next((row["offset"] for row in sends if row["outcome"] == "ok"), None)
     return Life(
         run=facts.run,
@@ -91,7 +125,8 @@ def life_of(run_dir: Path, value_id: str) -> Life:
         place=f"{first['topic']}-{partition}",
         begin_ns=facts.phases[0].begin_ns if facts.phases else begin_ns,
         moments=sorted([*heard, *around], key=lambda moment: moment.at_ns),
-        replicas=_replicas(run_dir, copies, topic_id, partition, acked, value_id),
+        replicas=_replicas(run_dir, logs, copies, (topic_id, partition), acked, value_id),
+        led=led,
     )
 
 
@@ -117,8 +152,11 @@ def _held(one: Replica) -> str:
     return held if one.instead is None else f"{held}; at its offset stands {one.instead}"
 
 
-def _of(run_dir: Path, table: str, value_id: str) -> list[Row]:
-    return _where(run_dir, table, ds.field("value_id") == value_id)
+def _by_record(run_dir: Path, table: str, value_ids: list[str]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in _where(run_dir, table, ds.field("value_id").isin(value_ids)):
+        found.setdefault(row["value_id"], []).append(row)
+    return found
 
 
 def _where(run_dir: Path, table: str, condition: Any) -> list[Row]:
@@ -184,23 +222,29 @@ def _span(heard: list[Moment], otherwise_ns: int) -> tuple[int, int]:
     return min(times), max(times) + LINGER_NS
 
 
-def _of_states(
-    states: list[Row], topic_id: str, partition: int, begin_ns: int, end_ns: int
-) -> Iterator[Moment]:
+def _led(states: list[Row], topic_id: str, partition: int, begin_ns: int, end_ns: int) -> list[Led]:
     """The state in force when the record was sent, and those that came while it was heard of."""
     mine = [
-        row
+        Led(
+            at_ns=row["at_ns"],
+            leader=-1 if row["leader"] is None else row["leader"],
+            leader_epoch=row["leader_epoch"],
+            isr=json.loads(row["isr"] or "[]"),
+        )
         for row in sorted(states, key=lambda row: int(row["zxid"]))
         if row["topic_id"] == topic_id
         and row["partition"] == partition
         and row["leader_epoch"] is not None
     ]
-    earlier = [row for row in mine if row["at_ns"] <= begin_ns][-1:]
-    for row in [*earlier, *(row for row in mine if begin_ns < row["at_ns"] <= end_ns)]:
-        leader = "nobody leads" if row["leader"] in (None, -1) else f"broker {row['leader']} leads"
-        isr = ", ".join(map(str, json.loads(row["isr"] or "[]"))) or "nobody"
-        text = f"{leader} in epoch {row['leader_epoch']}, in sync: {isr}"
-        yield Moment(at_ns=row["at_ns"], kind="state", text=text)
+    earlier = [one for one in mine if one.at_ns <= begin_ns][-1:]
+    return [*earlier, *(one for one in mine if begin_ns < one.at_ns <= end_ns)]
+
+
+def _of_state(one: Led) -> Moment:
+    leader = "nobody leads" if one.leader == -1 else f"broker {one.leader} leads"
+    isr = ", ".join(map(str, one.isr)) or "nobody"
+    text = f"{leader} in epoch {one.leader_epoch}, in sync: {isr}"
+    return Moment(at_ns=one.at_ns, kind="state", text=text)
 
 
 def _of_faults(faults: list[Row], begin_ns: int, end_ns: int) -> Iterator[Moment]:
@@ -215,12 +259,13 @@ def _of_faults(faults: list[Row], begin_ns: int, end_ns: int) -> Iterator[Moment
 
 def _replicas(
     run_dir: Path,
+    logs: list[Row],
     copies: list[Row],
-    topic_id: str,
-    partition: int,
+    place: tuple[str, int],
     acked: int | None,
     value_id: str,
 ) -> list[Replica]:
+    topic_id, partition = place
     there = (ds.field("topic_id") == topic_id) & (ds.field("partition") == partition)
     others = (
         [] if acked is None else _where(run_dir, "replicas", there & (ds.field("offset") == acked))
@@ -231,7 +276,7 @@ def _replicas(
         if row["value_id"] != value_id
     }
     found = []
-    for log in rows(run_dir, "logs"):
+    for log in logs:
         if (log["topic_id"], log["partition"]) != (topic_id, partition):
             continue
         mine = [row for row in copies if row["broker"] == log["broker"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from urteil.harness.history.schema import SCHEMAS
-from urteil.harness.scenario import save
+from urteil.harness.scenario import RunFacts, Scenario, save
 from urteil.harness.verify.result import (
     FaultResult,
     Finding,
@@ -22,6 +23,7 @@ from urteil.harness.verify.result import (
 
 NS = 1_000_000_000
 ORIGIN = 500 * NS
+WALL_MS = 1_800_000_000_000
 
 
 def write_table(run_dir: Path, table: str, rows: list[dict[str, Any]]) -> None:
@@ -30,7 +32,7 @@ def write_table(run_dir: Path, table: str, rows: list[dict[str, Any]]) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMAS[table]), folder / "part-0.parquet")
 
 
-def evidence(run_dir: Path, *, sends: int = 2000) -> None:
+def evidence(run_dir: Path, *, sends: int = 2000, topic: str = "urteil") -> None:
     """Thirty seconds of sends with a gap under the fault, and a leader change."""
     rng = random.Random(1)
     rows = []
@@ -41,7 +43,8 @@ def evidence(run_dir: Path, *, sends: int = 2000) -> None:
         outcome = rng.choice(["ok", "info"]) if stalled else "ok"
         rows.append(
             {"client": "p1", "op": op, "invoke_ns": invoke, "complete_ns": invoke + int(latency),
-             "outcome": outcome, "topic": "urteil", "partition": op % 3}
+             "outcome": outcome, "topic": topic, "partition": op % 3, "topic_id": "x",
+             "offset": op // 3, "value_id": f"r/p1/{op}", "session": 1, "acks": -1}
         )  # fmt: skip
     write_table(run_dir, "sends", rows)
     states = []
@@ -49,11 +52,30 @@ def evidence(run_dir: Path, *, sends: int = 2000) -> None:
         for zxid, at_s, leader, isr in ((1, -5, partition + 1, "[1, 2, 3]"), (2, 11, 2, "[2, 3]"),
                                         (3, 20, 2, "[1, 2, 3]")):  # fmt: skip
             states.append(
-                {"zxid": zxid * 10 + partition, "at_ns": ORIGIN + at_s * NS, "topic": "urteil",
+                {"zxid": zxid * 10 + partition, "at_ns": ORIGIN + at_s * NS, "topic": topic,
                  "topic_id": "x", "partition": partition, "leader": leader, "leader_epoch": zxid,
                  "isr": isr}
             )  # fmt: skip
+    for zxid, at_s, version in ((1, -5, 0), (2, 10, -1), (3, 15, 0)):
+        states.append(
+            {"zxid": zxid, "at_ns": ORIGIN + at_s * NS, "path": "/brokers/ids/1",
+             "version": version, "wall_ms": WALL_MS + at_s * 1000}
+        )  # fmt: skip
     write_table(run_dir, "states", states)
+    write_table(run_dir, "clients", [
+        {"client": "p1", "session": 1, "kind": "producer", "library": topic, "acks": -1,
+         "begin_ns": ORIGIN, "end_ns": ORIGIN + 30 * NS},
+        {"client": "c1", "session": 1, "kind": "consumer", "group": "g", "begin_ns": ORIGIN},
+    ])  # fmt: skip
+    write_table(run_dir, "reads", [
+        {"client": "c1", "topic": topic, "topic_id": "x", "partition": 0, "offset": offset,
+         "read_ns": ORIGIN + offset * 90 * NS // sends + NS, "value_id": f"r/p1/{3 * offset}"}
+        for offset in range(sends // 6)
+    ])  # fmt: skip
+    write_table(run_dir, "logs", [
+        {"broker": broker, "topic": topic, "topic_id": "x", "partition": 2, "log_start": 0,
+         "log_end": 3} for broker in (1, 2, 3)
+    ])  # fmt: skip
 
 
 def result(verdict: Verdict = Verdict.FAIL, **changes: Any) -> Result:
@@ -93,9 +115,21 @@ def result(verdict: Verdict = Verdict.FAIL, **changes: Any) -> Result:
     return Result(**{**whole, **changes})
 
 
-def run(run_dir: Path, **changes: Any) -> Path:
-    """A whole run folder: evidence and result.json."""
+def run(run_dir: Path, *, hostile: str = "", **changes: Any) -> Path:
+    """A whole run folder; every name and line that a cluster could choose holds `hostile`."""
     run_dir.mkdir(exist_ok=True)
-    evidence(run_dir)
+    evidence(run_dir, topic=f"urteil{hostile}")
     save(run_dir / "result.json", result(**changes))
+    whole = Scenario(name="demo", about=f"a demo{hostile}", guarantees=("lost_write",))
+    save(run_dir / "scenario.json", whole)
+    facts = RunFacts(
+        run="r", seed=7, scenario="demo", target="urteil", runtime="process", boot_id="b",
+        command="urteil run demo --seed 7",
+    )  # fmt: skip
+    save(run_dir / "run.json", facts)
+    (run_dir / "logs").mkdir()
+    for second in (2, 10, 11):
+        at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(WALL_MS // 1000 + second))
+        with (run_dir / "logs" / "b1.log").open("a") as log:
+            log.write(f"{at}.000 INFO second {second}{hostile}\n  and a second line\n")
     return run_dir

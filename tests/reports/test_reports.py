@@ -12,8 +12,10 @@ from tests.reports import made
 from urteil.harness.scenario import save
 from urteil.harness.verify.result import Verdict
 from urteil.reports import write_reports
+from urteil.reports.opened import opened
 from urteil.reports.page import sentence
 from urteil.reports.series import load_series
+from urteil.reports.tracks import tracks
 
 
 def test_page_shows_the_verdict_and_how_to_run_again(tmp_path: Path) -> None:
@@ -38,22 +40,60 @@ def test_page_of_a_run_without_evidence_still_stands(tmp_path: Path) -> None:
     assert "there is nothing to draw" in (tmp_path / "report.html").read_text()
 
 
-def test_without_a_verdict_there_is_no_report(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+def test_a_folder_that_is_no_run_has_no_report(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="is no run"):
         write_reports(tmp_path)
 
 
+def test_a_half_written_run_shows_what_it_has_and_says_what_it_lacks(tmp_path: Path) -> None:
+    run = made.run(tmp_path)
+    (run / "result.json").write_text('{"verdict": "FA')
+    part = next((run / "evidence" / "states").glob("*.parquet"))
+    part.write_bytes(part.read_bytes()[:100])
+    assert [page.name for page in write_reports(run)] == ["report.html"]
+    page = (run / "report.html").read_text()
+    for text in ("UNKNOWN", "result.json cannot be read", "has not been judged", "How long sends"):
+        assert text in page
+    assert "evidence/states/part-0.parquet cannot be read" in page
+
+
+def test_logs_are_cut_to_what_stands_around_a_fault(tmp_path: Path) -> None:
+    write_reports(made.run(tmp_path))
+    page = (tmp_path / "report.html").read_text()
+    assert "INFO second 10\n" in page
+    assert "and a second line" in page
+    assert "INFO second 2\n" not in page
+
+
+def test_lanes_show_who_led_who_was_gone_and_what_struck(tmp_path: Path) -> None:
+    with opened(made.run(tmp_path)) as evidence:
+        faults = made.result().faults
+        series = load_series(evidence, faults)
+        assert series is not None
+        found = {
+            band.lane: [] for track in tracks(evidence, series, faults) for band in track.bands
+        }
+        for track in tracks(evidence, series, faults):
+            for band in track.bands:
+                found[band.lane].append(band)
+    shrunk = [band for band in found["urteil-0"] if "isr 2,3" in band.text]
+    assert [(round(b.begin_s, 3), round(b.end_s, 3)) for b in shrunk] == [(11, 20)]
+    assert {band.shade for band in found["b1"]} == {"up", "gone", "fault"}
+    assert found["1. crash"][-1].detail == "healthy 1.5 s after its healing"
+    assert {"p1", "c1"} <= set(found)
+
+
 def test_series_count_what_was_sent(tmp_path: Path) -> None:
-    series = load_series(made.run(tmp_path))
+    with opened(made.run(tmp_path)) as evidence:
+        series = load_series(evidence)
     assert series is not None
-    counted = sum(sum(values) for values in series.throughput.values()) * series.bucket_s
-    assert round(counted) == 2000
-    crash = int(11.5 / series.bucket_s)
-    assert series.throughput["ok"][crash] == 0
-    assert {band.leader for band in series.bands} == {1, 2, 3}
-    shrunk = [band for band in series.bands if band.isr == (2, 3)]
-    assert len(shrunk) == 3
-    assert all(b.begin_s == pytest.approx(11) and b.end_s == pytest.approx(20) for b in shrunk)
+    sent = [series.throughput[name] for name in ("ok", "fail", "info")]
+    assert round(sum(map(sum, sent)) * series.bucket_s) == 2000
+    assert series.throughput["ok"][int(11.5 / series.bucket_s)] == 0
+    assert series.stall is not None
+    assert series.stall.length_s == pytest.approx(3, abs=0.2)
+    assert set(series.latency_ms["sends"]) == {"p50", "p99", "p99.9", "max"}
+    assert max(value or 0 for value in series.lag["g"]) > 300
 
 
 def test_junit_unknown_is_an_error_never_a_skip(tmp_path: Path) -> None:

@@ -71,11 +71,25 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
 @_engine
 @_master
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
+@click.option(
+    "--logs",
+    type=click.Choice(["all", "failure", "none"]),
+    default="all",
+    show_default=True,
+    help="Keep the logs of all processes: always, unless it is a PASS, never.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print result.json, and nothing else.")
 def run(
-    scenario: str, engine: str, master: str | None, out: Path, as_json: bool, **asked: Any
+    scenario: str,
+    engine: str,
+    master: str | None,
+    out: Path,
+    logs: str,
+    as_json: bool,
+    **asked: Any,
 ) -> int:
     """Play SCENARIO (`urteil list scenarios`), judge it and write its report."""
+    from urteil.drawing import keep_logs
     from urteil.harness.runner import run_scenario
 
     whole = scenario_asked(scenario, asked)
@@ -89,7 +103,9 @@ def run(
         command=_command(whole, asked, engine, master),
         log=_say,
     )
+    keep_logs(run_dir, "none" if logs == "none" else "all", failed=True)
     _draw(run_dir)
+    keep_logs(run_dir, logs, failed=EXIT_CODES[result.verdict] != 0)
     return _tell(run_dir, result, as_json)
 
 
@@ -112,20 +128,26 @@ def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bo
 @click.argument("run_dir", metavar="RUN")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
 def report(run_dir: str, out: Path) -> None:
-    """Draw the report of RUN (a folder, or `latest`) again."""
-    from urteil.reports import write_reports
+    """Draw the report of RUN (a folder, or `latest`) again.
 
-    for page in write_reports(find_run(run_dir, out, needs="result.json")):
+    Of a run that is damaged, or was not judged, it shows what there is and says what it lacks.
+    """
+    from urteil.drawing import draw
+
+    for page in draw(find_run(run_dir, out, needs="result.json", even=True)):
         click.echo(page)
 
 
-def find_run(name: str, out: Path, *, needs: str = "scenario.json") -> Path:
-    """The folder of a run: a path, a name under `out`, or `latest`.
+def find_run(name: str, out: Path, *, needs: str = "scenario.json", even: bool = False) -> Path:
+    """The folder of a run: a path, a name under `out`, or `latest`; with `even`, one that has any
+    file of a run, if not the one that it `needs`.
 
     Raises a usage error (exit 254) that names what is missing and the runs there are.
     """
     for folder in (Path(name), out / name):
         if (folder / needs).is_file():
+            return folder.resolve()
+        if even and any((folder / one).is_file() for one in ("scenario.json", "run.json")):
             return folder.resolve()
         if (folder / "scenario.json").is_file():
             raise click.UsageError(f"{folder} has no {needs}; `urteil verify {name}` makes it")
@@ -301,12 +323,12 @@ def _command(scenario: Scenario, asked: dict[str, Any], engine: str, master: str
 
 def _draw(run_dir: Path) -> None:
     """Write the report; the verdict stands on disk already, and a failed page sinks nothing."""
+    from urteil.drawing import draw
     from urteil.harness.verify.result import add_seconds
-    from urteil.reports import write_reports
 
     began = time.monotonic()
     try:
-        write_reports(run_dir)
+        draw(run_dir)
     except Exception as error:
         _say(
             f"the report could not be drawn ({type(error).__name__}: {error}); "

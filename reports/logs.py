@@ -1,0 +1,122 @@
+"""What the processes' logs said around each fault and finding.
+
+Logs are wall clock, evidence is CLOCK_MONOTONIC: ZooKeeper's states have both.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from urteil.harness.verify.result import Result, Status
+from urteil.reports.opened import NS, Opened
+
+BEFORE_NS, AFTER_NS = 2 * NS, 6 * NS
+LINES = 60
+"""Most lines of one log in one cut: the first and the last of them."""
+CUTS = 40
+LONGEST_LINE = 400
+_TIME = re.compile(r"\[?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)[.,](\d{3})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """Lines of one process; `left_out` more stand between the first and the last of them."""
+
+    name: str
+    lines: list[str]
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """What all brokers and ZooKeepers logged from `begin_ns` to `end_ns`, and why it is shown."""
+
+    why: str
+    begin_ns: int
+    end_ns: int
+    logs: list[Log]
+
+
+def cuts(run_dir: Path, run: Opened, result: Result) -> list[Cut]:
+    """The logs around faults and findings, oldest first; none where no clock ties them."""
+    offset_ns = _wall_offset(run)
+    windows = _windows(result)[:CUTS]
+    if offset_ns is None or not windows:
+        return []
+    texts = [(_stamp(b + offset_ns), _stamp(e + offset_ns)) for _, b, e in windows]
+    found: list[list[Log]] = [[] for _ in windows]
+    for path in sorted(run_dir.glob("logs/*.log")):
+        if re.match(r"(b|zk)\d+$", path.stem):
+            for number, lines in enumerate(_within(path, texts)):
+                if lines:
+                    found[number].append(_log(path.stem, lines))
+    return [
+        Cut(why=why, begin_ns=begin, end_ns=end, logs=logs)
+        for (why, begin, end), logs in zip(windows, found, strict=True)
+        if logs
+    ]
+
+
+def _wall_offset(run: Opened) -> int | None:
+    rows = run.rows("SELECT median(wall_ms * 1000000 - at_ns) FROM states WHERE wall_ms > 0")
+    return None if rows[0][0] is None else int(rows[0][0])
+
+
+def _windows(result: Result) -> list[tuple[str, int, int]]:
+    """Around each fault's begin and healing, and each violation's first findings."""
+    moments = []
+    for fault in result.faults:
+        name = f"{fault.fault} on {', '.join(fault.targets[:3])}"
+        moments.append((f"{name} begins", fault.begin_ns))
+        if fault.healed_ns is not None:
+            moments.append((f"{name} is healed", fault.healed_ns))
+    for guarantee in result.guarantees:
+        if guarantee.status is Status.VIOLATED:
+            times = [one.at_ns for one in guarantee.findings if one.at_ns is not None]
+            moments += [(guarantee.name, at) for at in sorted(times)[:3]]
+    found: list[tuple[str, int, int]] = []
+    for why, at in sorted(moments, key=lambda one: one[1]):
+        begin, end = at - BEFORE_NS, at + AFTER_NS
+        if found and begin <= found[-1][2]:
+            told, first, _ = found.pop()
+            found.append((told if why in told.split("; ") else f"{told}; {why}", first, end))
+        else:
+            found.append((why, begin, end))
+    return found
+
+
+def _stamp(wall_ns: int) -> str:
+    second, rest = divmod(wall_ns, NS)
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second)) + f".{rest // 1_000_000:03}"
+
+
+def _within(path: Path, windows: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """The lines of each window; a line without a time belongs to the one before it."""
+    found: list[list[str]] = [[] for _ in windows]
+    now = ""
+    for line in _lines(path):
+        stamped = _TIME.match(line)
+        now = " ".join(stamped.groups()[:2]) + f".{stamped[3]}" if stamped else now
+        for number, (begin, end) in enumerate(windows):
+            if begin <= now <= end:
+                found[number].append(line[:LONGEST_LINE])
+    return found
+
+
+def _lines(path: Path) -> Iterator[str]:
+    with path.open(errors="replace") as lines:
+        for line in lines:
+            yield line.rstrip("\n")
+
+
+def _log(name: str, lines: list[str]) -> Log:
+    half = LINES // 2
+    if len(lines) <= LINES:
+        return Log(name=name, lines=lines, left_out=0)
+    left_out = len(lines) - 2 * half
+    told = f"... {left_out:,} more lines ..."
+    return Log(name=name, lines=[*lines[:half], told, *lines[-half:]], left_out=left_out)

@@ -1,0 +1,33 @@
+"""Colours that are told apart on light and on dark paper, by eyes of every kind (Paul Tol's)."""
+
+from __future__ import annotations
+
+INK = "#808890"
+FAULT = "#d64545"
+OUTCOMES = {"ok": "#2e9d5b", "fail": "#d64545", "info": "#e0a030", "read": "#3b82c4"}
+QUANTILES = {"p50": "#3b82c4", "p99": "#9460c9", "p99.9": "#e0a030", "max": "#b0b4ba"}
+MANY = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#999933", "#882255")
+_SHADES = {
+    "fault": FAULT,
+    "recovery": "#e0a030",
+    "none": "#444444",
+    "up": "#2e9d5b",
+    "gone": "#444444",
+    "controller": "#3b82c4",
+    "client producer": "#4477aa",
+    "client consumer": "#228833",
+    "client final": "#66ccee",
+}
+
+
+def shade(name: str) -> str:
+    """The colour of a band's shade; `broker N` has one of many, what is unknown is ink."""
+    kind, _, number = name.partition(" ")
+    if kind == "broker" and number.isdigit():
+        return MANY[(int(number) - 1) % len(MANY)]
+    return _SHADES.get(name, INK)
+
+
+def one_of_many(number: int) -> str:
+    """A colour for the `number`th of several lines."""
+    return MANY[number % len(MANY)]

@@ -1,0 +1,24 @@
+"""A run's reports, drawn with what the suites know: which seeded bugs each check catches."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+
+def draw(run_dir: Path) -> list[Path]:
+    """Write the reports of a run; see `urteil.reports.write_reports`."""
+    from urteil.reports import write_reports
+    from urteil.suites.mutants import MUTANTS
+
+    caught: dict[str, list[str]] = defaultdict(list)
+    for mutant in MUTANTS.values():
+        caught[mutant.guarantee].append(mutant.name)
+    return write_reports(run_dir, caught)
+
+
+def keep_logs(run_dir: Path, keep: str, *, failed: bool) -> None:
+    """Remove the processes' logs unless all are to be kept, or those of a failure."""
+    if keep == "none" or (keep == "failure" and not failed):
+        for log in run_dir.glob("logs/*.log"):
+            log.unlink()

@@ -30,6 +30,9 @@ from urteil.harness.verify.transactions import over_ns, stands, txn_rows
 from urteil.harness.verify.views import answers, views
 
 MASK_BITS = 60
+LOG, ENDS = "urteil.log", "urteil.ends"
+"""Of a topic whose history was recorded elsewhere: `reads` says that what anybody read was visible,
+there being no log; `unknown` that nobody told the ends which its final passes had to reach."""
 
 _TYPES = {"s": pa.string(), "i": pa.int32(), "l": pa.int64(), "d": pa.float64()}
 
@@ -45,7 +48,7 @@ DERIVED: dict[str, pa.Schema] = {
         "log_end:l committed_end:l seen_end:l replication:i min_isr:i unclean_on:i unclean_asked:i "
         "foreign_on:i compacted:i unclean_floor:l last_epoch_ns:l agreed_end:l gone:i "
         "lost_floor:l lost_ns:l"
-        " delete_retention_ns:l min_lag_ns:l "
+        " read_log:i ends_told:i delete_retention_ns:l min_lag_ns:l "
         "max_lag_ns:l retention_ns:l retention_bytes:l append_time:i clock_moved:i trimmed:i "
         "max_start:l active_base:l ends_ns:l calm_ns:l"
     ),
@@ -336,6 +339,8 @@ def _part(
             or setting(topic, scenario, "unclean.leader.election.enable") == "true"
         ),
         "foreign_on": int("foreign_records" in scenario.permits),
+        "read_log": int(topic is not None and topic.config.get(LOG) == "reads"),
+        "ends_told": int(topic is None or topic.config.get(ENDS) != "unknown"),
         "compacted": int("compact" in _cleanup(topic, scenario, spans)),
         "unclean_floor": NO_OFFSET,
         "last_epoch_ns": None,

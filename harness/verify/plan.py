@@ -26,14 +26,15 @@ SELECT p.p * {SHIFT} + LEAST(s.offset, {SHIFT} - 1) AS slot, s.value_id AS value
        CAST(NULL AS STRING) AS rkey, 0 AS kind,
        CASE WHEN s.acks = -1 THEN 1 ELSE 0 END AS flag, 0 AS broken, 0 AS leading,
        CAST(0 AS BIGINT) AS ident, CAST(0 AS BIGINT) AS base, CAST(NULL AS BIGINT) AS pid,
-       CAST(NULL AS BIGINT) AS pseq, CAST(0 AS BIGINT) AS bit, CAST(NULL AS BIGINT) AS read_ns
+       CAST(NULL AS BIGINT) AS pseq, CAST(0 AS BIGINT) AS bit, CAST(NULL AS BIGINT) AS read_ns,
+       0 AS told
 FROM sends s JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partition
 WHERE s.outcome = 'ok' AND s.offset >= 0
 UNION ALL
 SELECT p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)), r.value_id, COALESCE(r.key, ''),
        1, CASE WHEN g.client IS NOT NULL THEN 1 ELSE 0 END,
        CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END, 0,
-       0, 0, NULL, NULL, COALESCE(b.bit, 0), r.read_ns
+       0, 0, NULL, NULL, COALESCE(b.bit, 0), r.read_ns, p.read_log
 FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
 LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
      AND b.p = p.p
@@ -46,7 +47,7 @@ SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, l.
        CASE WHEN l.intact = FALSE THEN 1 ELSE 0 END,
        CASE WHEN l.broker = p.final_leader THEN 1 ELSE 0 END,
        l.leader_epoch * 4294967296 + l.batch_crc, l.batch_base, l.producer_id,
-       CASE WHEN l.sequence >= 0 THEN l.producer_epoch * 4294967296 + l.sequence END, 0, NULL
+       CASE WHEN l.sequence >= 0 THEN l.producer_epoch * 4294967296 + l.sequence END, 0, NULL, 0
 FROM replicas l JOIN parts p ON l.topic_id = p.topic_id AND l.partition = p.partition
 """
 
@@ -69,11 +70,12 @@ grouped AS (
     MAX(CASE WHEN kind = 2 THEN ident END) AS ident_high,
     MIN(CASE WHEN kind = 2 THEN base END) AS base_low,
     MAX(CASE WHEN kind = 2 THEN base END) AS base_high,
-    MAX(pid) AS pid, MAX(pseq) AS pseq
+    MAX(pid) AS pid, MAX(pseq) AS pseq, MAX(told) AS told
   FROM scattered GROUP BY slot, bucket, value_id),
 framed AS (
   SELECT g.*, g.slot DIV {SHIFT} AS p, g.slot % {SHIFT} AS off,
-    CASE WHEN on_leader = 1 AND marks = 0 AND value_id IS NOT NULL THEN 1 ELSE 0 END AS visible,
+    CASE WHEN (on_leader = 1 OR told = 1) AND marks = 0 AND value_id IS NOT NULL
+        THEN 1 ELSE 0 END AS visible,
     SUM(CASE WHEN value_id IS NOT NULL AND (n_reads > 0 OR on_leader = 1 OR acked_all > 0)
         THEN 1 ELSE 0 END) OVER (PARTITION BY slot, bucket) AS rivals,
     SUM(copies) OVER (PARTITION BY slot, bucket) AS slot_copies,

@@ -16,6 +16,7 @@ from urteil.cli.explain import explain
 from urteil.cli.faults import faults
 from urteil.cli.heal import heal
 from urteil.cli.images import images
+from urteil.cli.jepsen import export_command, import_command
 from urteil.cli.listing import list_command
 from urteil.cli.run import report, run, verify
 from urteil.cli.schedule import schedule
@@ -42,6 +43,8 @@ for command in (
     verify,
     report,
     explain,
+    export_command,
+    import_command,
     shrink,
     mutants,
     night,

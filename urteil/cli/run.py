@@ -104,9 +104,9 @@ def run(
         log=_say,
     )
     keep_logs(run_dir, "none" if logs == "none" else "all", failed=True)
-    _draw(run_dir)
+    draw_report(run_dir)
     keep_logs(run_dir, logs, failed=EXIT_CODES[result.verdict] != 0)
-    return _tell(run_dir, result, as_json)
+    return tell(run_dir, result, as_json)
 
 
 @click.command()
@@ -121,7 +121,7 @@ def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bo
 
     folder = find_run(run_dir, out)
     _must_be_run(folder)
-    return _tell(folder, judge_again(folder, engine=engine, master=master), as_json)
+    return tell(folder, judge_again(folder, engine=engine, master=master), as_json)
 
 
 @click.command()
@@ -321,7 +321,7 @@ def _command(scenario: Scenario, asked: dict[str, Any], engine: str, master: str
     return shlex.join(words)
 
 
-def _draw(run_dir: Path) -> None:
+def draw_report(run_dir: Path) -> None:
     """Write the report; the verdict stands on disk already, and a failed page sinks nothing."""
     from urteil.drawing import draw
     from urteil.harness.verify.result import add_seconds
@@ -338,7 +338,7 @@ def _draw(run_dir: Path) -> None:
     add_seconds(run_dir, report=time.monotonic() - began)
 
 
-def _tell(run_dir: Path, result: Result, as_json: bool) -> int:
+def tell(run_dir: Path, result: Result, as_json: bool) -> int:
     if as_json:
         sys.stdout.write((run_dir / "result.json").read_text())
     else:

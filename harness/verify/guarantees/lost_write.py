@@ -55,6 +55,11 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"{row['value_id']} {said} at {place(row)} and lies in the final leader's log, but a "
             "complete final pass over that offset did not deliver it."
         )
+    if row["final_leader"] is None:
+        return (
+            f"{row['value_id']} (acks={row['acks']}) {said} at {place(row)}, but no complete final "
+            "pass over that offset delivered it."
+        )
     held = f"{row['copies']} other replicas" if row["copies"] else "no replica"
     return (
         f"{row['value_id']} (acks={row['acks']}) {said} at {place(row)}, but is missing from the "

@@ -12,6 +12,7 @@ from urteil.harness.verify.guarantees.lost_write import PERMITTED
 _JUDGED = """
 FROM vals v JOIN parts q ON v.sent_p = q.p
 WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND q.seen_end IS NOT NULL
+  AND q.ends_told = 1
 """
 
 GUARANTEE = Guarantee(

@@ -1,0 +1,85 @@
+"""`urteil export` and `urteil import`: histories in another tool's form."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+
+import click
+
+from urteil.cli.run import ENGINES, draw_report, find_run, tell
+
+FORMS = click.Choice(["jepsen"])
+_out = click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
+
+
+@click.command("export")
+@click.argument("run")
+@click.option("--format", "form", type=FORMS, default="jepsen", show_default=True)
+@click.option("--to", type=click.Path(dir_okay=False, path_type=Path), help="[default: in RUN]")
+@_out
+def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
+    """Write the history of RUN (a folder, or `latest`) as jepsen.tests.kafka reads it."""
+    import pyarrow as pa
+
+    from urteil.harness.jepsen.export import export
+
+    folder = find_run(run, out, needs="run.json")
+    path = to or folder / "history.edn"
+    try:
+        ops = export(folder, path)
+    except (pa.ArrowException, OSError) as error:
+        raise click.ClickException(f"{folder.name} cannot be exported: {error}") from None
+    click.echo(f"{ops} operations", err=True)
+    click.echo(path)
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--format", "form", type=FORMS, default="jepsen", show_default=True)
+@click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
+@click.option("--idempotent/--no-idempotent", default=True, show_default=True)
+@click.option(
+    "--isolation",
+    type=click.Choice(["read_uncommitted", "read_committed"]),
+    default="read_committed",
+    show_default=True,
+)
+@click.option("--engine", type=ENGINES, default="duckdb", show_default=True)
+@_out
+@click.option("--json", "as_json", is_flag=True, help="Print result.json, and nothing else.")
+def import_command(
+    file: Path,
+    form: str,
+    acks: str,
+    idempotent: bool,
+    isolation: str,
+    engine: str,
+    out: Path,
+    as_json: bool,
+) -> int:
+    """Judge FILE, the history.edn of a run of jepsen.tests.kafka; no cluster is needed.
+
+    What a history does not tell, the settings of its clients, the options do.
+    """
+    from urteil.harness.jepsen.load import HistoryError, load
+    from urteil.harness.runner import judge_again
+
+    run_dir = out / f"{time.strftime('%Y%m%d-%H%M%S')}-jepsen-{file.stem}"
+    words = ["urteil", "import", str(file), "--acks", acks, "--isolation", isolation]
+    words += [] if idempotent else ["--no-idempotent"]
+    try:
+        load(
+            file,
+            run_dir,
+            acks=-1 if acks == "all" else int(acks),
+            idempotent=idempotent,
+            isolation=isolation,
+            command=shlex.join(words),
+        )
+    except HistoryError as error:
+        raise click.UsageError(str(error)) from None
+    result = judge_again(run_dir, engine=engine)
+    draw_report(run_dir)
+    return tell(run_dir, result, as_json)

@@ -31,6 +31,7 @@ class Pictures:
     scripts: list[str]
     timeline: str = ""
     lives: dict[str, Any]
+    graphs: dict[str, str]
     cuts: list[Cut]
     series: Series | None = None
     origin_ns: int = 0
@@ -67,11 +68,12 @@ def write_page(run_dir: Path, run: Loaded, mutants: Mapping[str, Sequence[str]])
 
 def _pictures(run_dir: Path, run: Loaded) -> Pictures:
     """What can be drawn; what cannot is told among what the run lacks."""
+    from urteil.reports.graphs import graphs
     from urteil.reports.lives import lives
     from urteil.reports.plots import library, timeline
     from urteil.reports.tracks import tracks
 
-    found = Pictures(scripts=[], lives={}, cuts=[])
+    found = Pictures(scripts=[], lives={}, graphs={}, cuts=[])
     found.origin_ns = min((fault.begin_ns for fault in run.result.faults), default=0)
     with opened(run_dir) as evidence:
         run.lacks.extend(evidence.lacks)
@@ -87,6 +89,9 @@ def _pictures(run_dir: Path, run: Loaded) -> Pictures:
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         run.lacks.append(f"the lives of records cannot be told: {error}")
     found.scripts += [life.script for life in found.lives.values()]
+    for way, (script, markup) in graphs(run.result).items():
+        found.scripts.append(script)
+        found.graphs[way] = markup
     found.library = library() if found.scripts else ""
     return found
 
@@ -121,6 +126,7 @@ def _judged(result: Result) -> list[str]:
 
 
 def _environment(origin_ns: int) -> jinja2.Environment:
+    from urteil.reports.graphs import cycle_of
     from urteil.reports.lives import record_of
 
     environment = jinja2.Environment(
@@ -138,6 +144,7 @@ def _environment(origin_ns: int) -> jinja2.Environment:
         "groups": _groups,
         "reasons": _reasons,
         "record": record_of,
+        "cycle": lambda finding: " -> ".join(cycle_of(finding)),
         "percent": partial("{:.1%}".format),
     }
     return environment

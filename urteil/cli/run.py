@@ -78,6 +78,11 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
     show_default=True,
     help="Keep the logs of all processes: always, unless it is a PASS, never.",
 )
+@click.option(
+    "--summary",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Append the verdict to this file in Markdown, as $GITHUB_STEP_SUMMARY takes it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print result.json, and nothing else.")
 def run(
     scenario: str,
@@ -85,6 +90,7 @@ def run(
     master: str | None,
     out: Path,
     logs: str,
+    summary: Path | None,
     as_json: bool,
     **asked: Any,
 ) -> int:
@@ -105,6 +111,8 @@ def run(
     )
     keep_logs(run_dir, "none" if logs == "none" else "all", failed=True)
     draw_report(run_dir)
+    if summary is not None:
+        _summarise(run_dir, summary)
     keep_logs(run_dir, logs, failed=EXIT_CODES[result.verdict] != 0)
     return tell(run_dir, result, as_json)
 
@@ -126,16 +134,30 @@ def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bo
 
 @click.command()
 @click.argument("run_dir", metavar="RUN")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["page", "summary", "issue"]),
+    default="page",
+    show_default=True,
+)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
-def report(run_dir: str, out: Path) -> None:
+def report(run_dir: str, form: str, out: Path) -> None:
     """Draw the report of RUN (a folder, or `latest`) again.
 
     Of a run that is damaged, or was not judged, it shows what there is and says what it lacks.
+    `--format issue` prints the text of an issue with the schedule that shows it again, the
+    smallest one where the run was shrunk; `--format summary` the Markdown of `run --summary`.
     """
     from urteil.drawing import draw
+    from urteil.reports.texts import issue, summary
 
-    for page in draw(find_run(run_dir, out, needs="result.json", even=True)):
-        click.echo(page)
+    folder = find_run(run_dir, out, needs="result.json", even=True)
+    if form == "page":
+        for page in draw(folder):
+            click.echo(page)
+    else:
+        click.echo((issue if form == "issue" else summary)(folder), nl=False)
 
 
 def find_run(name: str, out: Path, *, needs: str = "scenario.json", even: bool = False) -> Path:
@@ -336,6 +358,18 @@ def draw_report(run_dir: Path) -> None:
         )
         return
     add_seconds(run_dir, report=time.monotonic() - began)
+
+
+def _summarise(run_dir: Path, path: Path) -> None:
+    """Append to a file; one that cannot be written is told, and sinks nothing."""
+    from urteil.reports.texts import summary
+
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(summary(run_dir))
+    except OSError as error:
+        _say(f"--summary {path}: {error.strerror}; `urteil report {run_dir} --format summary` "
+             "prints it")  # fmt: skip
 
 
 def tell(run_dir: Path, result: Result, as_json: bool) -> int:

@@ -12,6 +12,15 @@ from urteil.harness.campaign.matrix import Matrix
 
 def write_matrix(folder: Path, matrix: Matrix) -> Path:
     """Draw the page of a campaign of mutants into `folder`, whole or not at all."""
+    path = folder / "matrix.html"
+    part = path.with_suffix(".html.part")
+    part.write_text(matrix_page(matrix), "utf-8")
+    part.replace(path)
+    return path
+
+
+def matrix_page(matrix: Matrix) -> str:
+    """The page of a campaign of mutants."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("urteil.reports"),
         autoescape=True,
@@ -20,8 +29,4 @@ def write_matrix(folder: Path, matrix: Matrix) -> Path:
         lstrip_blocks=True,
     )
     environment.filters["median"] = median
-    path = folder / "matrix.html"
-    part = path.with_suffix(".html.part")
-    part.write_text(environment.get_template("matrix.html.j2").render(matrix=matrix), "utf-8")
-    part.replace(path)
-    return path
+    return environment.get_template("matrix.html.j2").render(matrix=matrix)

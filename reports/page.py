@@ -38,32 +38,31 @@ class Pictures:
 
 
 def write_page(run_dir: Path, run: Loaded, mutants: Mapping[str, Sequence[str]]) -> Path:
-    """Draw the page of a run into `run_dir/report.html`, whole or not at all.
-
-    `mutants` names, by guarantee, the seeded bugs that its check is known to catch.
-    """
-    result = run.result
-    pictures = _pictures(run_dir, run)
-    text = (
-        _environment(pictures.origin_ns)
-        .get_template("report.html.j2")
-        .render(
-            run=run,
-            result=result,
-            sentence=sentence(result),
-            own=_own(run),
-            guarantees=sorted(result.guarantees, key=lambda g: ORDER.index(g.status)),
-            pictures=pictures,
-            repeats=repeats(run_dir, result),
-            caught={name: mutants[name] for name in _judged(result) if mutants.get(name)},
-            Status=Status,
-        )
-    )
+    """Draw the page of a run into `run_dir/report.html`, whole or not at all."""
     path = run_dir / "report.html"
     part = path.with_suffix(".html.part")
-    part.write_text(text, encoding="utf-8", errors="replace")
+    part.write_text(page_of(run_dir, run, mutants), encoding="utf-8", errors="replace")
     part.replace(path)
     return path
+
+
+def page_of(run_dir: Path, run: Loaded, mutants: Mapping[str, Sequence[str]]) -> str:
+    """The page of a run. `mutants` names, by guarantee, the seeded bugs that its check is known to
+    catch."""
+    result = run.result
+    pictures = _pictures(run_dir, run)
+    template = _environment(pictures.origin_ns).get_template("report.html.j2")
+    return template.render(
+        run=run,
+        result=result,
+        sentence=sentence(result),
+        own=_own(run),
+        guarantees=sorted(result.guarantees, key=lambda g: ORDER.index(g.status)),
+        pictures=pictures,
+        repeats=repeats(run_dir, result),
+        caught={name: mutants[name] for name in _judged(result) if mutants.get(name)},
+        Status=Status,
+    )
 
 
 def _pictures(run_dir: Path, run: Loaded) -> Pictures:

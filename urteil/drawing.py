@@ -6,15 +6,21 @@ from collections import defaultdict
 from pathlib import Path
 
 
+def caught() -> dict[str, list[str]]:
+    """The seeded bugs that each guarantee's check is known to catch."""
+    from urteil.suites.mutants import MUTANTS
+
+    found: dict[str, list[str]] = defaultdict(list)
+    for mutant in MUTANTS.values():
+        found[mutant.guarantee].append(mutant.name)
+    return found
+
+
 def draw(run_dir: Path) -> list[Path]:
     """Write the reports of a run; see `urteil.reports.write_reports`."""
     from urteil.reports import write_reports
-    from urteil.suites.mutants import MUTANTS
 
-    caught: dict[str, list[str]] = defaultdict(list)
-    for mutant in MUTANTS.values():
-        caught[mutant.guarantee].append(mutant.name)
-    return write_reports(run_dir, caught)
+    return write_reports(run_dir, caught())
 
 
 def keep_logs(run_dir: Path, keep: str, *, failed: bool) -> None:

@@ -20,6 +20,7 @@ from urteil.cli.jepsen import export_command, import_command
 from urteil.cli.listing import list_command
 from urteil.cli.run import report, run, verify
 from urteil.cli.schedule import schedule
+from urteil.cli.serve import compare, serve
 from urteil.cli.shrink import shrink
 
 EXIT_WRONG_USAGE = 254
@@ -43,8 +44,10 @@ for command in (
     verify,
     report,
     explain,
+    compare,
     export_command,
     import_command,
+    serve,
     shrink,
     mutants,
     night,

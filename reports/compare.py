@@ -1,0 +1,138 @@
+"""Two runs side by side: versions, settings, throughput, latency, unavailability, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from urteil.reports.loaded import Loaded, load_run
+from urteil.reports.opened import opened
+
+SAME = ("name", "about")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One thing of both runs, as text; `change` is told of numbers."""
+
+    part: str
+    what: str
+    a: str
+    b: str
+    change: str = ""
+
+    @property
+    def differs(self) -> bool:
+        return self.a != self.b
+
+
+def compare(a: Path, b: Path) -> list[Line]:
+    """The lines of a comparison; settings and guarantees only as far as they differ.
+
+    FileNotFoundError for a folder that is no run.
+    """
+    first, second = load_run(a), load_run(b)
+    return [
+        *_pairs("run", _run(first), _run(second)),
+        *_pairs("versions", first.result.versions, second.result.versions),
+        *_different("settings", _settings(first), _settings(second)),
+        *_numbers("load", _load(a), _load(b)),
+        *_numbers("unavailability", _faults(first), _faults(second)),
+        *_different("guarantees", _judged(first), _judged(second)),
+    ]
+
+
+def _run(run: Loaded) -> dict[str, str]:
+    result = run.result
+    return {"verdict": str(result.verdict), "scenario": result.scenario, "target": result.target,
+            "mutant": result.mutant or "", "seed": str(result.seed),
+            "lacks": ", ".join(run.lacks)}  # fmt: skip
+
+
+def _settings(run: Loaded) -> dict[str, str]:
+    """The scenario, flattened."""
+    if run.scenario is None:
+        return {}
+    asked: dict[str, Any] = msgspec.to_builtins(run.scenario)
+    return dict(_flat("", {name: one for name, one in asked.items() if name not in SAME}))
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _flat(f"{name}.{key}" if name else str(key), one)
+    elif isinstance(value, (list, tuple)) and any(isinstance(one, dict) for one in value):
+        for number, one in enumerate(value):
+            yield from _flat(f"{name}[{number}]", one)
+    else:
+        listed = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+        yield name, "" if listed is None else str(listed)
+
+
+def _load(run_dir: Path) -> dict[str, tuple[float, str]]:
+    """Throughput and latency of what was acknowledged."""
+    with opened(run_dir) as run:
+        rows = run.rows(
+            "SELECT count(*), (max(complete_ns) - min(invoke_ns)) / 1e9, "
+            "quantile_cont((complete_ns - invoke_ns) / 1e6, [0.5, 0.99, 0.999]), "
+            "max(complete_ns - invoke_ns) / 1e6 FROM sends WHERE outcome = 'ok'"
+        )
+        others = run.rows(
+            "SELECT count(*) FILTER (outcome = 'fail'), count(*) FILTER (outcome = 'info') "
+            "FROM sends"
+        )
+    count, seconds, quantiles, largest = rows[0]
+    if not count or not seconds:
+        return {}
+    found = {"acknowledged": (float(count), "")}
+    found |= {"failed": (float(others[0][0]), ""), "unknown": (float(others[0][1]), "")}
+    found["records a second"] = (count / seconds, "/s")
+    for name, value in zip(("p50", "p99", "p99.9"), quantiles, strict=True):
+        found[f"latency {name}"] = (value, " ms")
+    return found | {"latency max": (largest, " ms")}
+
+
+def _faults(run: Loaded) -> dict[str, tuple[float, str]]:
+    found: dict[str, tuple[float, str]] = {}
+    for number, fault in enumerate(run.result.faults, 1):
+        for what, value in (("unavailable", fault.unavailable_s), ("recovery", fault.recovery_s)):
+            if value is not None:
+                found[f"{number}. {fault.fault}: {what}"] = (value, " s")
+    return found
+
+
+def _judged(run: Loaded) -> dict[str, str]:
+    return {
+        g.name: f"{g.status}" + (f", {g.violations:,} violations" if g.violations else "")
+        + (f", {g.permitted:,} permitted" if g.permitted else "")
+        for g in run.result.guarantees
+    }  # fmt: skip
+
+
+def _pairs(part: str, a: dict[str, str], b: dict[str, str]) -> Iterator[Line]:
+    for what in dict.fromkeys([*a, *b]):
+        yield Line(part=part, what=what, a=a.get(what, ""), b=b.get(what, ""))
+
+
+def _different(part: str, a: dict[str, str], b: dict[str, str]) -> Iterator[Line]:
+    return (line for line in _pairs(part, a, b) if line.differs)
+
+
+def _numbers(
+    part: str, a: dict[str, tuple[float, str]], b: dict[str, tuple[float, str]]
+) -> Iterator[Line]:
+    for what in dict.fromkeys([*a, *b]):
+        one, other = a.get(what), b.get(what)
+        change = f"{other[0] / one[0] - 1:+.0%}" if one and other and one[0] else ""
+        yield Line(part=part, what=what, a=_shown(one), b=_shown(other), change=change)
+
+
+def _shown(value: tuple[float, str] | None) -> str:
+    if value is None:
+        return ""
+    number, unit = value
+    return f"{number:,.0f}{unit}" if number == int(number) and not unit else f"{number:,.2f}{unit}"

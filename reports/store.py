@@ -1,0 +1,143 @@
+"""The runs of a folder: what there is of each, without reading its evidence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.verify.result import FaultResult, Status, Verdict
+
+PATTERNS = ("*", "*/runs/*", "*/tries/*")
+"""Where runs stand: in the folder itself, in campaigns', among the tries of shrinking."""
+NO_VERDICT = "none"
+
+
+class Head(msgspec.Struct, frozen=True):
+    """As much of a guarantee's result as lists show."""
+
+    name: str
+    status: Status
+    violations: int = 0
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """As much of `result.json` as lists show."""
+
+    verdict: Verdict
+    seed: int
+    scenario: str
+    target: str
+    mutant: str | None = None
+    seconds: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    versions: dict[str, str] = {}
+    guarantees: list[Head] = []
+    faults: list[FaultResult] = []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One run: `name` is its path below the store, `at_s` wall clock; `summary` None without a
+    verdict that can be read."""
+
+    name: str
+    path: Path
+    at_s: float
+    scenario: str
+    summary: Summary | None
+
+    @property
+    def verdict(self) -> str:
+        return NO_VERDICT if self.summary is None else str(self.summary.verdict)
+
+    @property
+    def date(self) -> str:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.at_s))
+
+    @property
+    def violated(self) -> dict[str, int]:
+        found = self.summary.guarantees if self.summary else []
+        return {one.name: one.violations for one in found if one.status is Status.VIOLATED}
+
+
+class NoRun(LookupError):
+    """No run of that name stands in the store."""
+
+
+class Store:
+    """The runs below `root`. Nothing outside it is ever named or opened, links followed."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+
+    def runs(self) -> list[Listed]:
+        """All runs, the newest first."""
+        found = {path: None for pattern in PATTERNS for path in self._folders(pattern)}
+        return sorted(map(self._listed, found), key=lambda run: (run.at_s, run.name), reverse=True)
+
+    def run(self, name: str) -> Listed:
+        """The run of a name; NoRun for everything else."""
+        if any(part.startswith(".") for part in Path(name).parts):
+            raise NoRun(name)
+        path = self.inside(self.root / name)
+        if path is None or path == self.root or not _is_run(path):
+            raise NoRun(name)
+        return self._listed(path)
+
+    def inside(self, path: Path) -> Path | None:
+        """The path itself, links followed, if it stands in the store."""
+        try:
+            real = path.resolve(strict=True)
+        except (OSError, RuntimeError, ValueError):
+            return None
+        return real if real.is_relative_to(self.root) else None
+
+    def _folders(self, pattern: str) -> Iterator[Path]:
+        for path in self.root.glob(pattern):
+            if not path.is_symlink() and _is_run(path) and self.inside(path) is not None:
+                yield path.resolve()
+
+    def _listed(self, path: Path) -> Listed:
+        result = path / "result.json"
+        try:
+            summary = _summary(result, result.stat().st_mtime_ns)
+        except OSError:
+            summary = None
+        asked = (path / "scenario.json", path / "run.json", result)
+        at_s = min(one.stat().st_mtime for one in asked if one.exists())
+        return Listed(
+            name=path.relative_to(self.root).as_posix(),
+            path=path,
+            at_s=at_s,
+            scenario=summary.scenario if summary else _scenario(path),
+            summary=summary,
+        )
+
+
+def _is_run(path: Path) -> bool:
+    names = ("scenario.json", "result.json", "run.json")
+    return path.is_dir() and any((path / name).is_file() for name in names)
+
+
+@lru_cache(maxsize=4096)
+def _summary(path: Path, _mtime_ns: int) -> Summary | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Summary)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+class _Name(msgspec.Struct):
+    name: str
+
+
+def _scenario(path: Path) -> str:
+    try:
+        return msgspec.json.decode((path / "scenario.json").read_bytes(), type=_Name).name
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return "?"

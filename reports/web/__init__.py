@@ -1,0 +1,1 @@
+"""The web view: the runs of a folder, read only, rendered on the server."""

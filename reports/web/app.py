@@ -1,0 +1,213 @@
+"""The pages of the web view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import msgspec
+from bokeh.embed import components
+from bokeh.models import AjaxDataSource, HoverTool
+from bokeh.resources import Resources
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    Response,
+)
+from starlette.routing import Route
+
+from urteil.harness.campaign.matrix import Matrix
+from urteil.reports.compare import compare
+from urteil.reports.live import KINDS, progress
+from urteil.reports.loaded import load_run
+from urteil.reports.matrix import matrix_page
+from urteil.reports.page import page_of
+from urteil.reports.palette import OUTCOMES
+from urteil.reports.plots import NAMES, blank, legend
+from urteil.reports.store import Listed, NoRun, Store
+from urteil.reports.trends import trend
+from urteil.reports.web.guard import Guard
+
+SHOWN = 200
+POLLED_MS = 1_000
+TEXTS = ("result.json", "junit.xml", "schedule.json", "scenario.json", "run.json", "faults.jsonl")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+Mutants = Mapping[str, Sequence[str]]
+
+
+def make_app(
+    root: Path, *, mutants: Mapping[str, Sequence[str]] | None = None, token: str | None = None,
+    hosts: Sequence[str] = LOOPBACK,
+) -> Starlette:  # fmt: skip
+    """The view of the runs below `root`. With a `token`, nobody without it sees anything; `hosts`
+    are the names by which it may be asked, any when empty."""
+    pages = _Pages(Store(root), mutants or {})
+    routes = [
+        Route("/", pages.runs),
+        Route("/bokeh.js", pages.library),
+        Route("/compare", pages.compare),
+        Route("/trends", pages.trends),
+        Route("/matrix", pages.matrix),
+        Route("/live/{name:path}/data", pages.live_data),
+        Route("/live/{name:path}", pages.live),
+        Route("/run/{name:path}/file/{file:path}", pages.file),
+        Route("/run/{name:path}", pages.run),
+    ]
+    guard = Middleware(Guard, hosts=hosts, token=token)
+    return Starlette(routes=routes, middleware=[guard], exception_handlers={NoRun: _no_run})
+
+
+async def _no_run(_request: Request, error: Exception) -> Response:
+    return PlainTextResponse(f"404: no run {error} here\n", 404)
+
+
+class _Pages:
+    """One method a page."""
+
+    def __init__(self, store: Store, mutants: Mutants) -> None:
+        self._store = store
+        self._mutants = mutants
+        self._templates = jinja2.Environment(
+            loader=jinja2.PackageLoader("urteil.reports"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+
+    def _render(self, template: str, **shown: Any) -> HTMLResponse:
+        return HTMLResponse(self._templates.get_template(f"web/{template}.html.j2").render(**shown))
+
+    def runs(self, request: Request) -> Response:
+        """All runs, by filters of the query."""
+        runs = self._store.runs()
+        asked = {name: request.query_params.get(name, "").strip() for name in FILTERS}
+        found = [run for run in runs if _wanted(run, asked)]
+        choices = {
+            "scenario": sorted({run.scenario for run in runs}),
+            "target": sorted({run.summary.target for run in runs if run.summary}),
+            "verdict": sorted({run.verdict for run in runs}),
+            "guarantee": sorted({name for run in runs for name in run.violated}),
+        }
+        return self._render("runs", runs=found[:SHOWN], count=len(found), asked=asked,
+                            choices=choices, live={run.name for run in found[:SHOWN]
+                            if run.summary is None and _lives(run.path)})  # fmt: skip
+
+    def run(self, request: Request) -> Response:
+        """The report: the page that was drawn, or one drawn now, without writing it."""
+        run = self._store.run(request.path_params["name"])
+        page = self._store.inside(run.path / "report.html")
+        if page is not None and page.is_file():
+            return FileResponse(page, media_type="text/html")
+        return HTMLResponse(page_of(run.path, load_run(run.path), self._mutants))
+
+    def file(self, request: Request) -> Response:
+        """One of a run's texts, or a process' log, as plain text."""
+        run = self._store.run(request.path_params["name"])
+        name = request.path_params["file"]
+        log = name.startswith("logs/") and name.endswith(".log") and name.count("/") == 1
+        path = self._store.inside(run.path / name)
+        if (name not in TEXTS and not log) or path is None or not path.is_file() \
+                or not path.is_relative_to(run.path):  # fmt: skip
+            return PlainTextResponse("404: no such file of that run\n", 404)
+        return FileResponse(path, media_type="text/plain; charset=utf-8")
+
+    def compare(self, request: Request) -> Response:
+        """Two runs side by side."""
+        names = [request.query_params.get(one, "") for one in ("a", "b")]
+        runs = [self._store.run(name) for name in names] if all(names) else []
+        lines = compare(runs[0].path, runs[1].path) if runs else []
+        return self._render("compare", lines=lines, names=names,
+                            known=[run.name for run in self._store.runs()[:SHOWN]])  # fmt: skip
+
+    def trends(self, request: Request) -> Response:
+        """One scenario and target over time."""
+        kinds: dict[tuple[str, str], list[Listed]] = {}
+        for run in self._store.runs():
+            if run.summary is not None and run.summary.mutant is None:
+                kinds.setdefault((run.scenario, run.summary.target), []).append(run)
+        busiest = sorted(kinds, key=lambda kind: (-len(kinds[kind]), kind))
+        asked = (request.query_params.get("scenario"), request.query_params.get("target"))
+        chosen = next((kind for kind in busiest if kind == asked), busiest[0] if busiest else None)
+        script, markup = trend(kinds[chosen]) if chosen else ("", "")
+        return self._render("trends", kinds=[(*kind, len(kinds[kind])) for kind in busiest],
+                            chosen=chosen, script=script, markup=markup)  # fmt: skip
+
+    def matrix(self, _request: Request) -> Response:
+        """The newest matrix of mutants x guarantees in the store."""
+        found = [path for path in self._store.root.glob("*/matrix.json")
+                 if self._store.inside(path) is not None]  # fmt: skip
+        for path in sorted(found, key=lambda one: one.stat().st_mtime, reverse=True):
+            try:
+                matrix = msgspec.json.decode(path.read_bytes(), type=Matrix)
+            except (OSError, msgspec.MsgspecError):
+                continue
+            return HTMLResponse(matrix_page(matrix))
+        return self._render("nothing", what="No matrix of mutants stands here: `urteil mutants` "
+                            "makes one.")  # fmt: skip
+
+    def live(self, request: Request) -> Response:
+        """A run that goes on: its curve grows by itself."""
+        run = self._store.run(request.path_params["name"])
+        source = AjaxDataSource(data_url=f"/live/{run.name}/data", polling_interval=POLLED_MS,
+                                method="GET", mode="replace", data=progress(run.path))  # fmt: skip
+        plot = blank("Records a second", 260, tools="xbox_zoom,reset", min_border_left=70)
+        for kind in KINDS:
+            plot.line("at", kind, source=source, color=OUTCOMES[kind], line_width=2,
+                      legend_label=NAMES.get(kind, kind))  # fmt: skip
+        legend(plot, "above")
+        plot.add_tools(HoverTool(tooltips=[("second", "@at"), *((k, f"@{k}") for k in KINDS)],
+                                 mode="vline", renderers=plot.renderers[:1]))  # fmt: skip
+        script, markup = components(plot)
+        return self._render("live", run=run, loaded=load_run(run.path), lives=_lives(run.path),
+                            script=script, markup=markup)  # fmt: skip
+
+    def live_data(self, request: Request) -> Response:
+        """The columns of that curve."""
+        return JSONResponse(progress(self._store.run(request.path_params["name"]).path))
+
+    def library(self, _request: Request) -> Response:
+        """Bokeh's script, as it stands in every report."""
+        return PlainTextResponse(_library(), media_type="text/javascript")
+
+
+FILTERS = ("scenario", "target", "verdict", "since", "until", "guarantee")
+
+
+def _wanted(run: Listed, asked: Mapping[str, str]) -> bool:
+    target = run.summary.target if run.summary else ""
+    return all((
+        asked["scenario"] in ("", run.scenario),
+        asked["target"] in ("", target),
+        asked["verdict"] in ("", run.verdict),
+        not asked["since"] or run.date[:10] >= asked["since"],
+        not asked["until"] or run.date[:10] <= asked["until"],
+        asked["guarantee"] == "" or asked["guarantee"] in run.violated,
+    ))  # fmt: skip
+
+
+def _lives(run_dir: Path) -> bool:
+    """Whether its lab still locks it; asked without a lock of our own on anything that is free."""
+    import fcntl
+
+    try:
+        with (run_dir / "lab.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=1)
+def _library() -> str:
+    return "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw)

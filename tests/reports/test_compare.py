@@ -1,0 +1,37 @@
+"""Two runs side by side, as the command line prints them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.reports import made
+from urteil.cli.main import exit_code
+from urteil.harness.verify.result import Verdict
+from urteil.reports.compare import compare
+
+
+def test_what_differs_is_told_with_numbers(tmp_path: Path) -> None:
+    a = made.run(tmp_path / "a")
+    b = made.run(tmp_path / "b", verdict=Verdict.PASS, guarantees=[], versions={"urteil": "9"})
+    lines = {(line.part, line.what): line for line in compare(a, b)}
+    assert (lines["run", "verdict"].a, lines["run", "verdict"].b) == ("FAIL", "PASS")
+    assert lines["versions", "urteil"].differs
+    assert lines["guarantees", "lost_write"].a == "violated, 120 violations"
+    assert lines["load", "acknowledged"].a == lines["load", "acknowledged"].b
+    assert lines["load", "latency p99"].change == "+0%"
+    assert lines["unavailability", "1. crash: unavailable"].a == "3.20 s"
+    assert not [line for line in lines.values() if line.part == "settings"]
+
+
+def test_the_command_line_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made.run(tmp_path / "a")
+    made.run(tmp_path / "b", seed=8)
+    assert exit_code(["compare", "a", "b", "--out", str(tmp_path), "--json"]) == 0
+    told = {line["what"]: line["b"] for line in json.loads(capsys.readouterr().out)}
+    assert told["seed"] == "8"
+    assert exit_code(["compare", "a", "b", "--out", str(tmp_path)]) == 0
+    assert "latency p99" in capsys.readouterr().out
+    assert exit_code(["compare", "a", "nowhere", "--out", str(tmp_path)]) == 254

@@ -1,0 +1,150 @@
+"""The web view: pages in a real browser, and requests that must not be answered."""
+
+from __future__ import annotations
+
+import fcntl
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from tests.reports import made
+from tests.reports.browser import Browser
+from urteil.harness.verify.result import Verdict
+from urteil.reports.web.app import LOOPBACK, make_app
+
+HOSTILE = "<script>document.title='owned'</script>"
+SEND = '["send",{n},{at},"urteil",0,"k",1,false]\n["ok",{n},{at},null,1,false,0,1,1,1,0,1,1]\n'
+
+
+@contextmanager
+def served(root: Path, token: str | None = None) -> Iterator[int]:
+    """The port of a view on loopback."""
+    app = make_app(root, token=token, hosts=LOOPBACK)
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error")
+    listener = config.bind_socket()
+    listener.listen()
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A FAIL, a PASS whose names are hostile, a run without a verdict, and a secret beside."""
+    beside = tmp_path_factory.mktemp("beside")
+    (beside / "secret.txt").write_text("secret")
+    root = beside / "runs"
+    root.mkdir()
+    made.run(root / "one")
+    (root / "one" / "report.html").write_text("<!doctype html><title>drawn</title>")
+    made.run(root / "two", verdict=Verdict.PASS, reasons=[], scenario=f"demo{HOSTILE}")
+    (root / "two" / "logs" / "b2.log").symlink_to(beside / "secret.txt")
+    (root / "out").symlink_to(beside)
+    made.run(root / "three")
+    (root / "three" / "result.json").unlink()
+    return root
+
+
+@pytest.fixture(scope="module")
+def port(root: Path) -> Iterator[int]:
+    with served(root) as found:
+        yield found
+
+
+def ask(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    text = answer.read().decode(errors="replace")
+    connection.close()
+    return answer.status, text
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/run/../../secret.txt", "/run/%2e%2e/secret.txt", "/run/out",
+     "/run/one/file/../../../secret.txt", "/run/one/file/logs/..%2f..%2f..%2fsecret.txt",
+     "/run/two/file/logs/b2.log", "/run/one/file/evidence/sends/part-0.parquet", "/run/%00",
+     "/run/.", "/live/../data", "/compare?a=one&b=../secret.txt", "/run/" + "a/" * 3000],
+)  # fmt: skip
+def test_nothing_outside_the_store_is_served(port: int, path: str) -> None:
+    status, text = ask(port, path)
+    assert status in (404, 431, 400)
+    assert "secret" not in text.replace("secret.txt", "")
+
+
+def test_it_is_read_only_and_answers_to_its_own_name_alone(port: int) -> None:
+    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+        assert ask(port, "/", method)[0] == 405
+    assert ask(port, "/", Host="evil.example")[0] == 421
+    assert ask(port, "/run/one/file/result.json")[0] == 200
+    assert ask(port, "/run/one")[1].endswith("<title>drawn</title>")
+    assert "mutants" in ask(port, "/matrix")[1]
+
+
+def test_a_token_opens_it_and_nothing_else_does(root: Path) -> None:
+    with served(root, token="right") as port:
+        assert ask(port, "/")[0] == 401
+        assert ask(port, "/run/one?token=wrong")[0] == 401
+        assert ask(port, "/", Cookie="urteil=wrong")[0] == 401
+        assert ask(port, "/?token=right")[0] == 200
+        assert ask(port, "/", Cookie="urteil=right")[0] == 200
+        assert ask(port, "/", Authorization="Bearer right")[0] == 200
+
+
+def test_runs_are_filtered_and_two_are_compared(browser: Browser, port: int) -> None:
+    browser.open(f"http://127.0.0.1:{port}/")
+    rows = "return document.querySelectorAll('#runs tbody tr').length"
+    assert browser.run(rows) == 3
+    assert browser.run("return document.title") == "Urteil: runs"
+    browser.open(f"http://127.0.0.1:{port}/?guarantee=lost_write&verdict=FAIL")
+    assert browser.run(rows) == 1
+    browser.open(f"http://127.0.0.1:{port}/?since=2999-01-01")
+    assert "No run here is like that" in browser.run("return document.body.textContent")
+    browser.open(f"http://127.0.0.1:{port}/")
+    browser.run("document.querySelector('input[name=a][value=one]').checked = true; "
+                "document.querySelector('input[name=b][value=two]').checked = true; "
+                "document.querySelector('form[action=\"/compare\"] button').click()")  # fmt: skip
+    browser.until("location.pathname === '/compare' && document.readyState === 'complete'")
+    text = browser.run("return document.body.innerText")
+    assert all(part in text for part in ("unavailability", "latency p99", "verdict", HOSTILE))
+    assert browser.run("return document.title") == "Urteil: two runs"
+    assert browser.errors() == []
+
+
+def test_trends_are_drawn(browser: Browser, port: int) -> None:
+    browser.open(f"http://127.0.0.1:{port}/trends?scenario=demo&target=urteil")
+    browser.until("window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle")
+    assert browser.run("return document.querySelector('.plots').offsetHeight") > 400
+    assert browser.run("return document.title") == "Urteil: trends"
+    assert browser.errors() == []
+
+
+def test_the_curve_of_a_run_that_goes_on_grows(browser: Browser, root: Path, port: int) -> None:
+    run = root / "three"
+    (run / "journal").mkdir()
+    journal = run / "journal" / "p1.jsonl"
+    journal.write_text("".join(SEND.format(n=n, at=n * 10**8) for n in range(50)) + '["send",99')
+    with (run / "lab.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        browser.open(f"http://127.0.0.1:{port}/")
+        assert "goes on" in browser.run("return document.querySelector('#runs').innerText")
+        browser.open(f"http://127.0.0.1:{port}/live/three")
+        points = ("Bokeh.documents[0].all_models.size && [...Bokeh.documents[0].all_models]"
+                  ".find(m => m.type === 'AjaxDataSource').data.at.length")  # fmt: skip
+        browser.until(f"window.Bokeh && Bokeh.documents.length && {points} === 4")
+        journal.write_text("".join(SEND.format(n=n, at=n * 10**8) for n in range(95)))
+        browser.until(f"{points} === 9")
+    assert browser.errors() == []
+    assert json.loads(ask(port, "/live/three/data")[1])["ok"][0] == 10

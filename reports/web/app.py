@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +127,8 @@ class _Pages:
         names = [request.query_params.get(one, "") for one in ("a", "b")]
         runs = [self._store.run(name) for name in names] if all(names) else []
         lines = compare(runs[0].path, runs[1].path) if runs else []
-        return self._render("compare", lines=lines, names=names,
+        parts = [(part, list(found)) for part, found in groupby(lines, key=attrgetter("part"))]
+        return self._render("compare", parts=parts, names=names,
                             known=[run.name for run in self._store.runs()[:SHOWN]])  # fmt: skip
 
     def trends(self, request: Request) -> Response:

@@ -10,6 +10,7 @@ import click
 
 from urteil.cli.campaign import mutants, night
 from urteil.cli.cluster import cluster
+from urteil.cli.completion import completion
 from urteil.cli.doctor import doctor
 from urteil.cli.engine import engine
 from urteil.cli.explain import explain
@@ -45,6 +46,7 @@ for command in (
     report,
     explain,
     compare,
+    completion,
     export_command,
     import_command,
     serve,

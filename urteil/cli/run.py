@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from urteil.cli import completion
 from urteil.cli.names import known
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
 
 
 @click.command()
-@click.argument("scenario")
+@click.argument("scenario", shell_complete=completion.scenarios)
 @click.option("--seed", type=click.IntRange(0), help="[default: drawn anew and printed]")
 @click.option(
     "--target",
@@ -60,7 +61,11 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
 @click.option("--zookeepers", type=click.IntRange(1, 5))
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
-@click.option("--mutant", help="A seeded bug of our broker (`urteil list mutants`).")
+@click.option(
+    "--mutant",
+    help="A seeded bug of our broker (`urteil list mutants`).",
+    shell_complete=completion.mutants,
+)
 @click.option("--client", type=click.Choice(CLIENTS), help="Library of the workload's clients.")
 @click.option("--records", type=click.IntRange(1), help="How many records `bulk` sends in all.")
 @click.option(
@@ -95,20 +100,22 @@ def run(
     **asked: Any,
 ) -> int:
     """Play SCENARIO (`urteil list scenarios`), judge it and write its report."""
+    from urteil.cli.progress import progress
     from urteil.drawing import keep_logs
     from urteil.harness.runner import run_scenario
 
     whole = scenario_asked(scenario, asked)
     if whole.runtime == "docker":
         _must_have_engine()
-    run_dir, result = run_scenario(
-        whole,
-        out=out,
-        engine=engine,
-        master=master,
-        command=_command(whole, asked, engine, master),
-        log=_say,
-    )
+    with progress(whole.duration_s, quiet=as_json) as say:
+        run_dir, result = run_scenario(
+            whole,
+            out=out,
+            engine=engine,
+            master=master,
+            command=_command(whole, asked, engine, master),
+            log=say,
+        )
     keep_logs(run_dir, "none" if logs == "none" else "all", failed=True)
     draw_report(run_dir)
     if summary is not None:
@@ -118,7 +125,7 @@ def run(
 
 
 @click.command()
-@click.argument("run_dir", metavar="RUN")
+@click.argument("run_dir", metavar="RUN", shell_complete=completion.runs)
 @_engine
 @_master
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
@@ -133,7 +140,7 @@ def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bo
 
 
 @click.command()
-@click.argument("run_dir", metavar="RUN")
+@click.argument("run_dir", metavar="RUN", shell_complete=completion.runs)
 @click.option(
     "--format",
     "form",

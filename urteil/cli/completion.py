@@ -1,0 +1,51 @@
+"""`urteil completion`: the script that makes a shell complete commands, options and names."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+SHELLS = click.Choice(["bash", "zsh", "fish"])
+VARIABLE = "_URTEIL_COMPLETE"
+
+
+@click.command()
+@click.argument("shell", type=SHELLS)
+def completion(shell: str) -> None:
+    """Print the completion script of a SHELL.
+
+    bash: `eval "$(urteil completion bash)"` in ~/.bashrc; zsh likewise in ~/.zshrc; fish:
+    `urteil completion fish > ~/.config/fish/completions/urteil.fish`.
+    """
+    from urteil.cli.main import urteil
+
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(urteil, {}, "urteil", VARIABLE).source())
+
+
+def scenarios(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Scenarios whose name begins like that, each with what it does."""
+    from urteil.harness.scenarios import SCENARIOS
+
+    return [
+        CompletionItem(name, help=one.about)
+        for name, one in SCENARIOS.items()
+        if name.startswith(typed)
+    ]
+
+
+def mutants(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Mutants whose name begins like that."""
+    from urteil.suites.mutants import NAMES
+
+    return [CompletionItem(name) for name in NAMES if name.startswith(typed)]
+
+
+def runs(ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Runs below --out whose name begins like that, and `latest`."""
+    from pathlib import Path
+
+    out = Path(ctx.params.get("out") or "runs")
+    found = [path.name for path in out.glob("*") if (path / "scenario.json").is_file()]
+    return [CompletionItem(name) for name in sorted(found) if name.startswith(typed)]

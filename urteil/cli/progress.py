@@ -1,0 +1,107 @@
+"""What goes on in a run, on a terminal: phase, faults of the moment, rates, errors, time left.
+
+Where there is no terminal, plain lines and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.text import Text
+
+KINDS = {b'["ok"': "ok", b'["inf': "unknown", b'["fai': "failed"}
+_BEGINS = re.compile(r"^(.+?) acts(?:: |$)")
+_ENDS = re.compile(r"^(.+?) healed")
+_SHORT = 44
+
+
+@dataclass(slots=True)
+class Progress:
+    """One line that is drawn anew a few times a second; `say` takes the lab's own lines."""
+
+    console: Console
+    duration_s: float
+    phase: str = "starting"
+    acting: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    _run_dir: Path | None = None
+    _began: float = field(default_factory=time.monotonic)
+    _load_began: float | None = None
+    _read: dict[Path, int] = field(default_factory=dict)
+    _rate: float = 0.0
+    _last: tuple[float, int] = (0.0, 0)
+
+    def say(self, line: str) -> None:
+        """Take a line of the lab's log, and show it above."""
+        if line.startswith("run "):
+            self._run_dir = Path(line.removeprefix("run "))
+        elif "brokers ready" in line:
+            self.phase, self._load_began = "load", time.monotonic()
+        elif "records acknowledged" in line:
+            self.phase = "final reads"
+        elif line in ("judging", "collecting the evidence"):
+            self.phase = line
+        elif found := _BEGINS.match(line):
+            self.acting.append(found[1])
+        elif (found := _ENDS.match(line)) and found[1] in self.acting:
+            self.acting.remove(found[1])
+        self.console.print(line, markup=False, highlight=False)
+
+    def __rich__(self) -> Text:
+        self._count()
+        parts = [f"[bold]{self.phase}[/] {time.monotonic() - self._began:.0f} s"]
+        if self._load_began is not None and self.phase == "load":
+            left = self.duration_s - (time.monotonic() - self._load_began)
+            parts.append(f"{max(0.0, left):.0f} s of load left")
+            parts.append(f"{self._rate:,.0f} acknowledged/s")
+        parts += [f"{count:,} {kind}" for kind, count in sorted(self.counts.items()) if count]
+        shown = [name if len(name) <= _SHORT else name[: _SHORT - 1] + "…" for name in self.acting]
+        parts += [f"[red]{escape(name)}[/]" for name in shown]
+        return Text.from_markup("  ".join(parts), overflow="ellipsis")
+
+    def _count(self) -> None:
+        """Read what the clients' journals grew by since the last time."""
+        if self._run_dir is None or self.phase not in ("load", "final reads"):
+            return
+        for path in self._run_dir.glob("journal/*.jsonl"):
+            with path.open("rb") as lines:
+                lines.seek(self._read.get(path, 0))
+                for line in lines:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._read[path] = self._read.get(path, 0) + len(line)
+                    kind = KINDS.get(line[:5])
+                    if kind is not None:
+                        self.counts[kind] += 1
+        now, acked = time.monotonic(), self.counts["ok"]
+        if now - self._last[0] >= 1:
+            self._rate = (acked - self._last[1]) / (now - self._last[0]) if self._last[0] else 0.0
+            self._last = (now, acked)
+
+
+@contextmanager
+def progress(duration_s: float, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """What a run's log is given to, until its end; plain lines where `quiet`, or no terminal."""
+    console = Console(stderr=True, highlight=False)
+    if quiet or not console.is_terminal:
+        yield lambda line: print_plain(line)
+        return
+    shown = Progress(console, duration_s)
+    with Live(shown, console=console, refresh_per_second=2, transient=True):
+        yield shown.say
+
+
+def print_plain(line: str) -> None:
+    """One line on stderr."""
+    import click
+
+    click.echo(line, err=True)

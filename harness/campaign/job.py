@@ -33,6 +33,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     `violated` counts findings that are not permitted by guarantee, `first_s` says how long after
     the load's begin the first of them was (guarantees whose findings have no time are left out).
     `run` is its folder, empty when it was pruned; `refused` when the lab did not even begin it.
+    `signatures` are what its findings are recognised by (history.py).
     """
 
     job: Job
@@ -46,6 +47,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     must_find: dict[str, bool] = {}
     mutant_ran: bool | None = None
     refused: bool = False
+    signatures: list[str] = []
 
 
 def row_of(job: Job, result: Result, facts: RunFacts, *, seconds: float, at: str, run: Path) -> Row:
@@ -63,7 +65,18 @@ def row_of(job: Job, result: Result, facts: RunFacts, *, seconds: float, at: str
         first_s={name: value for name, value in first.items() if value is not None},
         must_find=result.must_find,
         mutant_ran=facts.mutant_ran,
+        signatures=[signature for g in result.guarantees if (signature := _signature(g))],
     )
+
+
+def _signature(guarantee: GuaranteeResult) -> str:
+    """Guarantee and sub-kind, the kinds of faults active at its first violation, and the topic."""
+    first = next((one for one in guarantee.findings if one.permitted is None), None)
+    if guarantee.status != "violated" or first is None:
+        return ""
+    kinds = sorted({fault.split(" ", 1)[0] for fault in first.faults})
+    name = "/".join(filter(None, (guarantee.name, first.sub_kind)))
+    return f"{name} under {'+'.join(kinds) or 'no fault'} in {first.topic or 'the cluster'}"
 
 
 def _first_s(one: GuaranteeResult, facts: RunFacts) -> float | None:

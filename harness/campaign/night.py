@@ -12,10 +12,12 @@ from statistics import mean
 
 from urteil.chaos.controls import LabFailure
 from urteil.chaos.faults import FAULTS
+from urteil.harness.campaign.history import History, Seen
 from urteil.harness.campaign.job import Job, Row
 from urteil.harness.campaign.ledger import Ledger
 from urteil.harness.campaign.matrix import Meant
 from urteil.harness.campaign.play import prune
+from urteil.harness.campaign.pruning import prune_to
 from urteil.harness.campaign.table import night_text
 from urteil.harness.scenario import Scenario
 
@@ -48,6 +50,10 @@ class Night:
     first_seed: int
     play: Callable[[Job, Path], Row]
     told: Callable[[Row], None] = lambda _row: None
+    history: History | None = None
+    recognised: Callable[[Seen], None] = lambda _seen: None
+    budget_bytes: float = float("inf")
+    known: set[str] = field(init=False, default_factory=set)
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,6 +79,16 @@ class Night:
             self.ledger.add(row)
             self.write()
             self.told(row)
+            self._remember(row)
+
+    def _remember(self, row: Row) -> None:
+        """In the history; a run of which all was seen before goes before others of its kind."""
+        seen = self.history.add(row) if self.history else []
+        for one in seen:
+            self.recognised(one)
+        if row.signatures and len(seen) == len(set(row.signatures)):
+            self.known.add(row.run)
+        prune_to(self.ledger.rows, self.budget_bytes, frozenset(self.known))
 
     def _check(self) -> None:
         last = self.ledger.rows[-REFUSALS:]
@@ -84,7 +100,8 @@ class Night:
             raise LabFailure(f"less than 1 GB is free for {self.folder}: make room, and go on")
 
     def jobs(self) -> Iterator[Job]:
-        """Round after round, each under a seed of its own and in an order drawn by it."""
+        """Round after round, each under a seed of its own and in an order drawn by it; with a
+        history, what was not played for longest comes first."""
         seed = self.first_seed
         while self.scenarios and self.targets:
             jobs = [
@@ -100,6 +117,8 @@ class Night:
             if not jobs:
                 return
             Random(seed).shuffle(jobs)
+            if self.history is not None:
+                jobs.sort(key=self.history.last_played)
             yield from jobs
             seed += 1
 

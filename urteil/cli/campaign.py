@@ -15,6 +15,7 @@ from urteil.cli.names import known
 from urteil.cli.run import ENGINES, EXIT_CODES, Number
 
 if TYPE_CHECKING:
+    from urteil.harness.campaign.history import Seen
     from urteil.harness.campaign.job import Row
     from urteil.harness.campaign.matrix import Matrix, Meant
 
@@ -98,6 +99,17 @@ def mutants(
 @click.option("--scenario", "scenarios", multiple=True, help="This scenario alone.")
 @click.option("--mutants/--no-mutants", "with_mutants", default=False, help="Every mutant too.")
 @click.option("--first-seed", type=click.IntRange(0), help="[default: drawn anew]")
+@click.option("--budget-gb", type=Number(0), help="Disk that kept runs may take; failures go last.")
+@click.option(
+    "--history",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="What all nights found, SQLite [default: history.db in --out]",
+)
+@click.option(
+    "--summary",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Append the table to this file in Markdown, as $GITHUB_STEP_SUMMARY takes it.",
+)
 @_engine
 @_into
 @_out
@@ -108,6 +120,9 @@ def night(
     scenarios: Sequence[str],
     with_mutants: bool,
     first_seed: int | None,
+    budget_gb: float | None,
+    history: Path | None,
+    summary: Path | None,
     engine: str,
     into: Path | None,
     out: Path,
@@ -119,6 +134,7 @@ def night(
     """
     from urteil.chaos.controls import LabFailure
     from urteil.harness.campaign import play
+    from urteil.harness.campaign.history import History
     from urteil.harness.campaign.night import Night
     from urteil.harness.scenarios import SCENARIOS
 
@@ -134,14 +150,29 @@ def night(
         first_seed=secrets.randbelow(1_000_000) if first_seed is None else first_seed,
         play=partial(play, engine=engine),
         told=_tell,
+        history=History(history or out / "history.db"),
+        recognised=_recognise,
+        budget_bytes=float("inf") if budget_gb is None else budget_gb * 1e9,
     )
     click.echo(f"seeds from {hunt.first_seed} on; the table is {folder / 'table.md'}", err=True)
     try:
         hunt.hunt(time.monotonic() + 3600 * hours)
     except LabFailure as failure:
         raise click.ClickException(f"the night ended early: {failure}") from None
-    click.echo((folder / "table.md").read_text().partition("## All runs")[0], nl=False)
+    table = (folder / "table.md").read_text().partition("## All runs")[0]
+    click.echo(table, nl=False)
+    if summary is not None:
+        with summary.open("a", encoding="utf-8") as file:
+            file.write(table)
     return EXIT_CODES[hunt.verdict()]
+
+
+def _recognise(seen: Seen) -> None:
+    click.echo(
+        f"         seen before, {seen.times} times since {seen.first_at} ({seen.scenario}, seed "
+        f"{seen.seed}): {seen.signature}",
+        err=True,
+    )
 
 
 def _write_matrix(folder: Path, matrix: Matrix) -> None:

@@ -25,6 +25,7 @@ from urteil.broker.server.channels import Channels
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.config_admin import ConfigAdmin
+from urteil.broker.server.connection_limits import ConnectionLimits
 from urteil.broker.server.controller_client import ControllerClient
 from urteil.broker.server.directory_failures import DirectoryFailures
 from urteil.broker.server.dispatch import Dispatcher
@@ -34,6 +35,8 @@ from urteil.broker.server.hosts import Resolver
 from urteil.broker.server.machine import Machine
 from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.server.producer_ids import ProducerIds
+from urteil.broker.server.scram_admin import ScramAdmin
+from urteil.broker.server.scram_users import ScramUsers
 from urteil.broker.server.security import Security
 from urteil.broker.server.sockets import SocketServer
 from urteil.broker.server.topic_settings import TopicSettings
@@ -78,7 +81,8 @@ class Broker:
         self._rng = rng
         self._resolver = Resolver(config.urteil_hosts_file)
         self.metadata = MetadataCache()
-        self.security = Security(config)
+        self.users = ScramUsers()
+        self.security = Security(config, self.users, clock.now_ms)
         self.channels = Channels(
             f"broker-{config.broker_id}",
             self._resolver,
@@ -111,6 +115,7 @@ class Broker:
             self.metadata,
             config.request_timeout_ms,
         )
+        self.scram_admin = ScramAdmin(self.controller.configs)
         dispatcher = Dispatcher(self)
         self.requests = dispatcher.requests
         self.began_s = 0.0  # when it began to serve, by the loop's clock
@@ -121,6 +126,9 @@ class Broker:
             backlog=config.socket_listen_backlog_size,
             answer=dispatcher.answer,
             entrances=self.security.entrances,
+            limits=ConnectionLimits(
+                config.properties, config.inter_broker_listener, config.socket_listen_backlog_size
+            ),
         )
         self._upkeep: Upkeep | None = None
 
@@ -144,6 +152,7 @@ class Broker:
         self.cluster_id = await cluster_id(self.zk, self._make_uuid)
         await self.dynamic.load()
         self.security.reload()
+        await self.users.load(self.controller.configs)
         self.dynamic.follow(self.security.check, self.security.take_on)
         if self.acl_keeper is not None:
             await self.acl_keeper.start()

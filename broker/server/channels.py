@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from urteil.broker.server.entrance import Entrance
 from urteil.broker.server.hosts import Resolver
+from urteil.broker.server.peer_login import log_in
 from urteil.broker.wire.framing import RequestHeader, decode_response, encode_request
 from urteil.broker.wire.primitives import WireError
 
@@ -18,6 +19,7 @@ log = logging.getLogger("channels")
 BACKOFF_MIN_S = 0.05
 BACKOFF_MAX_S = 1.0
 CONNECT_TIMEOUT_S = 10.0
+RENEWED_AFTER = 0.85  # of a session's lifetime, as Apache Kafka's clients do at the earliest
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 
 
@@ -93,7 +95,9 @@ class _Channel:
         self._retired = False
 
     async def call(self, msg: Any, version: int) -> Any:
-        link = await self._connected()
+        return await self._ask(await self._connected(), msg, version)
+
+    async def _ask(self, link: _Link, msg: Any, version: int) -> Any:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         header = RequestHeader(msg.KEY, version, self._correlation_id, self._client_id)
         frame = await link.exchange(encode_request(header, msg))
@@ -110,6 +114,7 @@ class _Channel:
     async def _connected(self) -> _Link:
         async with self._connecting:
             if self._link is not None and self._link.open:
+                await self._stay_known(self._link)
                 return self._link
             if self._backoff_s:
                 await asyncio.sleep(self._backoff_s)
@@ -135,7 +140,26 @@ class _Channel:
                 ssl=tls,
                 server_hostname=self._node.host if tls else None,
             )
+            await self._log_in(link)
         return link
+
+    async def _stay_known(self, link: _Link) -> None:
+        """Log in again before the session ends (KIP-368)."""
+        if link.renew_at_s is not None and link.renew_at_s <= asyncio.get_running_loop().time():
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                await self._log_in(link)
+
+    async def _log_in(self, link: _Link) -> None:
+        login = None if self._entrance is None else self._entrance.login
+        if login is None:
+            return
+        try:
+            lifetime_ms = await log_in(lambda msg, version: self._ask(link, msg, version), *login)
+        except BaseException:
+            link.close()
+            raise
+        now_s = asyncio.get_running_loop().time()
+        link.renew_at_s = now_s + lifetime_ms * RENEWED_AFTER / 1000 if lifetime_ms else None
 
     def _answered(self) -> None:
         self._backoff_s = 0.0
@@ -155,6 +179,7 @@ class _Link(asyncio.Protocol):
 
     def __init__(self, answered: Any) -> None:
         self.open = False
+        self.renew_at_s: float | None = None  # when to log in again, by the loop's clock
         self._answered = answered
         self._transport: asyncio.Transport | None = None
         self._waiting: deque[asyncio.Future[memoryview]] = deque()

@@ -6,13 +6,16 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from urteil.broker.security.principals import ANONYMOUS
 from urteil.broker.server import stopwatch
-from urteil.broker.server.entrance import Entrance
+from urteil.broker.server.held import Held
 from urteil.broker.server.outlet import Outlet, holds_files, send_through
 from urteil.broker.server.tls_transport import TlsTransport
+
+if TYPE_CHECKING:
+    from urteil.broker.server.entrance import Entrance
 
 log = logging.getLogger("connection")
 
@@ -24,7 +27,12 @@ WRITE_HIGH_BYTES = 1024 * 1024
 
 
 class Hangup(Exception):
-    """The peer broke the protocol (or an answer cannot be given): close the connection."""
+    """The peer broke the protocol (or an answer cannot be given): close the connection, after the
+    `last` answer if there is one."""
+
+    def __init__(self, why: str = "", last: list[Any] | None = None) -> None:
+        super().__init__(*filter(None, (why,)))
+        self.last = last
 
 
 class Connection(asyncio.Protocol):
@@ -40,11 +48,10 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_answer", "_entrance", "_frames", "_is_encrypted",
-        "_max_frame_bytes", "_need", "_on_close", "_partial", "_paused", "_server_task",
-        "_transport", "_wakeup", "_writable", "busy", "complained",
-        "last_active_s", "listener", "only_reads", "peer_host", "principal", "protocol", "time",
-        "waits",
+        "_admit", "_entrance", "_frames", "_held", "_is_encrypted", "_need", "_on_close",
+        "_partial", "_paused", "_server_task", "_transport", "_wakeup", "_writable", "answer",
+        "busy", "complained", "last_active_s", "listener", "max_frame_bytes", "only_reads",
+        "peer_host", "principal", "protocol", "time", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -55,6 +62,7 @@ class Connection(asyncio.Protocol):
         on_open: Callable[[Connection], None],
         on_close: Callable[[Connection], None],
         entrance: Entrance | None = None,
+        admit: Callable[[Connection], bool] = lambda _: True,
     ) -> None:
         self.listener = listener
         self.protocol = entrance.protocol if entrance else "PLAINTEXT"
@@ -66,9 +74,11 @@ class Connection(asyncio.Protocol):
         self.last_active_s = 0.0  # a request came; was answered, as `answer` notes; is being sent
         self.time: Callable[[], float] = float  # the loop's clock in s, once connected
         self.waits = stopwatch.Waits()
-        self._max_frame_bytes = max_frame_bytes
-        self._answer = answer
+        self.max_frame_bytes = max_frame_bytes
+        self.answer = answer
         self._entrance = entrance
+        self._admit = admit
+        self._held: Held | None = None
         self._is_encrypted = False
         self._on_close = on_close
         self._transport: asyncio.Transport | None = None
@@ -90,12 +100,33 @@ class Connection(asyncio.Protocol):
         self.peer_host = peer[0] if peer else ""
         self.time = asyncio.get_running_loop().time
         self.last_active_s = self.time()
+        if self._admit(self):
+            self._enter()
+
+    def hold(self) -> None:
+        """Read nothing and answer nothing until `go_on`."""
+        self._held = Held(self._open_transport(), self)
+
+    def go_on(self) -> None:
+        """Be served after all."""
+        held, self._held = self._held, None
+        if held is None or self._transport is None:
+            return
+        early = held.release()
+        self._note_activity()
+        self._enter()
+        if early and self._transport is not None:
+            above = self._transport if isinstance(self._transport, TlsTransport) else self
+            above.data_received(early)
+
+    def _enter(self) -> None:
         context = self._entrance.for_clients if self._entrance is not None else None
         if context is None:
             self._begin()
         else:
             self._is_encrypted = True
-            self._transport = TlsTransport(self._transport, context, self, self._secured)
+            raw = self._open_transport()
+            self._transport = TlsTransport(raw, context, self, self._secured)
 
     def _secured(self, error: Exception | None) -> None:
         """The handshake is through, or failed."""
@@ -113,6 +144,8 @@ class Connection(asyncio.Protocol):
         self._begin()
 
     def _begin(self) -> None:
+        if self._entrance is not None:
+            self._entrance.guard(self)
         self._server_task = asyncio.get_running_loop().create_task(self._serve())
 
     def data_received(self, data: bytes) -> None:
@@ -135,7 +168,7 @@ class Connection(asyncio.Protocol):
         self._need = 4
         while end - at >= 4:
             size = int.from_bytes(view[at : at + 4], "big", signed=True)
-            if not 0 <= size <= self._max_frame_bytes:
+            if not 0 <= size <= self.max_frame_bytes:
                 self.complain(f"frame size {size} out of range")
                 self.close()
                 return
@@ -175,10 +208,12 @@ class Connection(asyncio.Protocol):
             while True:
                 frame = await self._next_frame()
                 self.busy = True
-                await self._send(await self._answer(self, frame))
+                await self._send(await self.answer(self, frame))
         except Hangup as reason:
             if reason.args:
                 self.complain(str(reason))
+            if reason.last and self._transport is not None:
+                self._transport.writelines(reason.last)
             self.close()
         except ConnectionError:
             self.close()

@@ -4,39 +4,25 @@ from __future__ import annotations
 
 import logging
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from urteil.broker.security.exchange import Login
 from urteil.broker.security.mapping_rules import MappingRules
 from urteil.broker.security.principals import ANONYMOUS, USER, Principal
+from urteil.broker.security.scram import Find
 from urteil.broker.server.config_values import ConfigError, known_keys
+from urteil.broker.server.connection import Connection
+from urteil.broker.server.gate import Gate
+from urteil.broker.server.listener_settings import ListenerSettings
 from urteil.broker.server.listeners import Listener
+from urteil.broker.server.sasl_offer import SaslOffer, load_offer
 
 log = logging.getLogger("security")
 
 _OF_TLS = tuple(name for name in known_keys() if name.startswith("ssl."))
 _FILES = ("ssl.keystore.location", "ssl.truststore.location")
-
-
-class ListenerSettings:
-    """A listener's view of the properties: what has its prefix stands above the rest."""
-
-    def __init__(self, properties: Mapping[str, str], listener: str) -> None:
-        self._properties = properties
-        self.prefix = f"listener.name.{listener.lower()}."
-
-    def value(self, name: str) -> Any:
-        """Typed; the default where nothing is set. Raises ConfigError."""
-        key = known_keys()[name]
-        return key.parse(self._properties.get(self.prefix + name, self.raw(name)))
-
-    def raw(self, name: str) -> str | None:
-        return self._properties.get(name, known_keys()[name].default)
-
-    def own(self, name: str) -> str | None:
-        """What is set for this listener alone; of a mechanism by `plain.sasl.jaas.config`."""
-        return self._properties.get(self.prefix + name)
 
 
 class Entrance:
@@ -46,10 +32,22 @@ class Entrance:
     `is_inter_broker`: this broker is also a client of its peers' listeners of that name.
     """
 
-    def __init__(self, listener: Listener, *, is_inter_broker: bool) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        *,
+        is_inter_broker: bool,
+        find: Callable[[str], Find] = lambda _: lambda *_: None,
+        now_ms: Callable[[], float] = float,
+    ) -> None:
+        """`find` gives the credentials of a SASL mechanism."""
         self.name = listener.name
         self.protocol = listener.protocol
         self._is_inter_broker = is_inter_broker
+        self._find = find
+        self._now_ms = now_ms
+        self._offer: SaslOffer | None = None
+        self._peer_mechanism = ""
         self._stamp: object = None
         self._material: Any = None
         self._rules = MappingRules("DEFAULT")
@@ -63,6 +61,12 @@ class Entrance:
     def reload(self, properties: Mapping[str, str]) -> None:
         """Raises ConfigError, and keeps what it has."""
         settings = ListenerSettings(properties, self.name)
+        offer = self._offered(settings)
+        self._reload_tls(settings)
+        self._offer = offer
+        self._peer_mechanism = settings.value("sasl.mechanism.inter.broker.protocol")
+
+    def _reload_tls(self, settings: ListenerSettings) -> None:
         stamp = self._stamp_of(settings)
         if not self.uses_tls or stamp == self._stamp:
             return
@@ -76,6 +80,7 @@ class Entrance:
     def check(self, properties: Mapping[str, str]) -> None:
         """Whether `reload` could take on these while connections stand. Raises ConfigError."""
         settings = ListenerSettings(properties, self.name)
+        self._offered(settings)
         if not self.uses_tls or self._stamp_of(settings) == self._stamp:
             return
         from urteil.broker.security.replacement import check_replacement
@@ -91,6 +96,25 @@ class Entrance:
             )
         except ValueError as error:
             raise ConfigError(str(error)) from None
+
+    def guard(self, connection: Connection) -> None:
+        """Let its peer say who it is before all else, where that is asked."""
+        if self._offer is not None:
+            Gate(connection, self._offer, self._find, self._now_ms)
+
+    @property
+    def login(self) -> tuple[str, Login] | None:
+        """By which mechanism and how this broker shows a peer who it is; None where no peer
+        asks."""
+        if self._offer is None:
+            return None
+        return self._peer_mechanism, self._offer.login(self._peer_mechanism)
+
+    def _offered(self, settings: ListenerSettings) -> SaslOffer | None:
+        if not self.protocol.startswith("SASL"):
+            return None
+        mechanism = settings.value("sasl.mechanism.inter.broker.protocol")
+        return load_offer(settings, mechanism if self._is_inter_broker else None)
 
     def principal(self, tls: ssl.SSLObject | None) -> Principal:
         """Of a peer that TLS let in. Raises ValueError when no rule gives it a name."""

@@ -13,7 +13,7 @@ _URI = re.compile(r"^([A-Za-z0-9_.-]+)://\[?([0-9a-zA-Z\-%._:]*?)\]?:(-?[0-9]+)$
 _ADDRESS = re.compile(r"^\[?([0-9a-zA-Z\-%._:]+?)\]?:([0-9]{1,5})$")
 _HIGHEST_PORT = 65_535
 PLAINTEXT = "PLAINTEXT"
-_SERVED_PROTOCOLS = (PLAINTEXT, "SSL")
+_SERVED_PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.server.entrance import Entrance
 from urteil.broker.server.listeners import PLAINTEXT
 from urteil.broker.server.live_properties import LiveProperties
+from urteil.broker.server.scram_users import ScramUsers
 
 log = logging.getLogger("security")
 
@@ -16,10 +18,17 @@ log = logging.getLogger("security")
 class Security:
     """Follows the dynamic configuration: keys and certificates are replaced without a restart."""
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(
+        self, config: BrokerConfig, users: ScramUsers, now_ms: Callable[[], float]
+    ) -> None:
         self._properties = config.properties
         self.entrances = {
-            one.name: Entrance(one, is_inter_broker=one.name == config.inter_broker_listener)
+            one.name: Entrance(
+                one,
+                is_inter_broker=one.name == config.inter_broker_listener,
+                find=users.of,
+                now_ms=now_ms,
+            )
             for one in config.listeners
             if one.protocol != PLAINTEXT
         }

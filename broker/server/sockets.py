@@ -8,6 +8,7 @@ import socket
 from collections.abc import Mapping
 
 from urteil.broker.server.connection import Answer, Connection
+from urteil.broker.server.connection_limits import ConnectionLimits
 from urteil.broker.server.entrance import Entrance
 from urteil.broker.server.hosts import Resolver
 from urteil.broker.server.listeners import Listener
@@ -26,8 +27,10 @@ class SocketServer:
         backlog: int,
         answer: Answer,
         entrances: Mapping[str, Entrance] | None = None,
+        limits: ConnectionLimits | None = None,
     ) -> None:
         """`entrances`: those of the listeners that are not PLAINTEXT, by name."""
+        self._limits = limits
         self._entrances = entrances or {}
         self._max_frame_bytes = max_frame_bytes
         self._max_idle_s = max_idle_ms / 1000
@@ -41,6 +44,8 @@ class SocketServer:
     async def listen(self, listeners: tuple[Listener, ...], resolver: Resolver) -> None:
         """Accept on every listener. Raises OSError when an address is taken or not ours."""
         loop = asyncio.get_running_loop()
+        if self._limits is not None:
+            self._limits.know(one.name for one in listeners)
         for listener in listeners:
             host = resolver.resolve(listener.host) if listener.host else None
             server = await loop.create_server(
@@ -64,10 +69,13 @@ class SocketServer:
             self.connections.setdefault,
             self._closed,
             self._entrances.get(listener),
+            *(() if self._limits is None else (self._limits.arrive,)),
         )
 
     def _closed(self, gone: Connection) -> None:
         self.connections.pop(gone, None)
+        if self._limits is not None:
+            self._limits.leave(gone)
         self._left = {one: None for one in (*self._left, gone) if one.is_serving}
 
     async def _sweep(self) -> None:

@@ -28,6 +28,10 @@ from urteil.broker.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
 )
+from urteil.broker.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+)
 from urteil.broker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from urteil.broker.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -76,6 +80,10 @@ from urteil.broker.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
+from urteil.broker.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+)
 from urteil.broker.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from urteil.broker.wire.messages.end_txn import (
     EndTxnRequest,
@@ -121,6 +129,11 @@ from urteil.broker.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochResponse,
 )
 from urteil.broker.wire.messages.produce import ProduceRequest, ProduceResponse
+from urteil.broker.wire.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from urteil.broker.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from urteil.broker.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from urteil.broker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from urteil.broker.wire.messages.txn_offset_commit import (
@@ -158,6 +171,8 @@ __all__ = [
     "AlterPartitionResponse",
     "AlterReplicaLogDirsRequest",
     "AlterReplicaLogDirsResponse",
+    "AlterUserScramCredentialsRequest",
+    "AlterUserScramCredentialsResponse",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
     "ConsumerGroupDescribeRequest",
@@ -194,6 +209,8 @@ __all__ = [
     "DescribeProducersResponse",
     "DescribeTransactionsRequest",
     "DescribeTransactionsResponse",
+    "DescribeUserScramCredentialsRequest",
+    "DescribeUserScramCredentialsResponse",
     "ElectLeadersRequest",
     "ElectLeadersResponse",
     "EndTxnRequest",
@@ -236,6 +253,10 @@ __all__ = [
     "OffsetForLeaderEpochResponse",
     "ProduceRequest",
     "ProduceResponse",
+    "SaslAuthenticateRequest",
+    "SaslAuthenticateResponse",
+    "SaslHandshakeRequest",
+    "SaslHandshakeResponse",
     "StopReplicaRequest",
     "StopReplicaResponse",
     "SyncGroupRequest",

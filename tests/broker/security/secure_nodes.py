@@ -8,6 +8,8 @@ from tests.broker.security.certificates import Authority, pem_file
 from tests.broker.server.nodes import Nodes
 from tests.broker.server.raw import free_port
 from tests.broker.zookeeper.server import ZooKeeperServer
+from urteil.broker.security.scram import HASHES, credential
+from urteil.broker.zookeeper.znodes import encode_config
 
 CLIENT_RULES = "RULE:^CN=([a-z]+),OU=people$/$1/,DEFAULT"
 
@@ -37,8 +39,19 @@ class SecureNodes(Nodes):
         self.addresses = {
             broker: {name: free_port() for name in listeners} for broker in range(1, count + 1)
         }
+        self.users: dict[str, str] = {}
         for broker in self.addresses:
             self.renew(broker)
+
+    def __enter__(self) -> SecureNodes:
+        """Credentials of brokers are in ZooKeeper before the first of them starts."""
+        self.zk.start()
+        for user, password in self.users.items():
+            known = {name: credential(name, password).text() for name in HASHES}
+            self.zk.create(f"/config/users/{user}", encode_config(known), makepath=True)
+        self.zk.stop()
+        super().__enter__()
+        return self
 
     def renew(self, broker: int) -> None:
         """A new certificate for a broker, in the old one's file."""

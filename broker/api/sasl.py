@@ -1,0 +1,32 @@
+"""SaslHandshake and SaslAuthenticate where they make no sense any more: the peer is known already,
+or is not asked who it is. What comes before that is `server/gate.py`'s."""
+
+from __future__ import annotations
+
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.server.broker import Broker
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+
+@handler(ApiKey.SASL_HANDSHAKE, 0, 1)
+async def sasl_handshake(
+    broker: Broker, context: RequestContext, request: SaslHandshakeRequest
+) -> SaslHandshakeResponse:
+    return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+
+
+@handler(ApiKey.SASL_AUTHENTICATE, 0, 2)
+async def sasl_authenticate(
+    broker: Broker, context: RequestContext, request: SaslAuthenticateRequest
+) -> SaslAuthenticateResponse:
+    return SaslAuthenticateResponse(
+        error_code=ErrorCode.ILLEGAL_SASL_STATE,
+        error_message="SaslAuthenticate request received after successful authentication",
+    )

@@ -1,0 +1,80 @@
+"""DescribeUserScramCredentials, by any broker, and AlterUserScramCredentials, by the controller."""
+
+from __future__ import annotations
+
+from urteil.broker.api.authorization import may_cluster
+from urteil.broker.api.refusals import not_authorized
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.security.acls import Operation
+from urteil.broker.server.broker import Broker
+from urteil.broker.server.scram_admin import Described, Outcome, Upsertion
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+)
+
+NOT_ALLOWED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+@handler(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0)
+async def describe_user_scram_credentials(
+    broker: Broker, context: RequestContext, request: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
+    users = None if request.users is None else [one.name for one in request.users]
+    if not may_cluster(broker, context, Operation.DESCRIBE):
+        error, why = NOT_ALLOWED, not_authorized(NOT_ALLOWED)
+        refused = [Described("", {}, error, why) for _ in users or ()]
+        return DescribeUserScramCredentialsResponse(
+            error_code=error, error_message=why, results=[_described(one) for one in refused]
+        )
+    found = await broker.scram_admin.describe(users)
+    return DescribeUserScramCredentialsResponse(results=[_described(one) for one in found])
+
+
+def _described(
+    one: Described,
+) -> DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult:
+    return DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult(
+        user=one.user,
+        error_code=one.error,
+        error_message=one.message,
+        credential_infos=[
+            DescribeUserScramCredentialsResponse.CredentialInfo(
+                mechanism=mechanism, iterations=known.iterations
+            )
+            for mechanism, known in one.credentials.items()
+        ],
+    )
+
+
+@handler(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0)
+async def alter_user_scram_credentials(
+    broker: Broker, context: RequestContext, request: AlterUserScramCredentialsRequest
+) -> AlterUserScramCredentialsResponse:
+    changes = [Upsertion(one.name, one.mechanism) for one in request.deletions] + [
+        Upsertion(
+            one.name, one.mechanism, one.iterations, bytes(one.salt), bytes(one.salted_password)
+        )
+        for one in request.upsertions
+    ]
+    users = dict.fromkeys(one.user for one in changes)
+    if not broker.controller.is_active:
+        why = "This is not the correct controller for this cluster."
+        outcomes = [Outcome(user, ErrorCode.NOT_CONTROLLER, why) for user in users]
+    elif not may_cluster(broker, context, Operation.ALTER):
+        why = not_authorized(NOT_ALLOWED)
+        outcomes = [Outcome(user, NOT_ALLOWED, why) for user in users]
+    else:
+        outcomes = await broker.scram_admin.alter(changes)
+    return AlterUserScramCredentialsResponse(
+        results=[
+            AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult(
+                user=one.user, error_code=one.error, error_message=one.message
+            )
+            for one in outcomes
+        ]
+    )

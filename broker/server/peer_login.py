@@ -1,0 +1,35 @@
+"""A broker shows another one who it is, as a client of its SASL listener."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from urteil.broker.security.exchange import BrokenExchange, Denied, Login
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
+
+HANDSHAKE_VERSION, AUTHENTICATE_VERSION = 1, 2
+
+
+async def log_in(ask: Callable[[Any, int], Awaitable[Any]], mechanism: str, login: Login) -> int:
+    """Returns for how many ms the peer takes it, 0 for ever. Raises ConnectionError."""
+    answer = await ask(SaslHandshakeRequest(mechanism=mechanism), HANDSHAKE_VERSION)
+    if answer.error_code != ErrorCode.NONE:
+        raise ConnectionError(
+            f"it does not take {mechanism} (sasl.mechanism.inter.broker.protocol), but "
+            f"{', '.join(answer.mechanisms)}"
+        )
+    lifetime_ms = 0
+    try:
+        message = login.step(None)
+        while message is not None:
+            request = SaslAuthenticateRequest(auth_bytes=message)
+            answer = await ask(request, AUTHENTICATE_VERSION)
+            if answer.error_code != ErrorCode.NONE:
+                raise ConnectionError(f"it refuses this broker: {answer.error_message}")
+            lifetime_ms = answer.session_lifetime_ms
+            message = login.step(bytes(answer.auth_bytes))
+    except (Denied, BrokenExchange) as error:
+        raise ConnectionError(f"{mechanism}: {error}") from None
+    return int(lifetime_ms)

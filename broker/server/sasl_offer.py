@@ -1,0 +1,94 @@
+"""What a listener with SASL offers: mechanisms, each with its login module, and their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from urteil.broker.security.exchange import Exchange, Login
+from urteil.broker.security.jaas import LoginModule, parse_jaas
+from urteil.broker.security.plain import PLAIN, PlainExchange, PlainLogin
+from urteil.broker.security.scram import HASHES, Find, ScramExchange, ScramLogin
+from urteil.broker.server.config_values import ConfigError, known_keys
+from urteil.broker.server.listener_settings import ListenerSettings
+
+MODULES = {PLAIN: "PlainLoginModule", **dict.fromkeys(HASHES, "ScramLoginModule")}
+_JAAS = "sasl.jaas.config"
+_REAUTH = "connections.max.reauth.ms"
+
+
+@dataclass(frozen=True, slots=True)
+class SaslOffer:
+    """Times in ms. `max_session_ms` by mechanism; 0: a session lasts as long as its connection."""
+
+    modules: Mapping[str, LoginModule]
+    max_session_ms: Mapping[str, int]
+    failure_delay_ms: int
+    max_receive_bytes: int
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """In the order in which they are enabled."""
+        return tuple(self.modules)
+
+    def exchange(self, mechanism: str, find: Find) -> Exchange:
+        """A new peer's; the mechanism is one that is offered."""
+        if mechanism == PLAIN:
+            return PlainExchange(self.modules[mechanism].options)
+        return ScramExchange(mechanism, find)
+
+    def login(self, mechanism: str) -> Login:
+        """To show a peer's listener of that name who this broker is."""
+        options = self.modules[mechanism].options
+        return PlainLogin(options) if mechanism == PLAIN else ScramLogin(mechanism, options)
+
+
+def load_offer(settings: ListenerSettings, inter_broker_mechanism: str | None) -> SaslOffer:
+    """Raises ConfigError. `inter_broker_mechanism`: where peers come in by this listener."""
+    enabled = settings.value("sasl.enabled.mechanisms")
+    if inter_broker_mechanism is not None and inter_broker_mechanism not in enabled:
+        raise ConfigError(
+            "requirement failed: sasl.mechanism.inter.broker.protocol must be included in "
+            "sasl.enabled.mechanisms when SASL is used for inter-broker communication"
+        )
+    return SaslOffer(
+        modules={one: _module(settings, one) for one in enabled},
+        max_session_ms={one: _max_session_ms(settings, one) for one in enabled},
+        failure_delay_ms=settings.value("connection.failed.authentication.delay.ms"),
+        max_receive_bytes=settings.value("sasl.server.max.receive.size"),
+    )
+
+
+def _module(settings: ListenerSettings, mechanism: str) -> LoginModule:
+    if mechanism not in MODULES:
+        raise ConfigError(
+            f"Invalid value {mechanism} for configuration sasl.enabled.mechanisms: this broker "
+            f"speaks {', '.join(MODULES)}"
+        )
+    name = f"{mechanism.lower()}.{_JAAS}"
+    text = settings.own(name)
+    if text is None:
+        raise ConfigError(
+            f"Missing required configuration {settings.prefix}{name}: the login module of "
+            f"{mechanism}"
+        )
+    try:
+        module = parse_jaas(text)
+    except ValueError as error:
+        raise ConfigError(
+            f"Invalid value [hidden] for configuration {settings.prefix}{name}: {error}"
+        ) from None
+    if module.name.rpartition(".")[2] != MODULES[mechanism]:
+        raise ConfigError(
+            f"Invalid value [hidden] for configuration {settings.prefix}{name}: "
+            f"{module.name} where {MODULES[mechanism]} belongs"
+        )
+    return module
+
+
+def _max_session_ms(settings: ListenerSettings, mechanism: str) -> int:
+    key = known_keys()[_REAUTH]
+    raw = settings.own(f"{mechanism.lower()}.{_REAUTH}")
+    value = settings.value(_REAUTH) if raw is None else key.parse(raw)
+    assert isinstance(value, int)
+    return max(value, 0)

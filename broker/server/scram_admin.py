@@ -1,0 +1,135 @@
+"""Describing and altering users' SCRAM credentials (`ZkAdminManager`, KIP-554)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from urteil.broker.security.sanitizing import desanitize, sanitize
+from urteil.broker.security.scram import (
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    Credential,
+    credential_of_salted,
+)
+from urteil.broker.server.scram_users import credentials_in
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.zookeeper.configs import USERS, EntityConfigs
+
+MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+"""`ScramMechanism.type` of the protocol."""
+
+EMPTY_NAME = "Username must not be empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Upsertion:
+    """A password that the client salted; None: the credential is to go."""
+
+    user: str
+    mechanism: int
+    iterations: int = 0
+    salt: bytes = b""
+    salted: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one user's changes."""
+
+    user: str
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A user's credentials by mechanism, or why there are none to tell."""
+
+    user: str
+    credentials: Mapping[int, Credential]
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+class ScramAdmin:
+    """One change at a time, so that none is lost here."""
+
+    def __init__(self, configs: EntityConfigs) -> None:
+        self._configs = configs
+        self._turn = asyncio.Lock()
+
+    async def describe(self, users: Sequence[str] | None) -> list[Described]:
+        """Those named, or all (None or empty) who have credentials."""
+        if not users:
+            names = [desanitize(one) for one in await self._configs.entities(USERS)]
+            found = [await self._described(name) for name in names]
+            return [one for one in found if one.credentials]
+        times = Counter(users)
+        return [await self._asked(name, times[name]) for name in dict.fromkeys(users)]
+
+    async def _asked(self, name: str, times: int) -> Described:
+        if not name:
+            return Described(name, {}, ErrorCode.INVALID_REQUEST, EMPTY_NAME)
+        if times > 1:
+            why = "Cannot describe SCRAM credentials for the same user twice in a single request: "
+            return Described(name, {}, ErrorCode.DUPLICATE_RESOURCE, why + name)
+        found = await self._described(name)
+        if found.credentials:
+            return found
+        why = f"Attempt to describe a user credential that does not exist: {name}"
+        return Described(name, {}, ErrorCode.RESOURCE_NOT_FOUND, why)
+
+    async def _described(self, name: str) -> Described:
+        settings = await self._configs.readable(USERS, sanitize(name))
+        known = credentials_in(name, settings)
+        return Described(
+            name, {kind: known[text] for kind, text in MECHANISMS.items() if text in known}
+        )
+
+    async def alter(self, changes: Sequence[Upsertion]) -> list[Outcome]:
+        """Of each user all of its changes, or none."""
+        async with self._turn:
+            by_user: dict[str, list[Upsertion]] = {}
+            for change in changes:
+                by_user.setdefault(change.user, []).append(change)
+            return [await self._alter(user, theirs) for user, theirs in by_user.items()]
+
+    async def _alter(self, user: str, changes: list[Upsertion]) -> Outcome:
+        refusal = _refusal(user, changes)
+        if refusal is not None:
+            return refusal
+        node = sanitize(user)
+        settings = dict(await self._configs.readable(USERS, node))
+        for change in changes:
+            mechanism = MECHANISMS[change.mechanism]
+            if change.salted is not None:
+                made = credential_of_salted(
+                    mechanism, change.salted, change.salt, change.iterations
+                )
+                settings[mechanism] = made.text()
+            elif settings.pop(mechanism, None) is None:
+                why = "Attempt to delete a user credential that does not exist"
+                return Outcome(user, ErrorCode.RESOURCE_NOT_FOUND, why)
+        await self._configs.write(USERS, node, settings)
+        return Outcome(user)
+
+
+def _refusal(user: str, changes: Iterable[Upsertion]) -> Outcome | None:
+    """What is wrong with the changes by themselves."""
+    bad = ErrorCode.UNACCEPTABLE_CREDENTIAL
+    if not user:
+        return Outcome(user, bad, EMPTY_NAME)
+    for one in changes:
+        if one.mechanism not in MECHANISMS:
+            return Outcome(user, ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+        if one.salted is not None and one.iterations < MIN_ITERATIONS:
+            return Outcome(user, bad, "Too few iterations")
+        if one.salted is not None and one.iterations > MAX_ITERATIONS:
+            return Outcome(user, bad, "Too many iterations")
+    if max(Counter(one.mechanism for one in changes).values()) > 1:
+        why = "A user credential cannot be altered twice in the same request"
+        return Outcome(user, ErrorCode.DUPLICATE_RESOURCE, why)
+    return None

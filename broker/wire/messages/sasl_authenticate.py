@@ -1,0 +1,23 @@
+"""SaslAuthenticate: request and response at every version Apache Kafka 3.9 serves."""
+
+from __future__ import annotations
+
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.schema import Message, field, request, response
+
+
+@request(ApiKey.SASL_AUTHENTICATE, "0-2", flexible="2+")
+class SaslAuthenticateRequest(Message):
+    """One of the client's messages by the mechanism."""
+
+    auth_bytes: bytes = field("bytes", "0+")
+
+
+@response(ApiKey.SASL_AUTHENTICATE, "0-2", flexible="2+")
+class SaslAuthenticateResponse(Message):
+    """The server's; after the last, how long the session lasts in ms (0: for ever)."""
+
+    error_code: int = field("int16", "0+")
+    error_message: str | None = field("string", "0+", nullable="0+")
+    auth_bytes: bytes = field("bytes", "0+")
+    session_lifetime_ms: int = field("int64", "1+")

@@ -1,0 +1,172 @@
+"""Floods of connections: who is sent away, who waits, and that nobody else suffers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from tests.broker.server.raw import framed, free_port, run
+from urteil.broker.server.connection import Connection
+from urteil.broker.server.connection_limits import ConnectionLimits
+from urteil.broker.server.hosts import Resolver
+from urteil.broker.server.listeners import Listener
+from urteil.broker.server.live_properties import LiveProperties
+from urteil.broker.server.sockets import SocketServer
+
+CLIENT, INTERNAL = "CLIENT", "INTERNAL"
+
+
+async def echo(_: Connection, frame: memoryview) -> list[Any]:
+    return [framed(bytes(frame))]
+
+
+class Served:
+    def __init__(self, server: SocketServer, ports: dict[str, int], live: LiveProperties) -> None:
+        self.server, self.ports, self.live = server, ports, live
+
+    async def connect(self, listener: str = CLIENT, host: str = "127.0.0.1") -> Peer:
+        return Peer(
+            *await asyncio.open_connection(
+                "127.0.0.1", self.ports[listener], local_addr=(host, 0), limit=1 << 22
+            )
+        )
+
+
+class Peer:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def says(self, data: bytes = b"x") -> bool:
+        """Whether it is answered; False when the server hangs up."""
+        try:
+            self.writer.write(framed(data))
+            return await asyncio.wait_for(self.reader.readexactly(4 + len(data)), 10) == framed(
+                data
+            )
+        except (ConnectionError, asyncio.IncompleteReadError):
+            return False
+
+    async def is_waiting(self) -> bool:
+        """Whether nothing came for a while of what was asked."""
+        try:
+            await asyncio.wait_for(self.reader.read(1), 0.2)
+        except TimeoutError:
+            return True
+        return False
+
+    def close(self) -> None:
+        self.writer.transport.abort()
+
+
+@contextlib.asynccontextmanager
+async def serving(backlog: int = 50, **config: str) -> AsyncIterator[Served]:
+    live = LiveProperties({name.replace("_", "."): value for name, value in config.items()})
+    server = SocketServer(
+        max_frame_bytes=1 << 21,
+        max_idle_ms=0,
+        backlog=backlog,
+        answer=echo,
+        limits=ConnectionLimits(live, INTERNAL, backlog),
+    )
+    ports = {name: free_port() for name in (CLIENT, INTERNAL)}
+    listeners = [Listener(n, "127.0.0.1", p, "", p, "PLAINTEXT") for n, p in ports.items()]
+    await server.listen(tuple(listeners), Resolver())
+    try:
+        yield Served(server, ports, live)
+    finally:
+        await server.close()
+
+
+def test_an_address_has_so_many_and_others_have_theirs() -> None:
+    async def scenario() -> None:
+        async with serving(max_connections_per_ip="2") as served:
+            first, second = await served.connect(), await served.connect()
+            assert await first.says()
+            assert await second.says()
+            assert not await (await served.connect()).says()
+            assert await (await served.connect(host="127.0.0.2")).says()
+            first.close()
+            async with asyncio.timeout(10):
+                while not await (await served.connect()).says():
+                    pass
+
+    run(scenario())
+
+
+def test_an_address_may_have_a_limit_of_its_own_that_changes() -> None:
+    async def scenario() -> None:
+        overrides = {"max.connections.per.ip.overrides": "127.0.0.3:0, 127.0.0.4:1"}
+        async with serving(**overrides) as served:
+            assert not await (await served.connect(host="127.0.0.3")).says()
+            assert await (await served.connect(host="127.0.0.4")).says()
+            assert not await (await served.connect(host="127.0.0.4")).says()
+            assert await (await served.connect()).says()
+            served.live.replace(own={"max.connections.per.ip.overrides": "127.0.0.3:1"})
+            assert await (await served.connect(host="127.0.0.3")).says()
+
+    run(scenario())
+
+
+def test_who_comes_too_many_waits_until_one_leaves() -> None:
+    async def scenario() -> None:
+        async with serving(backlog=2, max_connections="2") as served:
+            peers = [await served.connect() for _ in range(2)]
+            assert [await one.says() for one in peers] == [True, True]
+            late, later = await served.connect(), await served.connect()
+            late.writer.write(framed(b"y" * 1_000_000))
+            assert await late.is_waiting()
+            assert not await (await served.connect()).says()  # more than wait
+            peers[0].close()
+            assert await late.reader.readexactly(4 + 1_000_000) == framed(b"y" * 1_000_000)
+            assert await later.is_waiting()
+            late.close()
+            assert await later.says()
+
+    run(scenario())
+
+
+def test_a_listener_has_a_limit_and_raising_it_lets_in() -> None:
+    async def scenario() -> None:
+        async with serving(**{"listener.name.client.max.connections": "1"}) as served:
+            first = await served.connect()
+            assert await first.says()
+            late = await served.connect()
+            late.writer.write(framed(b"x"))
+            assert await late.is_waiting()
+            assert await (await served.connect(INTERNAL)).says()
+            served.live.replace(own={"listener.name.client.max.connections": "2"})
+            assert await late.reader.readexactly(5) == framed(b"x")
+
+    run(scenario())
+
+
+def test_a_broker_need_not_wait_for_clients() -> None:
+    async def scenario() -> None:
+        async with serving(max_connections="2") as served:
+            idle, active = await served.connect(), await served.connect()
+            assert await idle.says()
+            assert await active.says()
+            assert await (await served.connect(INTERNAL)).says()
+            assert await asyncio.wait_for(idle.reader.read(), 10) == b""
+            assert await active.says()
+
+    run(scenario())
+
+
+def test_two_thousand_connections_cost_the_others_nothing() -> None:
+    async def scenario() -> None:
+        async with serving(max_connections_per_ip="100") as served:
+            other = await served.connect(host="127.0.0.9")
+            flood = [await served.connect() for _ in range(2000)]
+            loop = asyncio.get_running_loop()
+            began_s = loop.time()
+            for _ in range(100):
+                assert await other.says()
+            assert loop.time() - began_s < 5
+            assert len(served.server.connections) == 101
+            for one in flood:
+                one.close()
+
+    run(scenario())

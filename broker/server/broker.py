@@ -126,6 +126,7 @@ class Broker:
             backlog=config.socket_listen_backlog_size,
             answer=dispatcher.answer,
             entrances=self.security.entrances,
+            max_queued_bytes=config.queued_max_request_bytes,
             limits=ConnectionLimits(
                 config.properties, config.inter_broker_listener, config.socket_listen_backlog_size
             ),

@@ -64,6 +64,7 @@ class BrokerConfig:
     max_incremental_fetch_session_cache_slots: int
     num_partitions: int
     num_replica_fetchers: int
+    queued_max_request_bytes: int
     offset_metadata_max_bytes: int
     offsets_commit_timeout_ms: int
     offsets_retention_minutes: int
@@ -134,6 +135,11 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
         raise ConfigError(
             f"Invalid value {view['authorizer_class_name']} for configuration "
             f"authorizer.class.name: not {AUTHORIZER}, the one that keeps ACLs in ZooKeeper"
+        )
+    if 0 < view["queued_max_request_bytes"] < view["socket_request_max_bytes"]:
+        raise ConfigError(
+            "requirement failed: queued.max.request.bytes must be larger or equal to "
+            "socket.request.max.bytes"
         )
     live = LiveProperties(properties)
     check_whole(live)

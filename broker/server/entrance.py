@@ -114,7 +114,7 @@ class Entrance:
         if not self.protocol.startswith("SASL"):
             return None
         mechanism = settings.value("sasl.mechanism.inter.broker.protocol")
-        return load_offer(settings, mechanism if self._is_inter_broker else None)
+        return load_offer(settings, mechanism if self._is_inter_broker else None, self._now_ms)
 
     def principal(self, tls: ssl.SSLObject | None) -> Principal:
         """Of a peer that TLS let in. Raises ValueError when no rule gives it a name."""

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from urteil.broker.security.exchange import Exchange, Login
 from urteil.broker.security.jaas import LoginModule, parse_jaas
+from urteil.broker.security.oauthbearer import (
+    OAUTHBEARER,
+    OAuthBearerExchange,
+    OAuthBearerLogin,
+    Validator,
+)
 from urteil.broker.security.plain import PLAIN, PlainExchange, PlainLogin
 from urteil.broker.security.scram import HASHES, Find, ScramExchange, ScramLogin
+from urteil.broker.security.tokens import SignedValidator, UnsecuredValidator, unsecured_token
 from urteil.broker.server.config_values import ConfigError, known_keys
 from urteil.broker.server.listener_settings import ListenerSettings
 
-MODULES = {PLAIN: "PlainLoginModule", **dict.fromkeys(HASHES, "ScramLoginModule")}
+MODULES = {
+    PLAIN: "PlainLoginModule",
+    **dict.fromkeys(HASHES, "ScramLoginModule"),
+    OAUTHBEARER: "OAuthBearerLoginModule",
+}
+_SIGNED = "OAuthBearerValidatorCallbackHandler"
+_UNSECURED = "OAuthBearerUnsecuredValidatorCallbackHandler"
+_HANDLER = "sasl.server.callback.handler.class"
+_KEYS = "sasl.oauthbearer.jwks.endpoint.url"
+
+if TYPE_CHECKING:
+    from urteil.broker.security.jwks import KeySet
+
 _JAAS = "sasl.jaas.config"
 _REAUTH = "connections.max.reauth.ms"
 
@@ -25,6 +47,8 @@ class SaslOffer:
     max_session_ms: Mapping[str, int]
     failure_delay_ms: int
     max_receive_bytes: int
+    validator: Validator | None
+    now_ms: Callable[[], float]
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
@@ -35,15 +59,21 @@ class SaslOffer:
         """A new peer's; the mechanism is one that is offered."""
         if mechanism == PLAIN:
             return PlainExchange(self.modules[mechanism].options)
+        if self.validator is not None and mechanism == OAUTHBEARER:
+            return OAuthBearerExchange(self.validator)
         return ScramExchange(mechanism, find)
 
     def login(self, mechanism: str) -> Login:
         """To show a peer's listener of that name who this broker is."""
         options = self.modules[mechanism].options
+        if mechanism == OAUTHBEARER:
+            return OAuthBearerLogin(unsecured_token(options, self.now_ms()))
         return PlainLogin(options) if mechanism == PLAIN else ScramLogin(mechanism, options)
 
 
-def load_offer(settings: ListenerSettings, inter_broker_mechanism: str | None) -> SaslOffer:
+def load_offer(
+    settings: ListenerSettings, inter_broker_mechanism: str | None, now_ms: Callable[[], float]
+) -> SaslOffer:
     """Raises ConfigError. `inter_broker_mechanism`: where peers come in by this listener."""
     enabled = settings.value("sasl.enabled.mechanisms")
     if inter_broker_mechanism is not None and inter_broker_mechanism not in enabled:
@@ -51,12 +81,55 @@ def load_offer(settings: ListenerSettings, inter_broker_mechanism: str | None) -
             "requirement failed: sasl.mechanism.inter.broker.protocol must be included in "
             "sasl.enabled.mechanisms when SASL is used for inter-broker communication"
         )
+    modules = {one: _module(settings, one) for one in enabled}
+    options = modules[OAUTHBEARER].options if OAUTHBEARER in modules else None
     return SaslOffer(
-        modules={one: _module(settings, one) for one in enabled},
+        modules=modules,
         max_session_ms={one: _max_session_ms(settings, one) for one in enabled},
         failure_delay_ms=settings.value("connection.failed.authentication.delay.ms"),
         max_receive_bytes=settings.value("sasl.server.max.receive.size"),
+        validator=None if options is None else _validator(settings, options, now_ms),
+        now_ms=now_ms,
     )
+
+
+def _validator(
+    settings: ListenerSettings, options: Mapping[str, str], now_ms: Callable[[], float]
+) -> Validator:
+    """Of unsecured tokens, unless a handler is set that verifies signatures."""
+    handler = settings.own(f"{OAUTHBEARER.lower()}.{_HANDLER}") or settings.value(_HANDLER) or ""
+    kind = handler.rpartition(".")[2] or _UNSECURED
+    if kind == _UNSECURED:
+        return UnsecuredValidator(options, now_ms)
+    if kind != _SIGNED:
+        raise ConfigError(
+            f"Invalid value {handler} for configuration {_HANDLER}: one of Apache Kafka's own two, "
+            f"{_SIGNED} and {_UNSECURED}"
+        )
+    audiences = settings.value("sasl.oauthbearer.expected.audience")
+    return SignedValidator(
+        verify=_keys(settings.value(_KEYS)).verify,
+        now_ms=now_ms,
+        skew_ms=settings.value("sasl.oauthbearer.clock.skew.seconds") * 1000,
+        subject_claim=settings.value("sasl.oauthbearer.sub.claim.name"),
+        audiences=frozenset(audiences) if audiences else None,
+        issuer=settings.value("sasl.oauthbearer.expected.issuer"),
+    )
+
+
+def _keys(url: str | None) -> KeySet:
+    from urteil.broker.security.jwks import KeySet
+
+    parts = urlsplit(url or "")
+    if parts.scheme != "file":
+        raise ConfigError(
+            f"Invalid value {url} for configuration {_KEYS}: this broker reads key sets from "
+            "files, file:///..."
+        )
+    try:
+        return KeySet(Path(unquote(parts.path)))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"Invalid value {url} for configuration {_KEYS}: {error}") from None
 
 
 def _module(settings: ListenerSettings, mechanism: str) -> LoginModule:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from urteil.broker.server.connection import Answer, Connection
 from urteil.broker.server.connection_limits import ConnectionLimits
 from urteil.broker.server.entrance import Entrance
 from urteil.broker.server.hosts import Resolver
 from urteil.broker.server.listeners import Listener
+from urteil.broker.server.request_memory import MeteredConnection, RequestMemory
 
 log = logging.getLogger("sockets")
 
@@ -28,8 +30,13 @@ class SocketServer:
         answer: Answer,
         entrances: Mapping[str, Entrance] | None = None,
         limits: ConnectionLimits | None = None,
+        max_queued_bytes: int = -1,
     ) -> None:
-        """`entrances`: those of the listeners that are not PLAINTEXT, by name."""
+        """`entrances`: those of the listeners that are not PLAINTEXT, by name.
+
+        `max_queued_bytes`: of all requests that wait or are answered; below 1 as many as come.
+        """
+        self._memory = RequestMemory(max_queued_bytes) if max_queued_bytes > 0 else None
         self._limits = limits
         self._entrances = entrances or {}
         self._max_frame_bytes = max_frame_bytes
@@ -62,7 +69,10 @@ class SocketServer:
             self._sweeper = loop.create_task(self._sweep())
 
     def _connection(self, listener: str) -> Connection:
-        return Connection(
+        kind: Callable[..., Connection] = Connection
+        if self._memory is not None:
+            kind = partial(MeteredConnection, self._memory)
+        return kind(
             listener,
             self._max_frame_bytes,
             self._answer,

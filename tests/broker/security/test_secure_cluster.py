@@ -35,6 +35,7 @@ from tests.broker.zookeeper.server import ZooKeeperServer
 BROKER_PASSWORD, ALICE_PASSWORD, BOB_PASSWORD = "broker-Secret", "alice-Secret", "bob-Secret"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 BROKERS = f'{SCRAM} username="broker" password="{BROKER_PASSWORD}";'
 PEOPLE = f'{PLAIN} user_bob="{BOB_PASSWORD}";'
 SETTINGS = {
@@ -45,7 +46,7 @@ SETTINGS = {
     "listener.name.internal.ssl.client.auth": "required",
     "listener.name.internal.connections.max.reauth.ms": "1500",
     "listener.name.internal.scram-sha-512.sasl.jaas.config": BROKERS,
-    "sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512,PLAIN",
+    "sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512,PLAIN,OAUTHBEARER",
     "listener.name.open.connections.max.reauth.ms": "3000",
     **{
         f"listener.name.{name}.{mechanism}.sasl.jaas.config": module
@@ -54,6 +55,7 @@ SETTINGS = {
             ("scram-sha-256", f"{SCRAM};"),
             ("scram-sha-512", f"{SCRAM};"),
             ("plain", PEOPLE),
+            ("oauthbearer", f"{OAUTH};"),
         )
     },
 }
@@ -229,6 +231,14 @@ async def _by_aiokafka(nodes: SecureNodes, chosen: dict[str, str]) -> None:
         assert len(client.cluster.brokers()) == 2
     finally:
         await client.close()
+
+
+def test_a_client_shows_a_token(nodes: SecureNodes) -> None:
+    chosen = as_user(nodes, "OAUTHBEARER") | {
+        "enable.sasl.oauthbearer.unsecure.jwt": "true",
+        "sasl.oauthbearer.config": "principal=alice",
+    }
+    assert AdminClient(chosen).list_topics(timeout=20).brokers.keys() == {1, 2}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from tests.broker.server.raw import framed, free_port, run
-from urteil.broker.server.connection import Connection
+from urteil.broker.server.connection import Answer, Connection
 from urteil.broker.server.connection_limits import ConnectionLimits
 from urteil.broker.server.hosts import Resolver
 from urteil.broker.server.listeners import Listener
@@ -61,13 +61,16 @@ class Peer:
 
 
 @contextlib.asynccontextmanager
-async def serving(backlog: int = 50, **config: str) -> AsyncIterator[Served]:
+async def serving(
+    backlog: int = 50, answer: Answer = echo, max_queued_bytes: int = -1, **config: str
+) -> AsyncIterator[Served]:
     live = LiveProperties({name.replace("_", "."): value for name, value in config.items()})
     server = SocketServer(
         max_frame_bytes=1 << 21,
         max_idle_ms=0,
         backlog=backlog,
-        answer=echo,
+        answer=answer,
+        max_queued_bytes=max_queued_bytes,
         limits=ConnectionLimits(live, INTERNAL, backlog),
     )
     ports = {name: free_port() for name in (CLIENT, INTERNAL)}
@@ -170,3 +173,41 @@ def test_two_thousand_connections_cost_the_others_nothing() -> None:
                 one.close()
 
     run(scenario())
+
+
+def test_requests_hold_so_much_memory_together_and_all_are_answered() -> None:
+    """Thirty clients send ten requests of 200 kB each at once; two megabytes may be held."""
+    size, limit = 200_000, 2_000_000
+    held: list[int] = []
+
+    async def slow(_: Connection, frame: memoryview) -> list[Any]:
+        memory = served_now[0].server._memory
+        assert memory is not None
+        held.append(memory.held_bytes)
+        await asyncio.sleep(0.001)
+        return [framed(bytes(frame[:1]))]
+
+    served_now: list[Served] = []
+
+    async def scenario() -> None:
+        async with serving(answer=slow, max_queued_bytes=limit) as served:
+            served_now.append(served)
+            peers = [await served.connect() for _ in range(30)]
+            begun = await served.connect()
+            begun.writer.write((1_000_000).to_bytes(4, "big") + b"only begun")
+            for one in peers:
+                one.writer.write(framed(b"x" * size) * 10)
+            for one in peers:
+                assert await asyncio.wait_for(one.reader.readexactly(50), 30) == framed(b"x") * 10
+                one.close()
+            begun.close()
+            async with asyncio.timeout(10):
+                while served.server.connections:
+                    await asyncio.sleep(0.01)
+            assert served.server._memory is not None
+            assert served.server._memory.held_bytes == 0
+
+    run(scenario())
+    assert len(held) == 300
+    # each may end the request it began, with one more begun in what came with it
+    assert max(held) <= limit + 1_000_000 + 30 * (2 * size + 256 * 1024)

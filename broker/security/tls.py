@@ -81,6 +81,7 @@ class TlsMaterial:
 
     def _set_up(self, context: ssl.SSLContext) -> None:
         _choose_versions(context, self.protocols)
+        context.options |= ssl.OP_NO_RENEGOTIATION
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # Java trusts what is in the store
         try:
             if self.ciphers:

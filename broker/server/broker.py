@@ -87,6 +87,7 @@ class Broker:
             f"broker-{config.broker_id}",
             self._resolver,
             self.security.entrances.get(config.inter_broker_listener),
+            config.socket_connection_setup_timeout_ms,
         )
         self.zk = self._machine.session(
             config.zookeeper_connect, config.zookeeper_session_timeout_ms, self._resolver.resolve

@@ -18,7 +18,6 @@ log = logging.getLogger("channels")
 
 BACKOFF_MIN_S = 0.05
 BACKOFF_MAX_S = 1.0
-CONNECT_TIMEOUT_S = 10.0
 RENEWED_AFTER = 0.85  # of a session's lifetime, as Apache Kafka's clients do at the earliest
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 
@@ -40,9 +39,15 @@ class Channels:
     """
 
     def __init__(
-        self, client_id: str, resolver: Resolver, entrance: Entrance | None = None
+        self,
+        client_id: str,
+        resolver: Resolver,
+        entrance: Entrance | None = None,
+        setup_timeout_ms: int = 10_000,
     ) -> None:
-        """`entrance`: of the listener by which peers are reached, where it is not PLAINTEXT."""
+        """`entrance`: of the listener by which peers are reached, where it is not PLAINTEXT;
+        `setup_timeout_ms`: until a connection stands, TLS and login included."""
+        self._setup_timeout_s = setup_timeout_ms / 1000
         self._client_id = client_id
         self._resolver = resolver
         self._entrance = entrance
@@ -60,7 +65,7 @@ class Channels:
         channel = self._channels.get(key)
         if channel is None:
             channel = self._channels[key] = _Channel(
-                node, self._client_id, self._resolver, self._entrance
+                node, self._client_id, self._resolver, self._entrance, self._setup_timeout_s
             )
         try:
             async with asyncio.timeout(timeout_ms / 1000):
@@ -82,8 +87,14 @@ class Channels:
 
 class _Channel:
     def __init__(
-        self, node: Endpoint, client_id: str, resolver: Resolver, entrance: Entrance | None
+        self,
+        node: Endpoint,
+        client_id: str,
+        resolver: Resolver,
+        entrance: Entrance | None,
+        setup_timeout_s: float,
     ) -> None:
+        self._setup_timeout_s = setup_timeout_s
         self._node = node
         self._entrance = entrance
         self._client_id = client_id
@@ -132,7 +143,7 @@ class _Channel:
         loop = asyncio.get_running_loop()
         host = self._resolver.resolve(self._node.host)
         tls = None if self._entrance is None else self._entrance.to_peers
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+        async with asyncio.timeout(self._setup_timeout_s):
             _, link = await loop.create_connection(
                 lambda: _Link(self._answered),
                 host,
@@ -146,7 +157,7 @@ class _Channel:
     async def _stay_known(self, link: _Link) -> None:
         """Log in again before the session ends (KIP-368)."""
         if link.renew_at_s is not None and link.renew_at_s <= asyncio.get_running_loop().time():
-            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            async with asyncio.timeout(self._setup_timeout_s):
                 await self._log_in(link)
 
     async def _log_in(self, link: _Link) -> None:

@@ -82,6 +82,7 @@ class BrokerConfig:
     replica_selector_class: str | None
     replica_socket_timeout_ms: int
     request_timeout_ms: int
+    socket_connection_setup_timeout_ms: int
     socket_listen_backlog_size: int
     socket_request_max_bytes: int
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int
@@ -114,6 +115,11 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
     Unknown properties are warned of and ignored, as Kafka does (they may be a plugin's).
     """
     values = _typed(properties)
+    if {"inter.broker.listener.name", "security.inter.broker.protocol"} <= properties.keys():
+        raise ConfigError(
+            "Only one of inter.broker.listener.name and security.inter.broker.protocol should be "
+            "set."
+        )
     listeners, inter_broker = parse_listeners(values)
     _warn_of_unknown(properties, listeners)
     view: dict[str, Any] = {

@@ -15,12 +15,15 @@ from cryptography.x509.oid import NameOID
 from tests.broker.security.certificates import Authority, Issued, pem_file
 from tests.broker.server.raw import framed, free_port, run
 from urteil.broker.log.storage import Storage
+from urteil.broker.server.channels import Channels, Endpoint
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.server.connection import WRITE_HIGH_BYTES, Connection
 from urteil.broker.server.entrance import Entrance
 from urteil.broker.server.hosts import Resolver
 from urteil.broker.server.listeners import Listener
 from urteil.broker.server.sockets import SocketServer
+from urteil.broker.wire.framing import encode_response
+from urteil.broker.wire.messages import ApiVersionsRequest, ApiVersionsResponse
 
 AUTHORITY = Authority()
 BROKER = AUTHORITY.issue("broker")
@@ -252,3 +255,58 @@ def test_a_certificate_for_another_name_does_not_replace_this_one() -> None:
     standing.check(
         properties(ssl_keystore_key=renewed.key_pem(), ssl_keystore_certificate_chain=renewed.pem)
     )
+
+
+def test_a_peer_that_does_not_shake_hands_is_given_up() -> None:
+    async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(3600)
+
+    async def scenario() -> None:
+        port = free_port()
+        server = await asyncio.start_server(silent, "127.0.0.1", port)
+        channels = Channels("b", Resolver(), entrance(is_inter_broker=True), setup_timeout_ms=300)
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        with pytest.raises((ConnectionError, TimeoutError)):
+            await channels.send(
+                Endpoint(2, "127.0.0.1", port), ApiVersionsRequest(), 0, timeout_ms=20_000
+            )
+        assert loop.time() - began_s < 10
+        channels.close()
+        server.close()
+
+    run(scenario())
+
+
+def test_a_peer_is_reached_by_the_name_in_its_certificate_alone() -> None:
+    async def answer(_: Connection, frame: memoryview) -> list[Any]:
+        header = frame[4:8]
+        return encode_response(18, 0, int.from_bytes(header, "big"), ApiVersionsResponse())
+
+    async def scenario() -> None:
+        async with serving(answer, ssl_principal_mapping_rules="DEFAULT") as port:
+            ours = entrance(is_inter_broker=True)
+            channels = Channels("b", Resolver(), ours)
+            request = ApiVersionsRequest()
+            there = await channels.send(Endpoint(2, "localhost", port), request, 0, 20_000)
+            assert there.error_code == 0
+            channels.close()
+
+    async def other_address() -> None:
+        port = free_port()
+        made = SocketServer(
+            max_frame_bytes=1 << 20,
+            max_idle_ms=0,
+            backlog=5,
+            answer=answer,
+            entrances={"X": entrance()},
+        )
+        await made.listen((Listener("X", "127.0.0.2", port, "", port, "SSL"),), Resolver())
+        channels = Channels("b", Resolver(), entrance(is_inter_broker=True))
+        with pytest.raises(ConnectionError, match="certificate verify failed"):
+            await channels.send(Endpoint(3, "127.0.0.2", port), ApiVersionsRequest(), 0, 20_000)
+        channels.close()
+        await made.close()
+
+    run(other_address())
+    run(scenario())

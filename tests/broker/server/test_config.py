@@ -75,6 +75,13 @@ def test_a_bad_value_is_named_with_its_property(name: str, value: str, why: str)
         ({"log_retention_ms": "0"}, "log.retention.ms must be"),
         ({"log_cleaner_threads": "500"}, "log.cleaner.dedupe.buffer.size must be"),
         ({"max_connections_per_ip": "0"}, "max.connections.per.ip can be"),
+        (
+            {
+                "inter_broker_listener_name": "PLAINTEXT",
+                "security_inter_broker_protocol": "PLAINTEXT",
+            },
+            "Only one of inter.broker.listener.name and security.inter.broker.protocol",
+        ),
         ({"queued_max_request_bytes": "1000"}, "queued.max.request.bytes must be larger"),
     ],
 )

@@ -16,6 +16,10 @@ class BrokenExchange(Exception):
     there are (`SaslException`)."""
 
 
+class Nonsense(BrokenExchange):
+    """No peer that knows the mechanism says that: it is not answered at all."""
+
+
 class Exchange(Protocol):
     """One peer's way through a mechanism: `step` answers its messages until it `is_complete`.
 

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from urteil.broker.security.exchange import BrokenExchange, Denied
+from urteil.broker.security.exchange import BrokenExchange, Denied, Nonsense
 from urteil.broker.security.principals import ANONYMOUS, USER, Principal
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
@@ -162,7 +162,10 @@ class ScramExchange:
         said = f"{self._said},{found['without_proof']}".encode()
         own = known.credential
         signature = hmac.digest(own.stored_key, said, self._hash)
-        client_key = _xor(signature, _decoded(found["proof"]))
+        proof = _decoded(found["proof"])
+        if len(proof) != len(signature):
+            raise Nonsense("Invalid SCRAM message: a proof of another length")
+        client_key = _xor(signature, proof)
         stored_key = hashlib.new(self._hash, client_key).digest()
         if not hmac.compare_digest(stored_key, own.stored_key):
             raise BrokenExchange("Invalid client credentials")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from urteil.broker.security.exchange import BrokenExchange, Denied, Exchange
+from urteil.broker.security.exchange import BrokenExchange, Denied, Exchange, Nonsense
 from urteil.broker.security.principals import Principal
 from urteil.broker.security.scram import Find
 from urteil.broker.server.connection import Connection, Hangup
@@ -22,6 +22,8 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.framing import RequestHeader, decode_request_header, encode_response
 from urteil.broker.wire.messages import (
     REQUESTS,
+    RESPONSES,
+    ProduceRequest,
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,
@@ -178,13 +180,15 @@ class Gate:
         except WireError as error:
             raise Hangup(f"bad request header: {error}") from None
         if header.api_key != ApiKey.SASL_AUTHENTICATE:
-            raise _Refused(f"Unexpected Kafka request {header.api_key} during SASL authentication.")
+            raise _out_of_place(header, frame, pos)
         request = _decoded(header, frame, pos)
         assert isinstance(request, SaslAuthenticateRequest)
         try:
             said = self._step(bytes(request.auth_bytes))
         except Denied as denied:
             raise _refusal(header, str(denied), str(denied)) from None
+        except Nonsense as nonsense:
+            raise Hangup(f"authentication failed: {nonsense}") from None
         except BrokenExchange as broken:
             text = "authentication" if self._known is None else "re-authentication"
             told = (
@@ -243,6 +247,21 @@ class _Refused(Exception):
 def _refusal(header: RequestHeader, told: str, why: str) -> _Refused:
     error = ErrorCode.SASL_AUTHENTICATION_FAILED
     answer = SaslAuthenticateResponse(error_code=error, error_message=told)
+    return _Refused(why, _encoded(header, answer))
+
+
+def _out_of_place(header: RequestHeader, frame: memoryview, pos: int) -> Exception:
+    """Told with an answer of the request's own kind, as far as that has an error of its own."""
+    if header.api_key not in REQUESTS:
+        return Hangup(f"unknown API {header.api_key}")
+    request = _decoded(header, frame, pos)
+    name = ApiKey(header.api_key).name
+    why = f"Unexpected Kafka request of type {name} during SASL authentication."
+    if isinstance(request, ProduceRequest) and request.acks == 0:
+        return Hangup(why)
+    kind = RESPONSES[header.api_key]
+    has_error = any(one.name == "error_code" for one in kind.FIELDS)
+    answer = kind(error_code=ErrorCode.ILLEGAL_SASL_STATE) if has_error else kind()
     return _Refused(why, _encoded(header, answer))
 
 

@@ -72,7 +72,7 @@ class ScramAdmin:
 
     async def _asked(self, name: str, times: int) -> Described:
         if not name:
-            return Described(name, {}, ErrorCode.INVALID_REQUEST, EMPTY_NAME)
+            return Described(name, {}, ErrorCode.RESOURCE_NOT_FOUND, EMPTY_NAME)
         if times > 1:
             why = "Cannot describe SCRAM credentials for the same user twice in a single request: "
             return Described(name, {}, ErrorCode.DUPLICATE_RESOURCE, why + name)

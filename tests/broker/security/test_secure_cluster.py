@@ -6,6 +6,7 @@ import asyncio
 import re
 import socket
 import ssl
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,7 @@ from tests.broker.security.certificates import pem_file
 from tests.broker.security.secure_nodes import SecureNodes
 from tests.broker.server.nodes import until
 from tests.broker.zookeeper.server import ZooKeeperServer
+from urteil.harness.parts import kafka_tool
 
 BROKER_PASSWORD, ALICE_PASSWORD, BOB_PASSWORD = "broker-Secret", "alice-Secret", "bob-Secret"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
@@ -311,9 +313,36 @@ def test_a_new_user_comes_in_at_once_and_a_deleted_one_no_more(nodes: SecureNode
     until(lambda: not comes_in(), "carol does not come in")
 
 
+def test_apache_kafkas_tool_comes_in_and_sets_a_password(nodes: SecureNodes) -> None:
+    client = nodes.folder / "client.properties"
+    client.write_text(
+        "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\n"
+        f'sasl.jaas.config={SCRAM} username="alice" password="{ALICE_PASSWORD}";\n'
+        f"ssl.truststore.type=PEM\nssl.truststore.location={nodes.trust}\n"
+    )
+    arguments = [
+        "--bootstrap-server", nodes.address(1, "USERS"), "--command-config", str(client),
+        "--alter", "--entity-type", "users", "--entity-name", "dora",
+        "--add-config", "SCRAM-SHA-512=[iterations=8192,password=dora-Secret]",
+    ]  # fmt: skip
+    done = subprocess.run(
+        kafka_tool("kafka.admin.ConfigCommand", arguments),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    admin = AdminClient(settings(nodes))
+    described = admin.describe_user_scram_credentials(["dora"])
+    (found,) = described["dora"].result(20).scram_credential_infos
+    assert (found.mechanism, found.iterations) == (ScramMechanism.SCRAM_SHA_512, 8192)
+
+
 def test_no_secret_is_in_a_log(nodes: SecureNodes) -> None:
     """Runs last: after all that went well and wrong above."""
-    secrets = [BROKER_PASSWORD, ALICE_PASSWORD, BOB_PASSWORD, "carol-Secret", "PRIVATE KEY"]
+    secrets = [BROKER_PASSWORD, ALICE_PASSWORD, BOB_PASSWORD, "carol-Secret", "dora-Secret"]
+    secrets += ["PRIVATE KEY"]
     stored, _ = nodes.zk.get("/config/users/alice")
     secrets += re.findall(r"(?:stored|server)_key=([^,]+)", stored.decode())
     for broker in nodes.addresses:

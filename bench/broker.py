@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import lab
 import many_partitions
 import record_sizes
 import recovering
+import secured
 from load import Load
 from rich.console import Console
 from rich.table import Table
@@ -40,6 +42,7 @@ class Group:
     rows: dict[str, str]
     measure: Callable[[Load, float], dict[str, float]]
     spec: ClusterSpec = THREE_BROKERS
+    prepared: Callable[[ClusterSpec], AbstractContextManager[ClusterSpec]] = nullcontext
 
 
 GROUPS = {
@@ -50,6 +53,15 @@ GROUPS = {
     "partitions": Group(rows=many_partitions.ROWS, measure=many_partitions.measure),
     "cleaner": Group(rows=cleaning.ROWS, measure=cleaning.measure, spec=cleaning.SPEC),
     "recovery": Group(rows=recovering.ROWS, measure=recovering.measure, spec=recovering.SPEC),
+    "tls": Group(
+        rows=secured.rows("tls", "TLS"),
+        measure=secured.measure_tls,
+        spec=secured.TLS,
+        prepared=secured.with_keys,
+    ),
+    "scram": Group(
+        rows=secured.rows("scram", "SCRAM"), measure=secured.measure_scram, spec=secured.SCRAM
+    ),
 }
 
 
@@ -60,7 +72,7 @@ def targets() -> list[Target]:
 def measure(group: Group, target: Target, scale: float) -> dict[str, float]:
     """The group's figures of one target, on a fresh cluster."""
     with tempfile.TemporaryDirectory(prefix="urteil-bench-") as folder:
-        with Cluster(group.spec, target, Path(folder)) as cluster:
+        with group.prepared(group.spec) as spec, Cluster(spec, target, Path(folder)) as cluster:
             return group.measure(Load(cluster), scale)
 
 

@@ -41,6 +41,7 @@ class Load:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
+        self.client: Mapping[str, str] = {}  # how its clients come in, where that is asked
         plan = cluster.plan
         self.bootstrap = f"{plan.address('b1')}:{plan.ports.internal}"
         self.hosts = cluster.run_dir / "hosts.direct"
@@ -85,6 +86,11 @@ class Load:
             raise click.ClickException(f"{main} failed:\n{done.stdout}{done.stderr}")
         return done.stdout
 
+    def _client_file(self, option: str) -> list[str]:
+        file = self.cluster.run_dir / "client.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in self.client.items()))
+        return [option, str(file)] if self.client else []
+
     def produce(
         self,
         topic: str,
@@ -98,7 +104,8 @@ class Load:
         output = self.tool(
             "ProducerPerformance",
             ["--topic", topic, "--num-records", str(records), "--record-size", str(size),
-             "--throughput", str(throughput), "--producer-props",
+             "--throughput", str(throughput), *self._client_file("--producer.config"),
+             "--producer-props",
              f"bootstrap.servers={self.bootstrap}", f"acks={acks}",
              f"compression.type={compression}"],
         )  # fmt: skip
@@ -113,6 +120,7 @@ class Load:
         output = self.tool(
             "ConsumerPerformance",
             ["--bootstrap-server", self.bootstrap, "--topic", topic,
-             "--messages", str(records), "--timeout", "60000"],
+             "--messages", str(records), "--timeout", "60000",
+             *self._client_file("--consumer.config")],
         )  # fmt: skip
         return float(output.strip().splitlines()[-1].split(",")[-2])

@@ -1,0 +1,405 @@
+"""Listeners with SASL, ours and Apache Kafka's, asked the same."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.conformance.kafka_tools import old_tool
+from tests.conformance.pair import Pair
+from tests.conformance.sasl import (
+    MECHANISMS,
+    PASSWORDS,
+    SESSION_MS,
+    TIMED,
+    Talk,
+    sasl_pair,
+)
+from tests.conformance.side import CLOSED, Side
+from urteil.broker.security.scram import HASHES, credential
+from urteil.broker.wire.messages import (
+    AlterUserScramCredentialsRequest,
+    ApiVersionsRequest,
+    DescribeUserScramCredentialsRequest,
+    FetchRequest,
+    ListGroupsRequest,
+    MetadataRequest,
+    ProduceRequest,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+)
+from urteil.broker.zookeeper.znodes import encode_config, encode_config_change
+
+NAMED = ApiVersionsRequest(client_software_name="asker", client_software_version="1")
+
+
+@pytest.fixture(scope="module")
+def sasl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    with sasl_pair(tmp_path_factory.mktemp("sasl")) as both:
+        for side in (both.ours, both.theirs):
+            _write_users(side)
+        yield both
+
+
+def _write_users(side: Side) -> None:
+    """As ConfigCommand writes them into ZooKeeper; returned when the broker knows them."""
+    with side.znodes() as zk:
+        for user, password in PASSWORDS.items():
+            known = {name: credential(name, password).text() for name in HASHES}
+            zk.create(f"/config/users/{user}", encode_config(known), makepath=True)
+            notice = encode_config_change(f"users/{user}")
+            zk.create("/config/changes/config_change_", notice, sequence=True)
+
+    def known() -> bool:
+        with Talk(side) as talk:
+            return bool(talk.log_in("SCRAM-SHA-512", "bob")["error_code"] == "NONE")
+
+    side.until(known)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, "GSSAPI", "plain", "", "X" * 200])
+def test_handshake(sasl: Pair, mechanism: str, version: int) -> None:
+    def ask(side: Side) -> Any:
+        with Talk(side) as talk:
+            return talk.shake(mechanism, version), talk.bare(b"") if mechanism == "" else None
+
+    sasl.same(ask)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_who_proves_it_comes_in(sasl: Pair, mechanism: str, version: int) -> None:
+    def ask(side: Side) -> Any:
+        with Talk(side) as talk:
+            last = talk.log_in(mechanism, version=version)
+            return last, talk.ask(MetadataRequest(topics=[]), 1) != CLOSED
+
+    assert sasl.same(ask)[1]
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("mechanism", "user", "password"),
+    [
+        ("PLAIN", "alice", "wrong"),
+        ("PLAIN", "nobody", "x"),
+        ("SCRAM-SHA-256", "alice", "wrong"),
+        ("SCRAM-SHA-512", "nobody", "x"),
+    ],
+)
+def test_who_does_not_is_told(
+    sasl: Pair, mechanism: str, user: str, password: str, version: int
+) -> None:
+    def ask(side: Side) -> Any:
+        with Talk(side) as talk:
+            last = talk.log_in(mechanism, user, password, version)
+            return last, talk.ask(MetadataRequest(topics=[]), 1)
+
+    assert sasl.same(ask)[1] == CLOSED
+
+
+TOKENS = {
+    "PLAIN": [
+        b"", b"\0", b"\0\0", b"\0alice\0", b"\0\0x", b"\0a\0b\0c", b"bob\0alice\0alice-Secret",
+        b"alice\0alice\0alice-Secret", b"\0alice\0\xff\xfe", b"\0alice\0alice-Secret\0",
+    ],
+    "SCRAM-SHA-256": [
+        b"", b"n,,", b"n,,n=alice,r=", b"y,,n=alice,r=abc", b"p=tls-unique,,n=alice,r=abc",
+        b"n,a=bob,n=alice,r=abc", b"n,,n=al=ice,r=abc", b"n,,m=x,n=nobody,r=abc", b"\xff\xfe",
+        b"n,,n=nobody,r=abc,tokenauth=true",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "token"), [(kind, one) for kind, tokens in TOKENS.items() for one in tokens]
+)
+def test_a_first_message(sasl: Pair, mechanism: str, token: bytes) -> None:
+    def ask(side: Side) -> Any:
+        with Talk(side) as talk:
+            talk.shake(mechanism)
+            return talk.show(token), talk.ask(MetadataRequest(topics=[]), 1) == CLOSED
+
+    sasl.same(ask)
+
+
+FINALS = {
+    "nothing": b"", "another nonce": b"c=biws,r=abc,p=YWJj", "no proof": b"c=biws,r=R",
+    "a wrong proof": b"c=biws,r=R,p=YWJj", "no base64": b"c=biws,r=R,p=%%",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FINALS)
+def test_a_final_message(sasl: Pair, kind: str) -> None:
+    def ask(side: Side) -> Any:
+        with Talk(side) as talk:
+            talk.shake("SCRAM-SHA-256")
+            first = talk.show(b"n,,n=alice,r=abc")["auth_bytes"]
+            nonce = first.split(b",")[0][2:]
+            return talk.show(FINALS[kind].replace(b"R", nonce))
+
+    sasl.same(ask)
+
+
+def test_bare_messages_after_a_handshake_of_version_0(sasl: Pair) -> None:
+    def ask(side: Side) -> Any:
+        answers = []
+        for token in (b"\0alice\0alice-Secret", b"\0alice\0wrong", b"nonsense"):
+            with Talk(side) as talk:
+                talk.shake("PLAIN", 0)
+                answers.append(talk.bare(token))
+                answers.append(talk.ask(MetadataRequest(topics=[]), 1) == CLOSED)
+        return answers
+
+    assert sasl.same(ask)[:2] == [b"", False]
+
+
+FIRST = {
+    "metadata": (MetadataRequest(topics=[]), 1),
+    "produce": (ProduceRequest(acks=0, timeout_ms=1, topic_data=[]), 3),
+    "fetch": (FetchRequest(replica_id=-1, max_wait_ms=1, min_bytes=1, topics=[]), 4),
+    "authenticate": (SaslAuthenticateRequest(auth_bytes=b"\0alice\0alice-Secret"), 2),
+    "groups": (ListGroupsRequest(), 0),
+}
+
+
+STAGES = ("at once", "after ApiVersions", "after the handshake")
+ASKED_THEN = [(kind, stage) for kind in FIRST for stage in STAGES]
+ASKED_THEN.remove(("authenticate", "after the handshake"))  # that is what belongs there
+
+
+@pytest.mark.parametrize(("kind", "stage"), ASKED_THEN)
+def test_another_request_before_it_is_known_who_asks(sasl: Pair, kind: str, stage: str) -> None:
+    def ask(side: Side) -> Any:
+        with Talk(side) as talk:
+            if stage == "after ApiVersions":
+                assert talk.ask(NAMED, 3) != CLOSED
+            if stage == "after the handshake":
+                talk.shake("PLAIN")
+            message, version = FIRST[kind]
+            return talk.ask(message, version), talk.shake("PLAIN")
+
+    sasl.same(ask)
+
+
+@pytest.mark.parametrize("version", [0, 3, 4])
+def test_versions_are_told_once(sasl: Pair, version: int) -> None:
+    def ask(side: Side) -> Any:
+        with Talk(side) as talk:
+            first = talk.ask(NAMED, version)
+            return first["error_code"], talk.ask(NAMED, version) == CLOSED
+
+    assert sasl.same(ask) == ("NONE", True)
+
+
+def test_versions_may_be_asked_for_badly_before(sasl: Pair) -> None:
+    def ask(side: Side) -> Any:
+        seen = []
+        with Talk(side) as talk:
+            bad = ApiVersionsRequest(client_software_name="?", client_software_version="!")
+            seen.append(talk.ask(bad, 3)["error_code"])
+            seen.append(talk.send(bytes.fromhex("0000000c001200630000000500017800"))[4:6])
+            seen.append(talk.ask(NAMED, 3)["error_code"])
+            seen.append(talk.log_in("PLAIN"))
+        return seen
+
+    sasl.same(ask)
+
+
+BROKEN = {
+    "a handshake of version 2": bytes.fromhex("000000110011000200000005ffff0005504c41494e"),
+    "a handshake of version -1": bytes.fromhex("000000110011ffff00000005ffff0005504c41494e"),
+    "a handshake cut short": bytes.fromhex("0000000c0011000100000005ffff00ff"),
+    "an unknown API": bytes.fromhex("0000000a03e8000100000005ffff"),
+    "a Kerberos ticket": bytes.fromhex("0000000660040605040a"),
+    "no frame": b"GET / HTTP/1.1\r\n\r\n",
+    "one byte": bytes.fromhex("0000000142"),
+    "nothing": bytes.fromhex("00000000"),
+    "a size below zero": bytes.fromhex("ffffffff"),
+    "more than a frame may have": (524_289).to_bytes(4, "big"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_what_breaks_the_protocol(sasl: Pair, kind: str) -> None:
+    def ask(side: Side) -> Any:
+        with Talk(side) as talk:
+            return talk.send(BROKEN[kind]) or CLOSED
+
+    sasl.same(ask)
+
+
+def test_who_is_known_need_not_say_so_again(sasl: Pair) -> None:
+    def ask(side: Side) -> Any:
+        with Talk(side) as talk:
+            talk.log_in("PLAIN")
+            return [
+                talk.shake("PLAIN"),
+                talk.show(b"\0alice\0alice-Secret"),
+                talk.shake("PLAIN", 0),
+                talk.ask(MetadataRequest(topics=[]), 1) == CLOSED,
+            ]
+
+    sasl.same(ask)
+
+
+def test_where_nobody_asks_nobody_answers(sasl: Pair) -> None:
+    def ask(side: Side) -> Any:
+        return [
+            side.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1),
+            side.ask(SaslAuthenticateRequest(auth_bytes=b""), 2),
+        ]
+
+    sasl.same(ask)
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_session_that_ends_and_is_not_renewed(sasl: Pair, version: int) -> None:
+    def ask(side: Side) -> Any:
+        with Talk(side, TIMED) as talk:
+            came = time.monotonic()
+            answer = talk.log_in("SCRAM-SHA-256", version=version)
+            before = talk.ask(MetadataRequest(topics=[]), 1) == CLOSED
+            while time.monotonic() < came + SESSION_MS / 1000 + 0.2:
+                time.sleep(0.1)
+            return answer, before, talk.ask(MetadataRequest(topics=[]), 1) == CLOSED
+
+    (_, before, after) = sasl.same(ask)
+    assert (before, after) == (False, True)
+
+
+def test_a_session_is_renewed(sasl: Pair) -> None:
+    def ask(side: Side) -> Any:
+        seen = []
+        with Talk(side, TIMED) as talk:
+            talk.log_in("SCRAM-SHA-256")
+            for _ in range(2):
+                seen.append(talk.log_in("SCRAM-SHA-256"))
+                seen.append(talk.ask(MetadataRequest(topics=[]), 1) == CLOSED)
+                time.sleep(1.1)  # more often than once a second is refused
+        return seen
+
+    sasl.same(ask)
+
+
+def test_twice_within_a_second(sasl: Pair) -> None:
+    def ask(side: Side) -> Any:
+        with Talk(side, TIMED) as talk:
+            talk.log_in("PLAIN")
+            talk.log_in("PLAIN")
+            return talk.shake("PLAIN"), talk.ask(MetadataRequest(topics=[]), 1) == CLOSED
+
+    sasl.same(ask)
+
+
+@pytest.mark.parametrize("other", ["a user", "a mechanism", "a password", "a request"])
+def test_it_must_be_the_same_one_again(sasl: Pair, other: str) -> None:
+    def ask(side: Side) -> Any:
+        with Talk(side, TIMED) as talk:
+            talk.log_in("PLAIN")
+            if other == "a user":
+                return talk.log_in("PLAIN", "bob")
+            if other == "a password":
+                return talk.log_in("PLAIN", "alice", "wrong")
+            if other == "a mechanism":
+                first = talk.shake("SCRAM-SHA-256")
+                return first, talk.show(b"n,,n=alice,r=abc")
+            first = talk.shake("PLAIN")
+            return first, talk.ask(MetadataRequest(topics=[]), 1) == CLOSED
+
+    sasl.same(ask)
+
+
+Deletion = AlterUserScramCredentialsRequest.ScramCredentialDeletion
+Upsertion = AlterUserScramCredentialsRequest.ScramCredentialUpsertion
+
+
+def upsertion(name: str, mechanism: int = 1, iterations: int = 4096) -> Upsertion:
+    return Upsertion(
+        name=name, mechanism=mechanism, iterations=iterations, salt=b"salt", salted_password=b"x"
+    )
+
+
+CHANGES: dict[str, tuple[list[Deletion], list[Upsertion]]] = {
+    "none": ([], []),
+    "a user": ([], [upsertion("carol, a=b")]),
+    "both mechanisms": ([], [upsertion("dave"), upsertion("dave", 2, 16384)]),
+    "one twice": ([], [upsertion("erin"), upsertion("erin")]),
+    "gone and set": ([Deletion(name="erin", mechanism=1)], [upsertion("erin")]),
+    "nobody gone": ([Deletion(name="nobody", mechanism=1)], []),
+    "nobody gone, another set": (
+        [Deletion(name="frank", mechanism=1)], [upsertion("frank", 2), upsertion("grace")],
+    ),
+    "few iterations": ([], [upsertion("few", iterations=4095)]),
+    "many iterations": ([], [upsertion("many", iterations=16385)]),
+    "no mechanism": ([], [upsertion("none", 0), upsertion("other", 3)]),
+    "a mechanism below zero": ([Deletion(name="below", mechanism=-1)], []),
+    "no name": ([], [upsertion("")]),
+    "no name gone": ([Deletion(name="", mechanism=1)], []),
+    "dave gone": ([Deletion(name="dave", mechanism=2)], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_credentials_are_changed(sasl: Pair, kind: str) -> None:
+    deletions, upsertions = CHANGES[kind]
+    request = AlterUserScramCredentialsRequest(deletions=deletions, upsertions=upsertions)
+
+    def ask(side: Side) -> Any:
+        answer = side.ask(request, 0)
+        answer["results"].sort(key=lambda one: str(one["user"]))
+        with side.znodes() as zk:
+            nodes = sorted(zk.get_children("/config/users"))
+            written = {
+                name: json.loads(zk.get(f"/config/users/{name}")[0])
+                for name in nodes
+                if name not in PASSWORDS
+            }
+        return answer, nodes, written
+
+    sasl.same(ask)
+
+
+ASKED: dict[str, list[str] | None] = {
+    "everybody": None,
+    "nobody": [],
+    "some": ["dave", "carol, a=b", "grace"],
+    "one who is not there": ["alice", "mallory"],
+    "one twice": ["dave", "dave", "alice"],
+    "no name": ["", "dave"],
+}
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_credentials_are_described(sasl: Pair, kind: str) -> None:
+    names = ASKED[kind]
+    users = None if names is None else [
+        DescribeUserScramCredentialsRequest.UserName(name=name) for name in names
+    ]  # fmt: skip
+
+    def ask(side: Side) -> Any:
+        answer = side.ask(DescribeUserScramCredentialsRequest(users=users), 0)
+        answer["results"].sort(key=lambda one: str(one["user"]))
+        return answer
+
+    sasl.same(ask)
+
+
+def test_a_user_whom_the_tool_writes_into_zookeeper_comes_in(sasl: Pair) -> None:
+    side = sasl.ours
+    old_tool(
+        "kafka.admin.ConfigCommand", side.zookeeper, "--alter", "--entity-type", "users",
+        "--entity-name", "heidi", "--add-config", "SCRAM-SHA-256=[iterations=8192,password=h-Sec]",
+    )  # fmt: skip
+
+    def comes_in() -> bool:
+        with Talk(side) as talk:
+            answer = talk.log_in("SCRAM-SHA-256", "heidi", "h-Sec")
+            return bool(answer["error_code"] == "NONE")
+
+    side.until(comes_in)

@@ -13,11 +13,12 @@ KINDS = {
     "app": "app",
     "transactional": "txn",
     "copier": "copier",
+    "committer": "committer",
 }
 
 SELECTORS = (
-    "producer, member, reader, app, transactional, copier (one, by the seed), producers, members, "
-    "readers, apps, transactionals, copiers, a client"
+    "producer, member, reader, app, transactional, copier, committer (one, by the seed), "
+    "producers, members and so on, a client"
 )
 
 

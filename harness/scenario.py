@@ -42,7 +42,8 @@ class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The clients of a run. `kind` names the workload: `append`, `group`, `compacted`,
-    `bulk`, `pipeline`, `mixed` or `transactions` (docs/workloads.md).
+    `bulk`, `pipeline`, `mixed`, `transactions` or `commits`
+    (docs/workloads.md).
 
     `client` is the library of producers, readers and group members, as far as that has them
     (docs/workloads.md). `rate_records_per_s` is the sum over all producers. `acks` is 0, 1 or -1

@@ -40,6 +40,7 @@ from urteil.chaos.faults.reset import Reset
 from urteil.chaos.faults.retention import Retention
 from urteil.chaos.faults.ring import Ring
 from urteil.chaos.faults.rolling_restart import RollingRestart
+from urteil.chaos.faults.second_session import SecondSession
 from urteil.chaos.faults.segment_damaged import SegmentDamaged
 from urteil.chaos.faults.session_expired import SessionExpired
 from urteil.chaos.faults.shutdown import Shutdown
@@ -93,6 +94,7 @@ FAULTS: dict[str, type[Fault]] = {
         PauseClient,
         RebalanceStorm,
         RollingRestart,
+        SecondSession,
         SegmentDamaged,
         SessionExpired,
         Shutdown,

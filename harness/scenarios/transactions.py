@@ -8,6 +8,7 @@ from urteil.harness.scenarios.common import REPLICATION, fault
 CLEANUP = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
 SAFE = {"min.insync.replicas": "2"}
 SOURCE, SINK = TopicSpec(config=SAFE), TopicSpec(name="urteil-out", config=SAFE)
+DECISIONS = "__transaction_state"
 ID = "urteil-group-t1"
 """The transactional id of the first writer."""
 
@@ -29,14 +30,54 @@ def load(*, copies: bool = False, **options: str) -> WorkloadSpec:
     )
 
 
-CALM = Scenario(
+WHOLE = (*REPLICATION, "torn_txn", "aborted_read", "precommitted_read", "hanging_txn")
+STEPS = ("offsets_not_atomic", "processed_twice", "unprocessed")
+
+TRANSACTIONS = Scenario(
     name="transactions",
     about="transactions over several partitions, committed and aborted, while a broker dies",
     cluster=cluster(),
-    workload=load(copies=True),
+    workload=load(),
     faults=(fault("crash", "leader", 6, 5),),
-    guarantees=REPLICATION,
+    guarantees=WHOLE,
     duration_s=16.0,
 )
 
-FAMILY = (CALM,)
+UNSENT_MARKERS = Scenario(
+    name="unsent-markers",
+    about="a coordinator that cannot send its markers dies between its decisions and them",
+    cluster=cluster(transaction_state_log_num_partitions="1"),
+    workload=load(),
+    faults=(
+        fault("partition", "coordinator->all", 5, 7, transactional_id=ID),
+        fault("crash", "coordinator", 6.5, 6, transactional_id=ID),
+    ),
+    guarantees=WHOLE,
+    duration_s=20.0,
+)
+
+EXACTLY_ONCE = Scenario(
+    name="exactly-once",
+    about="read, process, write in transactions, while a copier, a broker and a coordinator die",
+    cluster=cluster(),
+    workload=load(copies=True, copiers="2"),
+    faults=(
+        fault("kill_client", "copier", 4, 3),
+        fault("crash", "leader", 9, 5),
+        fault("crash", "coordinator", 17, 5, transactional_id="urteil-group-x1"),
+    ),
+    guarantees=(*WHOLE, *STEPS),
+    duration_s=26.0,
+)
+
+DELAYED_END = Scenario(
+    name="delayed-end-txn",
+    about="an EndTxn that was delayed arrives in the next transaction and ends it (KAFKA-17754)",
+    cluster=cluster(),
+    workload=load(delayed_ends="12"),
+    guarantees=WHOLE,
+    must_find=("torn_txn",),
+    duration_s=14.0,
+)
+
+FAMILY = (TRANSACTIONS, UNSENT_MARKERS, EXACTLY_ONCE, DELAYED_END)

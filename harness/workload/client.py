@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import os
 import signal
@@ -23,6 +24,7 @@ from urteil.harness.workload.spec import (
 
 PARENT_CHECK_S = 1.0
 SPEC_POLL_S = 0.02
+HANGS_S = 12.0
 CHOSEN = {
     "kafka-python": ("producer", "consumer", "group"),
     "confluent-kafka": ("producer", "consumer", "group"),
@@ -39,7 +41,12 @@ class Stop:
         self._parent = os.getppid()
         self._next_check = 0.0
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._event.set())
+            signal.signal(number, lambda *_: self._ask())
+
+    def _ask(self) -> None:
+        """One that does not end then tells in its log where it hangs."""
+        self._event.set()
+        faulthandler.dump_traceback_later(HANGS_S)
 
     def asked(self) -> bool:
         now = time.monotonic()
@@ -66,7 +73,7 @@ def begin(spec: ClientSpec) -> Begin:
     producing = spec.kind in ("producer", "raw")
     transactional = spec.kind in TRANSACTIONAL
     library = spec.workload.client if spec.kind in CHOSEN[spec.workload.client] else "kafka-python"
-    library = "confluent-kafka" if transactional else library
+    library = "confluent-kafka" if transactional and spec.kind != "late" else library
     return Begin(
         run=spec.run,
         client=spec.client,

@@ -28,6 +28,8 @@ MODULES = {
     "raw": "urteil.harness.workload.raw",
     "txn": "urteil.harness.workload.txn_writer",
     "copier": "urteil.harness.workload.copier",
+    "late": "urteil.harness.workload.late_end",
+    "committer": "urteil.harness.workload.committer",
     "probe": "urteil.harness.workload.probe",
     "final": "urteil.harness.workload.final_reader",
 }

@@ -34,8 +34,8 @@ def spoiled_batch(key: bytes, value: bytes, timestamp_ms: int) -> bytes:
     The last byte of the value is padding: the record still names its send, and its own checksum
     shows the damage.
     """
-    body = b"\x00" + b"\x00" + b"\x00" + _varint(len(key)) + key + _varint(len(value)) + value
-    record = _varint(len(body) + 1) + body + _varint(0)
+    body = b"\x00" + b"\x00" + b"\x00" + varint(len(key)) + key + varint(len(value)) + value
+    record = varint(len(body) + 1) + body + varint(0)
     tail = struct.pack(">hiqqqhii", 0, 0, timestamp_ms, timestamp_ms, -1, -1, -1, 1) + record
     crc = crc32c(tail)
     spoiled = bytearray(tail)
@@ -43,7 +43,7 @@ def spoiled_batch(key: bytes, value: bytes, timestamp_ms: int) -> bytes:
     return struct.pack(">qiibI", 0, len(tail) + 9, -1, 2, crc) + bytes(spoiled)
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
     """A zigzag varint of a non-negative number."""
     left, out = value << 1, bytearray()
     while left > 0x7F:

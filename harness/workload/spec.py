@@ -24,8 +24,8 @@ ASSIGNORS = {
     "range": RangePartitionAssignor,
     "cooperative": CooperativeStickyAssignor,
 }
-IN_GROUP = ("group", "offsets", "copier")
-TRANSACTIONAL = ("txn", "copier")
+IN_GROUP = ("group", "offsets", "copier", "committer")
+TRANSACTIONAL = ("txn", "copier", "late")
 """Kinds of clients that write in transactions."""
 
 POLICY = "cleanup.policy"

@@ -6,6 +6,7 @@ have been carried out. A transaction whose commit was never asked for is never c
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from urteil.harness.workload.payload import Encoder
 from urteil.harness.workload.spec import ClientSpec, transaction_timeout_ms, transactional_id
 
 CALL_S = 5.0
-GIVE_UP_S = 20.0
+GIVE_UP_S = 10.0
 RETRY_S = 0.1
 FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 AS_COMMIT = {"committed": "ok", "aborted": "fail", "fenced": "fail", "unknown": "info"}
@@ -59,6 +60,7 @@ class Transactions:
             "transactional.id": transactional_id(spec),
             "transaction.timeout.ms": timeout_ms,
             "message.timeout.ms": min(load.delivery_timeout_ms, timeout_ms),
+            "error_cb": _leave_to_the_call,
         }
         self._journal = journal
         self._encoder = Encoder(spec.run, spec.client, load.value_bytes)
@@ -114,7 +116,7 @@ class Transactions:
             self._failed += 1
             self._journal.write(ended(Fail, op, name_of(error), partition, attempts=0))
             return False
-        self._kafka.poll(0)
+        self._take_deliveries()
         return True
 
     def offsets(self, consumer: Consumer, positions: Mapping[tuple[str, int], int]) -> None:
@@ -191,11 +193,16 @@ class Transactions:
 
     def _lost(self, error: KafkaException, *, asked: bool) -> tuple[str, str]:
         """The producer is of no use any more."""
-        if self._kafka is not None:
-            self._kafka.poll(0)
+        self._take_deliveries()
         self._kafka = None
         name = name_of(error)
         return ("fenced" if name in FENCED and not asked else "unknown"), name
+
+    def _take_deliveries(self) -> None:
+        """A fatal error is told by the next call that does something."""
+        if self._kafka is not None:
+            with contextlib.suppress(KafkaException):
+                self._kafka.poll(0)
 
     def _over(self, number: int, outcome: str, error: str | None) -> None:
         self._journal.write(TxnEnd(number, time.monotonic_ns(), outcome, error))
@@ -207,6 +214,10 @@ class Transactions:
             return
         offset = got.offset() if got.offset() >= 0 else None
         self._journal.write(ended(Ok, op, None, got.partition(), offset))
+
+
+def _leave_to_the_call(_error: KafkaError) -> None:
+    """Without a callback a fatal error is raised in the middle of others' callbacks."""
 
 
 def _wants_abort(error: KafkaException) -> bool:

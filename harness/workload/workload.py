@@ -60,10 +60,11 @@ class Workload:
     kafka-python has them; `deletes`: the share of tombstones in `compacted` (0.2);
     `commit` = `before` or `after` (the default) the processing, `assignor` = `range` or
     `cooperative`, `session_timeout_ms`, `max_poll_interval_ms`, `zombie_commits` of group members;
-    `members`: how many there are in `mixed` (2); of `transactions`: `copiers` (1),
-    `txn_records` (8), `aborts` (0.25), `transaction_timeout_ms` (8000); `offset_reads_ms`: how
-    often their positions are asked for from outside (250); `records`: how many `bulk` sends in
-    all (100000);
+    `members`: how many there are in `mixed` (2); of `commits`:
+    `commits_per_s` of each committer (20); of `transactions`: `copiers` (1),
+    `txn_records` (8), `aborts` (0.25), `transaction_timeout_ms` (8000), `delayed_ends`
+    (0); `offset_reads_ms`: how often their positions are asked for from outside (250);
+    `records`: how many `bulk` sends in all (100000);
     `probe`: 1 adds a client that asks all brokers who leads and where partitions end;
     `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a client of its own.
     """
@@ -92,7 +93,9 @@ class Workload:
         self._copiers = int(load.options.get("copiers", "1")) if len(topics) > 1 else 0
         self._copiers = self._copiers if in_transactions else 0
         self._liars = ["raw1"] if int(load.options.get("corrupt_batches", "0")) else []
-        self._readers = 0 if load.kind == "group" else load.consumers
+        self._committers = load.consumers if load.kind == "commits" else 0
+        self._late = ["late1"] if int(load.options.get("delayed_ends", "0")) else []
+        self._readers = 0 if load.kind in ("group", "commits") else load.consumers
         self._members = load.consumers if load.kind == "group" else 0
         if load.kind == "mixed":
             self._members = int(load.options.get("members", "2"))
@@ -114,7 +117,9 @@ class Workload:
             self._start_one("group", f"g{number}", 1)
         for number in range(1, self._copiers + 1):
             self._start_one("copier", f"x{number}", 1)
-        if self._members or self._copiers:
+        for number in range(1, self._committers + 1):
+            self._start_one("committer", f"k{number}", 1)
+        if self._members or self._copiers or self._committers:
             self._start_one("offsets", "o1", 1)
         for number in range(1, self._apps + 1):
             self._start_one("app", f"a{number}", 1)
@@ -122,6 +127,8 @@ class Workload:
             self._start_one(self._sending_kind, name, 1)
         for name in self._liars:
             self._clients.start(self._spec(name, "raw"))
+        for name in self._late:
+            self._clients.start(self._spec(name, "late"))
         for name in self._probes:
             self._clients.start(self._spec(name, "probe", seed=self._scenario.seed))
 
@@ -142,8 +149,8 @@ class Workload:
             seed = self._scenario.seed * 1000 + number + 100 * (session - 1)
             if session > 1:
                 self._tails.add(self._journal(name))
-        if kind == "copier":
-            seed = self._scenario.seed * 1000 + 500 + session
+        if kind in ("copier", "committer"):
+            seed = self._scenario.seed * 1000 + 500 + session + 10 * int(name.partition(".")[0][1:])
         self._clients.start(self._spec(name, kind, session=session, rate=rate, seed=seed))
         self._lab_clients.note(name, kind)
 
@@ -218,7 +225,7 @@ class Workload:
 
     def stop_consumers(self, deadline_s: float = STOP_DEADLINE_S) -> None:
         """End live readers and group members."""
-        kinds = ("consumer", "group", "offsets")
+        kinds = ("consumer", "group", "offsets", "committer")
         names = [name for kind in kinds for name in self._lab_clients.all_of(kind)]
         for name in self._clients.terminate([*names, *self._probes], deadline_s):
             self._problems.append(f"consumer {name} did not end in {deadline_s:g} s and was killed")
@@ -256,7 +263,8 @@ class Workload:
         return reads
 
     def _sending(self) -> list[str]:
-        return [*self._lab_clients.all_of(self._sending_kind), *self._liars]
+        sending = self._lab_clients.all_of(self._sending_kind)
+        return [*sending, *self._liars, *self._late]
 
     def problems(self) -> list[str]:
         """Sentences for `RunFacts.problems`: clients that were killed, crashed or left early."""

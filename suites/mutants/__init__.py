@@ -29,6 +29,7 @@ NAMES = (
     "epoch_zero_not_recovered",
     "isr_shrink_not_persisted",
     "watch_not_rearmed",
+    "abort_marker_on_some_partitions",
 )
 
 

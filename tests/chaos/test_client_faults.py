@@ -91,6 +91,15 @@ def test_it_acts_on_whom_it_means_and_heals(name: str) -> None:
     assert fault.remains(cluster) == ""
 
 
+def test_two_sessions_run_until_the_older_one_is_killed() -> None:
+    cluster = controls()
+    fault = FAULTS["second_session"](aim("p1"))
+    assert fault.begin(cluster).acted
+    assert fault.heal(cluster) == "p1 is gone"
+    assert fault.remains(cluster) == ""
+    assert cluster.clients.names("producer") == ["p2", "p1.2"]
+
+
 @pytest.mark.parametrize("name", ["kill_client", "pause_client"])
 def test_without_effect_there_is_no_proof(name: str) -> None:
     assert not FAULTS[name](aim("producer")).begin(controls(deaf=True)).acted

@@ -1,0 +1,37 @@
+"""A client's next session starts while the client itself still runs: two with one identity."""
+
+from __future__ import annotations
+
+from urteil.chaos.clients import SELECTORS, clients
+from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.faults.base import Fault, Proof
+
+
+class SecondSession(Fault):
+    """Start another session of clients that live: of a transactional one, another producer with its
+    transactional id. At healing the older one is killed."""
+
+    name = "second_session"
+    about = "a client's next session runs beside it, with the same transactional id"
+    family = "clients"
+    proves = "both processes run"
+    selectors = SELECTORS
+    sample = ""
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(clients(controls.clients, self.aim))
+        seconds = [controls.clients.take_over(name) for name in self.targets]
+        both = [controls.clients.status(name) for name in (*self.targets, *seconds)]
+        alive = [one for one in both if one.state is NodeState.RUNNING]
+        text = ", ".join(f"{one.node} runs as pid {one.pid}" for one in alive)
+        return Proof(acted=len(alive) == len(both), text=text or "nobody ran")
+
+    def heal(self, controls: Controls) -> str:
+        for name in self.targets:
+            if controls.clients.status(name).state is not NodeState.DEAD:
+                controls.clients.kill(name)
+        return f"{', '.join(self.targets)} is gone"
+
+    def remains(self, controls: Controls) -> str:
+        states = [controls.clients.status(name) for name in self.targets]
+        return ", ".join(f"{s.node} runs" for s in states if s.state is not NodeState.DEAD)

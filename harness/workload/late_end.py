@@ -1,0 +1,191 @@
+"""A client whose EndTxn is delayed on its way, so that it ends the next transaction (KAFKA-17754).
+
+    python -m urteil.harness.workload.late_end SPEC.json
+
+It asks for the end of a transaction on one connection, where the request is held back as a slow
+network would, gives up on it, asks again on another one and is answered. While its next transaction
+is open, the first request arrives. 3.9's protocol cannot tell which transaction it meant: id and
+epoch are the same. In turn an abort arrives late, after which the rest of the transaction is
+committed as if nothing had happened, and a commit, after which the transaction that it committed is
+aborted in vain. Nothing else is bent: each request is one that a producer may send.
+"""
+
+from __future__ import annotations
+
+import time
+
+from urteil.harness.history.journal import (
+    Info,
+    JournalWriter,
+    Ok,
+    Send,
+    TxnBegin,
+    TxnCommit,
+    TxnEnd,
+)
+from urteil.harness.workload.client import Stop, run_client
+from urteil.harness.workload.payload import Encoder
+from urteil.harness.workload.raw import Wire
+from urteil.harness.workload.spec import ClientSpec, transaction_timeout_ms, transactional_id
+from urteil.harness.workload.txn_wire import (
+    ADD_PARTITIONS,
+    END_TXN,
+    INIT_PRODUCER_ID,
+    PRODUCE,
+    Producer,
+    add_request,
+    batch,
+    end_request,
+    error_of,
+    init_request,
+    produce_request,
+    read_init,
+    read_offset,
+)
+
+EVERY_S = 0.5
+RETRY_S = 0.05
+DEADLINE_S = 10.0
+PASSING = frozenset({3, 5, 6, 7, 14, 15, 16, 51})
+"""Errors that pass: no leader or coordinator here or not yet, a transaction that is being ended."""
+
+
+class Refused(Exception):
+    """An answer that does not pass by waiting, or none in time."""
+
+
+class LateEnd:
+    """The client; one round is two transactions."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+        self._spec = spec
+        self._journal = journal
+        self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
+        self._producer = Producer(transactional_id(spec))
+        self._init_ns = (0, 0)
+        self._txns = self._ops = 0
+        topic = spec.topics[0]
+        self._first, self._second = ((topic.name, p % topic.partitions) for p in (0, 1))
+
+    def round(self, *, commit: bool) -> None:
+        """Two transactions; the end of the first arrives in the second."""
+        if self._producer.epoch < 0:
+            self._initialise()
+        late = end_request(self._producer, commit=commit)
+        number = self._begin()
+        self._send(number, self._first)
+        if commit:
+            self._journal.write(TxnCommit(number, time.monotonic_ns()))
+        self._ask(END_TXN, late)
+        self._over(number, "committed" if commit else "aborted", None)
+        self._next(late, commit=commit)
+
+    def _next(self, late: bytes, *, commit: bool) -> None:
+        number = self._begin()
+        self._send(number, self._first)
+        late_ns = time.monotonic_ns()
+        self._ask(END_TXN, late)
+        if commit:
+            self._abort(number, late_ns)
+            return
+        self._send(number, self._second)
+        self._journal.write(TxnCommit(number, time.monotonic_ns()))
+        self._ask(END_TXN, end_request(self._producer, commit=True))
+        self._over(number, "committed", late_ns)
+
+    def _abort(self, number: int, late_ns: int) -> None:
+        """It was committed in the meantime: the abort is refused, and the producer is of no use."""
+        try:
+            self._ask(END_TXN, end_request(self._producer, commit=False))
+        except Refused as refused:
+            self._producer = Producer(self._producer.transactional_id)
+            ended = TxnEnd(number, time.monotonic_ns(), "unknown", str(refused), late_ns)
+            self._journal.write(ended)
+            return
+        self._over(number, "aborted", late_ns)
+
+    def _initialise(self) -> None:
+        began_ns = time.monotonic_ns()
+        request = init_request(
+            self._producer.transactional_id, transaction_timeout_ms(self._spec.workload)
+        )
+        answer = self._ask(INIT_PRODUCER_ID, request)
+        self._producer.producer_id, self._producer.epoch = read_init(answer)
+        self._init_ns = (began_ns, time.monotonic_ns())
+
+    def _begin(self) -> int:
+        self._txns += 1
+        one = self._producer
+        self._journal.write(
+            TxnBegin(self._txns, time.monotonic_ns(), *self._init_ns, one.producer_id, one.epoch)
+        )
+        return self._txns
+
+    def _over(self, number: int, outcome: str, late_ns: int | None) -> None:
+        self._journal.write(TxnEnd(number, time.monotonic_ns(), outcome, None, late_ns))
+
+    def _send(self, txn: int, slot: tuple[str, int]) -> None:
+        """One record, its partition told to the coordinator first."""
+        one, op, self._ops = self._producer, self._ops, self._ops + 1
+        topic, partition = slot
+        self._ask(ADD_PARTITIONS, add_request(one, topic, partition))
+        key, now_ms = f"late{partition}", time.time_ns() // 1_000_000
+        value = self._encoder.encode(op, key.encode(), partition)
+        sequence = one.sequences.get(slot, 0)
+        content = batch(one, sequence, key.encode(), value, now_ms)
+        self._journal.write(
+            Send(op, time.monotonic_ns(), topic, partition, key, now_ms, False, txn)
+        )
+        told = (None, one.producer_id, one.epoch, sequence, now_ms)
+        try:
+            answer = self._ask(PRODUCE, produce_request(one, topic, partition, content))
+        except Refused as refused:
+            now_ns = time.monotonic_ns()
+            self._journal.write(Info(op, now_ns, str(refused), -1, True, partition, None, *told))
+            raise
+        one.sequences[slot] = sequence + 1
+        offset = read_offset(answer, topic)
+        self._journal.write(Ok(op, time.monotonic_ns(), None, -1, True, partition, offset, *told))
+
+    def _ask(self, api: tuple[int, int], request: bytes) -> bytes:
+        """Ask all brokers in turn until one answers for good. Refused as it says."""
+        deadline = time.monotonic() + DEADLINE_S
+        told = "no answer"
+        while time.monotonic() < deadline:
+            for address in self._spec.bootstrap:
+                try:
+                    answer = self._once(address, request)
+                except OSError as failure:
+                    told = type(failure).__name__
+                    continue
+                error = error_of(api, answer, self._first[0])
+                if not error:
+                    return answer
+                told = f"error {error}"
+                if error not in PASSING:
+                    raise Refused(told)
+            time.sleep(RETRY_S)
+        raise Refused(told)
+
+    def _once(self, address: str, request: bytes) -> bytes:
+        wire = Wire(address, self._spec.workload.request_timeout_ms / 1000)
+        try:
+            return wire.ask(request)
+        finally:
+            wire.close()
+
+
+def end_late(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """`delayed_ends` rounds, an abort and a commit in turn; then wait for the end."""
+    client = LateEnd(spec, journal)
+    for number in range(int(spec.workload.options.get("delayed_ends", "0"))):
+        if stop.asked():
+            return
+        client.round(commit=number % 2 == 1)
+        stop.wait(EVERY_S)
+    while not stop.asked():
+        stop.wait(0.2)
+
+
+if __name__ == "__main__":
+    run_client(end_late)

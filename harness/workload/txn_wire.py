@@ -1,0 +1,94 @@
+"""Requests of a transactional producer, packed byte by byte: the oldest versions of each.
+
+InitProducerId 0, AddPartitionsToTxn 0, Produce 3, EndTxn 0. A client of our own can then do what no
+library does, and send an old request late.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from crc32c import crc32c
+
+from urteil.harness.workload.raw import varint
+
+INIT_PRODUCER_ID, ADD_PARTITIONS, PRODUCE, END_TXN = (22, 0), (24, 0), (0, 3), (26, 0)
+TRANSACTIONAL = 0x10
+
+
+@dataclass(slots=True)
+class Producer:
+    """A transactional id with what InitProducerId gave it, and its next sequence by partition."""
+
+    transactional_id: str
+    producer_id: int = -1
+    epoch: int = -1
+    sequences: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def who(self) -> bytes:
+        """The three fields that most requests begin with."""
+        return text(self.transactional_id) + struct.pack(">qh", self.producer_id, self.epoch)
+
+
+def text(value: str) -> bytes:
+    return struct.pack(">h", len(value.encode())) + value.encode()
+
+
+def frame(api: tuple[int, int], body: bytes) -> bytes:
+    """A whole request with its size."""
+    content = struct.pack(">hhi", *api, 1) + text("late") + body
+    return struct.pack(">i", len(content)) + content
+
+
+def init_request(transactional_id: str, timeout_ms: int) -> bytes:
+    return frame(INIT_PRODUCER_ID, text(transactional_id) + struct.pack(">i", timeout_ms))
+
+
+def add_request(producer: Producer, topic: str, partition: int) -> bytes:
+    body = producer.who() + struct.pack(">i", 1) + text(topic) + struct.pack(">ii", 1, partition)
+    return frame(ADD_PARTITIONS, body)
+
+
+def end_request(producer: Producer, *, commit: bool) -> bytes:
+    return frame(END_TXN, producer.who() + struct.pack(">b", commit))
+
+
+def produce_request(producer: Producer, topic: str, partition: int, batch: bytes) -> bytes:
+    body = text(producer.transactional_id) + struct.pack(">hii", -1, 5_000, 1) + text(topic)
+    return frame(PRODUCE, body + struct.pack(">iii", 1, partition, len(batch)) + batch)
+
+
+def batch(producer: Producer, sequence: int, key: bytes, value: bytes, timestamp_ms: int) -> bytes:
+    """One record in a transaction."""
+    body = b"\x00\x00\x00" + varint(len(key)) + key + varint(len(value)) + value
+    record = varint(len(body) + 1) + body + varint(0)
+    tail = struct.pack(
+        ">hiqqqhii", TRANSACTIONAL, 0, timestamp_ms, timestamp_ms, producer.producer_id,
+        producer.epoch, sequence, 1,
+    ) + record  # fmt: skip
+    return struct.pack(">qiibI", 0, len(tail) + 9, -1, 2, crc32c(tail)) + tail
+
+
+def error_of(api: tuple[int, int], answer: bytes, topic: str) -> int:
+    """The one error code of an answer; topics and partitions are one each."""
+    if api in (INIT_PRODUCER_ID, END_TXN):
+        at = 4 + 4
+    elif api == ADD_PARTITIONS:
+        at = 4 + 4 + 4 + 2 + len(topic.encode()) + 4 + 4
+    else:
+        at = 4 + 4 + 2 + len(topic.encode()) + 4 + 4
+    (error,) = struct.unpack_from(">h", answer, at)
+    return int(error)
+
+
+def read_init(answer: bytes) -> tuple[int, int]:
+    """Producer id and epoch."""
+    producer_id, epoch = struct.unpack_from(">qh", answer, 4 + 4 + 2)
+    return int(producer_id), int(epoch)
+
+
+def read_offset(answer: bytes, topic: str) -> int:
+    """The base offset that Produce answered."""
+    (offset,) = struct.unpack_from(">q", answer, 4 + 4 + 2 + len(topic.encode()) + 4 + 4 + 2)
+    return int(offset)

@@ -1,0 +1,13 @@
+"""Read, process, write: each record has its effect once, whoever dies or sleeps."""
+
+from __future__ import annotations
+
+import pytest
+
+from urteil.harness.verify.result import Result
+from urteil.suites.verdicts import assert_holds
+
+
+@pytest.mark.parametrize("result", ["exactly-once"], indirect=True)
+def test_each_record_is_processed_once(result: Result) -> None:
+    assert_holds(result, "offsets_not_atomic", "processed_twice", "unprocessed", "torn_txn")

@@ -1,0 +1,31 @@
+"""An abort reaches all partitions of a transaction but one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "of an aborted transaction over several partitions one gets no marker"
+MODELS = "a marker that is not sent again after its request failed"
+SCENARIO = "transactions"
+GUARANTEE = "torn_txn"
+
+
+def apply(mark: Mark) -> None:
+    """The first partition of an abort is forgotten."""
+
+    def make(original: Function) -> Function:
+        async def write(
+            markers: Any, marker: Any, partitions: Iterable[Any], is_wanted: Function
+        ) -> Any:
+            left = sorted(partitions)
+            if not marker.commit and len(left) > 1:
+                mark.hit()
+                left = left[1:]
+            return await original(markers, marker, left, is_wanted)
+
+        return write
+
+    replace("urteil.broker.transactions.markers:Markers.write", make)

@@ -1,0 +1,25 @@
+"""What a transaction may rely on: all of it or nothing, whoever dies or sleeps."""
+
+from __future__ import annotations
+
+import pytest
+
+from urteil.harness.verify.result import Result
+from urteil.suites.verdicts import assert_found_and_permitted, assert_holds
+
+WHOLE = ("torn_txn", "aborted_read", "precommitted_read", "hanging_txn")
+
+
+@pytest.mark.parametrize("result", ["transactions"], indirect=True)
+def test_a_transaction_is_visible_as_a_whole_or_not_at_all(result: Result) -> None:
+    assert_holds(result, *WHOLE)
+
+
+@pytest.mark.parametrize("result", ["unsent-markers"], indirect=True)
+def test_a_decision_survives_its_coordinator(result: Result) -> None:
+    assert_holds(result, "torn_txn", "hanging_txn")
+
+
+@pytest.mark.parametrize("repeats", ["delayed-end-txn"], indirect=True)
+def test_a_delayed_end_ends_the_next_transaction_and_it_is_permitted(repeats: list[Result]) -> None:
+    assert_found_and_permitted(repeats, "torn_txn")

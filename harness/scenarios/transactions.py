@@ -43,6 +43,16 @@ TRANSACTIONS = Scenario(
     duration_s=16.0,
 )
 
+SHARED_ID = Scenario(
+    name="shared-transactional-id",
+    about="two producers with one transactional id shut each other out, again and again",
+    cluster=cluster(),
+    workload=load(),
+    faults=(fault("second_session", "transactionals", 4, 10),),
+    guarantees=(*WHOLE, "zombie_write"),
+    duration_s=18.0,
+)
+
 UNSENT_MARKERS = Scenario(
     name="unsent-markers",
     about="a coordinator that cannot send its markers dies between its decisions and them",
@@ -62,12 +72,28 @@ EXACTLY_ONCE = Scenario(
     cluster=cluster(),
     workload=load(copies=True, copiers="2"),
     faults=(
-        fault("kill_client", "copier", 4, 3),
-        fault("crash", "leader", 9, 5),
-        fault("crash", "coordinator", 17, 5, transactional_id="urteil-group-x1"),
+        fault("kill_client", "copier", 6, 3),
+        fault("crash", "leader", 11, 5),
+        fault("crash", "coordinator", 19, 5, transactional_id="urteil-group-x1"),
     ),
     guarantees=(*WHOLE, *STEPS),
-    duration_s=26.0,
+    duration_s=28.0,
+)
+
+PAUSED_COPIER = Scenario(
+    name="paused-copier",
+    about="a copier sleeps past its session and its transaction: others copy what it had begun",
+    cluster=cluster(),
+    workload=load(
+        copies=True, copiers="2", transaction_timeout_ms="4000", session_timeout_ms="4000"
+    ),
+    faults=(
+        fault("pause_client", "copier", 4, 8),
+        fault("crash", "coordinator", 15, 5),
+        fault("second_session", "copier", 21, 4),
+    ),
+    guarantees=(*WHOLE, *STEPS),
+    duration_s=29.0,
 )
 
 DELAYED_END = Scenario(
@@ -80,4 +106,4 @@ DELAYED_END = Scenario(
     duration_s=14.0,
 )
 
-FAMILY = (TRANSACTIONS, UNSENT_MARKERS, EXACTLY_ONCE, DELAYED_END)
+FAMILY = (TRANSACTIONS, SHARED_ID, UNSENT_MARKERS, EXACTLY_ONCE, PAUSED_COPIER, DELAYED_END)

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -21,7 +20,7 @@ from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify import evidence
 from urteil.harness.verify.administered import lowest_min_isr, unclean_asked
 from urteil.harness.verify.cycles import cycle_rows
-from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.harm import Harm, harms, losses, with_losses
 from urteil.harness.verify.lineage import agreed_end
 from urteil.harness.verify.promises import settled
@@ -466,13 +465,6 @@ def _agreed_end(logs: list[Row], leader: int | None) -> int:
         for row in logs
     ]
     return min(ends, default=NO_OFFSET)
-
-
-def targets_of(fault: Row) -> list[str]:
-    """The nodes or links a fault was aimed at."""
-    text = fault["targets"] or "[]"
-    parsed: Any = json.loads(text) if text.startswith("[") else [text]
-    return [str(target) for target in parsed]
 
 
 def _blind(span: Span, faults: list[Row]) -> bool:

@@ -6,6 +6,7 @@ are read by an engine only.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -76,3 +77,10 @@ def write_rows(path: Path, columns: pa.Schema, table: Iterable[Mapping[str, Any]
     """Write `table` as one Parquet file of a folder `path`, replacing what stood there."""
     path.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(list(table), schema=columns), path / "part-0.parquet")
+
+
+def targets_of(fault: Row) -> list[str]:
+    """The nodes or links a fault was aimed at."""
+    text = fault["targets"] or "[]"
+    parsed: Any = json.loads(text) if text.startswith("[") else [text]
+    return [str(target) for target in parsed]

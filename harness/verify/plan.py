@@ -38,7 +38,7 @@ SELECT p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)), r.value_id, CO
 FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
 LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
      AND b.p = p.p
-LEFT JOIN (SELECT k.client, k.session FROM clients k WHERE k.kind = 'group'
+LEFT JOIN (SELECT k.client, k.session FROM clients k WHERE k.kind IN ('group', 'copier')
            GROUP BY k.client, k.session) g ON g.client = r.client AND g.session = r.session
 UNION ALL
 SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, l.key, 2,

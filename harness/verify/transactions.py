@@ -10,13 +10,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from urteil.chaos.controls import CLIENT
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.timeline import FOREVER_NS
 from urteil.harness.workload.spec import transaction_timeout_ms
 
 MS_NS = 1_000_000
+ASLEEP = ("pause", "starve")
 CLEANUP = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 CLEANUP_MS = "10000"
 SLACK_NS = 10_000 * MS_NS
@@ -111,8 +113,11 @@ def _fenced_ns(txn: Row, inits: set[tuple[int, int]]) -> int | None:
 
 
 def _holds_back(fault: Row) -> bool:
-    """Whether a fault keeps requests and lets them arrive later: links, or a broker that sleeps."""
-    return "->" in str(fault["targets"]) or str(fault["fault"]).startswith("pause")
+    """Whether a fault keeps clients' requests and lets them arrive later: it acts on their links,
+    or a broker that has them sleeps."""
+    if fault["fault"] in ASLEEP:
+        return True
+    return any(target.startswith(f"{CLIENT}->") for target in targets_of(fault))
 
 
 def _reached_late(txns: Sequence[Row], held: Sequence[Row]) -> set[tuple[str, int, int]]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derive import Derived, targets_of
-from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.derive import Derived
+from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.timeline import NO_OFFSET
 
 _FAULTS = "faults.jsonl"

@@ -67,7 +67,7 @@ class Transactions:
         self._kafka: Producer | None = None
         self._init_ns = (0, 0)
         self._txn: Open | None = None
-        self._txns = self._ops = self._commits = self._failed = 0
+        self._txns = self._ops = self._commits = self._failed = self._open = 0
 
     def ready(self) -> bool:
         """Whether there is an initialised producer; makes one where there is none."""
@@ -86,7 +86,7 @@ class Transactions:
         """The new transaction's number; None when the producer is gone."""
         assert self._kafka is not None
         self._txns += 1
-        self._failed = 0
+        self._failed = self._open = 0
         self._journal.write(TxnBegin(self._txns, time.monotonic_ns(), *self._init_ns))
         try:
             self._kafka.begin_transaction()
@@ -101,6 +101,7 @@ class Transactions:
         assert self._kafka is not None
         assert self._txn is not None
         op, self._ops = self._ops, self._ops + 1
+        self._open += 1
         now_ms = time.time_ns() // 1_000_000
         value = self._encoder.encode(op, key.encode(), partition)
         self._journal.write(
@@ -110,10 +111,10 @@ class Transactions:
         try:
             self._kafka.produce(
                 topic, value, key.encode(), partition, timestamp=now_ms,
-                on_delivery=partial(self._on_delivery, op, partition),
+                on_delivery=partial(self._on_delivery, self._txn.number, op, partition),
             )  # fmt: skip
         except (KafkaException, BufferError) as error:
-            self._failed += 1
+            self._failed, self._open = self._failed + 1, self._open - 1
             self._journal.write(ended(Fail, op, name_of(error), partition, attempts=0))
             return False
         self._take_deliveries()
@@ -159,12 +160,10 @@ class Transactions:
     def _all_arrived(self) -> bool:
         """Also before an abort: librdkafka ends transactions that its coordinator does not know of
         yet, and is refused for good (INVALID_TXN_STATE)."""
-        assert self._kafka is not None
-        try:
-            left = self._kafka.flush(CALL_S)
-        except KafkaException:
-            return False
-        return not left and not self._failed
+        deadline = time.monotonic() + CALL_S
+        while self._open and not self._failed and time.monotonic() < deadline:
+            self._take_deliveries(RETRY_S)
+        return not self._open and not self._failed
 
     def _carry_out(self, call: Any, *, asked: bool) -> tuple[str, str | None]:
         """Ask until there is an answer. A commit that the library wants aborted is aborted, so that
@@ -198,18 +197,23 @@ class Transactions:
         name = name_of(error)
         return ("fenced" if name in FENCED and not asked else "unknown"), name
 
-    def _take_deliveries(self) -> None:
-        """A fatal error is told by the next call that does something."""
+    def _take_deliveries(self, wait_s: float = 0.0) -> None:
+        """A fatal error is told by the next call that does something. confluent-kafka 2.16 makes a
+        SystemError of the one that shuts a producer out, in `poll` as in `flush`."""
         if self._kafka is not None:
-            with contextlib.suppress(KafkaException):
-                self._kafka.poll(0)
+            with contextlib.suppress(KafkaException, SystemError):
+                self._kafka.poll(wait_s)
 
     def _over(self, number: int, outcome: str, error: str | None) -> None:
         self._journal.write(TxnEnd(number, time.monotonic_ns(), outcome, error))
 
-    def _on_delivery(self, op: int, partition: int, error: KafkaError | None, got: Any) -> None:
+    def _on_delivery(
+        self, txn: int, op: int, partition: int, error: KafkaError | None, got: Any
+    ) -> None:
+        if txn == self._txns:  # what an abort purged may be told in the next transaction
+            self._open -= 1
+            self._failed += error is not None
         if error is not None:
-            self._failed += 1
             self._journal.write(ended(Info, op, error.name(), partition))
             return
         offset = got.offset() if got.offset() >= 0 else None

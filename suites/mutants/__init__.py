@@ -30,6 +30,8 @@ NAMES = (
     "isr_shrink_not_persisted",
     "watch_not_rearmed",
     "abort_marker_on_some_partitions",
+    "list_offsets_ignores_lso",
+    "lso_off_by_one",
 )
 
 

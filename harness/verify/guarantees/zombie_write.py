@@ -14,6 +14,7 @@ from urteil.harness.verify.guarantees.torn_txn import OF_TXN, SPOILED, SPOILS
 
 _SENT = f"FROM {OF_TXN} WHERE v.sent = 1 AND v.invoke_ns > t.fenced_ns"
 _ASKED = "FROM txn_p t WHERE t.commit_ns > t.fenced_ns"
+_REFUSED = "FROM txn_p t WHERE t.outcome = 'fenced' AND t.fenced_ns IS NOT NULL"
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -37,7 +38,7 @@ GUARANTEE = Guarantee(
     "the previous one are finished and it is fenced off.",
     source="KIP-98: Producer Zombies; KafkaProducer.initTransactions",
     opportunities=f"""
-SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) AS n {_SENT}""",
+SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) + (SELECT COUNT(*) {_REFUSED}) AS n {_SENT}""",
     violations=f"""
 SELECT 'record' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
   v.complete_ns AS until_ns, t.client, t.txn, t.tid, v.value_id, CAST(NULL AS BIGINT) AS pid,

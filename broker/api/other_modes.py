@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from urteil.broker.api.authorization import may_cluster
+from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
 from urteil.broker.controller import features
+from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -23,6 +26,9 @@ from urteil.broker.wire.messages import (
 async def update_features(
     broker: Broker, context: RequestContext, request: UpdateFeaturesRequest
 ) -> UpdateFeaturesResponse:
+    if not may_cluster(broker, context, Operation.ALTER):
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        return UpdateFeaturesResponse(error_code=error, error_message=SAID[error])
     return features.update_features(broker.controller, request, context.version)
 
 

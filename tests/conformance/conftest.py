@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.conformance.guarded import GuardedPair, guarded_pair
 from tests.conformance.ledger import Ledger
 from tests.conformance.pair import QUICK, Pair, standing_or_fresh
 from tests.conftest import TOLD
@@ -21,6 +22,12 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         yield both
         LEDGER.further = both.compared
         TOLD.append(f"conformance: {LEDGER.summary()}")
+
+
+@pytest.fixture(scope="package")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedPair]:
+    with guarded_pair(tmp_path_factory.mktemp("guarded")) as both:
+        yield both
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,11 @@ def tool(main_class: str, bootstrap: str, *args: str) -> str:
     return _run(kafka_tool(main_class, ["--bootstrap-server", bootstrap, *args]))
 
 
+def run_tool(main_class: str, args: list[str], *, version: str) -> str:
+    """The same of any release, with whatever arguments."""
+    return _run(kafka_tool(main_class, args, version=version))
+
+
 def _run(argv: list[str]) -> str:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, f"{' '.join(argv)}\n{done.stdout}\n{done.stderr}"

@@ -1,0 +1,3 @@
+from tests.broker.zookeeper.conftest import chroot, zookeeper
+
+__all__ = ["chroot", "zookeeper"]

@@ -1,0 +1,100 @@
+"""ACLs in a real ZooKeeper, changed and followed by two brokers at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.broker.zookeeper.server import ZooKeeperServer, until
+from tests.broker.zookeeper.test_session import run, session
+from urteil.broker.security.acl_keeper import AclKeeper
+from urteil.broker.security.acls import (
+    AclFilter,
+    Entry,
+    Operation,
+    Pattern,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from urteil.broker.zookeeper.acls import acl_path, decode_change, encode_change
+
+ORDERS = Pattern(ResourceType.TOPIC, "orders")
+PREFIX = Pattern(ResourceType.TRANSACTIONAL_ID, "app-", PatternType.PREFIXED)
+
+
+def entry(principal: str, operation: Operation = Operation.READ) -> Entry:
+    return Entry(principal, "*", operation, Permission.ALLOW)
+
+
+def standing(keeper: AclKeeper, pattern: Pattern) -> set[Entry]:
+    acls = keeper.table.get(pattern)
+    return set(acls.entries) if acls else set()
+
+
+def test_every_broker_sees_changes(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
+            first, second = AclKeeper(one, lambda: 0), AclKeeper(other, lambda: 0)
+            await first.start()
+            await first.add(ORDERS, [entry("User:ann")])
+            await second.start()
+            assert standing(second, ORDERS) == {entry("User:ann")}
+            await first.add(PREFIX, [entry("User:bob")])
+            await until(lambda: standing(second, PREFIX) == {entry("User:bob")}, "the prefix")
+            removed = await second.remove([AclFilter(principal="User:bob"), AclFilter()])
+            assert [[one.entry.principal for one in ones] for ones in removed] == [
+                ["User:bob"],
+                ["User:ann"],
+            ]
+            await until(lambda: not standing(first, PREFIX), "the removal")
+            assert await one.exists(acl_path(PREFIX)) is None
+            await first.stop()
+            await second.stop()
+
+    run(scenario)
+
+
+def test_no_change_is_lost_among_brokers(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    """Each writes against the version that it knows, and reads again when that is old."""
+
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
+            keepers = AclKeeper(one, lambda: 0), AclKeeper(other, lambda: 0)
+            for keeper in keepers:
+                await keeper.start()
+            await asyncio.gather(
+                *(
+                    keeper.add(ORDERS, [entry(f"User:{number}-{n}")])
+                    for number, keeper in enumerate(keepers)
+                    for n in range(4)
+                )
+            )
+            wanted = {entry(f"User:{number}-{n}") for number in range(2) for n in range(4)}
+            for keeper in keepers:
+                await until(lambda it=keeper: standing(it, ORDERS) == wanted, "all")  # type: ignore[misc]
+                await keeper.stop()
+
+    run(scenario)
+
+
+def test_a_node_without_acls_stops_the_start(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as zk:
+            await zk.create(acl_path(ORDERS), b'{"version":1,"acls":[{}]}', make_parents=True)
+            with pytest.raises(ValueError, match="/kafka-acl/Topic/orders"):
+                await AclKeeper(zk, lambda: 0).start()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("pattern", [ORDERS, PREFIX, Pattern(ResourceType.GROUP, "a:b")])
+def test_notices(pattern: Pattern) -> None:
+    assert decode_change(encode_change(pattern), pattern.kind) == pattern
+
+
+def test_notices_of_older_brokers() -> None:
+    assert decode_change(b"Topic:orders", PatternType.LITERAL) == ORDERS
+    with pytest.raises(ValueError, match="no resource"):
+        decode_change(b"orders", PatternType.LITERAL)

@@ -1,0 +1,31 @@
+"""AclCommand of Apache Kafka 3.9.1, which asks a broker, and of 2.8.0, which writes ZooKeeper."""
+
+from __future__ import annotations
+
+from tests.conformance.guarded import GuardedPair
+from tests.conformance.kafka_tools import run_tool, tool
+
+ACL = "kafka.admin.AclCommand"
+
+
+def test_both_write_what_our_broker_obeys(guarded: GuardedPair) -> None:
+    ours = guarded.ours
+    prefix = ["--topic", "tool-", "--resource-pattern-type", "prefixed"]
+    who = ["--allow-principal", "User:tom", "--operation", "Read", *prefix]
+    assert "Adding ACLs for resource" in tool(ACL, ours.admin.bootstrap, "--add", *who)
+    denied = ["--deny-principal", "User:tom", "--deny-host", "127.0.0.9", "--operation", "Write"]
+    connect = f"zookeeper.connect={ours.admin.zookeeper}"
+    old = ["--authorizer-properties", connect, "--add", *denied, "--topic", "tool-a"]
+    assert "Adding ACLs for resource" in run_tool(ACL, old, version="2.8.0")
+    ours.admin.until(lambda: len(ours.acls(resource_name_filter="tool-a")["resources"]) == 1)
+    match = ["--topic", "tool-a", "--resource-pattern-type", "match"]
+    listed = tool(ACL, ours.admin.bootstrap, "--list", *match)
+    for line in (
+        "(principal=User:tom, host=*, operation=READ, permissionType=ALLOW)",
+        "(principal=User:tom, host=127.0.0.9, operation=WRITE, permissionType=DENY)",
+    ):
+        assert line in listed, listed
+    tool(ACL, ours.admin.bootstrap, "--remove", "--force", *prefix)
+    left = ours.acls(principal_filter="User:tom")["resources"]
+    assert [one["resource_name"] for one in left] == ["tool-a"]
+    ours.revoke(principal_filter="User:tom")

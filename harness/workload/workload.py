@@ -321,6 +321,11 @@ class Workload:
                 leader = -1 if entry.leader is None else entry.leader
                 reads.leaders.setdefault(slot, set()).add(leader)
 
+    def _written(self) -> tuple[TopicFact, ...]:
+        """Topics that producers write to: not an application's, nor the registers of `commits`."""
+        registers = self._topics[-1:] if self._scenario.workload.kind == "commits" else ()
+        return tuple(t for t in self._topics if not t.copies and t not in registers)
+
     def _spec(
         self,
         client: str,
@@ -339,7 +344,7 @@ class Workload:
             kind=kind,
             bootstrap=self._bootstrap,
             journal=str(self._journal(client)),
-            topics=tuple(t for t in self._topics if kind != "producer" or not t.copies),
+            topics=self._topics if kind != "producer" else self._written(),
             workload=self._scenario.workload,
             rate_records_per_s=rate,
             seed=seed,

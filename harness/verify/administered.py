@@ -20,6 +20,13 @@ def unclean_asked(ops: Sequence[Row], topic: str, partition: int) -> bool:
     return asked or "true" in _values(ops, topic, UNCLEAN)
 
 
+def killed_clients(ops: Sequence[Row]) -> frozenset[str]:
+    """Clients that the lab killed on purpose."""
+    return frozenset(
+        str(op["subject"]) for op in ops if op["act"] in ("kill client", "kill_client")
+    )
+
+
 def lowest_min_isr(ops: Sequence[Row], topic: str, otherwise: int) -> int:
     """The smallest number of in-sync replicas that was ever asked for, `otherwise` among them."""
     asked = [int(value) for value in _values(ops, topic, MIN_ISR) if value.isdecimal()]

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify import evidence
-from urteil.harness.verify.administered import lowest_min_isr, unclean_asked
+from urteil.harness.verify.administered import killed_clients, lowest_min_isr, unclean_asked
 from urteil.harness.verify.cycles import cycle_rows
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.harm import Harm, harms, losses, with_losses
@@ -68,6 +68,7 @@ DERIVED: dict[str, pa.Schema] = {
     "logs_p": _schema("p:l broker:i log_start:l log_end:l high_watermark:l in_isr:i"),
     "windows": _schema("n:i begin_ns:l end_ns:l"),
     "damaged": _schema("client:s"),
+    "killed": _schema("client:s"),
     "settings": _schema("in_flight:i wall_ns:l commits_before:i promise:s txns_over_ns:l"),
     "txn_p": _schema(
         "client:s session:i txn:l tid:s begin_ns:l commit_ns:l end_ns:l outcome:s fate:s "
@@ -179,6 +180,7 @@ def derive(
         | {"wall_ns": _wall_ns(small["states"])}
     ]
     tables["damaged"] = [{"client": name} for name in sorted(damaged)]
+    tables["killed"] = [{"client": name} for name in sorted(damaged | killed_clients(ops))]
     return Derived(
         tables=tables,
         damaged=damaged,

@@ -163,6 +163,7 @@ SELECT g.* FROM (
     COALESCE(LAG(r.offset) OVER w, b.from_offset - 1) AS prev_off,
     COALESCE(LAG(r.poll) OVER w, r.poll) AS prev_poll,
     COALESCE(LAG(r.generation) OVER w, r.generation) AS prev_generation,
+    CASE WHEN LAG(r.poll) OVER w IS NULL THEN b.begin_ns END AS begin_ns,
     LAG(r.value_id) OVER w AS prev_value_id, LAG(r.read_ns) OVER w AS prev_read_ns
   FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
   LEFT JOIN passes b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass

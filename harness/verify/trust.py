@@ -8,6 +8,7 @@ from pathlib import Path
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import evidence
+from urteil.harness.verify.administered import killed_clients
 from urteil.harness.verify.derive import Derived
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.timeline import NO_OFFSET
@@ -18,11 +19,7 @@ REQUIRED = ("sends", "reads", "passes", "replicas", "logs", "states", "manifest"
 
 def damaged_clients(run_dir: Path) -> frozenset[str]:
     """Clients whose journal is not whole, though nobody killed them on purpose."""
-    killed = {
-        str(row["subject"])
-        for row in evidence.rows(run_dir, "admin_ops")
-        if row["act"] in ("kill client", "kill_client")
-    }
+    killed = killed_clients(evidence.rows(run_dir, "admin_ops"))
     return frozenset(
         Path(str(row["file"])).stem
         for row in evidence.rows(run_dir, "manifest")

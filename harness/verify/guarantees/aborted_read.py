@@ -12,8 +12,8 @@ FROM (SELECT s.p, s.off, s.value_id, MIN(CASE WHEN s.marks >= 2 THEN s.marks END
         PARTITION BY s.p, s.pid, s.turn ORDER BY s.off DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS ended, s.marks
       FROM (SELECT s.p, s.off, s.value_id, s.pid, s.marks,
-              SUM(CASE WHEN s.marks >= 2 THEN 1 ELSE 0 END) OVER (PARTITION BY s.p, s.pid
-                ORDER BY s.off ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS turn
+              COALESCE(SUM(CASE WHEN s.marks >= 2 THEN 1 ELSE 0 END) OVER (PARTITION BY s.p, s.pid
+                ORDER BY s.off ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn
             FROM slots s WHERE s.on_leader = 1 AND s.marks >= 1) s) t
 JOIN vals v ON v.value_id = t.value_id
 JOIN reads r ON r.value_id = t.value_id

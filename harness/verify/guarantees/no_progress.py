@@ -14,13 +14,28 @@ from urteil.harness.verify.timeline import FOREVER_NS
 
 _WAIT_NS = 2_000_000_000
 
+_WAITS = f"""COALESCE(v.complete_ns, CASE WHEN v.client IN (SELECT k.client FROM killed k)
+  THEN v.invoke_ns ELSE {FOREVER_NS} END)"""
+"""Until when somebody waited for a send's answer: a client that was killed waits no more."""
+
+_REFUSED = (
+    "v.outcome = 'fail' AND ("
+    + " OR ".join(
+        f"UPPER(REPLACE(COALESCE(v.error, ''), '_', '')) LIKE '%{word}%'"
+        for word in ("TOOLARGE", "INVALID", "CORRUPT", "AUTHORIZATION", "OUTOFORDER", "UNSUPPORTED")
+    )
+    + ")"
+)
+"""Refused for what it is: whoever says so is there."""
+
 _TRIED = f"""
 FROM trials t JOIN (SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p) b
   ON b.p = t.p AND b.first_ns < t.begin_ns
 JOIN (SELECT DISTINCT a.n, a.p
       FROM trials a JOIN (SELECT v.sent_p AS p, MIN(v.invoke_ns) AS first_ns,
-                            MAX(COALESCE(v.complete_ns, {FOREVER_NS})) AS last_ns
-                          FROM vals v GROUP BY v.sent_p, v.invoke_ns DIV {TICK_NS}) w
+                            MAX({_WAITS}) AS last_ns
+                          FROM vals v WHERE NOT ({_REFUSED})
+                          GROUP BY v.sent_p, v.invoke_ns DIV {TICK_NS}) w
         ON w.p = a.p AND w.first_ns <= a.to_ns - {_WAIT_NS} AND w.last_ns >= a.from_ns) s
   ON s.n = t.n AND s.p = t.p
 """

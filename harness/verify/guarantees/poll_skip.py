@@ -12,16 +12,18 @@ NO_EVENT = """
 NOT EXISTS (SELECT 1 FROM polls e LEFT JOIN parts r ON e.topic_id = r.topic_id
             AND e.partition = r.partition
             WHERE e.event IS NOT NULL AND e.client = g.client AND e.session = g.session
-              AND (r.p = g.p OR e.partition IS NULL) AND e.poll >= g.prev_poll
-              AND e.poll <= g.poll)
+              AND (r.p = g.p OR e.partition IS NULL) AND e.poll <= g.poll
+              AND (e.poll >= g.prev_poll
+                   OR (e.complete_ns >= g.begin_ns
+                       AND COALESCE(e.position_after, -1) <> g.prev_off + 1)))
 AND NOT EXISTS (SELECT 1 FROM assignments a JOIN parts r ON a.topic_id = r.topic_id
                 AND a.partition = r.partition
                 WHERE a.client = g.client AND a.session = g.session AND r.p = g.p
                   AND a.at_ns >= g.prev_read_ns AND a.at_ns <= g.read_ns)
 AND COALESCE(g.generation, -1) = COALESCE(g.prev_generation, -1)
 """
-"""No seek, reset or rebalance between a read and the one before it; one without a partition is for
-all of them."""
+"""No seek, reset or rebalance between a read and the one before it, or its pass's begin; one
+without a partition is for all. What moved the position to where the pass begins is none."""
 
 _RESUMED = """
 SELECT f.p, f.client, f.session, f.pass, f.poll, c.offset - 1 AS prev_off, f.off, f.value_id,

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.harness.verify import made
+from tests.harness.verify.histories import runs
 from tests.harness.verify.made import ONE, copy_of, healthy, judged
 from tests.harness.verify.test_guarantees import COUNTED
 from urteil.harness.verify import spark, synthetic
@@ -54,6 +55,20 @@ def test_both_engines_find_the_same_in_evidence_damaged_in_every_way(
     for left, right in zip(told["spark"]["guarantees"], told["duckdb"]["guarantees"], strict=True):
         assert left == right
     assert told["spark"] == told["duckdb"]
+
+
+def test_both_engines_say_the_same_of_generated_histories_damaged_or_not(
+    session: Any, tmp_path: Path
+) -> None:
+    histories, rows, done = runs.damaged([11])
+    told = {
+        engine: runs.judged(tmp_path / engine, histories, rows, engine=engine, session=session)
+        for engine in ("spark", "duckdb")
+    }
+    assert [str(one) for one in done if not runs.findings(told["spark"], one)] == []
+    for left, right in zip(told["spark"].guarantees, told["duckdb"].guarantees, strict=True):
+        assert left == right
+    assert _told(told["spark"]) == _told(told["duckdb"])
 
 
 def test_spark_passes_healthy_evidence_and_takes_tables_that_are_not_there(

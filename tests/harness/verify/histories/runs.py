@@ -1,0 +1,98 @@
+"""Runs of generated histories: correct ones, and ones whose topics are damaged, each in one way."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.harness.verify.histories.damage import OF_KIND, Apply, Piece, Tables, Unfit
+from tests.harness.verify.histories.history import KINDS, History
+from tests.harness.verify.histories.tables import facts, scenario, tables
+from urteil.harness.scenario import RunFacts
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.damage import Trace
+from urteil.harness.verify.judgement import judge_run
+from urteil.harness.verify.result import Finding, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """What was done to a topic, and what must be found there."""
+
+    topic: str
+    name: str
+    trace: Trace
+
+    def __str__(self) -> str:
+        return f"{self.name} in {self.topic}: {self.trace}"
+
+
+def correct(seeds: Iterable[int]) -> tuple[list[History], Tables]:
+    """Histories of every kind, `seeds` of each, as one run."""
+    kinds = [(kind, seed) for seed in seeds for kind in KINDS]
+    played = [
+        History(run="r", number=number, kind=kind, seed=seed).play()
+        for number, (kind, seed) in enumerate(kinds)
+    ]
+    return played, tables(played)
+
+
+def damaged(seeds: Iterable[int]) -> tuple[list[History], Tables, list[Damaged]]:
+    """Every damage done to a history of its own, `seeds` times, as one run."""
+    asked = [(kind, apply, s) for s in seeds for kind in KINDS for apply in OF_KIND[kind]]
+    played: list[History] = []
+    found: list[Damaged] = []
+    whole: Tables = defaultdict(list)
+    for number, (kind, apply, seed) in enumerate(asked):
+        history, piece, trace = _damaged(number, kind, apply, seed)
+        played.append(history)
+        found.append(Damaged(history.topic, apply.__name__, trace))
+        for name, rows in piece.items():
+            whole[name] = rows if name == "faults" else whole[name] + rows
+    return played, whole, found
+
+
+def _damaged(number: int, kind: str, apply: Apply, seed: int) -> tuple[History, Tables, Trace]:
+    """The first history from `seed` on that can be damaged so."""
+    for more in count():
+        history = History(run="r", number=number, kind=kind, seed=100 * seed + more).play()
+        piece = Piece(tables([history]), history.topic, Random(f"{apply.__name__}/{seed}"))
+        try:
+            trace = apply(piece)
+        except Unfit:
+            assert more < 60, f"no history can be damaged by {apply.__name__}"
+            continue
+        return history, piece.tables, trace
+    raise AssertionError
+
+
+def judged(
+    run_dir: Path,
+    histories: Sequence[History],
+    rows: Tables,
+    *,
+    engine: str = "duckdb",
+    session: Any = None,
+    told: RunFacts | None = None,
+) -> Result:
+    """The verdict over a run of these histories."""
+    synthetic.write_run(run_dir, rows, scenario(histories), told or facts(histories))
+    return judge_run(run_dir, engine=engine, master=None, session=session, canary=False)
+
+
+def findings(result: Result, one: Damaged) -> list[Finding]:
+    """Those that the damage of a topic must have."""
+    return [
+        finding
+        for guarantee in result.guarantees
+        if guarantee.name == one.trace.guarantee
+        for finding in guarantee.findings
+        if finding.topic == one.topic and not finding.permitted
+        if finding.sub_kind.startswith(one.trace.sub_kind)
+        if one.trace.offset in (None, finding.offset)
+    ]

@@ -1,0 +1,39 @@
+"""Generated histories: a correct one accuses nobody, and each damage to one is found and named.
+
+URTEIL_HISTORY_SEEDS says how many seeds there are of each kind of history and of each damage.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.harness.verify.histories.damage import OF_KIND
+from tests.harness.verify.histories.history import KINDS
+from tests.harness.verify.histories.runs import correct, damaged, findings, judged
+from urteil.harness.verify.result import Status, Verdict
+
+SEEDS = int(os.environ.get("URTEIL_HISTORY_SEEDS", "1"))
+PIPELINES = {"unprocessed", "processed_twice"}
+UNCLEAN = {"loss_not_a_suffix"}
+
+
+def test_correct_histories_of_all_kinds_pass_and_are_judged(tmp_path: Path) -> None:
+    for first in range(0, 4 * SEEDS, 8):
+        histories, rows = correct(range(first, min(first + 8, 4 * SEEDS)))
+        result = judged(tmp_path / f"{first}", histories, rows)
+        assert result.verdict is Verdict.PASS, (first, result.reasons)
+        idle = {one.name for one in result.guarantees if one.status is Status.NOT_JUDGED}
+        assert idle <= PIPELINES | UNCLEAN, first
+
+
+def test_every_damage_is_found_where_it_was_done(tmp_path: Path) -> None:
+    for seed in range(SEEDS):
+        histories, rows, done = damaged([seed])
+        result = judged(tmp_path / f"{seed}", histories, rows)
+        assert [str(one) for one in done if not findings(result, one)] == []
+
+
+def test_there_are_damages_of_every_kind_of_history() -> None:
+    assert OF_KIND.keys() == set(KINDS)
+    assert len({apply for some in OF_KIND.values() for apply in some}) >= 40

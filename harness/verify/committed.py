@@ -81,7 +81,7 @@ def _rows(run_dir: Path, table: str) -> Iterator[Row]:
 def _add(position: Position, table: str, row: Row) -> None:
     """A repeated commit may take effect again later: an attempt of it may still be under way."""
     done = row["outcome"] == "ok" and row["complete_ns"] is not None
-    end_ns = row["complete_ns"] if done else math.inf
+    end_ns = max(row["complete_ns"], row["invoke_ns"]) if done else math.inf
     if table == "commit_reads":
         if done:
             position.reads.append(Op(row["invoke_ns"], end_ns, row["offset"], is_read=True))

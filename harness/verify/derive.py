@@ -123,7 +123,9 @@ def derive(
         name: evidence.rows(run_dir, name)
         for name in ("states", "logs", "passes", "faults", "clients")
     }
+    small["states"] = [row for row in small["states"] if None not in (row["zxid"], row["at_ns"])]
     small["states"] = _until_the_end(small["states"], facts)
+    small["faults"] = [row for row in small["faults"] if row["begin_ns"] is not None]
     for fault in small["faults"]:
         fault["acted"] = bool(fault["proof"]) if fault["acted"] is None else fault["acted"]
     numbers = _numbers(facts.topics, small)
@@ -194,15 +196,17 @@ def derive(
 
 
 def _whole_logs(run_dir: Path, logs: list[Row]) -> list[Row]:
-    """Logs that were read to their end: what lies behind damage on a disk is not known to miss."""
+    """Logs that were read to their end, each once: what lies behind damage on a disk is not known
+    to miss."""
     cut = {
         (Path(row["file"]).parts[1], Path(row["file"]).name)
         for row in evidence.rows(run_dir, "manifest")
         if not row["ended_properly"] and "/data/" in str(row["file"])
     }
+    once = {(row["broker"], row["topic_id"], row["partition"]): row for row in reversed(logs)}
     return [
         row
-        for row in logs
+        for row in reversed(once.values())
         if (f"b{row['broker']}", f"{row['topic']}-{row['partition']}") not in cut
     ]
 

@@ -28,6 +28,9 @@ from urteil.harness.verify.sound import Sound, sound
 WORKERS = 2
 TIMED = frozenset(
     {"future_read", "stale_append", "ack_below_min_isr", "no_progress", "latest_went_back"}
+    | {"two_leaders", "slow_recovery", "retained_too_short", "compacted_too_early"}
+    | {"stale_value_visible", "resurrected_key", "precommitted_read", "zombie_write"}
+    | {"hanging_txn", "torn_txn", "poll_skip", "offsets_not_atomic"}
     | {"end_below_ack", "causal_loss", "tombstone_too_early", "disagreement", "time_index_wrong"}
     | {"zombie_commit", "commit_went_back", "commit_register"}
     | {"precommitted_read", "zombie_write", "hanging_txn"}
@@ -61,6 +64,15 @@ UNION ALL
 SELECT 'turned sends', -1, COUNT(*) FROM sends s WHERE s.complete_ns < s.invoke_ns
 UNION ALL
 SELECT 'turned polls', -1, COUNT(*) FROM polls e WHERE e.complete_ns < e.invoke_ns
+UNION ALL
+SELECT 'turned commits', -1, COUNT(*) FROM commits e WHERE e.complete_ns < e.invoke_ns
+UNION ALL
+SELECT 'turned commit_reads', -1, COUNT(*) FROM commit_reads e WHERE e.complete_ns < e.invoke_ns
+UNION ALL
+SELECT 'turned offset_answers', -1, COUNT(*) FROM offset_answers e
+WHERE e.complete_ns < e.invoke_ns
+UNION ALL
+SELECT 'turned passes', -1, COUNT(*) FROM passes e WHERE e.end_ns < e.begin_ns
 ORDER BY what, n
 """
 """What trust asks of the large tables: sends in each fault's window, and rows nobody can judge."""
@@ -84,12 +96,14 @@ def judge_run(
             result = _judged(running, found, work, scenario, facts, canary=canary)
         except Exception as failure:
             found = sound(run_dir, work, deep=True)
-            if not found.torn:
-                text = f"{type(failure).__name__}: {' '.join(str(failure).split())[:300]}"
+            try:
+                if not found.torn:
+                    raise failure
+                result = _judged(running, found, work, scenario, facts, canary=canary)
+            except Exception as again:
+                text = f"{type(again).__name__}: {' '.join(str(again).split())[:300]}"
                 told = [*found.told, f"the evidence cannot be judged: {text}"]
                 result = _bare(facts, engine, [*facts.problems, *told])
-            else:
-                result = _judged(running, found, work, scenario, facts, canary=canary)
         save_rest(running, run_dir, result.guarantees)
     finally:
         running.close()
@@ -109,6 +123,8 @@ def _judged(
     judged, ticks = examine(running, run_dir, work, derived)
     tally = running.query(_TALLY)
     doubts = _tears(found, facts, tally)
+    if lacking := trust.lacking_faults(scenario, derived):
+        doubts.setdefault("faults", lacking)
     judged = [_doubted(one, _doubt(one.name, doubts)) for one in judged]
     if boots := [*trust.boots(run_dir, facts), *trust.turned(tally)]:
         judged = [_doubted(one, boots[0]) if one.name in TIMED else one for one in judged]
@@ -141,7 +157,8 @@ def _tears(found: Sound, facts: RunFacts, tally: Sequence[Row]) -> dict[str, str
 
 def _doubt(name: str, tears: dict[str, str]) -> str | None:
     """The first tear in what a guarantee rests on."""
-    return next((tears[table] for table in GUARANTEES[name].rests_on if table in tears), None)
+    used = GUARANTEES[name].evidence()
+    return next((told for table, told in tears.items() if table in used), None)
 
 
 def _listen(

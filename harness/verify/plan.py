@@ -166,7 +166,10 @@ SELECT g.* FROM (
     CASE WHEN LAG(r.poll) OVER w IS NULL THEN b.begin_ns END AS begin_ns,
     LAG(r.value_id) OVER w AS prev_value_id, LAG(r.read_ns) OVER w AS prev_read_ns
   FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
-  LEFT JOIN passes b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
+  LEFT JOIN (SELECT s.client, s.session, s.pass, s.topic_id, s.partition,
+               MIN(s.from_offset) AS from_offset, MIN(s.begin_ns) AS begin_ns FROM passes s
+             GROUP BY s.client, s.session, s.pass, s.topic_id, s.partition) b
+    ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
        AND b.topic_id = r.topic_id AND b.partition = r.partition
   WINDOW w AS (PARTITION BY r.client, r.session, r.pass, p.p ORDER BY r.poll, r.position_in_poll)
 ) g WHERE g.prev_off IS NOT NULL AND g.off <> g.prev_off + 1

@@ -19,6 +19,9 @@ _BROKER_WIDE = {
     "retention.bytes": "log.retention.bytes",
     "message.timestamp.type": "log.message.timestamp.type",
 }
+STOPPING_NS = 15_000_000_000
+"""So long after the last phase brokers may still delete and clean, until they are stopped."""
+
 _CLOCKS = ("clock", "time")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -48,6 +49,7 @@ def sound(run_dir: Path, work: Path, *, deep: bool = False) -> Sound:
     if not found.told and not any(plan.values()):
         return found
     found.run_dir = work / "read"
+    shutil.rmtree(found.run_dir, ignore_errors=True)
     for part, have in plan.items():
         _lay(run_dir, found.run_dir, part, have)
     return found

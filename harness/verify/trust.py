@@ -139,6 +139,12 @@ def turned(tally: Sequence[Row]) -> list[str]:
     lacks = {
         "turned sends": "sends ended before they began: a clock went back (evidence/sends)",
         "turned polls": "polls ended before they began: a clock went back (evidence/polls)",
+        "turned commits": "commits ended before they began: a clock went back (evidence/commits)",
+        "turned commit_reads": "answers of OffsetFetch came before they were asked for: a clock "
+        "went back (evidence/commit_reads)",
+        "turned offset_answers": "answers of ListOffsets came before they were asked for: a clock "
+        "went back (evidence/offset_answers)",
+        "turned passes": "passes ended before they began: a clock went back (evidence/passes)",
     }
     return _counted(lacks, tally)
 
@@ -175,10 +181,14 @@ def _faults(scenario: Scenario, derived: Derived) -> list[str]:
         for fault in derived.faults
         if fault["acted"] and fault["healed_ns"] is None
     ]
+    lacking = lacking_faults(scenario, derived)
+    return [*told, lacking] if lacking else told
+
+
+def lacking_faults(scenario: Scenario, derived: Derived) -> str | None:
+    """That fewer faults are told than were asked for: what they excuse would be accused."""
     asked, have = len(scenario.faults), len(derived.faults)
-    if have < asked:
-        told.append(f"only {have} of {asked} faults left a row in the evidence")
-    return told
+    return f"only {have} of {asked} faults left a row in the evidence" if have < asked else None
 
 
 def _traffic(scenario: Scenario, derived: Derived, ticks: Sequence[Row]) -> list[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from urteil.harness.history.schema import SCHEMAS
 
 Explain = Callable[[Mapping[str, Any]], str]
 
@@ -27,6 +30,28 @@ LOSS = (
 )
 """The same, and by disks that lost what no other in-sync replica had: seen before that moment."""
 
+
+_TABLE = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
+_MADE_OF = {
+    "gaps": ("reads", "passes"),
+    "spans": ("states",),
+    "views": ("samples",),
+    "answers": ("offset_answers",),
+    "logs_p": ("logs",),
+    "epochs": ("logs",),
+    "cover": ("logs", "passes"),
+    "trials": ("faults", "states"),
+    "recoveries": ("faults", "states"),
+    "commit_breaks": ("commits", "commit_reads", "states"),
+}
+"""What derived tables are made of; beside `parts`, `slots` and `vals`, which are RECORDS."""
+
+_WORD = re.compile(r"\w+")
+_TOLD_BY = {
+    **dict.fromkeys(("lost_floor", "lost_ns", "clock_moved", "calm_ns", "blind"), "faults"),
+    **dict.fromkeys(("unclean_on", "unclean_asked", "min_isr", "trimmed"), "admin_ops"),
+}
+"""Columns of `parts` and `spans` that excuse what faults and administrators did."""
 
 RECORDS = ("sends", "reads", "replicas", "logs", "passes", "states", "clients")
 """What most guarantees rest on: slots and values are made of these."""
@@ -59,6 +84,14 @@ class Guarantee:
     """Tables whose damage leaves a violation in doubt."""
     needs_whole_passes: bool = False
     """Whether a final pass that stopped short leaves the guarantee unknown."""
+
+    def evidence(self) -> frozenset[str]:
+        """Every table whose damage may make a violation: told, read, or what would excuse it."""
+        read = set(_TABLE.findall(f"{self.violations} {self.opportunities}"))
+        told = {*self.rests_on, *self.needs, *(read & SCHEMAS.keys())}
+        words = set(_WORD.findall(f"{self.violations} {self.permitted}"))
+        told |= {_TOLD_BY[word] for word in words & _TOLD_BY.keys()}
+        return frozenset(told.union(*(_MADE_OF.get(name, ()) for name in read)))
 
     def judged(self) -> str:
         """The violations, each with its permission."""

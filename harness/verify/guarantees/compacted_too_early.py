@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.keys import FLOORS, LOSABLE, WHOSE
+from urteil.harness.verify.promises import STOPPING_NS
 
 _ACTIVE = """
 LEFT JOIN (SELECT q.p, CASE WHEN MIN(r.segment_base) < MAX(r.segment_base)
@@ -21,7 +22,7 @@ _JUDGED = f"""
 WHERE k.outcome = 'ok' AND k.off IS NOT NULL AND q.has_log = 1 AND q.trimmed = 0
   AND k.off >= q.log_start AND k.off < q.log_end
   AND (k.off >= {_TOLD} OR (q.min_lag_ns > 0 AND q.clock_moved = 0
-                            AND k.invoke_ns + q.min_lag_ns > q.ends_ns))
+                            AND k.invoke_ns + q.min_lag_ns > q.ends_ns + {STOPPING_NS}))
 """
 _FROM = f"FROM keyed k JOIN parts q ON q.p = k.p {_ACTIVE}"
 

@@ -8,6 +8,7 @@ size leaves at least retention.bytes.
 from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.promises import STOPPING_NS
 
 _JUDGED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p
@@ -40,7 +41,7 @@ FROM (SELECT v.p, v.ack_off AS off, v.invoke_ns AS at_ns, v.complete_ns AS until
       FROM vals v JOIN parts q ON q.p = v.sent_p CROSS JOIN settings c
       CROSS JOIN (SELECT MAX(s.timestamp_ms * 1000000 - s.invoke_ns) AS wall_ns FROM sends s) w
       WHERE {_JUDGED.split("WHERE")[1]} AND v.ack_off < q.max_start) o {_LEFT}
-WHERE o.stamped_ns + o.retention_ns > o.ends_ns
+WHERE o.stamped_ns + o.retention_ns > o.ends_ns + {STOPPING_NS}
   AND (COALESCE(o.retention_bytes, -1) < 0 OR COALESCE(b.size, 0) < o.retention_bytes)""",
     explain=lambda row: (
         f"{row['value_id']} at {place(row)} was deleted (a log starts at {row['log_start']}) at "

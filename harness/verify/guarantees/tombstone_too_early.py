@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.keys import FLOORS, LOSABLE, WHOSE
+from urteil.harness.verify.promises import STOPPING_NS
 
 _JUDGED = """
 WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 1
   AND q.has_log = 1 AND k.off >= q.log_start AND q.clock_moved = 0 AND q.trimmed = 0
 """
-_YOUNG = "AND q.ends_ns < k.invoke_ns + q.delete_retention_ns"
+_YOUNG = f"AND q.ends_ns + {STOPPING_NS} < k.invoke_ns + q.delete_retention_ns"
 
 GUARANTEE = Guarantee(
     name="tombstone_too_early",

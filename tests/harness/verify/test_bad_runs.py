@@ -14,7 +14,7 @@ from tests.harness.verify.made import ONE, healthy, judged, named
 from urteil.cli.main import EXIT_WRONG_USAGE, exit_code
 from urteil.harness.verify import judge, synthetic
 from urteil.harness.verify.result import Status, Verdict, load_result
-from urteil.harness.verify.synthetic import END_NS
+from urteil.harness.verify.synthetic import END_NS, S
 
 READS = Path("evidence/reads/part-0.parquet")
 WIDER = {pa.int32(): pa.int64()}
@@ -160,3 +160,27 @@ def test_without_what_only_repeats_a_run_is_judged_the_same(tmp_path: Path) -> N
     result = judge(tmp_path, engine="duckdb")
     assert result.verdict is Verdict.PASS, result.reasons
     assert named(result, "stale_append").opportunities == ONE.records
+
+
+def test_answers_before_their_questions_accuse_nobody(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["offset_answers"][0]["complete_ns"] -= 700 * S
+    tables["offset_answers"][0]["offset"] += 5
+    result = judged(tmp_path, tables)
+    assert result.verdict is Verdict.UNKNOWN
+    assert any("(evidence/offset_answers)" in reason for reason in result.reasons)
+
+
+@pytest.mark.parametrize("table", ["commits", "states", "faults"])
+def test_columns_of_a_wrong_type_accuse_nobody_and_stop_nothing(table: str, run_dir: Path) -> None:
+    part = run_dir / "evidence" / table / "part-0.parquet"
+    rows = pq.read_table(part)
+    for name in ("zxid", "offset", "begin_ns"):
+        at = rows.schema.get_field_index(name)
+        if at >= 0:
+            rows = rows.set_column(at, name, rows.column(name).cast(pa.string()))
+    pq.write_table(rows, part)
+    result = judge(run_dir, engine="duckdb")
+    assert result.verdict is Verdict.UNKNOWN
+    assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
+    assert named(result, "lost_write").status is Status.HOLDS

@@ -9,9 +9,10 @@ from itertools import pairwise
 from random import Random
 from typing import Any, TypeVar
 
-from tests.harness.verify.histories.history import FAR
+from tests.harness.verify.histories.history import FAR, RETENTION_NS
 from tests.harness.verify.histories.log import END_NS, MS, Row, S, wall_ms
 from urteil.harness.verify.damage import Trace
+from urteil.harness.verify.promises import STOPPING_NS
 
 T = TypeVar("T")
 Tables = dict[str, list[Row]]
@@ -569,7 +570,7 @@ def renumber(piece: Piece) -> Trace:
 
 def delete_too_early(piece: Piece) -> Trace:
     """Every log's start passed records that were young when the run ended."""
-    young_ns = END_NS + 60 * S - 9 * S
+    young_ns = END_NS + 60 * S + STOPPING_NS - RETENTION_NS
     victim = piece.victim()
     start = victim["offset"] + 1
     victim["timestamp_ms"] = wall_ms(young_ns) + 500

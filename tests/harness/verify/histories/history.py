@@ -25,7 +25,7 @@ from tests.harness.verify.histories.producers import GIVES_UP_NS, Producer
 from tests.harness.verify.histories.readers import Group, Reader
 
 KINDS = ("plain", "lax", "transactional", "compacted", "retained")
-RETENTION_NS = 9 * S
+RETENTION_NS = 20 * S
 FAR = 40_000_000
 STEPS = 260
 NEVER_ALONE = ("lax", "transactional")

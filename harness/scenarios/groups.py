@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urteil.harness.scenario import Scenario, WorkloadSpec
+from urteil.harness.scenario import Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
 
 OWNERSHIP = ("two_owners", "commit_beyond_processed")
@@ -94,6 +94,28 @@ CUT_COORDINATOR = Scenario(
     duration_s=24.0,
 )  # fmt: skip
 
+REGISTERS = Scenario(
+    name="committed-registers",
+    about="clients commit and ask outside of any generation, while their coordinators fail",
+    cluster=cluster(),
+    workload=WorkloadSpec(
+        kind="commits",
+        topics=(DURABLE, TopicSpec(name="urteil-positions", config={"min.insync.replicas": "2"})),
+        consumers=4,
+        rate_records_per_s=100,
+    ),
+    faults=(
+        fault("crash", "coordinator", 5, 6),
+        fault("latency", "followers->leader", 14, 5,
+              latency_ms=300, topic=OFFSETS, partition=PARTITION),
+        fault("kill_client", "committer", 16, 2),
+        fault("partition", "followers->leader", 21, 4,
+              answers_only=True, topic=OFFSETS, partition=PARTITION),
+    ),
+    guarantees=POSITIONS,
+    duration_s=28.0,
+)  # fmt: skip
+
 FAMILY = (
     MEMBER_KILLED,
     PAUSED_MEMBER,
@@ -102,4 +124,5 @@ FAMILY = (
     COOPERATIVE_STORM,
     ZOMBIE_COMMITS,
     CUT_COORDINATOR,
+    REGISTERS,
 )

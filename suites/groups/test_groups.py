@@ -22,6 +22,6 @@ def test_a_zombie_is_refused(result: Result) -> None:
     assert_holds(result, "zombie_commit", "two_owners")
 
 
-@pytest.mark.parametrize("result", ["cut-coordinator"], indirect=True)
+@pytest.mark.parametrize("result", ["cut-coordinator", "committed-registers"], indirect=True)
 def test_what_was_committed_survives_its_coordinator(result: Result) -> None:
     assert_holds(result, *POSITIONS)

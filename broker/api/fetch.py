@@ -7,6 +7,7 @@ from typing import Any
 
 from urteil.broker.api.authorization import may_cluster, those_allowed
 from urteil.broker.api.leader_hints import FetchHints
+from urteil.broker.api.quotas import fetch_at_once, fetch_wait_ms
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.replication.manager import NOT_HERE
 from urteil.broker.replication.nearest import NearestReplica
@@ -27,6 +28,7 @@ IDS_FROM = 13
 STORAGE_ERROR_FROM = 6
 ZSTD_FROM = 10
 ANY_REPLICA_FROM = 11
+PARTITION_BYTES = 40  # about what an answer says of a partition beside its records
 
 
 @handler(ApiKey.FETCH, 0, 17)
@@ -67,6 +69,9 @@ class _Asking:
         keys = list(asked)
         wanted = [self.resolve(key[0], one) for key, one in asked.items()]
         reads = await self._read(wanted)
+        if wait_ms := self._wait_ms(reads):
+            return FetchResponse(throttle_time_ms=wait_ms)
+        self._sent(wanted, reads)
         session = None
         if begins_session:
             session = self._broker.fetch_sessions.open(
@@ -87,19 +92,31 @@ class _Asking:
         """What is new in the partitions of the session."""
         self._broker.fetch_sessions.touch(session, self._broker.replicas.monotonic_ms())
         next_epoch = session.advance()
-        reads = await self._read(session.wanted(self.resolve))
+        wanted = session.wanted(self.resolve)
+        reads = await self._read(wanted)
         if session.epoch != next_epoch:  # somebody else went on with it meanwhile
             return FetchResponse(
                 error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id
             )
+        if wait_ms := self._wait_ms(reads):
+            return FetchResponse(throttle_time_ms=wait_ms, session_id=session.id)
+        self._sent(wanted, reads)
         return self._answer(session.id, list(session.news(reads)))
 
     async def _read(self, wanted: list[Wanted]) -> list[PartitionRead]:
         allowed = wanted if self._broker.authorizer is None else self._allowed(wanted)
-        reads = await self._broker.replicas.fetch(self._terms, allowed)
+        return await self._broker.replicas.fetch(self._terms, allowed)
+
+    def _wait_ms(self, reads: list[PartitionRead]) -> int:
+        """How long a consumer has to wait first, by its quota; 0 mostly."""
+        if self._terms.is_follower or not self._broker.throttle.is_active:
+            return 0
+        size = sum(read.size + PARTITION_BYTES for read in reads)
+        return fetch_wait_ms(self._broker, self._context, size)
+
+    def _sent(self, wanted: list[Wanted], reads: list[PartitionRead]) -> None:
         if not self._terms.is_follower:
             self._broker.replicas.traffic.sent(wanted, reads)
-        return reads
 
     def _allowed(self, wanted: list[Wanted]) -> list[Wanted]:
         """With an error in the place of what may not be read, asked anew at every fetch."""
@@ -157,6 +174,8 @@ def _terms(broker: Broker, context: RequestContext, request: FetchRequest) -> Fe
     read_committed = request.isolation_level == READ_COMMITTED
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
     replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
+    if replica_id < 0:
+        max_bytes = fetch_at_once(broker, context, max_bytes)
     return FetchTerms(
         replica_id=replica_id,
         replica_epoch=request.replica_state.replica_epoch,

@@ -19,6 +19,7 @@ from urteil.broker.controller.store import ControllerFenced
 from urteil.broker.controller.tenure import Tenure, TenureOptions
 from urteil.broker.controller.topic_admin import TopicAdmin
 from urteil.broker.metrics.elections import Elections
+from urteil.broker.quotas.mutations import Take, unlimited
 from urteil.broker.security.acls import Allowed, everything
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
@@ -167,25 +168,38 @@ class Controller:
         )
 
     async def create_topics(
-        self, request: CreateTopicsRequest, version: int, allowed: Allowed = everything
+        self,
+        request: CreateTopicsRequest,
+        version: int,
+        allowed: Allowed = everything,
+        take: Take = unlimited,
     ) -> CreateTopicsResponse:
         """Validate and write; then wait for leaders, at most `timeout_ms`."""
         await self._has_begun()
-        return await topic_requests.create_topics(self, self._config, request, allowed)
+        return await topic_requests.create_topics(self, self._config, request, allowed, take)
 
     async def delete_topics(
-        self, request: DeleteTopicsRequest, version: int, allowed: Allowed = everything
+        self,
+        request: DeleteTopicsRequest,
+        version: int,
+        allowed: Allowed = everything,
+        take: Take = unlimited,
     ) -> DeleteTopicsResponse:
         """Note the wish; then wait until the topics are gone, at most `timeout_ms`."""
         await self._has_begun()
-        return await topic_requests.delete_topics(self, self._config, request, version, allowed)
+        return await topic_requests.delete_topics(
+            self, self._config, request, version, allowed, take
+        )
 
     async def create_partitions(
-        self, request: CreatePartitionsRequest, allowed: Allowed = everything
+        self,
+        request: CreatePartitionsRequest,
+        allowed: Allowed = everything,
+        take: Take = unlimited,
     ) -> CreatePartitionsResponse:
         """Validate and write; then wait for leaders, at most `timeout_ms`."""
         await self._has_begun()
-        return await partition_requests.create_partitions(self, request, allowed)
+        return await partition_requests.create_partitions(self, request, allowed, take)
 
     async def elect_leaders(
         self, asked: Sequence[TopicPartition] | None, *, unclean: bool

@@ -15,6 +15,7 @@ from urteil.broker.controller.refusal import Refusal
 from urteil.broker.controller.states import TopicPartition
 from urteil.broker.controller.topic_admin import Outcome
 from urteil.broker.controller.topic_requests import Office, missing
+from urteil.broker.quotas.mutations import Take
 from urteil.broker.security.acls import Allowed, Operation
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -33,7 +34,7 @@ Asked = dict[TopicPartition, tuple[int, ...] | None]
 
 
 async def create_partitions(
-    office: Office, request: CreatePartitionsRequest, allowed: Allowed
+    office: Office, request: CreatePartitionsRequest, allowed: Allowed, take: Take
 ) -> CreatePartitionsResponse:
     """Errors of one topic do not keep the others from growing."""
     asked = Counter(topic.name for topic in request.topics)
@@ -58,7 +59,9 @@ async def create_partitions(
                 error=ErrorCode.INVALID_TOPIC_EXCEPTION, message="The topic is queued for deletion."
             )
         else:
-            outcomes[topic.name] = await _grow(office, topic, validate_only=request.validate_only)
+            outcomes[topic.name] = await _grow(
+                office, topic, take, validate_only=request.validate_only
+            )
     grown = {name: one.partitions for name, one in outcomes.items() if one.error is ErrorCode.NONE}
     if grown and not request.validate_only:
         late = await missing(
@@ -77,7 +80,11 @@ async def create_partitions(
 
 
 async def _grow(
-    office: Office, topic: CreatePartitionsRequest.CreatePartitionsTopic, *, validate_only: bool
+    office: Office,
+    topic: CreatePartitionsRequest.CreatePartitionsTopic,
+    take: Take,
+    *,
+    validate_only: bool,
 ) -> Outcome:
     if not topic.name:  # no node can be named so; Apache Kafka hears it from ZooKeeper
         return Outcome(error=ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -85,7 +92,7 @@ async def _grow(
     if topic.assignments is not None:
         replicas = [tuple(one.broker_ids) for one in topic.assignments]
     return await office.admin.add_partitions(
-        topic.name, topic.count, replicas, validate_only=validate_only
+        topic.name, topic.count, replicas, validate_only=validate_only, take=take
     )
 
 

@@ -14,12 +14,13 @@ from uuid import UUID
 
 from urteil.broker.controller.assignment import AssignmentError, assign_replicas
 from urteil.broker.controller.new_partitions import new_partitions
-from urteil.broker.controller.refusal import Refused, impossible
+from urteil.broker.controller.refusal import Refusal, Refused, impossible
 from urteil.broker.controller.topic_configs import (
     InvalidTopicConfig,
     validate_topic_configs,
     without_nulls,
 )
+from urteil.broker.quotas.mutations import Take, unlimited
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.primitives import ZERO_UUID
@@ -39,6 +40,8 @@ from urteil.broker.zookeeper.session import (
 from urteil.broker.zookeeper.znodes import TopicAssignment
 
 log = logging.getLogger("topics")
+
+OVER_QUOTA = Refusal(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 MAX_NAME = 249
@@ -85,12 +88,16 @@ class TopicAdmin:
         self._default_partitions = default_partitions
         self._default_replication_factor = default_replication_factor
 
-    async def create(self, topic: NewTopic, *, validate_only: bool = False) -> Outcome:
+    async def create(
+        self, topic: NewTopic, *, validate_only: bool = False, take: Take = unlimited
+    ) -> Outcome:
         """Write a topic's configuration and assignment in one multi."""
         try:
             partitions, configs = await self._validate(topic)
             topic_id = ZERO_UUID if validate_only else self._make_id()
             if not validate_only:
+                if not take(len(partitions)):
+                    return Outcome(error=OVER_QUOTA.error, message=OVER_QUOTA.message)
                 assignment = TopicAssignment(partitions=partitions, topic_id=topic_id)
                 await self._write(topic.name, assignment, configs)
         except Refused as refused:
@@ -156,6 +163,7 @@ class TopicAdmin:
         replicas: Sequence[tuple[int, ...]] | None,
         *,
         validate_only: bool = False,
+        take: Take = unlimited,
     ) -> Outcome:
         """Let a topic have `count` partitions, the new ones with these replicas if given.
 
@@ -166,6 +174,8 @@ class TopicAdmin:
                 found, version = await self._read(name)
                 more = new_partitions(name, found, count, replicas, await self._racks())
                 wanted = replace(found, partitions={**found.partitions, **more})
+                if not validate_only and not take(len(more)):
+                    return Outcome(error=OVER_QUOTA.error, message=OVER_QUOTA.message)
                 if validate_only or await self._replace(name, wanted, version):
                     return Outcome(partitions=count)
         except Refused as refused:

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
+from uuid import UUID
 
 from urteil.broker.controller.tenure import Tenure
-from urteil.broker.controller.topic_admin import NewTopic, Outcome, TopicAdmin
+from urteil.broker.controller.topic_admin import OVER_QUOTA, NewTopic, Outcome, TopicAdmin
+from urteil.broker.quotas.mutations import Take
 from urteil.broker.security.acls import Allowed, Operation
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.config_view import topic_settings
@@ -92,7 +94,11 @@ def _automatic(name: str, config: BrokerConfig) -> NewTopic:
 
 
 async def create_topics(
-    office: Office, config: BrokerConfig, request: CreateTopicsRequest, allowed: Allowed
+    office: Office,
+    config: BrokerConfig,
+    request: CreateTopicsRequest,
+    allowed: Allowed,
+    take: Take,
 ) -> CreateTopicsResponse:
     """Errors of one topic do not keep the others from being made."""
     asked = Counter(topic.name for topic in request.topics)
@@ -115,7 +121,7 @@ async def create_topics(
                 topic.name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."
             )
         else:
-            results[topic.name] = await _create(office, config, request, topic)
+            results[topic.name] = await _create(office, config, request, topic, take)
         if topic.name not in may_see:
             results[topic.name] = _without_configs(results[topic.name])
     made = [name for name, result in results.items() if result.error_code == ErrorCode.NONE]
@@ -143,10 +149,13 @@ async def _create(
     config: BrokerConfig,
     request: CreateTopicsRequest,
     topic: CreateTopicsRequest.CreatableTopic,
+    take: Take,
 ) -> Result:
     try:
         async with _zookeeper_within(request.timeout_ms):
-            outcome = await office.admin.create(_asked(topic), validate_only=request.validate_only)
+            outcome = await office.admin.create(
+                _asked(topic), validate_only=request.validate_only, take=take
+            )
     except TimeoutError:
         return _error(topic.name, ErrorCode.REQUEST_TIMED_OUT)
     return _result(topic.name, outcome, config)
@@ -209,6 +218,7 @@ async def delete_topics(
     request: DeleteTopicsRequest,
     version: int,
     allowed: Allowed,
+    take: Take,
 ) -> DeleteTopicsResponse:
     """By name or, from version 6 on, by id."""
     asked = (
@@ -218,7 +228,7 @@ async def delete_topics(
     )
     rights = _rights_to_delete(office, asked, allowed)
     results = [
-        await _wish(office, config, one, version, request.timeout_ms, rights) for one in asked
+        await _wish(office, config, one, version, request.timeout_ms, rights, take) for one in asked
     ]
     wished = [one.name for one in results if one.error_code == ErrorCode.NONE and one.name]
     late = await missing(office, wished, request.timeout_ms, Tenure.gone) if wished else []
@@ -251,6 +261,7 @@ async def _wish(
     version: int,
     timeout_ms: int,
     rights: tuple[Collection[str], Collection[str]],
+    take: Take,
 ) -> Deleted:
     tenure = office.tenure
     name, topic_id = asked.name, asked.topic_id
@@ -278,6 +289,8 @@ async def _wish(
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 return Deleted(name=name, topic_id=topic_id, error_code=error)
         if name in context.topics and name not in context.deleting:
+            if not take(len(context.topics[name].partitions)):
+                return _over_quota(name, topic_id)
             try:
                 async with _zookeeper_within(timeout_ms):
                     await office.admin.wish_deletion(name)
@@ -286,6 +299,15 @@ async def _wish(
             return Deleted(name=name, topic_id=topic_id)
         error = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return Deleted(name=name, topic_id=topic_id, error_code=error)
+
+
+def _over_quota(name: str, topic_id: UUID) -> Deleted:
+    return Deleted(
+        name=name,
+        topic_id=topic_id,
+        error_code=OVER_QUOTA.error,
+        error_message=OVER_QUOTA.message,
+    )
 
 
 async def missing(

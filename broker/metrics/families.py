@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from urteil.broker.log.manager import LogManager
     from urteil.broker.log.partition_log import PartitionLog
     from urteil.broker.metrics.traffic import Traffic
+    from urteil.broker.quotas.throttle import Throttle
     from urteil.broker.replication.manager import ReplicaManager
     from urteil.broker.server.broker import Broker
 
@@ -40,6 +41,7 @@ def families(broker: Broker) -> Iterator[Family]:
     up_s = asyncio.get_running_loop().time() - broker.began_s
     yield from request_families(broker.requests, up_s)
     yield from _purgatories(broker.replicas)
+    yield from _throttled(broker.throttle)
     yield from _logs(broker.logs.logs())
     yield from _directories(broker.logs)
     yield from cleaner_families(broker.cleaner, broker.logs.paths, broker.clock.now_ms())
@@ -144,6 +146,16 @@ def _purgatories(replicas: ReplicaManager) -> Iterator[Family]:
             ((("delayedOperation", kind),), getattr(one, field)) for kind, one in waiting
         ]
         yield Family(f"kafka_server_delayedoperationpurgatory_{name}", "gauge", about, samples)
+
+
+def _throttled(throttle: Throttle) -> Iterator[Family]:
+    """Apache Kafka shows each user and client id, and not how many were held up."""
+    for name, about, counts in (
+        ("urteil_throttled_requests_total", "Requests held up by a quota", throttle.throttled),
+        ("urteil_throttled_ms_total", "For how long, in ms", throttle.throttled_ms),
+    ):
+        samples: list[Sample] = [((("quota", quota),), count) for quota, count in counts.items()]
+        yield Family(name, "counter", about, samples)
 
 
 def _logs(logs: Sequence[PartitionLog]) -> Iterator[Family]:

@@ -17,6 +17,10 @@ from urteil.broker.log.cleaner.settings import CleanerSettings
 from urteil.broker.log.manager import LogManager
 from urteil.broker.metrics import families
 from urteil.broker.metrics.scrapes import ScrapeServer
+from urteil.broker.quotas.admin import QuotaAdmin
+from urteil.broker.quotas.configs import QuotaConfigs
+from urteil.broker.quotas.table import QuotaTable
+from urteil.broker.quotas.throttle import make_throttle
 from urteil.broker.replication.control import ReplicaControl
 from urteil.broker.replication.manager import ReplicaManager
 from urteil.broker.security.acl_keeper import AclKeeper
@@ -105,6 +109,9 @@ class Broker:
         if config.authorizer_class_name:
             self.acl_keeper = AclKeeper(self.zk, clock.now_ms)
             self.authorizer = make_authorizer(config.properties, self.acl_keeper.table)
+        self.quota_configs = QuotaConfigs(self.controller.configs, QuotaTable())
+        self.quota_admin = QuotaAdmin(self.quota_configs)
+        self.throttle = make_throttle(self.quota_configs.table, config.properties)
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, rng)
         self.topic_settings = TopicSettings(self.controller.configs, self._settings_changed)
         self.dynamic = DynamicBroker(config.broker_id, config.properties, self.controller.configs)
@@ -158,6 +165,7 @@ class Broker:
         self.dynamic.follow(self.security.check, self.security.take_on)
         if self.acl_keeper is not None:
             await self.acl_keeper.start()
+        await self.quota_configs.load()
         await self._open_logs()
         self._make_replicas()
         await self._listen()

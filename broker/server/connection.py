@@ -50,8 +50,8 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_admit", "_entrance", "_frames", "_held", "_is_encrypted", "_need", "_on_close",
         "_partial", "_paused", "_server_task", "_transport", "_wakeup", "_writable", "answer",
-        "busy", "complained", "last_active_s", "listener", "max_frame_bytes", "only_reads",
-        "peer_host", "principal", "protocol", "time", "waits",
+        "busy", "complained", "last_active_s", "listener", "max_frame_bytes", "muted_s",
+        "only_reads", "peer_host", "principal", "protocol", "time", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +69,7 @@ class Connection(asyncio.Protocol):
         self.principal = ANONYMOUS
         self.peer_host = ""
         self.complained = False
+        self.muted_s = 0.0  # for how long nothing more is looked at once this is answered
         self.busy = False  # a request is being answered, and nothing of that is sent yet
         self.only_reads = False  # the request being answered changes nothing
         self.last_active_s = 0.0  # a request came; was answered, as `answer` notes; is being sent
@@ -209,6 +210,8 @@ class Connection(asyncio.Protocol):
                 frame = await self._next_frame()
                 self.busy = True
                 await self._send(await self.answer(self, frame))
+                if self.muted_s:
+                    self.muted_s = await asyncio.sleep(self.muted_s, 0.0)
         except Hangup as reason:
             if reason.args:
                 self.complain(str(reason))
@@ -289,6 +292,10 @@ class Connection(asyncio.Protocol):
         if self._server_task is not None:
             self._server_task.cancel()
             await asyncio.gather(self._server_task, return_exceptions=True)
+
+    def mute(self, seconds: float) -> None:
+        """Answer this request, then look at nothing more of this peer for so long."""
+        self.muted_s = max(self.muted_s, seconds)
 
     def complain(self, what: str) -> None:
         """Log what is wrong with this peer, once a connection at most."""

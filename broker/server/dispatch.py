@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from urteil.broker.api.quotas import wait_of
 from urteil.broker.api.refusals import refused
 from urteil.broker.api.registry import (
     SERVED,
@@ -67,6 +69,9 @@ class Dispatcher:
                 response = await served.handle(self._broker, context, body)
             except RequestRefused as refusal:
                 response = refused(body, context.version, refusal.error)
+            if self._broker.throttle.is_active:
+                spent_s = connection.time() - began_s - (connection.waits.s - waited_s)
+                response = self._held_up(connection, context, body, len(frame), spent_s, response)
             answer = None if response is None else self._encode(header, response)
         except CloseConnection:
             raise Hangup from None
@@ -81,6 +86,25 @@ class Dispatcher:
         waited_s = connection.waits.s - waited_s
         self.requests.answered(kind, arrived_s, began_s, waited_s, ended_s)
         return answer
+
+    def _held_up(
+        self,
+        connection: Connection,
+        context: RequestContext,
+        body: Message,
+        size_bytes: int,
+        spent_s: float,
+        response: Any,
+    ) -> Any:
+        """The response, with how long nothing more of this peer is looked at (KIP-219)."""
+        wait_ms = wait_of(self._broker.throttle, context, body, size_bytes, spent_s)
+        wait_ms = max(wait_ms, getattr(response, "throttle_time_ms", 0))
+        if not wait_ms:
+            return response
+        connection.mute(wait_ms / 1000)
+        if hasattr(response, "throttle_time_ms"):
+            return replace(response, throttle_time_ms=wait_ms)
+        return response
 
     def _encode(self, header: RequestHeader, response: Message) -> list[Any]:
         return list(

@@ -13,6 +13,7 @@ from urteil.broker.zookeeper.session import LOST, NodeExistsError, NoNodeError, 
 log = logging.getLogger("configs")
 
 TOPICS, BROKERS, USERS = "topics", "brokers", "users"
+CLIENTS, IPS = "clients", "ips"
 EVERY_BROKER = "<default>"
 
 Callback = Callable[[str, dict[str, str]], None]
@@ -21,14 +22,15 @@ Callback = Callable[[str, dict[str, str]], None]
 class EntityConfigs:
     """What administrators set, read, written and followed (`ZkConfigManager`).
 
-    A notice only says whose configuration changed: what stands now is read and told, whole. Those
-    of clients and addresses are passed over.
+    A notice only says whose configuration changed: what stands now is read and told, whole.
     """
 
     def __init__(self, zk: Session, now_ms: Callable[[], int]) -> None:
         self._zk = zk
         self._notices = Notices(zk, znodes.CONFIG_CHANGES, "config_change_", self._take, now_ms)
-        self._callbacks: dict[str, list[Callback]] = {TOPICS: [], BROKERS: [], USERS: []}
+        self._callbacks: dict[str, list[Callback]] = {
+            kind: [] for kind in (TOPICS, BROKERS, USERS, CLIENTS, IPS)
+        }
 
     def on_change(self, callback: Callback, kind: str = TOPICS) -> None:
         """Call back on the loop with an entity and all its settings when they were changed."""
@@ -45,7 +47,10 @@ class EntityConfigs:
 
     async def entities(self, kind: str) -> list[str]:
         """Who has settings of their own, by the names of their nodes."""
-        return sorted(await self._zk.children(f"/config/{kind}"))
+        try:
+            return sorted(await self._zk.children(f"/config/{kind}"))
+        except NoNodeError:
+            return []
 
     async def write(self, kind: str, entity: str, settings: Mapping[str, str]) -> None:
         """Put all settings of an entity and tell every broker (`AdminZkClient`).

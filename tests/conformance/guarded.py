@@ -95,6 +95,7 @@ class Guarded:
         direct = ["{}:{}".format(*cluster.plan.direct("b1"))]
         zookeeper = cluster.plan.zookeeper_direct()
         self.admin = Side(name, direct, zookeeper)
+        self.muted = Side(name, direct, zookeeper)  # for requests that have to wait
         self.stranger = Side(name, direct, zookeeper, source=STRANGER)
 
     def grant(self, *acls: CreateAclsRequest.AclCreation) -> None:
@@ -120,6 +121,7 @@ class Guarded:
 
     def close(self) -> None:
         self.admin.close()
+        self.muted.close()
         self.stranger.close()
 
 

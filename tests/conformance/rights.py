@@ -416,6 +416,25 @@ question("AllocateProducerIds")(
     lambda n: m.AllocateProducerIdsRequest(broker_id=9, broker_epoch=-5)
 )
 
+question("DescribeClientQuotas")(
+    lambda n: m.DescribeClientQuotasRequest(
+        components=[
+            m.DescribeClientQuotasRequest.ComponentData(
+                entity_type="user", match_type=0, match="nobody"
+            )
+        ]
+    )
+)
+
+
+@question("AlterClientQuotas")
+def _alter_quotas(n: Names) -> Message:
+    kind = m.AlterClientQuotasRequest
+    ones = [kind.EntityData(entity_type="user", entity_name="ann")]
+    ops = [kind.OpData(key="producer_byte_rate", value=5.0)]
+    return kind(validate_only=True, entries=[kind.EntryData(entity=ones, ops=ops)])
+
+
 ACLS_WANTED = {
     "resource_type_filter": 2, "resource_name_filter": "x", "operation": 1, "permission_type": 1,
     "principal_filter": None, "host_filter": None,

@@ -15,6 +15,10 @@ from urteil.broker.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
+from urteil.broker.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+)
 from urteil.broker.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from urteil.broker.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -56,6 +60,10 @@ from urteil.broker.wire.messages.delete_groups import DeleteGroupsRequest, Delet
 from urteil.broker.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from urteil.broker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from urteil.broker.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from urteil.broker.wire.messages.describe_client_quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
 from urteil.broker.wire.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -163,6 +171,8 @@ __all__ = [
     "AddPartitionsToTxnResponse",
     "AllocateProducerIdsRequest",
     "AllocateProducerIdsResponse",
+    "AlterClientQuotasRequest",
+    "AlterClientQuotasResponse",
     "AlterConfigsRequest",
     "AlterConfigsResponse",
     "AlterPartitionReassignmentsRequest",
@@ -197,6 +207,8 @@ __all__ = [
     "DeleteTopicsResponse",
     "DescribeAclsRequest",
     "DescribeAclsResponse",
+    "DescribeClientQuotasRequest",
+    "DescribeClientQuotasResponse",
     "DescribeClusterRequest",
     "DescribeClusterResponse",
     "DescribeConfigsRequest",

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 from urteil.broker.api.registry import load_handlers
@@ -27,9 +28,11 @@ def free_port() -> int:
 async def serving(
     answer: Answer | None = None, *, max_frame_bytes: int = 1 << 20, max_idle_ms: int = 0
 ) -> AsyncIterator[tuple[int, SocketServer]]:
-    """Serve on a free port; by default with the dispatcher (of ApiVersions alone: no broker)."""
+    """Serve on a free port; by default with the dispatcher (of ApiVersions alone)."""
     load_handlers()
-    dispatcher = Dispatcher(cast(Broker, None))
+    dispatcher = Dispatcher(
+        cast(Broker, SimpleNamespace(throttle=SimpleNamespace(is_active=False)))
+    )
     port = free_port()
     server = SocketServer(
         max_frame_bytes=max_frame_bytes,

@@ -1,0 +1,106 @@
+"""DescribeClientQuotas and AlterClientQuotas; any broker serves them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from urteil.broker.api.authorization import may_cluster
+from urteil.broker.api.refusals import SAID
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.quotas.admin import ANY, Component
+from urteil.broker.quotas.table import Entity
+from urteil.broker.security.acls import Operation
+from urteil.broker.server.broker import Broker
+from urteil.broker.server.config_changes import Refused
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
+
+Answer = AlterClientQuotasResponse.EntryData
+
+
+@handler(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1)
+async def describe_client_quotas(
+    broker: Broker, context: RequestContext, request: DescribeClientQuotasRequest
+) -> DescribeClientQuotasResponse:
+    components = [
+        Component(one.entity_type, one.match_type, one.match) for one in request.components
+    ]
+    if not may_cluster(broker, context, Operation.DESCRIBE_CONFIGS):
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        return _refused(error, None)
+    if any(not 0 <= one.match_type <= ANY for one in request.components):
+        return _refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+    try:
+        async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
+            found = await broker.quota_admin.describe(components, strict=request.strict)
+    except Refused as refused:
+        return _refused(refused.error, refused.message)
+    except TimeoutError:
+        return _refused(ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached")
+    return DescribeClientQuotasResponse(
+        entries=[
+            DescribeClientQuotasResponse.EntryData(
+                entity=[
+                    DescribeClientQuotasResponse.EntityData(entity_type=type, entity_name=name)
+                    for type, name in entity.parts
+                ],
+                values=[
+                    DescribeClientQuotasResponse.ValueData(key=quota, value=value)
+                    for quota, value in quotas.items()
+                ],
+            )
+            for entity, quotas in found.items()
+        ],
+    )
+
+
+def _refused(error: ErrorCode, message: str | None) -> DescribeClientQuotasResponse:
+    return DescribeClientQuotasResponse(error_code=error, error_message=message, entries=None)
+
+
+@handler(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1)
+async def alter_client_quotas(
+    broker: Broker, context: RequestContext, request: AlterClientQuotasRequest
+) -> AlterClientQuotasResponse:
+    """One answer an entity; errors of one do not keep the others from being altered."""
+    allowed = may_cluster(broker, context, Operation.ALTER_CONFIGS)
+    answers = []
+    for entry in request.entries:
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        message: str | None = SAID[error]
+        if allowed:
+            error, message = await _altered(broker, entry, validate_only=request.validate_only)
+        answers.append(
+            Answer(
+                error_code=error,
+                error_message=message,
+                entity=[
+                    AlterClientQuotasResponse.EntityData(
+                        entity_type=one.entity_type, entity_name=one.entity_name
+                    )
+                    for one in entry.entity
+                ],
+            )
+        )
+    return AlterClientQuotasResponse(entries=answers)
+
+
+async def _altered(
+    broker: Broker, entry: AlterClientQuotasRequest.EntryData, *, validate_only: bool
+) -> tuple[ErrorCode, str | None]:
+    entity = Entity(tuple((one.entity_type, one.entity_name) for one in entry.entity))
+    changes = {one.key: None if one.remove else one.value for one in entry.ops}
+    try:
+        async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
+            await broker.quota_admin.alter(entity, changes, validate_only=validate_only)
+    except Refused as refused:
+        return refused.error, refused.message
+    except TimeoutError:
+        return ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached"
+    return ErrorCode.NONE, None

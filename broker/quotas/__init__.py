@@ -1,0 +1,1 @@
+"""Client quotas: limits by user, client id and address (KIP-13, 124, 219, 599, 612)."""

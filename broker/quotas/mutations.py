@@ -1,0 +1,41 @@
+"""What one request may change by the controller (KIP-599)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from urteil.broker.quotas.throttle import Throttle
+
+
+class Mutations:
+    """Partitions that a request makes and unmakes, counted as it goes on.
+
+    `is_strict`: what comes while there is a debt is refused; older clients, who do not know that
+    error, only wait. `wait_ms` is what the one who asks is told then.
+    """
+
+    def __init__(self, throttle: Throttle, user: str, client_id: str, *, is_strict: bool) -> None:
+        self._throttle = throttle
+        self._who = (user, client_id)
+        self._is_strict = is_strict
+        self.wait_ms = 0
+
+    def take(self, partitions: int) -> bool:
+        """Whether they may be changed."""
+        if self._is_strict:
+            self.wait_ms = max(self.wait_ms, self._throttle.debt_ms(*self._who))
+            if self.wait_ms:
+                return False
+        self._throttle.change(*self._who, partitions)
+        if not self._is_strict:
+            self.wait_ms = max(self.wait_ms, self._throttle.debt_ms(*self._who))
+        return True
+
+
+Take = Callable[[int], bool]
+"""Whether so many partitions may be made or unmade now."""
+
+
+def unlimited(_partitions: int) -> bool:
+    """Where nobody counts."""
+    return True

@@ -1,0 +1,87 @@
+"""How much somebody took lately, and how long to let them wait for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Over how long a rate is measured: `count` windows of `size_ms` each."""
+
+    count: int = 11
+    size_ms: int = 1000
+
+
+class Rate:
+    """Amounts by window, measured a second (`Rate` and `SampledStat` of Apache Kafka).
+
+    At the beginning all but the last window count as full, lest a first request look like a flood.
+    """
+
+    __slots__ = ("_samples", "_windows")
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._samples: list[list[float]] = []  # begin in ms and amount, oldest first
+
+    def record(self, amount: float, now_ms: float) -> None:
+        """A negative amount takes back what was recorded."""
+        size_ms = self._windows.size_ms
+        if not self._samples or now_ms - self._samples[-1][0] >= size_ms:
+            begin_ms = now_ms
+            if self._samples:
+                last_ms = self._samples[-1][0]
+                begin_ms = last_ms + (now_ms - last_ms) // size_ms * size_ms
+            self._samples.append([begin_ms, 0.0])
+            del self._samples[: -self._windows.count]
+        self._samples[-1][1] += amount
+
+    def measure(self, now_ms: float) -> tuple[float, float]:
+        """Amount a second, and over how many ms it was measured."""
+        span_ms = self._span_ms(now_ms)
+        return sum(amount for _, amount in self._samples) / (span_ms / 1000), span_ms
+
+    def _span_ms(self, now_ms: float) -> float:
+        size_ms, count = self._windows.size_ms, self._windows.count
+        while self._samples and now_ms - self._samples[0][0] >= count * size_ms:
+            self._samples.pop(0)
+        elapsed_ms = now_ms - self._samples[0][0] if self._samples else 0.0
+        full = int(elapsed_ms // size_ms)
+        if full < count - 1:
+            elapsed_ms += (count - 1 - full) * size_ms
+        return max(elapsed_ms, 1.0)
+
+    def throttle_ms(self, limit: float, now_ms: float) -> int:
+        """How long to wait until the rate is down to the limit; 0 where it is not above."""
+        rate, span_ms = self.measure(now_ms)
+        return round((rate - limit) / limit * span_ms) if rate > limit else 0
+
+
+class TokenBucket:
+    """Tokens that come at a rate and can be saved up for all windows (KIP-599)."""
+
+    __slots__ = ("_filled_ms", "_tokens", "_windows")
+
+    def __init__(self, windows: Windows, limit: float, now_ms: float) -> None:
+        self._windows = windows
+        self._tokens = self._burst(limit)
+        self._filled_ms = now_ms
+
+    def _burst(self, limit: float) -> float:
+        return self._windows.count * self._windows.size_ms / 1000 * limit
+
+    def throttle_ms(self, limit: float, now_ms: float) -> int:
+        """How long until the debt is paid; 0 without one."""
+        self._fill(limit, now_ms)
+        return round(-self._tokens / limit * 1000) if self._tokens < 0 else 0
+
+    def take(self, amount: float, limit: float, now_ms: float) -> None:
+        """Even into debt."""
+        self._fill(limit, now_ms)
+        self._tokens = min(self._burst(limit), self._tokens - amount)
+
+    def _fill(self, limit: float, now_ms: float) -> None:
+        more = (now_ms - self._filled_ms) / 1000 * limit
+        self._tokens = min(self._burst(limit), self._tokens + more)
+        self._filled_ms = now_ms

@@ -1,0 +1,138 @@
+"""Rates, buckets, and whose limit is whose, on a clock that is set."""
+
+from __future__ import annotations
+
+import pytest
+
+from urteil.broker.quotas.admin import Component, check_filter
+from urteil.broker.quotas.configs import entity_at, place
+from urteil.broker.quotas.mutations import Mutations
+from urteil.broker.quotas.rates import Rate, TokenBucket, Windows
+from urteil.broker.quotas.table import Entity, Limit, Quota, QuotaTable, entity
+from urteil.broker.quotas.throttle import Throttle
+from urteil.broker.server.config_changes import Refused
+
+
+class Clock:
+    now_ms = 0.0
+
+    def __call__(self) -> float:
+        return self.now_ms
+
+
+def throttle(table: QuotaTable, clock: Clock) -> Throttle:
+    return Throttle(table, Windows(), Windows(), clock)
+
+
+def test_a_rate_is_measured_over_ten_seconds_at_least() -> None:
+    rate = Rate(Windows())
+    rate.record(5000, 0)
+    assert rate.measure(0) == (500, 10_000)
+    assert rate.throttle_ms(1000, 0) == 0
+    rate.record(10_000, 500)
+    assert rate.throttle_ms(1000, 500) == round((15_000 / 10.5 - 1000) / 1000 * 10_500)
+    assert rate.measure(11_600)[0] == 0  # both have left the windows
+
+
+def test_a_rate_falls_to_its_limit_within_the_wait() -> None:
+    rate = Rate(Windows())
+    rate.record(30_000, 0)
+    wait_ms = rate.throttle_ms(2900, 0)
+    assert wait_ms > 0
+    assert rate.throttle_ms(2900, wait_ms) == 0
+
+
+def test_tokens_are_saved_up_and_owed() -> None:
+    bucket = TokenBucket(Windows(), 2.0, 0)
+    bucket.take(30, 2.0, 0)  # 22 were saved
+    assert bucket.throttle_ms(2.0, 0) == 4000
+    assert bucket.throttle_ms(2.0, 3000) == 1000
+    assert bucket.throttle_ms(2.0, 4000) == 0
+
+
+ORDER = [
+    entity(user="ann", client_id="app"),
+    entity(user="ann", client_id=None),
+    entity(user="ann"),
+    entity(user=None, client_id="app"),
+    entity(user=None, client_id=None),
+    entity(user=None),
+    entity(client_id="app"),
+    entity(client_id=None),
+]
+
+
+def test_the_most_special_limit_counts() -> None:
+    table = QuotaTable()
+    for value, one in enumerate(reversed(ORDER)):
+        table.put(one, {Quota.PRODUCE: float(value)})
+        found = table.of_client(Quota.PRODUCE, "ann", "app")
+        assert found is not None
+        assert found.value == value
+    assert table.of_client(Quota.FETCH, "ann", "app") is None
+    for one in ORDER[:2]:
+        table.put(one, {})
+    assert table.of_client(Quota.PRODUCE, "ann", "app") == Limit(5.0, "ann", None)
+    assert table.of_client(Quota.PRODUCE, "bob", "app") == Limit(4.0, "bob", "app")
+    assert table.is_limited(Quota.PRODUCE)
+    assert not table.is_limited(Quota.FETCH)
+
+
+def test_who_shares_a_limit_shares_the_count() -> None:
+    table, clock = QuotaTable(), Clock()
+    table.put(entity(user="ann"), {Quota.PRODUCE: 1000.0})
+    ours = throttle(table, clock)
+    assert ours.spend(Quota.PRODUCE, "ann", "one", 9000) == 0
+    assert ours.spend(Quota.PRODUCE, "ann", "other", 3000) == 2000
+    assert ours.spend(Quota.PRODUCE, "bob", "one", 1e9) == 0
+    ours.take_back(Quota.PRODUCE, "ann", "other", 3000)
+    assert ours.spend(Quota.PRODUCE, "ann", "one", 1000) == 0
+    assert ours.throttled[Quota.PRODUCE] == 1
+
+
+def test_time_of_requests_is_held_up_for_a_window_at_most() -> None:
+    table, clock = QuotaTable(), Clock()
+    table.put(entity(client_id=None), {Quota.REQUEST: 1.0})
+    assert throttle(table, clock).spend(Quota.REQUEST, "ann", "app", 5000) == 1000
+
+
+@pytest.mark.parametrize("is_strict", [True, False])
+def test_changes_beyond_the_debt(is_strict: bool) -> None:
+    table, clock = QuotaTable(), Clock()
+    table.put(entity(user=None), {Quota.MUTATION: 1.0})
+    ours = throttle(table, clock)
+    first = Mutations(ours, "ann", "app", is_strict=is_strict)
+    assert first.take(14)
+    second = Mutations(ours, "ann", "app", is_strict=is_strict)
+    assert second.take(2) is not is_strict
+    assert second.wait_ms == (3000 if is_strict else 5000)
+    clock.now_ms = 3000
+    assert Mutations(ours, "ann", "app", is_strict=True).take(1) is is_strict
+
+
+def test_connections_of_an_address() -> None:
+    table, clock = QuotaTable(), Clock()
+    table.put(entity(ip=None), {Quota.CONNECTION: 1.0})
+    ours = throttle(table, clock)
+    assert [ours.connect("h") for _ in range(11)] == [0] * 10 + [1000]
+    assert ours.connect("other") == 0
+
+
+@pytest.mark.parametrize("one", [*ORDER, entity(user="a b*/~ü"), entity(ip=None), entity(ip="::1")])
+def test_places_in_zookeeper(one: Entity) -> None:
+    assert entity_at(*place(one)) == one
+
+
+def test_names_are_percent_encoded() -> None:
+    assert place(entity(user="a b*/~", client_id=None)) == (
+        "users",
+        "a%20b%2A%2F%7E/clients/<default>",
+    )
+    with pytest.raises(ValueError, match="nobody"):
+        entity_at("users", "a/b/c/d")
+
+
+@pytest.mark.parametrize("types", [["user", "user"], ["ip", "user"], [""], ["team"]])
+def test_filters_of_nobody_are_refused(types: list[str]) -> None:
+    with pytest.raises(Refused):
+        check_filter([Component(type, 2, None) for type in types])

@@ -1,0 +1,264 @@
+"""Quotas of clients: altered, described and obeyed as by Apache Kafka, and by its ConfigCommand."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tests.conformance.guarded import Guarded, GuardedPair
+from tests.conformance.kafka_tools import old_tool, tool
+from tests.conformance.questions.registry import RUN
+from tests.conformance.records import batch, produce
+from tests.conformance.side import Side
+from urteil.broker.wire.messages import (
+    AlterClientQuotasRequest,
+    CreateTopicsRequest,
+    DescribeClientQuotasRequest,
+    FetchRequest,
+    MetadataRequest,
+)
+from urteil.broker.wire.schema import Message
+
+CONFIG = "kafka.admin.ConfigCommand"
+Parts = Sequence[tuple[str, str | None]]
+
+ENTITIES: dict[str, Parts] = {
+    "a user": [("user", "ann b*~ü")],
+    "the default user": [("user", None)],
+    "a client": [("client-id", "app/1")],
+    "the default client": [("client-id", None)],
+    "both": [("client-id", "app"), ("user", "ann")],
+    "both by default": [("user", None), ("client-id", None)],
+    "an address": [("ip", "127.0.0.9")],
+    "the default address": [("ip", None)],
+    "nobody": [],
+    "an empty user": [("user", "")],
+    "another type": [("team", "x")],
+    "no address": [("ip", "no such host")],
+    "an address and a user": [("ip", "127.0.0.9"), ("user", "ann")],
+}
+CHANGES: dict[str, Mapping[str, float | None]] = {
+    "rates": {"producer_byte_rate": 1e9, "consumer_byte_rate": 2e9},
+    "fractions": {"request_percentage": 5000.5, "controller_mutation_rate": 5000.5},
+    "connections": {"connection_creation_rate": 5000.0},
+    "half a byte": {"producer_byte_rate": 0.5},
+    "an unknown key": {"bytes": 1.0},
+    "one less": {"consumer_byte_rate": None, "bytes": None},
+}
+
+
+def alter(
+    parts: Parts, changes: Mapping[str, float | None], *, validate_only: bool = False
+) -> AlterClientQuotasRequest:
+    kind = AlterClientQuotasRequest
+    entry = kind.EntryData(
+        entity=[kind.EntityData(entity_type=type, entity_name=name) for type, name in parts],
+        ops=[
+            kind.OpData(key=key, value=value or 0.0, remove=value is None)
+            for key, value in changes.items()
+        ],
+    )
+    return kind(entries=[entry], validate_only=validate_only)
+
+
+def describe(*components: tuple[str, int, str | None], strict: bool = False) -> Any:
+    kind = DescribeClientQuotasRequest
+    return kind(
+        components=[
+            kind.ComponentData(entity_type=type, match_type=how, match=name)
+            for type, how, name in components
+        ],
+        strict=strict,
+    )
+
+
+def quiet(answer: Any) -> Any:
+    """Entries, and what is in them, in an order of their own; the words of a refusal left out."""
+    if isinstance(answer, dict):
+        made = {key: quiet(value) for key, value in answer.items()}
+        for key in ("entries", "values", "entity"):
+            if isinstance(made.get(key), list):
+                made[key] = sorted(made[key], key=str)
+        return made
+    return [quiet(one) for one in answer] if isinstance(answer, list) else answer
+
+
+def nodes(one: Guarded) -> dict[str, Any]:
+    """The settings of users, clients and addresses in ZooKeeper."""
+    found: dict[str, Any] = {}
+    with one.admin.znodes() as zk:
+
+        def look(path: str) -> None:
+            data, _ = zk.get(path)
+            if data:
+                found[path] = json.loads(data)
+            for child in zk.get_children(path):
+                look(f"{path}/{child}")
+
+        for kind in ("users", "clients", "ips"):
+            look(f"/config/{kind}")
+    return found
+
+
+def test_alter(guarded: GuardedPair) -> None:
+    for parts in ENTITIES.values():
+        for changes in CHANGES.values():
+            for version, validate_only in ((0, True), (0, False), (1, False)):
+                _same(guarded, alter(parts, changes, validate_only=validate_only), version)
+    guarded.same(nodes)
+
+
+def _same(guarded: GuardedPair, request: Message, version: int) -> None:
+    guarded.same(lambda one: quiet(one.admin.ask(request, version)))
+
+
+FILTERS: dict[str, Any] = {
+    "all": describe(),
+    "nobody else": describe(strict=True),
+    "a user": describe(("user", 0, "ann b*~ü")),
+    "a user alone": describe(("user", 0, "ann"), strict=True),
+    "the default user": describe(("user", 1, None)),
+    "any user": describe(("user", 2, None)),
+    "any user alone": describe(("user", 2, None), strict=True),
+    "any client": describe(("client-id", 2, None)),
+    "both": describe(("user", 0, "ann"), ("client-id", 2, None)),
+    "any address": describe(("ip", 2, None)),
+    "a user and an address": describe(("user", 2, None), ("ip", 2, None)),
+    "a user twice": describe(("user", 2, None), ("user", 2, None)),
+    "another type": describe(("team", 2, None)),
+    "an empty type": describe(("", 2, None)),
+    "a match of no kind": describe(("user", 7, None)),
+}
+
+
+@pytest.mark.parametrize("text", FILTERS)
+def test_describe(guarded: GuardedPair, text: str) -> None:
+    for version in (0, 1):
+        _same(guarded, FILTERS[text], version)
+
+
+def test_all_are_removed(guarded: GuardedPair) -> None:
+    for parts in ENTITIES.values():
+        keys = {key for changes in CHANGES.values() for key in changes}
+        _same(guarded, alter(parts, dict.fromkeys(sorted(keys))), 1)
+    assert guarded.same(lambda one: quiet(one.admin.ask(describe(), 1)))["entries"] == []
+    assert not any(one["config"] for one in nodes(guarded.ours).values())
+
+
+def _set(one: Guarded, client: str, **changes: float) -> None:
+    answer = one.admin.get(alter([("client-id", client)], changes), 1)
+    assert answer.entries[0].error_code == 0, answer
+
+
+def test_bytes_are_throttled(guarded: GuardedPair) -> None:
+    """The time told is that by which the rate falls to the limit, and as long nothing is heard."""
+    topic, waits, took = f"quota-bytes-{RUN}", {}, {}
+    for one in (guarded.theirs, guarded.ours):
+        one.admin.create(topic)
+        _set(one, "slow", producer_byte_rate=10_000.0)
+        waits[one.name] = _first_wait(one, lambda side: _written(side, topic))
+        began_s = time.monotonic()
+        one.muted.get(MetadataRequest(topics=[]), 9, client="slow")
+        took[one.name] = time.monotonic() - began_s
+        one.muted.close()
+    assert 1000 < waits["ours"] < 3000
+    assert abs(waits["ours"] - waits["theirs"]) < 700, waits
+    for name, wait_ms in waits.items():
+        assert took[name] >= wait_ms / 1000 - 0.2, (name, waits, took)
+
+
+def _first_wait(one: Guarded, ask: Callable[[Side], int]) -> int:
+    """The first time that is told: a broker hears of a limit a little after it is set, and counts
+    from then on."""
+    told: list[int] = []
+
+    def waits() -> bool:
+        told[:] = [ask(one.muted)]
+        return told[0] > 0
+
+    one.muted.until(waits)
+    return told[0]
+
+
+def _written(side: Side, topic: str) -> int:
+    request = produce(topic, batch([b"x" * 115_000]))
+    return int(side.get(request, 9, client="slow").throttle_time_ms)
+
+
+def test_reads_are_throttled(guarded: GuardedPair) -> None:
+    """What cannot be given within the limit is not given: an empty answer, and a wait."""
+    topic, waits = f"quota-reads-{RUN}", {}
+    for one in (guarded.theirs, guarded.ours):
+        one.admin.create(topic)
+        one.admin.get(produce(topic, batch([b"x" * 60_000])), 9)
+        _set(one, "reader", consumer_byte_rate=10_000.0)
+        waits[one.name] = _first_wait(one, lambda side: _read(side, topic))
+        one.muted.close()
+    assert 1000 < waits["ours"] < 3000
+    assert abs(waits["ours"] - waits["theirs"]) < 700, waits
+
+
+def _read(side: Side, topic: str) -> int:
+    """How long to wait; then there are no records."""
+    asked = FetchRequest.FetchPartition(partition=0, partition_max_bytes=90_000)
+    topics = [FetchRequest.FetchTopic(topic=topic, partitions=[asked])]
+    request = FetchRequest(max_wait_ms=0, max_bytes=90_000, topics=topics)
+    answer = side.get(request, 11, client="reader")
+    sizes = [len(p.records or b"") for t in answer.responses for p in t.partitions]
+    wait_ms = int(answer.throttle_time_ms)
+    assert (sum(sizes) > 60_000) is (wait_ms == 0), (wait_ms, sizes)
+    return wait_ms
+
+
+def _create(name: str, partitions: int) -> CreateTopicsRequest:
+    kind = CreateTopicsRequest.CreatableTopic
+    topic = kind(name=name, num_partitions=partitions, replication_factor=1)
+    return CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
+
+
+def test_changes_by_the_controller(guarded: GuardedPair) -> None:
+    """Strict for who knows the error, permissive for older clients (KIP-599)."""
+    for one in (guarded.theirs, guarded.ours):
+        _set(one, "maker", controller_mutation_rate=1.0)
+        wait_ms = _first_wait(one, _made)
+        assert 1000 < wait_ms <= 3000, (one.name, wait_ms)
+        one.muted.close()  # what is asked on a muted connection has to wait
+        answer = one.muted.get(_create("quota-older", 14), 5, client="maker")
+        one.muted.close()
+        assert answer.topics[0].error_code == 0, (one.name, answer)
+        assert 10_000 < answer.throttle_time_ms <= 17_000, (one.name, answer)
+
+
+_numbers = itertools.count()
+
+
+def _made(side: Side) -> int:
+    """11 partitions can be saved up: the first 14 that are counted make a debt of 3 s."""
+    request = _create(f"quota-{next(_numbers)}", 14)
+    answer = side.get(request, 7, client="maker")
+    wait_ms = int(answer.throttle_time_ms)
+    assert answer.topics[0].error_code == (89 if wait_ms else 0), answer
+    return wait_ms
+
+
+def test_config_command(guarded: GuardedPair) -> None:
+    """Both of the tools: that of 3.9.1, which asks a broker, that of 2.8.0 beside it."""
+    ours = guarded.ours
+    rates = "producer_byte_rate=1024,consumer_byte_rate=2048"
+    who = ["--entity-type", "users", "--entity-name", "by tool", "--entity-type", "clients"]
+    said = tool(
+        CONFIG, ours.admin.bootstrap, "--alter", "--add-config", rates, *who, "--entity-default"
+    )
+    assert "Completed updating config for user by tool" in said
+    told = tool(CONFIG, ours.admin.bootstrap, "--describe", *who, "--entity-default")
+    assert "Quota configs for user-principal 'by tool', the default client-id are " in told
+    assert "consumer_byte_rate=2048.0" in told
+    old = ["--alter", "--add-config", "request_percentage=150", "--entity-type", "clients"]
+    old_tool(CONFIG, ours.admin.zookeeper, *old, "--entity-name", "by old tool")
+    answer = ours.admin.ask(describe(("client-id", 0, "by old tool"), strict=True), 1)
+    assert answer["entries"][0]["values"] == [{"key": "request_percentage", "value": 150.0}]

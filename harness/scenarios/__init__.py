@@ -11,6 +11,7 @@ from urteil.harness.scenarios import (
     demo,
     disks,
     elections,
+    fencing,
     groups,
     loads,
     network,
@@ -39,6 +40,7 @@ SCENARIOS: dict[str, Scenario] = {
         disks,
         zookeeper,
         clocks,
+        fencing,
     )
     for scenario in family.FAMILY
 }

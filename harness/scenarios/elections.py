@@ -75,7 +75,7 @@ CUT_CRASH = Scenario(
         fault("partition", "followers->leader", 5, 9.5, answers_only=True),
         fault("crash", "leader", 6.5, 8.5),
     ),
-    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "vanished_read"),
     duration_s=22.0,
 )
 

@@ -70,7 +70,7 @@ def boot_id() -> str:
 
 
 def begin(spec: ClientSpec) -> Begin:
-    producing = spec.kind in ("producer", "raw")
+    producing = spec.kind in ("producer", "raw", "repeater")
     transactional = spec.kind in TRANSACTIONAL
     library = spec.workload.client if spec.kind in CHOSEN[spec.workload.client] else "kafka-python"
     library = "confluent-kafka" if transactional and spec.kind != "late" else library

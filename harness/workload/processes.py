@@ -31,6 +31,7 @@ MODULES = {
     "late": "urteil.harness.workload.late_end",
     "committer": "urteil.harness.workload.committer",
     "probe": "urteil.harness.workload.probe",
+    "repeater": "urteil.harness.workload.repeater",
     "final": "urteil.harness.workload.final_reader",
 }
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import socket
 import struct
 import time
+from collections.abc import Sequence
 
 from crc32c import crc32c
 
@@ -28,19 +29,32 @@ PRODUCE, VERSION = 0, 3
 EVERY_MS = 500
 
 
+def sole_batch(
+    key: bytes,
+    value: bytes,
+    timestamp_ms: int,
+    *,
+    producer_id: int = -1,
+    epoch: int = -1,
+    sequence: int = -1,
+) -> bytes:
+    """A batch of one record, as a producer sends it; -1 is a producer without idempotence."""
+    body = b"\x00" + b"\x00" + b"\x00" + varint(len(key)) + key + varint(len(value)) + value
+    record = varint(len(body) + 1) + body + varint(0)
+    producer = (producer_id, epoch, sequence)
+    tail = struct.pack(">hiqqqhii", 0, 0, timestamp_ms, timestamp_ms, *producer, 1) + record
+    return struct.pack(">qiibI", 0, len(tail) + 9, -1, 2, crc32c(tail)) + tail
+
+
 def spoiled_batch(key: bytes, value: bytes, timestamp_ms: int) -> bytes:
     """A batch of one record whose last byte was changed after the CRC was taken.
 
     The last byte of the value is padding: the record still names its send, and its own checksum
     shows the damage.
     """
-    body = b"\x00" + b"\x00" + b"\x00" + varint(len(key)) + key + varint(len(value)) + value
-    record = varint(len(body) + 1) + body + varint(0)
-    tail = struct.pack(">hiqqqhii", 0, 0, timestamp_ms, timestamp_ms, -1, -1, -1, 1) + record
-    crc = crc32c(tail)
-    spoiled = bytearray(tail)
+    spoiled = bytearray(sole_batch(key, value, timestamp_ms))
     spoiled[-2] ^= 0xFF
-    return struct.pack(">qiibI", 0, len(tail) + 9, -1, 2, crc) + bytes(spoiled)
+    return bytes(spoiled)
 
 
 def varint(value: int) -> bytes:
@@ -81,7 +95,14 @@ class Wire:
 
     def ask(self, frame: bytes) -> bytes:
         """The answer without its size. OSError when the broker closes or says nothing in time."""
-        self._socket.sendall(frame)
+        return self.ask_all([frame])[0]
+
+    def ask_all(self, frames: Sequence[bytes]) -> list[bytes]:
+        """All frames at once, then their answers, which come in order."""
+        self._socket.sendall(b"".join(frames))
+        return [self._answer() for _ in frames]
+
+    def _answer(self) -> bytes:
         (size,) = struct.unpack(">i", self._read(4))
         return self._read(size)
 

@@ -81,8 +81,8 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def idempotent(self) -> bool:
         """Idempotence needs acks=all; with other acks it is off, as in the Java client.
-        Transactions have it."""
-        if self.kind in TRANSACTIONAL:
+        Transactions and the repeater have it."""
+        if self.kind in (*TRANSACTIONAL, "repeater"):
             return True
         return self.kind == "producer" and self.workload.idempotent and self.workload.acks == -1
 

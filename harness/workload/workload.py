@@ -66,7 +66,8 @@ class Workload:
     (0); `offset_reads_ms`: how often their positions are asked for from outside (250);
     `records`: how many `bulk` sends in all (100000);
     `probe`: 1 adds a client that asks all brokers who leads and where partitions end;
-    `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a client of its own.
+    `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a client of its own;
+    `repeated_rounds` and `repeated_every_ms`: batches sent again and too early from another one.
     """
 
     def __init__(
@@ -92,7 +93,14 @@ class Workload:
         self._producers = [f"{first}{n}" for n in range(1, load.producers + 1)]
         self._copiers = int(load.options.get("copiers", "1")) if len(topics) > 1 else 0
         self._copiers = self._copiers if in_transactions else 0
-        self._liars = ["raw1"] if int(load.options.get("corrupt_batches", "0")) else []
+        self._liars = {
+            name: kind
+            for name, kind, option in (
+                ("raw1", "raw", "corrupt_batches"),
+                ("repeater1", "repeater", "repeated_rounds"),
+            )
+            if int(load.options.get(option, "0"))
+        }
         self._committers = load.consumers if load.kind == "commits" else 0
         self._late = ["late1"] if int(load.options.get("delayed_ends", "0")) else []
         self._readers = 0 if load.kind in ("group", "commits") else load.consumers
@@ -125,8 +133,8 @@ class Workload:
             self._start_one("app", f"a{number}", 1)
         for name in self._producers:
             self._start_one(self._sending_kind, name, 1)
-        for name in self._liars:
-            self._clients.start(self._spec(name, "raw"))
+        for name, kind in self._liars.items():
+            self._clients.start(self._spec(name, kind))
         for name in self._late:
             self._clients.start(self._spec(name, "late"))
         for name in self._probes:

@@ -32,6 +32,11 @@ NAMES = (
     "abort_marker_on_some_partitions",
     "list_offsets_ignores_lso",
     "lso_off_by_one",
+    "serve_reads_beyond_hw",
+    "dedup_window_of_one",
+    "out_of_order_sequence_accepted",
+    "one_step_truncation",
+    "stale_leader_accepts_writes",
 )
 
 

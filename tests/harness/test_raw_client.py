@@ -1,11 +1,20 @@
-"""The lying client's bytes are a batch to kafka-python, but for their CRC."""
+"""The lying clients' bytes are batches to kafka-python, but for a CRC; what a repeater does."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
 from kafka.record import MemoryRecords
 
+from urteil.harness.history.journal import JournalReader, JournalWriter, Ok
+from urteil.harness.scenario import TopicFact, TopicSpec, WorkloadSpec
+from urteil.harness.workload.client import Stop
 from urteil.harness.workload.payload import Encoder, decode
-from urteil.harness.workload.raw import produce_request, read_answer, spoiled_batch
+from urteil.harness.workload.raw import produce_request, read_answer, sole_batch, spoiled_batch
+from urteil.harness.workload.repeater import OUT_OF_ORDER, UNDER_WAY, Answer, Repeater
+from urteil.harness.workload.spec import ClientSpec
 
 
 def test_a_spoiled_batch_is_well_formed_but_for_its_crc() -> None:
@@ -26,3 +35,81 @@ def test_the_request_is_framed() -> None:
 def test_the_answer_is_read() -> None:
     answer = bytes.fromhex("00000009 00000001 0001 74 00000001 00000001 0002 ffffffffffffffff")
     assert read_answer(answer, "t") == (2, -1)
+
+
+def test_a_sole_batch_names_its_producer() -> None:
+    batch = MemoryRecords(
+        sole_batch(b"k", b"value", 1_000, producer_id=42, epoch=3, sequence=7)
+    ).next_batch()
+    assert batch.validate_crc()
+    assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (42, 3, 7)
+    (record,) = batch
+    assert (record.key, record.value) == (b"k", b"value")
+
+
+class _Broker:
+    """Answers every Produce of a repeater as a broker with this memory of batches would."""
+
+    def __init__(self, remembers: int) -> None:
+        self.remembers = remembers
+        self.log: list[tuple[int, int]] = []
+
+    def answer(self, epoch: int, sequence: int) -> tuple[int, int]:
+        mine = [place for place, (of, _) in enumerate(self.log) if of == epoch]
+        for place in mine[-self.remembers :]:
+            if self.log[place] == (epoch, sequence):
+                return 0, place
+        last = self.log[mine[-1]][1] if mine else -1
+        if sequence != last + 1:
+            return OUT_OF_ORDER, -1
+        self.log.append((epoch, sequence))
+        return 0, len(self.log) - 1
+
+
+def _played(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) -> list[Ok]:
+    """The acknowledgements of two rounds against `broker`."""
+    topic = TopicFact(name="t", topic_id="-", partitions=1, replication_factor=1)
+    spec = ClientSpec(
+        run="r",
+        client="repeater1",
+        session=0,
+        kind="repeater",
+        bootstrap=("nowhere:1",),
+        journal=str(tmp_path / "journal"),
+        topics=(topic,),
+        workload=WorkloadSpec(topics=(TopicSpec(name="t", partitions=1),)),
+    )
+
+    def ask(self: Repeater, address: str, frames: Sequence[bytes], topic: str) -> list[Answer]:
+        empty = len(produce_request(0, topic, 0, b"", 500))
+        found = [MemoryRecords(frame[empty:]).next_batch() for frame in frames]
+        return [broker.answer(one.producer_epoch, one.base_sequence) for one in found]
+
+    def new_producer(self: Repeater) -> bool:
+        self._producer_id, self._epoch = 1, 0
+        return True
+
+    monkeypatch.setattr(Repeater, "_ask", ask)
+    monkeypatch.setattr(Repeater, "_new_producer", new_producer)
+    with JournalWriter(Path(spec.journal)) as journal:
+        repeater = Repeater(spec, journal, Stop())
+        for number in range(2):
+            repeater.round(number)
+    return [entry for entry in JournalReader(Path(spec.journal)) if isinstance(entry, Ok)]
+
+
+def test_a_repeater_leaves_every_record_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = _Broker(remembers=5)
+    acks = _played(tmp_path, broker, monkeypatch)
+    assert broker.log == [(0, sequence) for sequence in range(2 * UNDER_WAY)]
+    assert [ack.offset for ack in acks] == list(range(2 * UNDER_WAY))
+
+
+def test_a_repeater_writes_again_what_its_broker_forgot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = _Broker(remembers=1)
+    _played(tmp_path, broker, monkeypatch)
+    assert len(broker.log) > 2 * UNDER_WAY

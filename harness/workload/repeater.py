@@ -1,0 +1,191 @@
+"""A client that loses its answers: it sends batches again that were written, and one too early.
+
+    python -m urteil.harness.workload.repeater SPEC.json
+
+kafka-python has one batch of a partition under way, the Java client and librdkafka have five; so
+the requests are packed here. Each round is five batches of an idempotent producer to one partition.
+First the second of them alone, as if the first had been refused: the broker must refuse it, too.
+Then all five on one connection, then all five again on another one, as after answers that got lost:
+each must be answered as before and lie in the log once. If the first of them is told that it is out
+of order, the broker has forgotten: the producer raises its epoch and sends all again, as the Java
+client does (KIP-360). `options`: `repeated_rounds`, one every `repeated_every_ms` (default 500).
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from urteil.harness.history.journal import Info, JournalWriter, Ok, Send
+from urteil.harness.workload.client import Stop, run_client
+from urteil.harness.workload.payload import Encoder
+from urteil.harness.workload.raw import (
+    ELSEWHERE,
+    EVERY_MS,
+    Wire,
+    produce_request,
+    read_answer,
+    sole_batch,
+)
+from urteil.harness.workload.spec import ClientSpec
+
+UNDER_WAY = 5
+OUT_OF_ORDER = 45
+INIT_PRODUCER_ID = 22
+RETRY_S = 0.1
+
+Answer = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Batch:
+    """One record of a round and what was told of it."""
+
+    op: int
+    key: bytes
+    value: bytes
+    timestamp_ms: int
+    sent: int = 0
+    answer: Answer | None = None
+
+
+class Repeater:
+    """Sends rounds and journals what came of each record."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+        self._spec = spec
+        self._journal = journal
+        self._stop = stop
+        self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
+        self._sequences: dict[int, int] = defaultdict(int)
+        self._producer_id = self._epoch = -1
+        self._timeout_ms = spec.workload.request_timeout_ms
+
+    def round(self, number: int) -> None:
+        """Five new records to one partition; what is not answered in time stays unknown."""
+        slots = self._spec.partitions()
+        topic, partition = slots[number % len(slots)]
+        first = number * UNDER_WAY
+        batches = [self._begin(op, topic, partition) for op in range(first, first + UNDER_WAY)]
+        deadline = time.monotonic() + self._spec.workload.delivery_timeout_ms / 1000
+        while time.monotonic() < deadline and not self._stop.asked():
+            if self._attempt(topic, partition, batches):
+                break
+            self._stop.wait(RETRY_S)
+        else:
+            self._producer_id = -1  # what became of them is unknown: begin anew
+        self._sequences[partition] += UNDER_WAY
+        for batch in batches:
+            self._note(batch, partition)
+
+    def _begin(self, op: int, topic: str, partition: int) -> Batch:
+        key, timestamp_ms = f"repeated{partition}", time.time_ns() // 1_000_000
+        value = self._encoder.encode(op, key.encode(), partition)
+        self._journal.write(Send(op, time.monotonic_ns(), topic, partition, key, timestamp_ms))
+        return Batch(op, key.encode(), value, timestamp_ms)
+
+    def _attempt(self, topic: str, partition: int, batches: Sequence[Batch]) -> bool:
+        """Too early, once, again; True when all are acknowledged."""
+        if self._producer_id < 0 and not self._new_producer():
+            return False
+        if self._sequences[partition] and batches[0].sent == 0:
+            self._deliver(topic, partition, batches[:2], [1])
+        everything = range(len(batches))
+        for _ in range(2):
+            self._deliver(topic, partition, batches, everything)
+        answers = [batch.answer[0] if batch.answer else -1 for batch in batches]
+        if answers[0] == OUT_OF_ORDER:
+            self._epoch += 1
+            self._sequences.clear()
+        return not any(answers)
+
+    def _deliver(
+        self, topic: str, partition: int, batches: Sequence[Batch], which: Sequence[int]
+    ) -> None:
+        """Send some of the round on one connection to whoever leads: brokers are asked in turn."""
+        base = self._sequences[partition]
+        frames = [self._frame(topic, partition, batches[n], base + n) for n in which]
+        for n in which:
+            batches[n].answer = None
+        for address in self._spec.bootstrap:
+            for n in which:
+                batches[n].sent += 1
+            try:
+                answers = self._ask(address, frames, topic)
+            except OSError:
+                continue
+            if answers[0][0] not in ELSEWHERE:
+                for n, answer in zip(which, answers, strict=True):
+                    batches[n].answer = answer
+                return
+
+    def _frame(self, topic: str, partition: int, batch: Batch, sequence: int) -> bytes:
+        data = sole_batch(
+            batch.key,
+            batch.value,
+            batch.timestamp_ms,
+            producer_id=self._producer_id,
+            epoch=self._epoch,
+            sequence=sequence,
+        )
+        return produce_request(batch.op, topic, partition, data, self._timeout_ms)
+
+    def _ask(self, address: str, frames: Sequence[bytes], topic: str) -> list[Answer]:
+        wire = Wire(address, self._timeout_ms / 1000)
+        try:
+            return [read_answer(answer, topic) for answer in wire.ask_all(frames)]
+        finally:
+            wire.close()
+
+    def _new_producer(self) -> bool:
+        """A producer id of whichever broker answers; every sequence begins anew."""
+        for address in self._spec.bootstrap:
+            try:
+                wire = Wire(address, self._timeout_ms / 1000)
+                try:
+                    answer = wire.ask(init_producer_id())
+                finally:
+                    wire.close()
+            except OSError:
+                continue
+            error, producer_id, epoch = struct.unpack_from(">hqh", answer, 8)
+            if error == 0:
+                self._producer_id, self._epoch = producer_id, epoch
+                self._sequences.clear()
+                return True
+        return False
+
+    def _note(self, batch: Batch, partition: int) -> None:
+        error, offset = batch.answer or (-1, -1)
+        outcome = Ok if error == 0 else Info
+        self._journal.write(
+            outcome(batch.op, time.monotonic_ns(), None if error == 0 else f"error {error}",
+                    batch.sent, True, partition, offset if error == 0 else None, None,
+                    self._producer_id, self._epoch, None, None)
+        )  # fmt: skip
+
+
+def init_producer_id() -> bytes:
+    """The whole frame of InitProducerId 0 without a transactional id."""
+    body = struct.pack(">hhih8shi", INIT_PRODUCER_ID, 0, 0, 8, b"repeater", -1, 60_000)
+    return struct.pack(">i", len(body)) + body
+
+
+def repeat(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """Play the rounds, then wait for the end."""
+    options = spec.workload.options
+    repeater = Repeater(spec, journal, stop)
+    for number in range(int(options["repeated_rounds"])):
+        if stop.asked():
+            return
+        repeater.round(number)
+        stop.wait(int(options.get("repeated_every_ms", EVERY_MS)) / 1000)
+    while not stop.asked():
+        stop.wait(0.2)
+
+
+if __name__ == "__main__":
+    run_client(repeat)

@@ -1,0 +1,54 @@
+"""A follower cuts its log once by its leader's answer, and takes that for agreement."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a follower with an epoch that its leader never knew keeps part of it"
+MODELS = "before KIP-279 (KAFKA-6361: fast leader fail over can lead to log divergence)"
+SCENARIO = "fast-failover"
+GUARANTEE = "replica_divergence"
+FOLLOWING = "urteil.broker.replication.follower:Following"
+
+
+def apply(mark: Mark) -> None:
+    """The leader's end of the older epoch is where to cut; then no epoch is told any more."""
+    settled: dict[int, Any] = {}
+
+    def cut(original: Function) -> Function:
+        def truncation_point(log: Any, leader_epoch: int, leader_end_offset: int) -> int:
+            point = int(original(log, leader_epoch, leader_end_offset))
+            if leader_epoch < 0 or leader_end_offset < 0:
+                return point
+            once = min(leader_end_offset, int(log.log_end_offset))
+            if once > point:
+                mark.hit()
+            return once
+
+        return truncation_point
+
+    def take(original: Function) -> Function:
+        def take_once(following: Any, data: Any, wall_ms: int) -> Any:
+            error = original(following, data, wall_ms)
+            diverging = data.diverging_epoch
+            if diverging.end_offset >= 0 or diverging.epoch >= 0:
+                settled[id(following)] = following
+            return error
+
+        return take_once
+
+    def request(original: Function) -> Function:
+        def ask(following: Any, max_bytes: int) -> Any:
+            asked = original(following, max_bytes)
+            if settled.get(id(following)) is following:
+                return dataclasses.replace(asked, last_fetched_epoch=-1)
+            return asked
+
+        return ask
+
+    replace("urteil.broker.replication.follower:truncation_point", cut)
+    replace(f"{FOLLOWING}.take", take)
+    replace(f"{FOLLOWING}.request", request)

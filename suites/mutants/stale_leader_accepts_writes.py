@@ -1,0 +1,27 @@
+"""A leader that is told to follow goes on leading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a leader ignores the LeaderAndIsr that makes it a follower, and takes writes"
+MODELS = "a stale leader that is not fenced"
+SCENARIO = "leader-moves"
+GUARANTEE = "lost_write"
+
+
+def apply(mark: Mark) -> None:
+    """Who leads does not follow."""
+
+    def make(original: Function) -> Function:
+        def follow(control: Any, partition: Any, state: Any, leaders: Any) -> None:
+            if partition.is_leader:
+                mark.hit()
+                return
+            original(control, partition, state, leaders)
+
+        return follow
+
+    replace("urteil.broker.replication.control:ReplicaControl._follow", make)

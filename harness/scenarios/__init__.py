@@ -5,6 +5,7 @@ from urteil.harness.scenarios import (
     administration,
     chaos,
     clocks,
+    compaction,
     containers,
     crashes,
     delivery,
@@ -17,6 +18,7 @@ from urteil.harness.scenarios import (
     network,
     partitions,
     pipelines,
+    retention,
     transactions,
     zookeeper,
 )
@@ -41,6 +43,8 @@ SCENARIOS: dict[str, Scenario] = {
         zookeeper,
         clocks,
         fencing,
+        compaction,
+        retention,
     )
     for scenario in family.FAMILY
 }

@@ -11,8 +11,8 @@ DEEP = WorkloadSpec(topics=(DURABLE,), producers=5, idempotent=False)
 REPEATED_BATCHES = Scenario(
     name="repeated-batches",
     about="a producer with five batches under way sends them again, as if all answers had got "
-    "lost, and one too early, before and after a leader crash",
-    cluster=cluster(),
+    "lost, and one too early, before and after a leader crash; old producers are looked for often",
+    cluster=cluster(producer_id_expiration_check_interval_ms="20"),
     workload=WorkloadSpec(topics=(DURABLE,), options={"repeated_rounds": "100"}),
     faults=(fault("crash", "leader", 5, 8),),
     guarantees=(*REPLICATION, "duplicate", "sequence_gap", "reordered_send"),
@@ -28,7 +28,7 @@ FAST_FAILOVER = Scenario(
         fault("partition", "successor->leader", 6, 11, answers_only=True),
         fault("partition", "straggler->successor", 6.3, 11, answers_only=True),
         fault("shutdown", "leader", 7.6, 9.5),
-        fault("crash", "leader", 9.2, 8),
+        fault("crash", "leader", 11, 7),
     ),
     guarantees=(*REPLICATION, "unclean_leader"),
     duration_s=26.0,

@@ -20,6 +20,11 @@ def test_a_deposed_leader_or_controller_does_no_harm(result: Result) -> None:
     assert_holds(result, "lost_write", "unclean_leader", "epoch_went_back", "duplicate")
 
 
+@pytest.mark.parametrize("result", ["fast-failover", "leader-moves"], indirect=True)
+def test_leaders_in_a_row_leave_one_log(result: Result) -> None:
+    assert_holds(result, "lost_write", "replica_divergence", "unclean_leader")
+
+
 @pytest.mark.parametrize("result", ["unclean-off"], indirect=True)
 def test_a_partition_waits_for_its_last_in_sync_replica(result: Result) -> None:
     assert_holds(result, "lost_write", "unclean_leader")

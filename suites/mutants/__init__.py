@@ -37,6 +37,16 @@ NAMES = (
     "out_of_order_sequence_accepted",
     "one_step_truncation",
     "stale_leader_accepts_writes",
+    "cleaner_drops_latest",
+    "cleaner_drops_tombstone_at_once",
+    "cleaner_cleans_active_segment",
+    "cleaner_renumbers",
+    "offset_gap_breaks_cleaner",
+    "index_off_by_one",
+    "fetch_skips_batch_at_segment_roll",
+    "retention_by_wrong_clock",
+    "producer_expired_by_marker_time",
+    "epoch_not_checked_on_fetch",
 )
 
 

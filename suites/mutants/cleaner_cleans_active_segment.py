@@ -8,6 +8,8 @@ from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "the active segment is rolled away and cleaned, whatever min.compaction.lag.ms says"
 MODELS = "a cleaner that counts the active segment among the dirty ones"
+SCENARIO = "compaction-calm"
+GUARANTEE = "compacted_too_early"
 
 
 def apply(mark: Mark) -> None:

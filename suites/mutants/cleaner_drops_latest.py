@@ -8,6 +8,8 @@ from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "a key that is in the cleaner's map already gets an offset beyond its newest record"
 MODELS = "an offset map that confuses a record with the one after it"
+SCENARIO = "compaction-calm"
+GUARANTEE = "latest_value_lost"
 
 
 def apply(mark: Mark) -> None:

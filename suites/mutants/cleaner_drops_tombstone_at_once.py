@@ -8,6 +8,8 @@ from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "tombstones go with the first cleaning, before those who read slowly could see them"
 MODELS = "a cleaner from before KIP-534, with a horizon that is always over"
+SCENARIO = "compaction-calm"
+GUARANTEE = "tombstone_too_early"
 
 
 def apply(mark: Mark) -> None:

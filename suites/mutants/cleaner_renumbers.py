@@ -8,6 +8,8 @@ from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "of a batch that loses records those that stay get consecutive offsets"
 MODELS = "recompression that counts offsets anew"
+SCENARIO = "compaction-calm"
+GUARANTEE = "offset_renumbered"
 
 
 def apply(mark: Mark) -> None:

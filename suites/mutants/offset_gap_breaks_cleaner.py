@@ -9,6 +9,8 @@ from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "a log whose offsets have a gap is taken for damaged and not cleaned any more"
 MODELS = "KAFKA-5413: the cleaner failed on offsets too far apart, and all logs grew"
+SCENARIO = "compaction-calm"
+GUARANTEE = "stale_value_visible"
 
 
 def apply(mark: Mark) -> None:

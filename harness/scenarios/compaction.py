@@ -1,0 +1,56 @@
+"""Topics that the cleaner compacts while leaders die."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import Scenario, TopicSpec, WorkloadSpec
+from urteil.harness.scenarios.common import DURABLE, cluster, fault
+
+_OFTEN = {
+    "min.insync.replicas": "2",
+    "cleanup.policy": "compact",
+    "segment.bytes": "16384",
+    "min.cleanable.dirty.ratio": "0.01",
+}
+EAGER = TopicSpec(
+    name="eager",
+    partitions=2,
+    config=_OFTEN | {"max.compaction.lag.ms": "3000", "segment.ms": "3000"},
+)
+"""Cleaned all the time; tombstones stay for a day."""
+
+PATIENT = TopicSpec(
+    name="patient", partitions=1, config=_OFTEN | {"min.compaction.lag.ms": "3600000"}
+)
+"""Nothing in it may be cleaned during the run."""
+
+LOAD = WorkloadSpec(
+    kind="compacted", topics=(DURABLE, EAGER, PATIENT), keys=60, rate_records_per_s=300
+)
+CLEANING = cluster(log_cleaner_backoff_ms="500", log_cleaner_threads="1")
+OWN = ("latest_value_lost", "stale_value_visible", "resurrected_key", "offset_renumbered")
+
+COMPACTION = Scenario(
+    name="compaction",
+    about="updates and deletes of few keys, cleaned all the time, through a leader's crash",
+    cluster=CLEANING,
+    workload=LOAD,
+    faults=(fault("crash", "leader", 5, 6, topic="eager"),),
+    guarantees=("lost_write", *OWN, "tombstone_too_early", "compacted_too_early"),
+    duration_s=32.0,
+)
+
+MANY = WorkloadSpec(
+    kind="compacted", topics=(DURABLE, EAGER, PATIENT), keys=400, rate_records_per_s=300
+)
+"""So many keys that the last values of most lie before the active segment."""
+
+COMPACTION_CALM = Scenario(
+    name="compaction-calm",
+    about="many keys, cleaned all the time, without faults: every key is resolved",
+    cluster=CLEANING,
+    workload=MANY,
+    guarantees=("lost_write", *OWN, "tombstone_too_early", "compacted_too_early"),
+    duration_s=30.0,
+)
+
+FAMILY = (COMPACTION, COMPACTION_CALM)

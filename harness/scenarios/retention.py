@@ -1,0 +1,77 @@
+"""Logs whose oldest segments are deleted while brokers restart."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import Scenario, TopicSpec, WorkloadSpec
+from urteil.harness.scenarios.common import REPLICATION, cluster, fault
+
+SHORT = TopicSpec(
+    name="short",
+    partitions=2,
+    config={
+        "min.insync.replicas": "2",
+        "retention.ms": "12000",
+        "segment.bytes": "16384",
+        "file.delete.delay.ms": "1000",
+    },
+)
+"""Every segment is deleted twelve seconds after its last record."""
+
+LONG = TopicSpec(
+    name="long",
+    partitions=1,
+    config={"min.insync.replicas": "2", "retention.ms": "600000", "segment.bytes": "16384"},
+)
+"""Nothing is old enough to be deleted."""
+
+SMALL = TopicSpec(
+    name="small",
+    partitions=1,
+    config={"min.insync.replicas": "2", "retention.ms": "600000", "retention.bytes": "65536"}
+    | {"segment.bytes": "16384"},
+)
+"""Deleted by size alone."""
+
+RETENTION = Scenario(
+    name="retention",
+    about="retention by time and by size through a crash and orderly restarts",
+    cluster=cluster(log_retention_check_interval_ms="1000", log_initial_task_delay_ms="1000"),
+    workload=WorkloadSpec(topics=(LONG, SHORT, SMALL), consumers=1),
+    faults=(
+        fault("crash", "leader", 5, 5, topic="short"),
+        fault("rolling_restart", "all", 14, 0),
+    ),
+    guarantees=(*REPLICATION, "retained_too_short"),
+    duration_s=34.0,
+)
+
+INDEXES = Scenario(
+    name="indexes",
+    about="many small segments with dense indexes, read from the middle, through a crash",
+    cluster=cluster(),
+    workload=WorkloadSpec(
+        topics=(
+            TopicSpec(
+                config={
+                    "min.insync.replicas": "2",
+                    "segment.bytes": "16384",
+                    "index.interval.bytes": "256",
+                }
+            ),
+        ),
+        options={"probe": "1"},
+    ),
+    faults=(fault("crash", "leader", 5, 8),),
+    guarantees=(
+        *REPLICATION,
+        "index_wrong",
+        "time_index_wrong",
+        "latest_went_back",
+        "end_below_ack",
+        "disagreement",
+        "poll_skip",
+    ),
+    duration_s=22.0,
+)
+
+FAMILY = (RETENTION, INDEXES)

@@ -1,0 +1,31 @@
+"""A consumer that comes to a segment that was rolled to is not given its first batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a fetch from the first offset of any segment but the first begins one batch later"
+MODELS = "a reader that loses its place where one file ends and the next begins"
+SCENARIO = "indexes"
+GUARANTEE = "poll_skip"
+
+
+def apply(mark: Mark) -> None:
+    """Followers, whose fetches are checked by the offsets they append, are spared."""
+
+    def make(original: Function) -> Function:
+        def read(partition: Any, wanted: Any, terms: Any, *rest: Any, **named: Any) -> Any:
+            import dataclasses
+
+            at, log = wanted.fetch_offset, partition.log
+            rolled = {segment.base_offset for segment in list(log.segments)[1:]}
+            if not terms.is_follower and at in rolled and at + 1 < log.high_watermark:
+                mark.hit()
+                wanted = dataclasses.replace(wanted, fetch_offset=at + 1)
+            return original(partition, wanted, terms, *rest, **named)
+
+        return read
+
+    replace("urteil.broker.replication.reading:_read", make)

@@ -1,0 +1,26 @@
+"""The age of a producer is counted from its last transaction's end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a producer without transactions is forgotten whenever old producers are looked for"
+MODELS = "KAFKA-9144: early expiration of producer state by the time of its marker"
+SCENARIO = "repeated-batches"
+GUARANTEE = "duplicate"
+
+
+def apply(mark: Mark) -> None:
+    """Who never ended a transaction is as old as time."""
+
+    def make(_: Function) -> Function:
+        def is_expired(entry: Any, now_ms: int, expiration_ms: int) -> bool:
+            if entry.txn_first_offset is None and entry.batches:
+                mark.hit()
+            return entry.txn_first_offset is None
+
+        return is_expired
+
+    replace("urteil.broker.log.producers:is_expired", make)

@@ -1,0 +1,18 @@
+"""Retention deletes what is too old or too much; indexes find what is there."""
+
+from __future__ import annotations
+
+import pytest
+
+from urteil.harness.verify.result import Result
+from urteil.suites.verdicts import assert_holds
+
+
+@pytest.mark.parametrize("result", ["retention"], indirect=True)
+def test_nothing_young_is_deleted(result: Result) -> None:
+    assert_holds(result, "retained_too_short", "lost_write")
+
+
+@pytest.mark.parametrize("result", ["indexes"], indirect=True)
+def test_offsets_times_and_ends_are_found(result: Result) -> None:
+    assert_holds(result, "index_wrong", "time_index_wrong", "end_below_ack", "disagreement")

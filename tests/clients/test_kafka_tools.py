@@ -14,6 +14,15 @@ from urteil.harness.parts import kafka_tool
 
 TOOLS = "org.apache.kafka.tools"
 TIMEOUT_S = 90
+NOT_SERVED = {
+    "AlterClientQuotas",
+    "DescribeClientQuotas",
+    "CreateDelegationToken",
+    "DescribeDelegationToken",
+    "ExpireDelegationToken",
+    "RenewDelegationToken",
+}
+"""What Apache Kafka serves and ours does not yet: quotas and delegation tokens."""
 
 
 @pytest.fixture
@@ -102,3 +111,24 @@ def test_the_transactional_copier_copies_each_once(
 def test_latency_from_end_to_end(side: Side, topic: str) -> None:
     told = run(f"{TOOLS}.EndToEndLatency", side.bootstrap, topic, "200", "all", "100")
     assert re.search(r"Percentiles: 50th = \d+, 99th = \d+, 99\.9th = \d+", told), told
+
+
+def test_what_clients_may_expect_of_a_broker_of_this_version(side: Side, topic: str) -> None:
+    features = ("offsets-for-times", "cluster-id", "create-topics", "describe-acls")
+    args = [f"--{name}-supported=true" for name in features]
+    args += ["--describe-configs-supported=true", "--idempotent-producer-supported=true"]
+    args += ["--expect-record-too-large-exception=false", "--num-cluster-nodes=3"]
+    where = ["--bootstrap-server", side.bootstrap, "--topic", topic]
+    assert "SUCCESS" in run(f"{TOOLS}.ClientCompatibilityTest", *where, *args)
+
+
+def test_the_versions_that_a_broker_tells(pair: Pair) -> None:
+    """As its tool prints them, API by API, and whether a client of 3.9.1 can use them."""
+
+    def told(side: Side) -> set[str]:
+        lines = run("kafka.admin.BrokerApiVersionsCommand", "--bootstrap-server", side.bootstrap)
+        return {line.strip(" \t,") for line in lines.splitlines() if "(id:" not in line}
+
+    ours, theirs = told(pair.ours), told(pair.theirs)
+    assert {line.split("(")[0] for line in theirs - ours} == NOT_SERVED
+    assert ours - theirs == {line for line in ours if line.endswith("UNSUPPORTED")}

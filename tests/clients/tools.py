@@ -8,6 +8,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import pyspark
+
 from urteil.harness.parts import MissingPart, cache_dir, java
 from urteil.harness.parts.go import build
 from urteil.harness.parts.kafka import maven
@@ -55,9 +57,7 @@ def in_java(version: str) -> list[str]:
 
     def compile_it(folder: Path) -> None:
         how = "the client and a compiler come from Maven Central"
-        fetch = [maven(), "-q", "-B", "-f", str(source / "pom.xml"), f"-Dkafka.version={version}"]
-        fetch += ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
-        run("java client", fetch, how=how, timeout_s=600)
+        _fetch(source, folder, f"-Dkafka.version={version}", how)
         jars = [str(path) for path in sorted(folder.glob("*.jar"))]
         (compiler,) = folder.glob("ecj-*.jar")
         argv = [java(), "-jar", str(compiler), "-17", "-nowarn", "-cp", os.pathsep.join(jars)]
@@ -66,6 +66,24 @@ def in_java(version: str) -> list[str]:
 
     folder = installed(_target(f"java-{version}", source), compile_it)
     return [java(), *JAVA, "-cp", f"{folder}/*{os.pathsep}{folder}", "Program"]
+
+
+def spark() -> list[str]:
+    """PySpark with its source and sink for Kafka."""
+    source, version = PROGRAMS / "spark", f"-Dspark.version={pyspark.__version__}"
+
+    def fetch(folder: Path) -> None:
+        _fetch(source, folder, version, "Spark's source and sink come from Maven Central")
+
+    folder = installed(_target(f"spark-{pyspark.__version__}", source), fetch)
+    return [*python("spark"), str(folder)]
+
+
+def _fetch(source: Path, folder: Path, version: str, how: str) -> None:
+    """The jars of a pom."""
+    argv = [maven(), "-q", "-B", "-f", str(source / "pom.xml"), version]
+    argv += ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+    run("jars", argv, how=how, timeout_s=600)
 
 
 def _target(name: str, source: Path) -> Path:

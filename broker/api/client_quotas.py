@@ -7,7 +7,7 @@ import asyncio
 from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.quotas.admin import ANY, Component
+from urteil.broker.quotas.admin import ANY, EXACT, Component
 from urteil.broker.quotas.table import Entity
 from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
@@ -34,7 +34,7 @@ async def describe_client_quotas(
     if not may_cluster(broker, context, Operation.DESCRIBE_CONFIGS):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return _refused(error, None)
-    if any(not 0 <= one.match_type <= ANY for one in request.components):
+    if not all(_is_sound(one) for one in request.components):
         return _refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
@@ -60,6 +60,10 @@ async def describe_client_quotas(
     )
 
 
+def _is_sound(one: DescribeClientQuotasRequest.ComponentData) -> bool:
+    return 0 <= one.match_type <= ANY and (one.match_type != EXACT or one.match is not None)
+
+
 def _refused(error: ErrorCode, message: str | None) -> DescribeClientQuotasResponse:
     return DescribeClientQuotasResponse(error_code=error, error_message=message, entries=None)
 
@@ -68,27 +72,25 @@ def _refused(error: ErrorCode, message: str | None) -> DescribeClientQuotasRespo
 async def alter_client_quotas(
     broker: Broker, context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
-    """One answer an entity; errors of one do not keep the others from being altered."""
+    """One answer an entity, however often it is named; errors of one do not keep the others from
+    being altered."""
     allowed = may_cluster(broker, context, Operation.ALTER_CONFIGS)
-    answers = []
+    answers = {}
     for entry in request.entries:
+        names = {one.entity_type: one.entity_name for one in entry.entity}
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         message: str | None = SAID[error]
         if allowed:
             error, message = await _altered(broker, entry, validate_only=request.validate_only)
-        answers.append(
-            Answer(
-                error_code=error,
-                error_message=message,
-                entity=[
-                    AlterClientQuotasResponse.EntityData(
-                        entity_type=one.entity_type, entity_name=one.entity_name
-                    )
-                    for one in entry.entity
-                ],
-            )
+        answers[frozenset(names.items())] = Answer(
+            error_code=error,
+            error_message=message,
+            entity=[
+                AlterClientQuotasResponse.EntityData(entity_type=type, entity_name=name)
+                for type, name in names.items()
+            ],
         )
-    return AlterClientQuotasResponse(entries=answers)
+    return AlterClientQuotasResponse(entries=list(answers.values()))
 
 
 async def _altered(

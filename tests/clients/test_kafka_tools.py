@@ -15,14 +15,12 @@ from urteil.harness.parts import kafka_tool
 TOOLS = "org.apache.kafka.tools"
 TIMEOUT_S = 90
 NOT_SERVED = {
-    "AlterClientQuotas",
-    "DescribeClientQuotas",
     "CreateDelegationToken",
     "DescribeDelegationToken",
     "ExpireDelegationToken",
     "RenewDelegationToken",
 }
-"""What Apache Kafka serves and ours does not yet: quotas and delegation tokens."""
+"""What Apache Kafka serves and ours does not yet: delegation tokens."""
 
 
 @pytest.fixture

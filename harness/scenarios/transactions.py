@@ -43,6 +43,16 @@ TRANSACTIONS = Scenario(
     duration_s=16.0,
 )
 
+RESTART = Scenario(
+    name="transactions-restart",
+    about="leaders with aborted transactions in their logs shut down and come back",
+    cluster=cluster(),
+    workload=load(aborts="0.5"),
+    faults=(fault("shutdown", "leader", 5, 3), fault("shutdown", "leader", 12, 3)),
+    guarantees=WHOLE,
+    duration_s=18.0,
+)
+
 SHARED_ID = Scenario(
     name="shared-transactional-id",
     about="two producers with one transactional id shut each other out, again and again",
@@ -106,4 +116,12 @@ DELAYED_END = Scenario(
     duration_s=14.0,
 )
 
-FAMILY = (TRANSACTIONS, SHARED_ID, UNSENT_MARKERS, EXACTLY_ONCE, PAUSED_COPIER, DELAYED_END)
+FAMILY = (
+    TRANSACTIONS,
+    RESTART,
+    SHARED_ID,
+    UNSENT_MARKERS,
+    EXACTLY_ONCE,
+    PAUSED_COPIER,
+    DELAYED_END,
+)

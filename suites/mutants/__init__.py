@@ -32,6 +32,8 @@ NAMES = (
     "abort_marker_on_some_partitions",
     "list_offsets_ignores_lso",
     "lso_off_by_one",
+    "hw_read_twice_in_read_committed",
+    "aborted_index_lost_on_restart",
     "serve_reads_beyond_hw",
     "dedup_window_of_one",
     "out_of_order_sequence_accepted",

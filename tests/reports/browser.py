@@ -33,7 +33,12 @@ class Browser:
         self._session = f"/session/{answer['sessionId']}"
 
     def open(self, where: str, *, width: int = 1200, height: int = 900, dark: bool = False) -> None:
-        """Open an address on paper of that size, and wait until its plots are drawn."""
+        """Open an address on paper of that size, and wait until its plots are drawn.
+
+        The page before, which may ask its server for more, is left first.
+        """
+        self._ask("POST", "/url", {"url": "about:blank"})
+        self.errors()
         self._cdp(
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},

@@ -43,6 +43,7 @@ def kafka(side: Any, **options: str) -> Any:
     """
     side = side.format("kafka").option("kafka.bootstrap.servers", BOOTSTRAP)
     side = side.option("kafka.default.api.timeout.ms", "20000")
+    side = side.option("kafka.request.timeout.ms", "10000")
     for name, value in options.items():
         side = side.option(name, value)
     return side

@@ -29,11 +29,32 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[standing.Stand
 
 def hold(*words: str) -> subprocess.Popen[str]:
     """A lab that holds a fault, which acts now."""
-    argv = [sys.executable, "-m", "urteil", "faults", "hold", *words, "--cluster", NAME]
+    argv = [
+        sys.executable,
+        "-X",
+        "faulthandler",
+        "-m",
+        "urteil",
+        "faults",
+        "hold",
+        *words,
+        "--cluster",
+        NAME,
+    ]
     lab = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert lab.stdout is not None
     assert " acts: " in lab.stdout.readline()
     return lab
+
+
+def ended(lab: subprocess.Popen[str]) -> None:
+    """Wait for a lab that was told to end; where it hangs, its stacks are printed."""
+    try:
+        lab.wait(30)
+    except subprocess.TimeoutExpired:
+        lab.send_signal(signal.SIGABRT)
+        lab.wait()
+        raise
 
 
 def paused(cluster: standing.StandingCluster, node: str) -> bool:
@@ -75,7 +96,7 @@ def test_everything_heals_at_once_when_asked(
     assert "healthy after" in told
     assert not paused(cluster, "b1")
     lab.send_signal(signal.SIGINT)
-    lab.wait()
+    ended(lab)
 
 
 def test_faults_are_checked_on_it(

@@ -1,0 +1,38 @@
+"""A fetch of committed records asks for the high watermark again after it looked for open
+transactions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "readers of committed records get up to a high watermark read after the open transactions"
+MODELS = (
+    "KAFKA-9807: the last stable offset was computed from a high watermark that moved meanwhile"
+)
+SCENARIO = "transactions"
+GUARANTEE = "aborted_read"
+
+
+def apply(mark: Mark) -> None:
+    """What was open is as of the fetch before; the high watermark is as of now."""
+    calm: set[int] = set()
+
+    def make(original: Function) -> Function:
+        def upper_bound(partition: Any, terms: Any) -> Any:
+            upto = original(partition, terms)
+            if terms.is_follower or not terms.read_committed:
+                return upto
+            log, key = partition.log, id(partition)
+            was_calm = key in calm
+            is_calm = upto == log.high_watermark
+            calm.add(key) if is_calm else calm.discard(key)
+            if is_calm or not was_calm:
+                return upto
+            mark.hit()
+            return log.high_watermark
+
+        return upper_bound
+
+    replace("urteil.broker.replication.reading:upper_bound", make)

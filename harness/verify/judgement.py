@@ -37,7 +37,7 @@ TIMED = frozenset(
 )
 """Guarantees that compare times of several clients."""
 
-AVAILABILITY = frozenset({"no_progress", "slow_recovery"})
+AVAILABILITY = frozenset({"no_progress", "slow_recovery", "disagreement"})
 """Guarantees that a lab which lost a part of its own would break by that alone."""
 LOST = "not every part of the lab lived, or was healed: it may be the lab that is late"
 

@@ -49,7 +49,11 @@ def test_same_answers(guarded: GuardedPair, rights: str) -> None:
         for version in spread(chosen[0], chosen[-1]):
             expected = _asked(guarded.theirs, make, version)
             answered = _asked(guarded.ours, make, version)
-            left += [f"{text} {version}: {it}" for it in differences(expected, answered)]
+            left += [
+                f"{text} {version}: {it}"
+                for it in differences(expected, answered)
+                if not it.where.endswith("usable_bytes")  # what the disk has left at that moment
+            ]
     guarded.both(Guarded.revoke)
     assert not left, "\n".join(left)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -69,6 +70,7 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **asked: Any
     from urteil.chaos.faults import FAULTS
     from urteil.harness import standing
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # scripts start us with it ignored
     kind = FAULTS[known("fault", name, FAULTS)]
     options = dict(_option(text) for text in asked.pop("options"))
     try:

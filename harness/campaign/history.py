@@ -1,18 +1,20 @@
 """All nights' runs and what was found in them, in one SQLite file that survives any kill.
 
 A finding is recognised by its signature: guarantee and sub-kind, the kinds of faults that were
-active at its first record, and the topic it was found in.
+active at its first record, and the topic it was found in; on the same target, with the same
+mutant or none.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
 
+from urteil.harness.campaign.failure import Failure
 from urteil.harness.campaign.job import Job, Row
 
 _TABLES = """
@@ -23,19 +25,23 @@ CREATE TABLE IF NOT EXISTS runs (
 CREATE TABLE IF NOT EXISTS signatures (
   run INTEGER NOT NULL REFERENCES runs (id), signature TEXT NOT NULL,
   PRIMARY KEY (run, signature)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS failures (
+  signature TEXT NOT NULL, target TEXT NOT NULL, mutant TEXT NOT NULL, failure TEXT NOT NULL,
+  PRIMARY KEY (signature, target, mutant)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_signature ON signatures (signature);
 """
 WAIT_S = 30.0
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """A signature that was met before: how often, and in which run first."""
+    """A signature that was met before: how often, in which run first, what is known of it."""
 
     signature: str
     times: int
     first_at: str
     scenario: str
     seed: int
+    failure: Failure | None = None
 
 
 class History:
@@ -51,7 +57,7 @@ class History:
         """Keep a run, whole or not at all; which of its signatures earlier runs had."""
         job = row.job
         with self._open() as db, db:
-            seen = list(_seen(db, row.signatures))
+            seen = list(_seen(db, row))
             kept = db.execute(
                 "INSERT OR IGNORE INTO runs (at, scenario, seed, target, mutant, verdict, seconds, "
                 "row) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -64,6 +70,20 @@ class History:
                     [(kept.lastrowid, one) for one in dict.fromkeys(row.signatures)],
                 )
         return seen
+
+    def keep(self, failure: Failure) -> None:
+        """What a night found when it looked into a signature."""
+        job = failure.job
+        with self._open() as db, db:
+            db.execute(
+                "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)",
+                (failure.signature, job.target, job.mutant or "", msgspec.json.encode(failure)),
+            )
+
+    def failure(self, signature: str, job: Job) -> Failure | None:
+        """What is known of a signature on the target of a job, with its mutant."""
+        with self._open() as db:
+            return _failure(db, signature, job)
 
     def last_played(self, job: Job) -> str:
         """When a scenario was last played on a target (with a mutant), empty for never."""
@@ -82,13 +102,22 @@ class History:
             yield db
 
 
-def _seen(db: sqlite3.Connection, signatures: Sequence[str]) -> Iterator[Seen]:
-    for signature in dict.fromkeys(signatures):
+def _seen(db: sqlite3.Connection, row: Row) -> Iterator[Seen]:
+    job = row.job
+    for signature in dict.fromkeys(row.signatures):
         found = db.execute(
             "SELECT count(*), min(r.at), r.scenario, r.seed FROM signatures s JOIN runs r "
-            "ON r.id = s.run WHERE s.signature = ?",
-            (signature,),
+            "ON r.id = s.run WHERE s.signature = ? AND r.target = ? AND r.mutant IS ?",
+            (signature, job.target, job.mutant),
         ).fetchone()
         if found[0]:
             yield Seen(signature=signature, times=found[0], first_at=found[1], scenario=found[2],
-                       seed=found[3])  # fmt: skip
+                       seed=found[3], failure=_failure(db, signature, job))  # fmt: skip
+
+
+def _failure(db: sqlite3.Connection, signature: str, job: Job) -> Failure | None:
+    found = db.execute(
+        "SELECT failure FROM failures WHERE signature = ? AND target = ? AND mutant = ?",
+        (signature, job.target, job.mutant or ""),
+    ).fetchone()
+    return None if found is None else msgspec.json.decode(found[0], type=Failure)

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from urteil.harness.scenario import RunFacts
+from urteil.harness.shrink import Anomaly, outcome_of
 from urteil.harness.verify.result import GuaranteeResult, Result
 
 _SECOND_NS = 1_000_000_000
@@ -33,7 +34,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     `violated` counts findings that are not permitted by guarantee, `first_s` says how long after
     the load's begin the first of them was (guarantees whose findings have no time are left out).
     `run` is its folder, empty when it was pruned; `refused` when the lab did not even begin it.
-    `signatures` are what its findings are recognised by (history.py).
+    `shows` are its violations by guarantee and sub-kind, `signatures` what they are recognised by
+    (history.py).
     """
 
     job: Job
@@ -47,6 +49,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     must_find: dict[str, bool] = {}
     mutant_ran: bool | None = None
     refused: bool = False
+    shows: list[str] = []
     signatures: list[str] = []
 
 
@@ -65,6 +68,7 @@ def row_of(job: Job, result: Result, facts: RunFacts, *, seconds: float, at: str
         first_s={name: value for name, value in first.items() if value is not None},
         must_find=result.must_find,
         mutant_ran=facts.mutant_ran,
+        shows=[one.name for one in outcome_of(run, result, seconds).shows],
         signatures=[signature for g in result.guarantees if (signature := _signature(g))],
     )
 
@@ -75,7 +79,7 @@ def _signature(guarantee: GuaranteeResult) -> str:
     if guarantee.status != "violated" or first is None:
         return ""
     kinds = sorted({fault.split(" ", 1)[0] for fault in first.faults})
-    name = "/".join(filter(None, (guarantee.name, first.sub_kind)))
+    name = Anomaly(guarantee.name, first.sub_kind).name
     return f"{name} under {'+'.join(kinds) or 'no fault'} in {first.topic or 'the cluster'}"
 
 

@@ -1,23 +1,24 @@
-"""The hunt: every scenario on every target under ever new seeds, until the time is up."""
+"""The hunt: scenarios on every target under ever new seeds, until the time is up."""
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 from statistics import mean
 
 from urteil.chaos.controls import LabFailure
-from urteil.chaos.faults import FAULTS
+from urteil.harness.campaign.choice import Candidate, candidates_of, next_of, unfit
+from urteil.harness.campaign.failure import Failure, guarantee_of
 from urteil.harness.campaign.history import History, Seen
+from urteil.harness.campaign.inspector import Inspector, OutOfTime
 from urteil.harness.campaign.job import Job, Row
 from urteil.harness.campaign.ledger import Ledger
 from urteil.harness.campaign.matrix import Meant
 from urteil.harness.campaign.play import prune
-from urteil.harness.campaign.pruning import prune_to
+from urteil.harness.campaign.pruning import prune_to, size_of
 from urteil.harness.campaign.table import night_text
 from urteil.harness.scenario import Scenario
 
@@ -26,21 +27,14 @@ REFUSALS = 5
 LEAST_FREE_BYTES = 1 << 30
 
 
-def unfit(scenario: Scenario, target: str) -> str:
-    """Why a scenario cannot be played on a target in processes; empty when it can."""
-    if scenario.runtime != "process":
-        return f"{scenario.name} needs --runtime {scenario.runtime}"
-    named = [one.fault for one in scenario.faults]
-    told = [FAULTS[name].unfit(runtime=scenario.runtime, target=target) for name in named]
-    return next(filter(None, told), "")
-
-
 @dataclass(slots=True, kw_only=True)
 class Night:
     """One hunt in a folder: `ledger.jsonl` and `table.md` are true at any moment, `runs/` holds
     every run that is not PASS (of a mutant: that is not what it was meant to be).
 
-    `play` plays a job into a folder. A folder that has rows already is gone on with.
+    `play` plays a job into a folder. A folder that has rows already is gone on with. `weights` are
+    as choice.py takes them. With a `history` and an `inspector`, failures are looked into whose
+    signatures nobody looked into yet, also of the mutants that are `mixed_in`.
     """
 
     folder: Path
@@ -50,15 +44,22 @@ class Night:
     first_seed: int
     play: Callable[[Job, Path], Row]
     told: Callable[[Row], None] = lambda _row: None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    mixed_in: frozenset[str] = frozenset()
     history: History | None = None
+    inspector: Inspector | None = None
     recognised: Callable[[Seen], None] = lambda _seen: None
     budget_bytes: float = float("inf")
     known: set[str] = field(init=False, default_factory=set)
     ledger: Ledger = field(init=False)
+    candidates: list[Candidate] = field(init=False)
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.ledger = Ledger(self.folder / "ledger.jsonl")
+        self.candidates = candidates_of(
+            self.scenarios, self.targets, self.mutants, self.weights, seed=self.first_seed
+        )
 
     def hunt(self, deadline: float) -> None:
         """Play until `deadline` (CLOCK_MONOTONIC, seconds): no run is begun that would not end
@@ -68,9 +69,9 @@ class Night:
         would tell nothing.
         """
         self.write()
-        for job in self.jobs():
-            if self.ledger.find(job):
-                continue
+        for row in list(self.ledger.rows):
+            self._look_into(row, deadline)
+        while (job := self.next_job()) is not None:
             if time.monotonic() + self._expected_s(job) > deadline:
                 return
             self._check()
@@ -80,6 +81,25 @@ class Night:
             self.write()
             self.told(row)
             self._remember(row)
+            self._look_into(row, deadline)
+            self._prune()
+
+    def _prune(self) -> None:
+        room = self.budget_bytes - size_of(self.folder / "failures")
+        prune_to(self.ledger.rows, room, frozenset(self.known))
+
+    def next_job(self) -> Job | None:
+        """The most due of all, under the seed after that of its last run here."""
+        one = next_of(self.candidates, self._last_played, self._plays, time.time())
+        return None if one is None else one.job(self.first_seed + self._plays(one))
+
+    def _plays(self, one: Candidate) -> int:
+        return sum(row.job == one.job(row.job.seed) for row in self.ledger.rows)
+
+    def _last_played(self, one: Candidate) -> str:
+        here = [row.at for row in self.ledger.rows if row.job == one.job(row.job.seed)]
+        before = self.history.last_played(one.job(0)) if self.history else ""
+        return max([before, *here])
 
     def _remember(self, row: Row) -> None:
         """In the history; a run of which all was seen before goes before others of its kind."""
@@ -88,7 +108,35 @@ class Night:
             self.recognised(one)
         if row.signatures and len(seen) == len(set(row.signatures)):
             self.known.add(row.run)
-        prune_to(self.ledger.rows, self.budget_bytes, frozenset(self.known))
+
+    def _look_into(self, row: Row, deadline: float) -> None:
+        """Until all that the run showed is known, or the night is over."""
+        history = self.history
+        if self.inspector is None or history is None or not self._suspect(row):
+            return
+        while left := [one for one in _by_time(row) if not history.failure(one, row.job)]:
+            try:
+                found = self.inspector.look_into(row, left, deadline)
+            except OutOfTime:
+                return
+            for failure in found:
+                history.keep(failure)
+            self.write()
+
+    def _suspect(self, row: Row) -> bool:
+        ours = row.job.mutant is None or row.job.mutant in self.mixed_in
+        return ours and row.verdict == "FAIL" and bool(row.run) and Path(row.run).is_dir()
+
+    def failures(self) -> list[tuple[Failure, int]]:
+        """What was looked into, by this night or before, and how many of its runs showed it."""
+        counts: dict[str, tuple[Failure, int]] = {}
+        for row in self.ledger.rows if self.history else ():
+            for signature in row.signatures:
+                found = self.history.failure(signature, row.job) if self.history else None
+                if found is not None:
+                    key = f"{signature} {row.job.target} {row.job.mutant}"
+                    counts[key] = found, counts.get(key, (found, 0))[1] + 1
+        return list(counts.values())
 
     def _check(self) -> None:
         last = self.ledger.rows[-REFUSALS:]
@@ -99,49 +147,39 @@ class Night:
         if shutil.disk_usage(self.folder).free < LEAST_FREE_BYTES:
             raise LabFailure(f"less than 1 GB is free for {self.folder}: make room, and go on")
 
-    def jobs(self) -> Iterator[Job]:
-        """Round after round, each under a seed of its own and in an order drawn by it; with a
-        history, what was not played for longest comes first."""
-        seed = self.first_seed
-        while self.scenarios and self.targets:
-            jobs = [
-                Job(scenario=scenario.name, seed=seed, target=target)
-                for target in self.targets
-                for scenario in self.scenarios
-                if not unfit(scenario, target)
-            ]
-            if "urteil" in self.targets:
-                jobs += [
-                    Job(scenario=one.scenario, seed=seed, mutant=one.name) for one in self.mutants
-                ]
-            if not jobs:
-                return
-            Random(seed).shuffle(jobs)
-            if self.history is not None:
-                jobs.sort(key=self.history.last_played)
-            yield from jobs
-            seed += 1
-
     def left_out(self) -> list[str]:
         """Why scenarios are not played on a target."""
         told = [unfit(scenario, target) for target in self.targets for scenario in self.scenarios]
         return list(dict.fromkeys(filter(None, told)))
 
     def verdict(self) -> str:
-        """FAIL when any run of a broker as it is failed, UNKNOWN when any could not be judged."""
-        plain = {row.verdict for row in self.ledger.rows if row.job.mutant is None}
-        return next((one for one in ("FAIL", "UNKNOWN") if one in plain), "PASS")
+        """FAIL when any run of a broker as it is failed, UNKNOWN when any could not be judged or a
+        mutant that was mixed in was played and never caught: then the lab is at fault."""
+        told = {row.verdict for row in self.ledger.rows if row.job.mutant is None}
+        told |= {"UNKNOWN"} if self.missed() else set()
+        return next((one for one in ("FAIL", "UNKNOWN") if one in told), "PASS")
+
+    def missed(self) -> list[str]:
+        """The mutants mixed in that were played and never caught."""
+        mixed = [row for row in self.ledger.rows if row.job.mutant in self.mixed_in]
+        caught = {row.job.mutant for row in mixed if self._caught(row)}
+        return sorted({str(row.job.mutant) for row in mixed} - {str(one) for one in caught})
 
     def write(self) -> None:
         """table.md, whole or not at all."""
         part = self.folder / "table.md.part"
-        part.write_text(night_text(self.ledger.rows, self.mutants, self.left_out()))
+        part.write_text(
+            night_text(self.ledger.rows, self.mutants, self.left_out(), self.failures())
+        )
         part.replace(self.folder / "table.md")
 
     def _expected(self, row: Row) -> bool:
         """Whether there is nothing to look into."""
         if row.job.mutant is None:
             return row.verdict == "PASS"
+        return row.job.mutant not in self.mixed_in and self._caught(row)
+
+    def _caught(self, row: Row) -> bool:
         meant = [one.guarantee for one in self.mutants if one.name == row.job.mutant]
         return any(name in row.violated for name in meant) and bool(row.mutant_ran)
 
@@ -152,3 +190,9 @@ class Night:
             if (row.job.scenario, row.job.target) == (job.scenario, job.target)
         ]
         return mean(took) if took else GUESS_S
+
+
+def _by_time(row: Row) -> list[str]:
+    """Its signatures, the one found first before the others."""
+    last = float("inf")
+    return sorted(row.signatures, key=lambda one: row.first_s.get(guarantee_of(one), last))

@@ -13,6 +13,7 @@ import msgspec
 from urteil.harness.campaign.job import Job, Row, row_of
 from urteil.harness.reaper import start_reaper
 from urteil.harness.scenario import load_facts
+from urteil.harness.shrink import Report, Rule
 from urteil.harness.verify.result import load_result
 
 DEADLINE_S = 900.0
@@ -45,6 +46,45 @@ def play(job: Job, out: Path, *, engine: str = "duckdb", deadline_s: float = DEA
         _ended(running)
         raise
     return _row(job, told.splitlines(), time.monotonic() - began, at)
+
+
+class Shrinking(msgspec.Struct, frozen=True, kw_only=True):
+    """A shrinking that is asked for, as `urteil shrink` takes it."""
+
+    run: Path
+    guarantee: str
+    sub_kind: str
+    rule: Rule
+    into: Path
+    seconds: float
+
+    def words(self) -> list[str]:
+        return [
+            "shrink", str(self.run), "--guarantee", self.guarantee, "--sub-kind", self.sub_kind,
+            "--hits", str(self.rule.hits), "--tries", str(self.rule.tries),
+            "--budget", str(self.seconds / 60), "--into", str(self.into),
+        ]  # fmt: skip
+
+
+def shrink(asked: Shrinking, *, engine: str = "duckdb") -> Report | None:
+    """Shrink in a process of its own, told in `shrink.log`; None when the lab failed at it."""
+    start_reaper()
+    asked.into.mkdir(parents=True, exist_ok=True)
+    argv = [sys.executable, "-m", "urteil", *asked.words(), "--engine", engine, "--json"]
+    with (asked.into / "shrink.log").open("ab") as log:
+        running = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, text=True
+        )
+        try:
+            running.wait(asked.seconds + DEADLINE_S)
+        except BaseException as error:
+            _ended(running)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            return None
+    if running.returncode not in (0, 2):
+        return None
+    return msgspec.json.decode((asked.into / "shrink.json").read_bytes(), type=Report)
 
 
 def prune(row: Row) -> Row:

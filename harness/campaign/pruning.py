@@ -18,7 +18,7 @@ def prune_to(rows: Sequence[Row], budget_bytes: float, known: frozenset[str]) ->
     `known`, because an earlier run showed the same; the older before the newer.
     """
     there = [(row, Path(row.run)) for row in rows if row.run and Path(row.run).is_dir()]
-    sizes = {path: _size(path) for _, path in there}
+    sizes = {path: size_of(path) for _, path in there}
     total, removed = sum(sizes.values()), []
     for _, path in sorted(there, key=lambda one: _worth(one[0], known)):
         if total <= budget_bytes:
@@ -33,5 +33,5 @@ def _worth(row: Row, known: frozenset[str]) -> tuple[int, bool, str]:
     return ORDER.get(row.verdict, 1), row.run not in known, row.at
 
 
-def _size(folder: Path) -> int:
+def size_of(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from urteil.harness.bounds import at_most
+from urteil.harness.campaign.failure import Failure
 from urteil.harness.campaign.job import Row
 from urteil.harness.campaign.markdown import markdown
 from urteil.harness.campaign.matrix import Meant, matrix_of, text_of
 
 
-def night_text(rows: Sequence[Row], mutants: Sequence[Meant], left_out: Sequence[str]) -> str:
+def night_text(
+    rows: Sequence[Row],
+    mutants: Sequence[Meant],
+    left_out: Sequence[str],
+    failures: Sequence[tuple[Failure, int]] = (),
+) -> str:
     """table.md: the summary first, every run last."""
     plain = [row for row in rows if row.job.mutant is None]
     parts = ["# The night", _counted(rows), summary(plain)]
@@ -20,6 +26,8 @@ def night_text(rows: Sequence[Row], mutants: Sequence[Meant], left_out: Sequence
         tried = {row.job.mutant for row in rows}
         met = [one for one in mutants if one.name in tried]
         parts += ["## Mutants", text_of(matrix_of(met, rows))]
+    if failures:
+        parts += ["## Failures", _failures(failures)]
     parts += ["## What is not PASS", _found(plain), "## All runs", _all(rows)]
     return "\n".join(parts)
 
@@ -62,6 +70,18 @@ def _counted(rows: Sequence[Row]) -> str:
         "of how often a run fails, with 95 % confidence (50 clean seeds: 5.8 %); UNKNOWN runs "
         "do not count.\n"
     )
+
+
+def _failures(failures: Sequence[tuple[Failure, int]]) -> str:
+    heads = ("found", "target", "first by", "at", "tonight", "again", "smallest schedule")
+    return markdown(
+        heads,
+        (
+            [one.signature, one.job.mutant or one.job.target,
+             f"{one.job.scenario}, seed {one.job.seed}", one.at, str(count), one.rate, one.shortest]
+            for one, count in failures
+        ),
+    )  # fmt: skip
 
 
 def _found(rows: Sequence[Row]) -> str:

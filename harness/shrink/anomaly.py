@@ -19,6 +19,11 @@ class Anomaly(msgspec.Struct, frozen=True, order=True):
     guarantee: str
     sub_kind: str = ""
 
+    @property
+    def name(self) -> str:
+        """As rows and signatures of campaigns have it."""
+        return "/".join(filter(None, (self.guarantee, self.sub_kind)))
+
     def __str__(self) -> str:
         return f"{self.guarantee} ({self.sub_kind})" if self.sub_kind else self.guarantee
 

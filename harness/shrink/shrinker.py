@@ -43,7 +43,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     `ended`: `smallest` (no fault can go), `budget` (time was up: `schedule` is the best so far),
     `not reproduced`, `control` (without faults something is violated too: no fault is needed).
-    `hits` of `tries` runs of `schedule` showed the anomaly.
+    `hits` of `tries` runs of `schedule` showed the anomaly, `run` is the newest of them.
     """
 
     anomaly: Anomaly
@@ -52,6 +52,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     hits: int
     tries: int
     steps: tuple[Step, ...]
+    run: str = ""
 
 
 @dataclass
@@ -104,6 +105,7 @@ class _Shrinking:
             hits=tally.hits,
             tries=tally.tries,
             steps=tuple(self.steps),
+            run=tally.run,
         )
 
 

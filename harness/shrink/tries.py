@@ -34,12 +34,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of the tries of one schedule."""
+    """What came of the tries of one schedule; `run` is the newest that showed the anomaly."""
 
     hits: int
     tries: int
     others: tuple[Anomaly, ...] = ()
     seconds: float = 0.0
+    run: str = ""
 
 
 class _Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +96,7 @@ class Tries:
             tries=len(outcomes),
             others=tuple(sorted(others)),
             seconds=round(sum(outcome.seconds for outcome in outcomes), 1),
+            run=next((one.run for one in reversed(outcomes) if self.anomaly in one.shows), ""),
         )
 
     def _outcomes(self, schedule: Schedule) -> list[Outcome]:

@@ -8,7 +8,7 @@ import traceback
 
 import click
 
-from urteil.cli.campaign import mutants, night
+from urteil.cli.campaign import mutants
 from urteil.cli.cluster import cluster
 from urteil.cli.completion import completion
 from urteil.cli.doctor import doctor
@@ -19,6 +19,7 @@ from urteil.cli.heal import heal
 from urteil.cli.images import images
 from urteil.cli.jepsen import export_command, import_command
 from urteil.cli.listing import list_command
+from urteil.cli.night import night
 from urteil.cli.run import report, run, verify
 from urteil.cli.schedule import schedule
 from urteil.cli.serve import compare, serve

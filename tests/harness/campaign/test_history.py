@@ -62,10 +62,14 @@ def test_a_night_tells_what_it_recognises(tmp_path: Path) -> None:
     hunt = night(tmp_path, play)
     hunt.history = History(tmp_path / "history.db")
     hunt.recognised = told.append
-    jobs = hunt.jobs()
-    for _ in range(3):
-        hunt._remember(play(next(jobs), tmp_path / "runs"))
-    assert [seen.times for seen in told] == [1, 2]
+    jobs = [
+        Job(scenario="kill", seed=7),
+        Job(scenario="calm", seed=7),
+        Job(scenario="kill", seed=8),
+    ]
+    for job in [*jobs, Job(scenario="kill", seed=8, target="kafka")]:
+        hunt._remember(play(job, tmp_path / "runs"))
+    assert [seen.times for seen in told] == [1, 2], "another target's is another one"
 
 
 def test_it_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
@@ -113,8 +117,13 @@ def test_what_was_played_longest_ago_comes_first(tmp_path: Path) -> None:
         ("2", "calm", "kafka", None),
         ("3", "kill", "urteil", "loser"),
     ):
+        at = f"2026-01-02 03:00:0{at}"
         hunt.history.add(replace(row(scenario, target=target, mutant=mutant), at=at))
-    jobs = hunt.jobs()
-    found = [(job.scenario, job.target, job.mutant) for job in (next(jobs) for _ in range(5))]
+    found = []
+    for _ in range(5):
+        job = hunt.next_job()
+        assert job is not None
+        found.append((job.scenario, job.target, job.mutant))
+        hunt.ledger.add(replace(row(), job=job, at="2026-01-02 04:00:00"))
     assert found == [("kill", "kafka", None), ("kill", "urteil", None), ("calm", "kafka", None),
                      ("kill", "urteil", "loser"), ("calm", "urteil", None)]  # fmt: skip

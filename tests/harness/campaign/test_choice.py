@@ -1,0 +1,67 @@
+"""What a night plays next: the heavier more often, the longest ago first, nothing starves."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+from tests.harness.campaign.test_night import CABLE, CALM, KILL, LOSER
+from urteil.chaos.draw import Draw
+from urteil.harness.campaign.choice import AT, Candidate, candidates_of, next_of
+from urteil.harness.scenario import Scenario
+
+DRAWN = Scenario(name="drawn", draw=Draw(choices=()))
+
+
+def test_all_that_can_be_played_weighs_by_its_names() -> None:
+    found = candidates_of(
+        [CALM, KILL, CABLE, DRAWN],
+        ["urteil", "kafka"],
+        [LOSER],
+        {"kafka": 0.5, "calm": 3.0, "mutants": 0.25, "kill": 2.0},
+        seed=1,
+    )
+    weights = {(one.scenario, one.target, one.mutant): one.weight for one in found}
+    assert weights == {
+        ("calm", "urteil", None): 3.0,
+        ("calm", "kafka", None): 1.5,
+        ("kill", "urteil", None): 2.0,
+        ("kill", "kafka", None): 1.0,
+        ("kill", "urteil", "loser"): 0.5,
+        ("drawn", "urteil", None): 4.0,
+        ("drawn", "kafka", None): 2.0,
+    }
+
+
+def test_what_weighs_nothing_is_never_played() -> None:
+    found = candidates_of([CALM, KILL], ["urteil"], [LOSER], {"kill": 0.0}, seed=1)
+    assert [one.scenario for one in found] == ["calm"]
+
+
+def test_one_of_twice_the_weight_is_played_about_twice_as_often() -> None:
+    weights = {"a": 4.0, "b": 2.0, "c": 1.0, "d": 1.0}
+    candidates = [Candidate(scenario=name, weight=weight) for name, weight in weights.items()]
+    last: dict[str, str] = {}
+    plays: Counter[str] = Counter()
+    now_s = 1_800_000_000.0
+    order = []
+    for _ in range(400):
+        one = next_of(
+            candidates,
+            lambda one: last.get(one.scenario, ""),
+            lambda one: plays[one.scenario],
+            now_s,
+        )
+        assert one is not None
+        order.append(one.scenario)
+        plays[one.scenario] += 1
+        last[one.scenario] = time.strftime(AT, time.localtime(now_s))
+        now_s += 50
+    assert order[:4] == ["a", "b", "c", "d"], "what was never played, the heavier first"
+    assert 165 <= plays["a"] <= 220
+    assert 85 <= plays["b"] <= 115
+    assert min(plays["c"], plays["d"]) >= 40
+
+
+def test_nothing_to_play_is_no_job() -> None:
+    assert next_of([], lambda _one: "", lambda _one: 0, 0.0) is None

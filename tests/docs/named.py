@@ -1,0 +1,118 @@
+"""What the README and the pages of docs/ name: commands, files, environments, targets, anchors."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from urteil.cli.main import urteil
+
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+_FENCE = re.compile(r"^ *```")
+_INLINE = re.compile(r"`([^`]+)`", re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_NOT_ARGUMENTS = re.compile(r"[\[\]|]|\.\.\.")
+_PLACEHOLDER = re.compile(r"[A-Z]+(=[A-Z]+)?(:\S*)?|.*\.\.\.")
+_COMMENT = re.compile(r" +# |\)\"")
+_ENDS = re.compile(r"(?:;|\)\"| && | \| | > | #|  +\w)")
+
+
+def blocks(page: Path) -> Iterator[str]:
+    """The lines of its code blocks, a synopsis over several lines as one."""
+    fenced, told = False, ""
+    for line in page.read_text().splitlines():
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            if told and line.strip().startswith(("[", "--")):
+                told += f" {line.strip()}"
+                continue
+            yield told
+            told = line.strip()
+    yield told
+
+
+def spans(page: Path) -> Iterator[str]:
+    """What stands between backticks in its text."""
+    text, fenced = [], False
+    for line in page.read_text().splitlines():
+        fenced = fenced != bool(_FENCE.match(line))
+        if not fenced and not _FENCE.match(line) and not line.startswith("    "):
+            text.append(line)
+    yield from (" ".join(one.split()) for one in _INLINE.findall("\n".join(text)))
+
+
+def calls(lines: Iterable[str], program: str) -> Iterator[str]:
+    """The calls of a program, each with its words after that."""
+    pattern = re.compile(rf"^(?:\S+=\S+ )*(?:eval \"?\$\()?(?:\$ )?(?:\S*/)?{program} (.+)$")
+    for line in lines:
+        if found := pattern.search(line):
+            call = _COMMENT.split(found[1])[0]
+            yield call if _NOT_ARGUMENTS.search(call) else _ENDS.split(call)[0]
+
+
+def wrong_call(call: str, *, whole: bool = True) -> str:
+    """Why a call of urteil in a page cannot be; empty when it can.
+
+    A call with placeholders (`RUN`, `[--seed N]`), or one that is not `whole` (`urteil run`), must
+    name a command and options that exist; any other must be what the command line takes.
+    """
+    if not whole or _NOT_ARGUMENTS.search(call):
+        return _unknown(re.findall(r"[^\s\[\]]+", call))
+    words = shlex.split(call)
+    if any(_PLACEHOLDER.fullmatch(word) for word in words):
+        return _unknown(words)
+    return _unparsed(words)
+
+
+def _unparsed(words: list[str]) -> str:
+    try:
+        command, rest = _command(words)
+        command.make_context(words[0], rest)
+    except click.exceptions.Exit:
+        return ""
+    except click.UsageError as error:
+        told = error.format_message()
+        return "" if "does not exist" in told else told
+    return ""
+
+
+def _unknown(words: list[str]) -> str:
+    try:
+        command, _ = _command(words)
+    except click.UsageError as error:
+        return error.format_message()
+    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    named = {one for word in words for one in re.findall(r"(?:^|\|)(--[\w-]+)", word)}
+    return ", ".join(f"no option {name}" for name in sorted(named - known - {"--help"}))
+
+
+def _command(words: list[str]) -> tuple[click.Command, list[str]]:
+    command: click.Command = urteil
+    names = iter(words)
+    rest = list(words)
+    while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+        name = next(names).split("|")[0]
+        if name not in command.commands:
+            raise click.UsageError(f"no command {name}")
+        command, rest = command.commands[name], rest[1:]
+    return command, rest
+
+
+def links(page: Path) -> Iterator[tuple[Path, str]]:
+    """The files of the checkout that it links to, each with its anchor or nothing."""
+    for target in _LINK.findall(page.read_text()):
+        if "://" not in target and not target.startswith("#"):
+            path, _, anchor = target.partition("#")
+            yield page.parent / path, anchor
+
+
+def anchors(page: Path) -> set[str]:
+    """Those of its headings, as GitHub and MyST make them."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in heads}

@@ -1,0 +1,130 @@
+"""The pages are built strictly, and what they name is there."""
+
+from __future__ import annotations
+
+import configparser
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.docs.named import PAGES, ROOT, anchors, blocks, calls, links, spans, wrong_call
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
+
+
+def build(source: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    """As `tox run -e docs` does."""
+    argv = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    return subprocess.run(
+        [*argv, "-d", str(out / "trees"), str(source), str(out / "html")],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+
+
+def test_the_pages_are_built_without_a_warning(tmp_path: Path) -> None:
+    built = build(ROOT / "docs", tmp_path)
+    assert (built.returncode, built.stderr) == (0, "")
+    pages = {path.stem for path in (tmp_path / "html").glob("*.html")}
+    assert {page.stem for page in PAGES[1:]} <= pages
+
+
+def test_a_page_that_nobody_lists_and_a_dead_link_are_warnings(tmp_path: Path) -> None:
+    (tmp_path / "conf.py").write_text((ROOT / "docs" / "conf.py").read_text())
+    (tmp_path / "index.md").write_text("# Here\n\n[there](nowhere.md)\n")
+    (tmp_path / "alone.md").write_text("# Alone\n")
+    built = build(tmp_path, tmp_path / "out")
+    assert built.returncode == 1
+    assert "nowhere.md" in built.stderr
+    assert "alone.md" in built.stderr
+
+
+@each_page
+def test_every_call_of_urteil_is_one_that_there_is(page: Path) -> None:
+    whole = {call: wrong_call(call) for call in calls(blocks(page), "urteil")}
+    named = {call: wrong_call(call, whole=False) for call in calls(spans(page), "urteil")}
+    assert {call: why for call, why in (whole | named).items() if why} == {}
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ("run demo --sed 1", "No such option"),
+        ("rum demo", "no command rum"),
+        ("run SCENARIO [--sed N]", "no option --sed"),
+        ("run demo --engine flink", "'spark', 'duckdb'"),
+        ("cluster around", "no command around"),
+        ("night --hours eight", "is not a valid float"),
+    ],
+)
+def test_a_wrong_call_is_found(call: str, why: str) -> None:
+    assert why in wrong_call(call)
+
+
+@pytest.mark.parametrize(
+    "call", ["run demo --seed 7", "shrink RUN [--hits 2]", "cluster up|status|down"]
+)
+def test_a_right_call_is_right(call: str) -> None:
+    assert wrong_call(call) == ""
+
+
+@each_page
+def test_every_link_leads_to_something(page: Path) -> None:
+    dead = [str(path) for path, _ in links(page) if not path.exists()]
+    dead += [f"{path}#{anchor}" for path, anchor in links(page)
+             if anchor and path.exists() and anchor not in anchors(path)]  # fmt: skip
+    assert dead == []
+
+
+def _module(call: str) -> bool:
+    return importlib.util.find_spec(re.split(r"[\s;]", call)[0]) is not None
+
+
+def _path(call: str) -> bool:
+    words = [word.partition("::")[0] for word in call.split() if "/" in word]
+    return all((ROOT / word).exists() for word in words if not word.startswith(("-", "<", "/")))
+
+
+def _target(call: str) -> bool:
+    targets = re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    return re.split(r"[\s;,]", call)[0] in targets
+
+
+def _environment(call: str) -> bool:
+    tox = configparser.ConfigParser()
+    tox.read(ROOT / "tox.ini")
+    names = re.findall(r"-e (\S+)", call)
+    return all(f"testenv:{name}" in tox for one in names for name in one.split(","))
+
+
+@each_page
+@pytest.mark.parametrize(
+    ("program", "there"),
+    [
+        ("python -m", _module),
+        ("python", _path),
+        ("pytest", _path),
+        ("make", _target),
+        ("tox", _environment),
+    ],
+)
+def test_what_the_pages_call_is_there(
+    page: Path, program: str, there: Callable[[str], bool]
+) -> None:
+    named = [*calls(blocks(page), program), *calls(spans(page), program)]
+    assert [one for one in named if not one.startswith("-m ") and not there(one)] == []
+
+
+@each_page
+def test_every_file_of_the_rooms_that_a_page_names_is_there(page: Path) -> None:
+    rooms = "broker|chaos|compose|harness|reports|suites|tests|bench|docs"
+    shape = re.compile(rf"(?:{rooms})/[\w./-]+")
+    named = {one for text in (*blocks(page), *spans(page)) if (one := shape.fullmatch(text))}
+    gone = [one[0] for one in named if not (ROOT / one[0]).exists()]
+    assert [path for path in gone if "/." not in path] == []

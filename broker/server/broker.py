@@ -25,6 +25,7 @@ from urteil.broker.replication.control import ReplicaControl
 from urteil.broker.replication.manager import ReplicaManager
 from urteil.broker.security.acl_keeper import AclKeeper
 from urteil.broker.security.authorizer import Authorizer, make_authorizer
+from urteil.broker.security.token_keeper import make_token_keeper
 from urteil.broker.server.channels import Channels
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
@@ -96,6 +97,8 @@ class Broker:
         self.zk = self._machine.session(
             config.zookeeper_connect, config.zookeeper_session_timeout_ms, self._resolver.resolve
         )
+        self.tokens = make_token_keeper(self.zk, config.properties, clock.now_ms)
+        self.users.find_token = self.tokens.table.find
         self.registration = Registration(self.zk, _info(config), clock.now_ms)
         self.controller = Controller(config, self.zk, self.registration, self.channels, clock, rng)
         self.controller_client = ControllerClient(
@@ -165,6 +168,7 @@ class Broker:
         self.dynamic.follow(self.security.check, self.security.take_on)
         if self.acl_keeper is not None:
             await self.acl_keeper.start()
+        await self.tokens.start(lambda: self.controller.is_active)
         await self.quota_configs.load()
         await self._open_logs()
         self._make_replicas()
@@ -297,6 +301,7 @@ class Broker:
         await self.controller.stop()
         if self.acl_keeper is not None:
             await self.acl_keeper.stop()
+        await self.tokens.stop()
         self.channels.close()
         self.replicas.checkpoint_high_watermarks()
         self.cleaner.stop()

@@ -43,10 +43,10 @@ controller.quota.window.size.seconds|int|1|
 controller.socket.timeout.ms|int|30000|
 create.topic.policy.class.name|class||
 default.replication.factor|int|1|1
-delegation.token.expiry.check.interval.ms|long|3600000|
-delegation.token.expiry.time.ms|long|86400000|
+delegation.token.expiry.check.interval.ms|long|3600000|1
+delegation.token.expiry.time.ms|long|86400000|1
 delegation.token.master.key|password||
-delegation.token.max.lifetime.ms|long|604800000|
+delegation.token.max.lifetime.ms|long|604800000|1
 delegation.token.secret.key|password||
 delete.records.purgatory.purge.interval.requests|int|1|
 delete.topic.enable|boolean|true|

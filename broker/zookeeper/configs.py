@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 
 from urteil.broker.zookeeper import znodes
 from urteil.broker.zookeeper.notices import Notices
-from urteil.broker.zookeeper.session import LOST, NodeExistsError, NoNodeError, Session
+from urteil.broker.zookeeper.session import NoNodeError, Session
+from urteil.broker.zookeeper.writes import put
 
 log = logging.getLogger("configs")
 
@@ -57,24 +58,8 @@ class EntityConfigs:
 
         After a lost connection both are done again: a second notice does no harm.
         """
-        await self._put(znodes.config_path(kind, entity), znodes.encode_config(settings))
+        await put(self._zk, znodes.config_path(kind, entity), znodes.encode_config(settings))
         await self._notices.give(znodes.encode_config_change(f"{kind}/{entity}"))
-
-    async def _put(self, path: str, data: bytes) -> None:
-        there = True
-        while True:
-            try:
-                if there:
-                    await self._zk.set(path, data)
-                else:
-                    await self._zk.create(path, data, make_parents=True)
-                return
-            except NoNodeError:
-                there = False
-            except NodeExistsError:
-                there = True
-            except LOST:
-                continue
 
     async def readable(self, kind: str, entity: str) -> dict[str, str]:
         """As `read`; none, told in the log, where they cannot be read: that must stop nobody."""

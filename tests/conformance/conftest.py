@@ -9,6 +9,7 @@ import pytest
 from tests.conformance.guarded import GuardedPair, guarded_pair
 from tests.conformance.ledger import Ledger
 from tests.conformance.pair import QUICK, Pair, standing_or_fresh
+from tests.conformance.sasl import sasl_pair, write_users
 from tests.conftest import TOLD
 
 __all__ = ["QUICK", "Pair"]
@@ -33,3 +34,10 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedPair]:
 @pytest.fixture(scope="session")
 def ledger() -> Ledger:
     return LEDGER
+
+
+@pytest.fixture(scope="package")
+def sasl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    with sasl_pair(tmp_path_factory.mktemp("sasl")) as both:
+        both.both(write_users)
+        yield both

@@ -15,10 +15,11 @@ from tests.conformance.plain import plain
 from tests.conformance.side import CLOSED, CORRELATION, Side, read_frame
 from urteil.broker.security.exchange import Login
 from urteil.broker.security.plain import PlainLogin
-from urteil.broker.security.scram import ScramLogin
+from urteil.broker.security.scram import HASHES, ScramLogin, credential
 from urteil.broker.wire.framing import RequestHeader, decode_response, encode_request
 from urteil.broker.wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
 from urteil.broker.wire.schema import Message
+from urteil.broker.zookeeper.znodes import encode_config, encode_config_change
 from urteil.harness.cluster import Cluster
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
@@ -28,6 +29,7 @@ USERS, TIMED = "USERS", "TIMED"
 PORTS = {USERS: 9644, TIMED: 9645}
 SESSION_MS = 4000
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+MASTER_KEY = "the brokers' own secret"
 PASSWORDS = {"alice": "alice-Secret", "bob": "bob-Secret"}
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -46,6 +48,10 @@ def sasl_properties(node: BrokerNode) -> dict[str, str]:
         "listener.security.protocol.map": common["listener.security.protocol.map"] + protocols,
         "sasl.enabled.mechanisms": ",".join(MECHANISMS),
         "listener.name.timed.connections.max.reauth.ms": str(SESSION_MS),
+        "delegation.token.master.key": MASTER_KEY,
+        "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "allow.everyone.if.no.acl.found": "true",
     }
     for name in PORTS:
         prefix = f"listener.name.{name.lower()}."
@@ -92,6 +98,22 @@ def sasl_pair(folder: Path) -> Iterator[Pair]:
         yield Pair(*sides)
 
 
+def write_users(side: Side) -> None:
+    """As ConfigCommand writes them into ZooKeeper; returned when the broker knows them."""
+    with side.znodes() as zk:
+        for user, password in PASSWORDS.items():
+            known = {name: credential(name, password).text() for name in HASHES}
+            zk.create(f"/config/users/{user}", encode_config(known), makepath=True)
+            notice = encode_config_change(f"users/{user}")
+            zk.create("/config/changes/config_change_", notice, sequence=True)
+
+    def known() -> bool:
+        with Talk(side) as talk:
+            return bool(talk.log_in("SCRAM-SHA-512", "bob")["error_code"] == "NONE")
+
+    side.until(known)
+
+
 class Talk:
     """One connection to a listener; each answer is plain data, or CLOSED."""
 
@@ -133,11 +155,17 @@ class Talk:
         return self.ask(SaslAuthenticateRequest(auth_bytes=token), version)
 
     def log_in(
-        self, mechanism: str, user: str = "alice", password: str = "", version: int = 2
+        self,
+        mechanism: str,
+        user: str = "alice",
+        password: str = "",
+        version: int = 2,
+        **more: str,
     ) -> Any:
-        """The whole exchange; the last answer, without what is random."""
+        """The whole exchange; the last answer, without what is random. `more` are options of the
+        client's login module."""
         self.shake(mechanism)
-        options = {"username": user, "password": password or PASSWORDS.get(user, "")}
+        options = {"username": user, "password": password or PASSWORDS.get(user, ""), **more}
         login: Login = (
             PlainLogin(options) if mechanism == "PLAIN" else ScramLogin(mechanism, options)
         )

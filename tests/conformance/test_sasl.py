@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,10 +16,8 @@ from tests.conformance.sasl import (
     SESSION_MS,
     TIMED,
     Talk,
-    sasl_pair,
 )
 from tests.conformance.side import CLOSED, Side
-from urteil.broker.security.scram import HASHES, credential
 from urteil.broker.wire.messages import (
     AlterUserScramCredentialsRequest,
     ApiVersionsRequest,
@@ -32,33 +29,8 @@ from urteil.broker.wire.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
-from urteil.broker.zookeeper.znodes import encode_config, encode_config_change
 
 NAMED = ApiVersionsRequest(client_software_name="asker", client_software_version="1")
-
-
-@pytest.fixture(scope="module")
-def sasl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    with sasl_pair(tmp_path_factory.mktemp("sasl")) as both:
-        for side in (both.ours, both.theirs):
-            _write_users(side)
-        yield both
-
-
-def _write_users(side: Side) -> None:
-    """As ConfigCommand writes them into ZooKeeper; returned when the broker knows them."""
-    with side.znodes() as zk:
-        for user, password in PASSWORDS.items():
-            known = {name: credential(name, password).text() for name in HASHES}
-            zk.create(f"/config/users/{user}", encode_config(known), makepath=True)
-            notice = encode_config_change(f"users/{user}")
-            zk.create("/config/changes/config_change_", notice, sequence=True)
-
-    def known() -> bool:
-        with Talk(side) as talk:
-            return bool(talk.log_in("SCRAM-SHA-512", "bob")["error_code"] == "NONE")
-
-    side.until(known)
 
 
 @pytest.mark.parametrize("version", [0, 1])

@@ -50,6 +50,10 @@ from urteil.broker.wire.messages.controlled_shutdown import (
     ControlledShutdownResponse,
 )
 from urteil.broker.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
+from urteil.broker.wire.messages.create_delegation_token import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
 from urteil.broker.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -71,6 +75,10 @@ from urteil.broker.wire.messages.describe_cluster import (
 from urteil.broker.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,
+)
+from urteil.broker.wire.messages.describe_delegation_token import (
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
 )
 from urteil.broker.wire.messages.describe_groups import (
     DescribeGroupsRequest,
@@ -100,6 +108,10 @@ from urteil.broker.wire.messages.end_txn import (
 from urteil.broker.wire.messages.envelope import (
     EnvelopeRequest,
     EnvelopeResponse,
+)
+from urteil.broker.wire.messages.expire_delegation_token import (
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
 )
 from urteil.broker.wire.messages.fetch import FetchRequest, FetchResponse
 from urteil.broker.wire.messages.find_coordinator import (
@@ -137,6 +149,10 @@ from urteil.broker.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochResponse,
 )
 from urteil.broker.wire.messages.produce import ProduceRequest, ProduceResponse
+from urteil.broker.wire.messages.renew_delegation_token import (
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
 from urteil.broker.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -193,6 +209,8 @@ __all__ = [
     "ControlledShutdownResponse",
     "CreateAclsRequest",
     "CreateAclsResponse",
+    "CreateDelegationTokenRequest",
+    "CreateDelegationTokenResponse",
     "CreatePartitionsRequest",
     "CreatePartitionsResponse",
     "CreateTopicsRequest",
@@ -213,6 +231,8 @@ __all__ = [
     "DescribeClusterResponse",
     "DescribeConfigsRequest",
     "DescribeConfigsResponse",
+    "DescribeDelegationTokenRequest",
+    "DescribeDelegationTokenResponse",
     "DescribeGroupsRequest",
     "DescribeGroupsResponse",
     "DescribeLogDirsRequest",
@@ -229,6 +249,8 @@ __all__ = [
     "EndTxnResponse",
     "EnvelopeRequest",
     "EnvelopeResponse",
+    "ExpireDelegationTokenRequest",
+    "ExpireDelegationTokenResponse",
     "FetchRequest",
     "FetchResponse",
     "FindCoordinatorRequest",
@@ -265,6 +287,8 @@ __all__ = [
     "OffsetForLeaderEpochResponse",
     "ProduceRequest",
     "ProduceResponse",
+    "RenewDelegationTokenRequest",
+    "RenewDelegationTokenResponse",
     "SaslAuthenticateRequest",
     "SaslAuthenticateResponse",
     "SaslHandshakeRequest",

@@ -1,0 +1,156 @@
+"""Create-, Renew-, Expire- and DescribeDelegationToken; any broker serves them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.authorization import may
+from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.security.delegation import NO_TIME, Token
+from urteil.broker.security.principals import ANONYMOUS, USER, Principal
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+Described = DescribeDelegationTokenResponse.DescribedDelegationToken
+Renewer = DescribeDelegationTokenResponse.DescribedDelegationTokenRenewer
+
+
+@handler(ApiKey.CREATE_DELEGATION_TOKEN, 0, 3)
+async def create_delegation_token(
+    broker: Broker, context: RequestContext, request: CreateDelegationTokenRequest
+) -> CreateDelegationTokenResponse:
+    """For another one than who asks by the right to CREATE_TOKENS of that user (KIP-373)."""
+    asker = owner = context.principal
+    if request.owner_principal_name:
+        if request.owner_principal_type is None:
+            return _refused(ErrorCode.UNKNOWN_SERVER_ERROR, ANONYMOUS, ANONYMOUS)
+        owner = Principal(request.owner_principal_type, request.owner_principal_name)
+    renewers = [Principal(one.principal_type, one.principal_name) for one in request.renewers]
+    refusal = _refusal(broker, context)
+    if refusal is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED:
+        return _refused(refusal, owner, asker)
+    if owner != asker and not _may(broker, context, Operation.CREATE_TOKENS, owner):
+        return _refused(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, owner, asker)
+    if any(one.type != USER for one in renewers):
+        return _refused(ErrorCode.INVALID_PRINCIPAL_TYPE, owner, asker)
+    if refusal:
+        return _refused(refusal, owner, asker)
+    token = await broker.tokens.create(owner, asker, tuple(renewers), request.max_lifetime_ms)
+    return CreateDelegationTokenResponse(
+        principal_type=owner.type,
+        principal_name=owner.name,
+        token_requester_principal_type=asker.type,
+        token_requester_principal_name=asker.name,
+        issue_timestamp_ms=token.issued_ms,
+        expiry_timestamp_ms=token.expires_ms,
+        max_timestamp_ms=token.max_ms,
+        token_id=token.id,
+        hmac=broker.tokens.table.hmac(token.id),
+    )
+
+
+def _refused(error: ErrorCode, owner: Principal, asker: Principal) -> CreateDelegationTokenResponse:
+    return CreateDelegationTokenResponse(
+        error_code=error,
+        principal_type=owner.type,
+        principal_name=owner.name,
+        token_requester_principal_type=asker.type,
+        token_requester_principal_name=asker.name,
+        issue_timestamp_ms=NO_TIME,
+        expiry_timestamp_ms=NO_TIME,
+        max_timestamp_ms=NO_TIME,
+    )
+
+
+@handler(ApiKey.RENEW_DELEGATION_TOKEN, 0, 2)
+async def renew_delegation_token(
+    broker: Broker, context: RequestContext, request: RenewDelegationTokenRequest
+) -> RenewDelegationTokenResponse:
+    error, ends_ms = _refusal(broker, context), NO_TIME
+    if not error:
+        error, ends_ms = await broker.tokens.renew(
+            context.principal, bytes(request.hmac), request.renew_period_ms
+        )
+    return RenewDelegationTokenResponse(error_code=error, expiry_timestamp_ms=ends_ms)
+
+
+@handler(ApiKey.EXPIRE_DELEGATION_TOKEN, 0, 2)
+async def expire_delegation_token(
+    broker: Broker, context: RequestContext, request: ExpireDelegationTokenRequest
+) -> ExpireDelegationTokenResponse:
+    error, ends_ms = _refusal(broker, context), NO_TIME
+    if not error:
+        error, ends_ms = await broker.tokens.expire(
+            context.principal, bytes(request.hmac), request.expiry_time_period_ms
+        )
+    return ExpireDelegationTokenResponse(error_code=error, expiry_timestamp_ms=ends_ms)
+
+
+@handler(ApiKey.DESCRIBE_DELEGATION_TOKEN, 0, 3)
+async def describe_delegation_token(
+    broker: Broker, context: RequestContext, request: DescribeDelegationTokenRequest
+) -> DescribeDelegationTokenResponse:
+    """One's own, and those that one may DESCRIBE, or DESCRIBE_TOKENS of their owners."""
+    error = _refusal(broker, context)
+    if error:
+        return DescribeDelegationTokenResponse(error_code=error)
+    owners = None
+    if request.owners is not None:
+        owners = [Principal(one.principal_type, one.principal_name) for one in request.owners]
+
+    def may_describe(token: Token) -> bool:
+        return may(
+            broker, context, Operation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.id
+        ) or _may(broker, context, Operation.DESCRIBE_TOKENS, token.owner)
+
+    table = broker.tokens.table
+    found = table.visible(context.principal, owners, may_describe)
+    return DescribeDelegationTokenResponse(
+        tokens=[_described(one, table.hmac(one.id)) for one in found]
+    )
+
+
+def _described(token: Token, hmac: bytes) -> Described:
+    return Described(
+        principal_type=token.owner.type,
+        principal_name=token.owner.name,
+        token_requester_principal_type=token.requester.type,
+        token_requester_principal_name=token.requester.name,
+        issue_timestamp=token.issued_ms,
+        expiry_timestamp=token.expires_ms,
+        max_timestamp=token.max_ms,
+        token_id=token.id,
+        hmac=hmac,
+        renewers=[
+            Renewer(principal_type=one.type, principal_name=one.name) for one in token.renewers
+        ],
+    )
+
+
+def _refusal(broker: Broker, context: RequestContext) -> ErrorCode:
+    """Tokens are for those who proved who they are, and not by a token."""
+    anonymous = context.protocol == "SSL" and context.principal == ANONYMOUS
+    by_token = context.principal.token_authenticated
+    if context.protocol == "PLAINTEXT" or anonymous or by_token:
+        return ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    if not broker.tokens.table.is_enabled:
+        return ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
+    return ErrorCode.NONE
+
+
+def _may(broker: Broker, context: RequestContext, operation: Operation, user: Principal) -> bool:
+    return may(broker, context, operation, ResourceType.USER, str(user))

@@ -1,0 +1,363 @@
+"""Delegation tokens of ours and of Apache Kafka's, asked the same."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.guarded import acl
+from tests.conformance.kafka_tools import tool
+from tests.conformance.pair import Pair
+from tests.conformance.sasl import MASTER_KEY, PASSWORDS, PORTS, USERS, Talk
+from tests.conformance.side import CLOSED, Side
+from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.wire.messages import (
+    CreateAclsRequest,
+    CreateDelegationTokenRequest,
+    DescribeDelegationTokenRequest,
+    ExpireDelegationTokenRequest,
+    MetadataRequest,
+    RenewDelegationTokenRequest,
+)
+
+TOOL = "org.apache.kafka.tools.DelegationTokenCommand"
+DAY_MS = 86_400_000
+LARGEST = 2**63 - 1
+TOLERANCE_MS = 5_000
+Renewers = CreateDelegationTokenRequest.CreatableRenewers
+Owner = DescribeDelegationTokenRequest.DescribeDelegationTokenOwner
+
+
+class Visitor(Talk):
+    """Logged in by SCRAM, as a user or by a token."""
+
+    def __init__(self, side: Side, user: str = "alice", token: Any = None) -> None:
+        super().__init__(side)
+        if token is None:
+            self.log_in("SCRAM-SHA-512", user)
+        else:
+            self.answer = self.by_token(token)
+
+    def by_token(
+        self, token: Any, mechanism: str = "SCRAM-SHA-256", tokenauth: str = "true"
+    ) -> Any:
+        password = base64.b64encode(token["hmac"]).decode()
+        return self.log_in(mechanism, token["token_id"], password, tokenauth=tokenauth)
+
+    def create(self, version: int = 3, **more: Any) -> Any:
+        return self.ask(CreateDelegationTokenRequest(**{"max_lifetime_ms": -1, **more}), version)
+
+    def renew(self, token: Any, period_ms: int = -1, version: int = 2) -> Any:
+        asked = RenewDelegationTokenRequest(hmac=token["hmac"], renew_period_ms=period_ms)
+        return ending(self.ask(asked, version))
+
+    def expire(self, token: Any, period_ms: int = -1, version: int = 2) -> Any:
+        asked = ExpireDelegationTokenRequest(hmac=token["hmac"], expiry_time_period_ms=period_ms)
+        return ending(self.ask(asked, version))
+
+    def described(self, owners: list[str] | None, version: int = 3) -> Any:
+        asked = None if owners is None else [
+            Owner(principal_type=kind, principal_name=name)
+            for kind, _, name in (one.partition(":") for one in owners)
+        ]  # fmt: skip
+        return self.ask(DescribeDelegationTokenRequest(owners=asked), version)
+
+
+def rounded(at_ms: int, from_ms: int) -> Any:
+    """How long after another time, but for what both take to answer."""
+    if at_ms == -1:
+        return at_ms
+    return round((at_ms - from_ms) / TOLERANCE_MS) * TOLERANCE_MS
+
+
+def ending(answer: Any) -> Any:
+    if answer == CLOSED:
+        return answer
+    now_ms = int(time.time() * 1000)
+    return answer | {"expiry_timestamp_ms": rounded(answer["expiry_timestamp_ms"], now_ms)}
+
+
+def alike(answer: Any) -> Any:
+    """A new token without what is each cluster's own."""
+    if answer == CLOSED or answer["error_code"] != "NONE":
+        return answer
+    issued_ms = answer["issue_timestamp_ms"]
+    known = answer["token_id"].encode()
+    return answer | {
+        "issue_timestamp_ms": rounded(issued_ms, int(time.time() * 1000)),
+        "expiry_timestamp_ms": answer["expiry_timestamp_ms"] - issued_ms,
+        "max_timestamp_ms": answer["max_timestamp_ms"] - issued_ms,
+        "token_id": len(known),
+        "hmac": answer["hmac"] == hmac.digest(MASTER_KEY.encode(), known, "sha512"),
+    }
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_made(sasl: Pair, version: int) -> None:
+    def ask(side: Side) -> Any:
+        with Visitor(side) as alice:
+            return alike(alice.create(version))
+
+    assert sasl.same(ask)["hmac"] is True
+
+
+MADE: dict[str, dict[str, Any]] = {
+    "of 0 ms": {"max_lifetime_ms": 0},
+    "of a second": {"max_lifetime_ms": 1000},
+    "of eight days": {"max_lifetime_ms": 8 * DAY_MS},
+    "of all time": {"max_lifetime_ms": LARGEST},
+    "of no time": {"max_lifetime_ms": -LARGEST - 1},
+    "with renewers": {"renewers": [("User", "bob"), ("User", "bob"), ("User", "carol, a=b*~")]},
+    "with a group to renew": {"renewers": [("User", "bob"), ("Group", "bob")]},
+    "with nobody to renew": {"renewers": [("User", ""), ("", "")]},
+    "for oneself": {"owner_principal_type": "User", "owner_principal_name": "alice"},
+    "for another": {"owner_principal_type": "User", "owner_principal_name": "carol"},
+    "for a group": {"owner_principal_type": "Group", "owner_principal_name": "alice"},
+    "for a name without a type": {"owner_principal_name": "alice"},
+    "for no name": {"owner_principal_type": "Group", "owner_principal_name": ""},
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_made_otherwise(sasl: Pair, kind: str) -> None:
+    more = dict(MADE[kind])
+    if "renewers" in more:
+        more["renewers"] = [
+            Renewers(principal_type=type, principal_name=name) for type, name in more["renewers"]
+        ]
+
+    def ask(side: Side) -> Any:
+        with Visitor(side) as alice:
+            return alike(alice.create(**more))
+
+    sasl.same(ask)
+
+
+def test_made_for_another_by_right_alone(sasl: Pair) -> None:
+    """Once somebody may, who was not named may not."""
+
+    def ask(side: Side) -> Any:
+        for_dave = {"owner_principal_type": "User", "owner_principal_name": "dave"}
+        _grant(side, ResourceType.USER, "User:dave", Operation.CREATE_TOKENS, "User:alice")
+        with Visitor(side) as alice, Visitor(side, "bob") as bob:
+            made = alice.create(**for_dave)
+            allowed, refused = alike(made), alike(bob.create(**for_dave))
+            with Visitor(side, token=made) as dave:
+                came = dave.answer["error_code"]
+            return allowed, refused, came, alice.renew(made), bob.renew(made)
+
+    allowed, refused, *_ = sasl.same(ask)
+    errors = allowed["error_code"], refused["error_code"]
+    assert errors == ("NONE", "DELEGATION_TOKEN_AUTHORIZATION_FAILED")
+
+
+def _grant(side: Side, type: ResourceType, name: str, operation: Operation, who: str) -> None:
+    wanted = acl(type, name, operation, principal=who, host="*")
+    answer = side.get(CreateAclsRequest(creations=[wanted]), 3)
+    assert [one.error_code for one in answer.results] == [0], answer
+
+
+def test_kept_alike(sasl: Pair) -> None:
+    """The nodes byte for byte, but for ids and times."""
+
+    def ask(side: Side) -> Any:
+        with Visitor(side) as alice:
+            names = ("bob", "carol, a=b*~")
+            renewers = [Renewers(principal_type="User", principal_name=one) for one in names]
+            token = alice.create(renewers=renewers)
+        path = f"/delegation_token/tokens/{token['token_id']}"
+        with side.znodes() as zk:
+            kept = zk.get(path)[0].decode()
+            notices = sorted(zk.get_children("/delegation_token/token_changes"))
+            last = zk.get(f"/delegation_token/token_changes/{notices[-1]}")[0].decode()
+            both = sorted(zk.get_children("/delegation_token"))
+        kept = re.sub(r"\d{13}", "TIME", kept.replace(token["token_id"], "ID")).split(",")
+        return kept, last == token["token_id"], re.sub(r"\d", "0", notices[-1]), both
+
+    sasl.same(ask)
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_login_by_token(sasl: Pair, mechanism: str) -> None:
+    def ask(side: Side) -> Any:
+        with Visitor(side) as alice, Talk(side) as comes:
+            token = alice.create()
+            password = base64.b64encode(token["hmac"]).decode()
+            came = comes.log_in(mechanism, token["token_id"], password, tokenauth="true")
+            came["session_lifetime_ms"] = rounded(came["session_lifetime_ms"], 0)
+            return came, comes.ask(MetadataRequest(topics=[]), 1) != CLOSED
+
+    came, served = sasl.same(ask)
+    assert (came["session_lifetime_ms"], served) == (DAY_MS, True)
+
+
+@pytest.mark.parametrize("how", ["another password", "no tokenauth", "tokenauth=TRUE", "no token"])
+def test_a_login_by_token_that_is_wrong(sasl: Pair, how: str) -> None:
+    def ask(side: Side) -> Any:
+        with Visitor(side) as alice, Talk(side) as comes:
+            token = alice.create()
+            shown = token | ({"hmac": b"x" * 64} if how == "another password" else {})
+            shown |= {"token_id": "alice"} if how == "no token" else {}
+            password = base64.b64encode(shown["hmac"]).decode()
+            said = "" if how == "no tokenauth" else "TRUE" if "TRUE" in how else "true"
+            came = comes.log_in("SCRAM-SHA-256", shown["token_id"], password, tokenauth=said)
+            came["session_lifetime_ms"] = rounded(came["session_lifetime_ms"], 0)
+            return came
+
+    sasl.same(ask)
+
+
+def test_who_came_by_a_token_is_refused_tokens(sasl: Pair) -> None:
+    def ask(side: Side) -> Any:
+        with Visitor(side) as alice:
+            token = alice.create()
+        with Visitor(side, token=token) as again:
+            return (
+                [alike(again.create(version)) for version in range(4)],
+                [again.renew(token, version=version) for version in range(3)],
+                [again.expire(token, version=version) for version in range(3)],
+                [again.described(None, version) for version in range(4)],
+            )
+
+    made, *_ = sasl.same(ask)
+    assert made[0]["error_code"] == "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
+
+
+PERIODS = (-1, 0, 60_000, 30 * DAY_MS, LARGEST, -LARGEST - 1)
+
+
+@pytest.mark.parametrize("period_ms", PERIODS)
+@pytest.mark.parametrize("act", ["renew", "expire"])
+def test_renewed_and_ended(sasl: Pair, act: str, period_ms: int) -> None:
+    """By who owns it, who may renew it, and who may not; then once more, a moment later."""
+
+    def ask(side: Side) -> Any:
+        bob_too = [Renewers(principal_type="User", principal_name="bob")]
+        seen = []
+        with Visitor(side) as alice, Visitor(side, "bob") as bob:
+            for renewers, by in (([], alice), (bob_too, bob), ([], bob)):
+                token = alice.create(renewers=renewers)
+                seen.append(getattr(by, act)(token, period_ms))
+                time.sleep(0.003)  # what ends at this moment is over at the next one
+                seen.append(by.renew(token))
+                seen.append(len(_of(alice, token)))
+        return seen
+
+    sasl.same(ask)
+
+
+def _of(talk: Visitor, token: Any) -> list[Any]:
+    found = talk.described(["User:alice"])["tokens"]
+    return [one for one in found if one["token_id"] == token["token_id"]]
+
+
+@pytest.mark.parametrize("version", range(3))
+@pytest.mark.parametrize("password", [b"", b"x", b"x" * 64])
+def test_a_password_that_nothing_has(sasl: Pair, password: bytes, version: int) -> None:
+    def ask(side: Side) -> Any:
+        with Visitor(side) as alice:
+            none = {"hmac": password}
+            return alice.renew(none, version=version), alice.expire(none, version=version)
+
+    sasl.same(ask)
+
+
+def test_the_tool(sasl: Pair, tmp_path: Path) -> None:
+    """DelegationTokenCommand of Apache Kafka 3.9.1, which logs in by SCRAM."""
+    both = {side.name: side for side in (sasl.ours, sasl.theirs)}
+    with ThreadPoolExecutor(len(both)) as pool:
+        told = list(pool.map(lambda side: _told(side, tmp_path / side.name), both.values()))
+    assert told[0] == told[1]
+    assert "User:bob" in told[0][0]
+
+
+def _told(side: Side, config: Path) -> list[str]:
+    """What it prints when a token is made, described, renewed and ended, without ids and times."""
+    options = f'username="alice" password="{PASSWORDS["alice"]}"'
+    config.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-256\nsasl.jaas.config="
+        f"org.apache.kafka.common.security.scram.ScramLoginModule required {options};\n"
+    )
+
+    def run(*args: str) -> str:
+        where = f"{side.host}:{PORTS[USERS]}"  # type: ignore[attr-defined]
+        return tool(TOOL, where, "--command-config", str(config), *args)
+
+    made = run("--create", "--max-life-time-period", "-1", "--renewer-principal", "User:bob")
+    password = next(part for part in made.split() if part.endswith("=="))
+    token_id = next(line for line in made.splitlines() if password in line).split()[0]
+    found = run("--describe", "--owner-principal", "User:alice")
+    acts = [
+        run("--renew", "--renew-time-period", "-1", "--hmac", password),
+        run("--expire", "--expiry-time-period", "-1", "--hmac", password),
+    ]
+    own = [line for line in found.splitlines() if token_id in line]
+    told = [made, *own, *acts]
+    return [_blank(one.replace(token_id, "ID").replace(password, "HMAC")) for one in told]
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[ \t]+", " ", re.sub(r"\d", "0", text))
+
+
+ASKED: dict[str, list[str] | None] = {
+    "all": None, "none": [], "alice's": ["User:alice"], "bob's": ["User:bob"],
+    "both's": ["User:alice", "User:bob"], "a group's": ["Group:alice"], "nobody's": ["User:nobody"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_described(sasl: Pair, kind: str) -> None:
+    """To who owns them, to who may renew some, and to who has a right to see some."""
+
+    def ask(side: Side) -> Any:
+        _grant(side, ResourceType.USER, "User:alice", Operation.DESCRIBE_TOKENS, "User:carol")
+        with Visitor(side) as alice, Visitor(side, "bob") as bob:
+            mine = alice.create(renewers=[Renewers(principal_type="User", principal_name="bob")])
+            hidden, shown, theirs = alice.create(), alice.create(), bob.create()
+            for token, who in ((hidden, "User:nobody"), (shown, "User:bob")):
+                kind_of = ResourceType.DELEGATION_TOKEN
+                _grant(side, kind_of, token["token_id"], Operation.DESCRIBE, who)
+            names = {
+                one["token_id"]: name
+                for one, name in ((mine, "a"), (hidden, "b"), (shown, "c"), (theirs, "d"))
+            }
+            found = [
+                _named(talk.described(ASKED[kind], version), names)
+                for talk in (alice, bob)
+                for version in (0, 1, 2, 3)
+            ]
+            for one in (mine, hidden, shown):
+                alice.expire(one)
+            bob.expire(theirs)
+            return found
+
+    sasl.same(ask)
+
+
+def _named(answer: Any, names: dict[str, str]) -> Any:
+    """The tokens of this test alone, by names that are the same on both sides."""
+    kept = [one for one in answer["tokens"] if one["token_id"] in names]
+    return answer | {
+        "tokens": sorted(
+            (
+                one
+                | {
+                    "token_id": names[one["token_id"]],
+                    "hmac": len(one["hmac"]),
+                    "expiry_timestamp": one["expiry_timestamp"] - one["issue_timestamp"],
+                    "max_timestamp": one["max_timestamp"] - one["issue_timestamp"],
+                    "issue_timestamp": 0,
+                }
+                for one in kept
+            ),
+            key=lambda one: str(one["token_id"]),
+        )
+    }

@@ -153,10 +153,10 @@ class Night:
         return list(dict.fromkeys(filter(None, told)))
 
     def verdict(self) -> str:
-        """FAIL when any run of a broker as it is failed, UNKNOWN when any could not be judged or a
-        mutant that was mixed in was played and never caught: then the lab is at fault."""
+        """FAIL when any run of a broker as it is failed, UNKNOWN when any could not be judged or
+        none was played, or a mutant that was mixed in was never caught (the lab is at fault)."""
         told = {row.verdict for row in self.ledger.rows if row.job.mutant is None}
-        told |= {"UNKNOWN"} if self.missed() else set()
+        told |= {"UNKNOWN"} if self.missed() or not told else set()
         return next((one for one in ("FAIL", "UNKNOWN") if one in told), "PASS")
 
     def missed(self) -> list[str]:

@@ -16,6 +16,7 @@ from urteil.broker.server.config import BrokerConfig, load_config
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.server.log_lines import log_to
 from urteil.broker.server.properties import parse_properties
+from urteil.broker.server.stacks import tell_on_sigquit
 
 log = logging.getLogger("main")
 
@@ -64,6 +65,7 @@ async def serve(config: BrokerConfig) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
+    tell_on_sigquit(loop)
     starting = loop.create_task(broker.start())
     waiting = loop.create_task(stopping.wait())
     await asyncio.wait({starting, waiting}, return_when=asyncio.FIRST_COMPLETED)

@@ -18,6 +18,9 @@ BEFORE_NS, AFTER_NS = 2 * NS, 6 * NS
 LINES = 60
 """Most lines of one log in one cut: the first and the last of them."""
 CUTS = 40
+STACK_LINES = 400
+FOLDER = "stacks"
+"""Of `harness/stacks.py`."""
 LONGEST_LINE = 400
 _TIME = re.compile(r"\[?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)[.,](\d{3})")
 
@@ -59,6 +62,12 @@ def cuts(run_dir: Path, run: Opened, result: Result) -> list[Cut]:
         for (why, begin, end), logs in zip(windows, found, strict=True)
         if logs
     ]
+
+
+def stacks(run_dir: Path) -> list[Log]:
+    """Where each process stood when the run hung; none of a run that did not."""
+    found = sorted((run_dir / FOLDER).glob("*.txt"))
+    return [_log(path.stem, list(_lines(path)), STACK_LINES) for path in found]
 
 
 def _wall_offset(run: Opened) -> int | None:
@@ -103,7 +112,7 @@ def _within(path: Path, windows: Sequence[tuple[str, str]]) -> list[list[str]]:
         now = " ".join(stamped.groups()[:2]) + f".{stamped[3]}" if stamped else now
         for number, (begin, end) in enumerate(windows):
             if begin <= now <= end:
-                found[number].append(line[:LONGEST_LINE])
+                found[number].append(line)
     return found
 
 
@@ -113,9 +122,9 @@ def _lines(path: Path) -> Iterator[str]:
             yield line.rstrip("\n")
 
 
-def _log(name: str, lines: list[str]) -> Log:
-    half = LINES // 2
-    if len(lines) <= LINES:
+def _log(name: str, lines: list[str], most: int = LINES) -> Log:
+    lines, half = [line[:LONGEST_LINE] for line in lines], most // 2
+    if len(lines) <= most:
         return Log(name=name, lines=lines, left_out=0)
     left_out = len(lines) - 2 * half
     told = f"... {left_out:,} more lines ..."

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from urteil.harness.verify.result import Finding, GuaranteeResult, Result, Status, Verdict
 from urteil.reports.loaded import Loaded
-from urteil.reports.logs import Cut, cuts
+from urteil.reports.logs import Cut, cuts, stacks
 from urteil.reports.opened import NS, opened
 from urteil.reports.repeats import repeats
 from urteil.reports.series import Series, load_series
@@ -59,6 +59,7 @@ def page_of(run_dir: Path, run: Loaded, mutants: Mapping[str, Sequence[str]]) ->
         own=_own(run),
         guarantees=sorted(result.guarantees, key=lambda g: ORDER.index(g.status)),
         pictures=pictures,
+        stacks=stacks(run_dir),
         repeats=repeats(run_dir, result),
         caught={name: mutants[name] for name in _judged(result) if mutants.get(name)},
         Status=Status,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -23,6 +24,7 @@ from urteil.harness.cluster.toxiproxies import Toxiproxies
 from urteil.harness.parts import faketime_library, inventory
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
+from urteil.harness.stacks import Teller
 from urteil.harness.targets import BrokerNode, Mix, Target
 from urteil.harness.targets.base import common_properties, for_size, render
 from urteil.harness.targets.mix import kinds_of
@@ -194,6 +196,16 @@ class Cluster:
         self._await_ready(began + deadline_s)
         self.ready_s = self.runtime.opening_s + time.monotonic() - began
         return self.ready_s
+
+    def tellers(self) -> list[Teller]:
+        """Its brokers and ZooKeepers that live, to be asked where they stand."""
+        return [
+            Teller(
+                name=node, pid=self.runtime.local_pid(node), output=partial(self.runtime.log, node)
+            )
+            for node in (*self.plan.brokers, *self.plan.zookeepers)
+            if self.runtime.alive(node)
+        ]
 
     def stop(self, *, deadline_s: float = STOP_DEADLINE_S) -> None:
         """SIGTERM to all brokers at once, SIGKILL after the deadline, then the rest."""

@@ -32,6 +32,7 @@ from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.guard import Guard
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.reaper import VARIABLE, start_reaper
+from urteil.harness.stacks import Teller
 from urteil.harness.targets.external import ExternalFile, load_external
 
 READY_DEADLINE_S = 60.0
@@ -335,6 +336,10 @@ class ExternalCluster:
                 raise NotHealthy(f"the cluster is not ready: {problem}")
             time.sleep(POLL_S)
         return time.monotonic() - began
+
+    def tellers(self) -> list[Teller]:
+        """None: its processes are somebody else's."""
+        return []
 
     def stop(self) -> None:
         """Copy the nodes' log directories where the file says how: brokers end cleanly for that

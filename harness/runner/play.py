@@ -17,6 +17,7 @@ from urteil.harness.runner.stopwatch import Stopwatch
 from urteil.harness.runner.topics import create_topics, fitted
 from urteil.harness.scenario import Phase, RunFacts, Scenario, TopicFact, save
 from urteil.harness.schedule import save_schedule, schedule_of
+from urteil.harness.stacks import Stacks, watched
 from urteil.harness.workload import Workload
 from urteil.harness.workload.rotation import leadership_rounds
 
@@ -24,6 +25,10 @@ Log = Callable[[str], None]
 
 FIRST_ACKS_DEADLINE_S = 30.0
 QUIET_S = 3.0
+ROUNDS = 6
+"""Of final reads, at most."""
+SLACK_S = 300.0
+"""For setup, the end of clients and brokers, and a slow machine."""
 
 
 @dataclass(slots=True)
@@ -43,22 +48,41 @@ class Play:
     under_load: Callable[[], None]
     _stage: Stopwatch = field(init=False)
     _healing: Healing = field(init=False)
+    _stacks: Stacks = field(init=False)
 
     def __post_init__(self) -> None:
         self._stage = Stopwatch(self.facts.seconds)
         self._healing = Healing(self.run_dir)
+        self._stacks = Stacks(self.run_dir)
 
     def run(self) -> None:
         """Play it. The cluster and the clients are gone afterwards, whatever happened."""
         try:
-            with self._healing.alive():
+            with self._healing.alive(), watched(self._limit_s(), self._hung):
                 self._with_cluster()
         except Exception as failure:
             self._problem(f"{type(failure).__name__}: {failure}")
 
+    def _limit_s(self) -> float | None:
+        """A run has deadlines at every step; what lasts longer than all of them hangs. The steps of
+        a bulk load last as long as there are answers."""
+        asked = self.scenario
+        if asked.workload.kind == "bulk":
+            return None
+        reads_s = ROUNDS * asked.final_read_deadline_s
+        return asked.duration_s + asked.recovery_deadline_s + reads_s + SLACK_S
+
+    def _hung(self) -> None:
+        self._take_stacks("the run hung")
+
+    def _take_stacks(self, why: str) -> None:
+        if folder := self._stacks.take(why):
+            self.log(f"where every process stood: {folder}")
+
     def _with_cluster(self) -> None:
         scenario = self.scenario
         cluster = open_cluster(scenario, self.run_dir)
+        self._stacks.sources.append(cluster.tellers)
         began_ns = time.monotonic_ns()
         try:
             with self._stage("setup"):
@@ -74,6 +98,9 @@ class Play:
             self._with_clients(cluster)
             with self._stage("stop"):
                 cluster.stop()
+        except Exception as failure:
+            self._take_stacks(f"{type(failure).__name__}: {failure}")
+            raise
         finally:
             self._close(cluster)
             self._look_for_mark()
@@ -89,11 +116,15 @@ class Play:
         workload = Workload(
             self.scenario, self.run_dir, cluster.bootstrap, self.facts.topics, self.facts.run
         )
+        self._stacks.sources.append(workload.tellers)
         try:
             with self._stage("load"):
                 self._load(cluster, workload)
             with self._stage("final_reads"):
                 self._read_finally(cluster, workload)
+        except Exception as failure:
+            self._take_stacks(f"{type(failure).__name__}: {failure}")
+            raise
         finally:
             workload.stop()
             self.facts.problems += workload.problems()
@@ -128,7 +159,9 @@ class Play:
             self._save_schedule(nemesis.injections, began_ns)
             self._phases(nemesis, began_ns, time.monotonic_ns())
         self._whole = recovered_s is not None
-        if recovered_s is not None:
+        if recovered_s is None:
+            self._take_stacks("the cluster did not become healthy in time")
+        else:
             self.log(f"healthy {recovered_s:.1f} s after the load's end")
         workload.stop_producers()
         workload.finish_apps()

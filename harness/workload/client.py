@@ -42,6 +42,7 @@ class Stop:
         self._next_check = 0.0
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._ask())
+        faulthandler.register(signal.SIGQUIT, all_threads=True)  # see harness/stacks.py
 
     def _ask(self) -> None:
         """One that does not end then tells in its log where it hangs."""

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import psutil
 
 from urteil.harness.scenario import save
+from urteil.harness.stacks import Teller
 from urteil.harness.workload.spec import ClientSpec
 
 REMAINS_POLL_S = 0.05
@@ -128,6 +130,22 @@ class Clients:
         """A signal to a client and all that it started: each is a session of its own."""
         with contextlib.suppress(ProcessLookupError, PermissionError, KeyError):
             os.killpg(self._processes[name].pid, number)
+
+    def tellers(self, names: Sequence[str]) -> list[Teller]:
+        """Those of the clients that run, to be asked where they stand."""
+        logs = self._run_dir / "logs"
+        return [
+            Teller(
+                name=f"client-{name}",
+                pid=self._processes[name].pid,
+                output=partial((logs / f"client-{name}.log").read_text, errors="replace"),
+            )
+            for name in self.running(names)
+        ]
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._processes)
 
     def running(self, names: Sequence[str]) -> list[str]:
         return [n for n in names if n in self._processes and self._processes[n].poll() is None]

@@ -12,6 +12,7 @@ from kafka.errors import KafkaError
 from urteil.chaos.controls import LabFailure, NotHealthy
 from urteil.harness.history.journal import JournalReader, PassBegin, PassEnd
 from urteil.harness.scenario import Scenario, TopicFact
+from urteil.harness.stacks import Teller
 from urteil.harness.workload.application import await_copied, check_topics, command
 from urteil.harness.workload.lab_clients import LabClients
 from urteil.harness.workload.processes import Clients, Spawn, spawn_process
@@ -273,6 +274,11 @@ class Workload:
     def _sending(self) -> list[str]:
         sending = self._lab_clients.all_of(self._sending_kind)
         return [*sending, *self._liars, *self._late]
+
+    def tellers(self) -> list[Teller]:
+        """The clients that run, but for an application: that is somebody else's."""
+        apps = self._lab_clients.all_of("app")
+        return self._clients.tellers([one for one in self._clients.names if one not in apps])
 
     def problems(self) -> list[str]:
         """Sentences for `RunFacts.problems`: clients that were killed, crashed or left early."""

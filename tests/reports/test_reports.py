@@ -57,6 +57,21 @@ def test_a_half_written_run_shows_what_it_has_and_says_what_it_lacks(tmp_path: P
     assert "evidence/states/part-0.parquet cannot be read" in page
 
 
+def test_a_run_that_hung_shows_where_its_processes_stood(tmp_path: Path) -> None:
+    run = made.run(tmp_path)
+    write_reports(run)
+    assert "Where the processes stood" not in (run / "report.html").read_text()
+    (run / "stacks").mkdir()
+    text = "the run hung\npid 7\nTask b<script>alert(1)</script>:\n" + "  File x\n" * 1000
+    (run / "stacks" / "b1.txt").write_text(text)
+    write_reports(run)
+    page = (run / "report.html").read_text()
+    assert "Where the processes stood" in page
+    assert "b1: 1,003 lines" in page
+    assert "Task b&lt;script&gt;" in page
+    assert page.count("  File x") <= 400
+
+
 def test_logs_are_cut_to_what_stands_around_a_fault(tmp_path: Path) -> None:
     write_reports(made.run(tmp_path))
     page = (tmp_path / "report.html").read_text()

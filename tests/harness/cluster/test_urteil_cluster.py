@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from urteil.harness import standing
 from urteil.harness.cluster import Cluster
 from urteil.harness.reaper import holders
 from urteil.harness.scenario import ClusterSpec
+from urteil.harness.stacks import Stacks
 from urteil.harness.targets import UrteilTarget
 
 LAB = """
@@ -50,6 +52,20 @@ def test_two_clusters_stand_side_by_side(tmp_path: Path) -> None:
             assert one.plan.address("b1") != other.plan.address("b1")
             assert one.state.cluster_id() != other.state.cluster_id()
             assert one.controls().controller() == other.controls().controller() == "b1"
+            check_stacks(one)
+
+
+def check_stacks(cluster: Cluster) -> None:
+    """A broker tells its threads and what its tasks await, a JVM its threads; both go on."""
+    folder = Stacks(cluster.run_dir, [cluster.tellers]).take("a test asks")
+    assert folder
+    told = {path.stem: path.read_text() for path in folder.glob("*.txt")}
+    assert set(told) == {"b1", "zk1", "lab"}
+    assert "Full thread dump" in told["zk1"]
+    assert "Current thread 0x" in told["b1"]
+    assert re.search(r"^Task .*:\n  File .* in serve$", told["b1"], re.MULTILINE)
+    cluster.controls().check()
+    assert cluster.controls().controller() == "b1"
 
 
 def test_a_node_that_died_by_itself_fails_the_lab(tmp_path: Path) -> None:

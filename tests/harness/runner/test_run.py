@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from urteil.harness.scenario import FaultSpec, Scenario, lasting, load_facts, lo
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.scenarios.common import fault
 from urteil.harness.schedule import load_schedule
+from urteil.harness.stacks import Teller
 from urteil.harness.verify.result import Verdict, load_result
 
 SHORT = msgspec.structs.replace(
@@ -73,6 +75,9 @@ class Interrupted:
     def start(self) -> float:
         raise KeyboardInterrupt
 
+    def tellers(self) -> list[Teller]:
+        return []
+
     def close(self) -> None:
         raise LabFailure("evidence of b1 did not come back")
 
@@ -86,6 +91,27 @@ def test_a_failing_end_does_not_hide_an_interrupt(
     problems = load_facts(tmp_path / "latest").problems
     assert "interrupted" in problems
     assert "LabFailure: evidence of b1 did not come back" in problems
+
+
+class Hanging(Interrupted):
+    """A cluster whose start never ends."""
+
+    def start(self) -> float:
+        threading.Event().wait()
+        raise AssertionError
+
+
+def test_a_run_that_hangs_is_ended_and_keeps_where_it_stood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(play_module, "open_cluster", lambda *_: Hanging())
+    monkeypatch.setattr(play_module.Play, "_limit_s", lambda _: 0.5)
+    result = load_result(play(SHORT, tmp_path))
+    assert result.verdict is Verdict.UNKNOWN
+    assert any("the run hung" in reason for reason in result.reasons)
+    lab = (tmp_path / "latest" / "stacks" / "lab.txt").read_text()
+    assert lab.startswith("the run hung\n")
+    assert "test_run.py" in lab
 
 
 def processes_of(out: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
@@ -40,15 +39,15 @@ def apply(mark: Mark) -> None:
 
         return take_once
 
-    def request(original: Function) -> Function:
-        def ask(following: Any, max_bytes: int) -> Any:
-            asked = original(following, max_bytes)
+    def position(original: Function) -> Function:
+        def tell(following: Any) -> Any:
+            end, leader_epoch, last_epoch, start = original(following)
             if settled.get(id(following)) is following:
-                return dataclasses.replace(asked, last_fetched_epoch=-1)
-            return asked
+                last_epoch = -1
+            return end, leader_epoch, last_epoch, start
 
-        return ask
+        return tell
 
     replace("urteil.broker.replication.follower:truncation_point", cut)
     replace(f"{FOLLOWING}.take", take)
-    replace(f"{FOLLOWING}.request", request)
+    replace(f"{FOLLOWING}.position", position)

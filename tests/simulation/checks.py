@@ -110,11 +110,13 @@ def lost_write(evidence: Evidence) -> Iterator[str]:
                     f"{value}, acknowledged by {send.node} at {send.topic}-{send.partition} "
                     f"offset {send.offset} at {send.end_s:.3f} s, is gone"
                 )
+
+
+def vanished_read(evidence: Evidence) -> Iterator[str]:
+    there = {(place, read.value) for place, reads in evidence.final.items() for read in reads}
     seen = {((read.topic, read.partition), read.value) for read in evidence.history.reads}
-    acked = {value for send in evidence.acked() for value in send.values}
     for place, value in sorted(seen - there):
-        if value not in acked:
-            yield f"{value} was read from {place} and is gone"
+        yield f"{value} was read from {place} and is gone"
 
 
 def phantom(evidence: Evidence) -> Iterator[str]:
@@ -316,6 +318,7 @@ def no_progress(evidence: Evidence) -> Iterator[str]:
 
 CHECKS: tuple[Callable[[Evidence], Iterable[str]], ...] = (
     lost_write,
+    vanished_read,
     phantom,
     aborted_read,
     duplicate,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,8 @@ from urteil.broker.wire.messages import (
     ProduceRequest,
 )
 
+IN_FLIGHT = 5
+"""Batches of a partition that an idempotent producer has under way: as many as a broker knows."""
 REQUEST_MS = 2500
 CLIENT_TIMEOUT_MS = 3500
 LOST = (ConnectionError, TimeoutError, OSError)
@@ -175,7 +178,8 @@ class Producer(Client):
         self._producer_id = self._epoch = -1
 
     async def run(self, topic: str, partitions: int, sends: int, pause_s: float) -> None:
-        """One batch in flight a partition; returns when every one has an outcome."""
+        """Returns when every batch has an outcome. The first one goes alone: brokers that know
+        nothing of a producer take any sequence for its first (KAFKA-14359)."""
         if self._idempotent:
             await self._introduce()
         share = [sends // partitions + (n < sends % partitions) for n in range(partitions)]
@@ -194,12 +198,17 @@ class Producer(Client):
             await self.back_off()
 
     async def _run(self, topic: str, partition: int, sends: int, pause_s: float) -> None:
-        sequence = 0
-        for _ in range(sends):
-            await asyncio.sleep(self.rng.expovariate(1 / pause_s))
-            send = self._begin(topic, partition, sequence)
-            sequence += len(send.values)
-            await self._settle(send)
+        sequence, room, under_way = 0, 1, deque[asyncio.Task[None]]()
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(sends):
+                await asyncio.sleep(self.rng.expovariate(1 / pause_s))
+                if len(under_way) == room:
+                    await under_way.popleft()
+                    room = IN_FLIGHT if self._idempotent else 1
+                send = self._begin(topic, partition, sequence)
+                sequence += len(send.values)
+                settling = self._settle(send, tuple(under_way))
+                under_way.append(tasks.create_task(settling))
 
     def _begin(self, topic: str, partition: int, sequence: int) -> Send:
         count = self.rng.choice((1, 1, 2, 3))
@@ -211,7 +220,9 @@ class Producer(Client):
         self._history.sends.append(send)
         return send
 
-    async def _settle(self, send: Send) -> None:
+    async def _settle(self, send: Send, earlier: tuple[asyncio.Task[None], ...] = ()) -> None:
+        """Its outcome. Out of order with nothing `earlier` open is as much as a client can learn: a
+        broker that restarted may know no more than its producers' last batches."""
         padding = "x" * self.rng.randrange(20, 200)
         now_ms = EPOCH_MS + int(self._loop.time() * 1000)
         batch = build_batch(
@@ -222,9 +233,12 @@ class Producer(Client):
         )
         while True:
             send.attempts += 1
+            is_oldest = all(task.done() for task in earlier)
             send.outcome = await self._attempt(send, batch)
             send.end_s = self._loop.time()
             if not self._idempotent or send.outcome == "ok":
+                return
+            if is_oldest and send.error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER.name:
                 return
             await self.forget_leader(send.topic, send.partition)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -194,6 +195,11 @@ class Cluster:
                     data, stat = self.ensemble.get(f"{base}/{number}/state")
                     found[topic, int(number)] = decode_state(data, stat.version)
         return found
+
+    def replicas(self, topic: str, partition: int) -> list[int]:
+        """In the order in which they are preferred."""
+        data, _ = self.ensemble.get(f"/brokers/topics/{topic}")
+        return list(json.loads(data)["partitions"][str(partition)])
 
     def is_healthy(self, partitions: int) -> bool:
         """All brokers are up and registered, every partition led and with all replicas in sync."""

@@ -17,6 +17,8 @@ SKEWS_MS = (-3_600_000, -30_000, 30_000, 3_600_000)
 LATENCY_S = (0.0003, 0.003)
 SLOW_S = (0.2, 1.5)
 RECOVERY_S = 60.0
+IN_SYNC_S = 3.5
+"""For so long at least a replica that hears nothing is in sync."""
 
 
 class Schedule:
@@ -98,7 +100,7 @@ class Schedule:
             self._loop.note("fault", name)
             self._busy += 1
             try:
-                await action()
+                await (self._alone(action) if action in self._exclusive() else action())
             finally:
                 self._busy -= 1
 
@@ -113,7 +115,11 @@ class Schedule:
             (2, self._blackout),
             (2, self._clean_restart),
             (3, self._power_cut),
+            (4, self._fast_failover),
         ]
+
+    def _exclusive(self) -> tuple[Callable[[], Awaitable[None]], ...]:
+        return self._power_cut, self._fast_failover
 
     async def _leader_crash(self) -> None:
         leaders = [one.leader for one in self._cluster.states().values()]
@@ -153,25 +159,71 @@ class Schedule:
             self._cluster.start(broker_id)
 
     async def _power_cut(self) -> None:
+        broker_id = self._rng.choice(BROKERS)
+        self._cluster.kill(broker_id, power=True)
+        await asyncio.sleep(self._rng.uniform(*REBOOT_S))
+        self._cluster.start(broker_id)
+
+    async def _fast_failover(self) -> None:
+        """Two leaders in a row whose records the next one lacks: more than one epoch must be cut.
+
+        The first successor does not hear of the leader's last records, the other replica not of
+        the successor's; all stay in sync for so long.
+        """
+        fates = {place: self._in_a_row(place) for place in self._cluster.states()}
+        orderly = [place for place in fates if fates[place][2] == self._cluster.controller()]
+        place = self._rng.choice(orderly or list(fates))
+        leader, successor, straggler = fates[place]
+        deaf = [(process(leader), process(successor)), (process(successor), process(straggler))]
+        try:
+            self._cut(deaf)
+            await asyncio.sleep(self._rng.uniform(1.0, 2.5))
+            if orderly:  # clients hear of the successor sooner
+                await self._cluster.stop(leader)
+            else:
+                self._cluster.kill(leader)
+            await self._comes(lambda: self._cluster.states()[place].leader == successor)
+            inherited = self._end(place, successor)
+            await self._comes(lambda: self._end(place, successor) > inherited, IN_SYNC_S)
+            self._cluster.kill(successor)
+        finally:
+            self._uncut(deaf)
+        await self._comes(lambda: self._cluster.states()[place].leader == straggler)
+        for broker_id in (successor, leader):
+            self._cluster.start(broker_id)
+
+    def _in_a_row(self, place: tuple[str, int]) -> tuple[int, ...]:
+        """Who leads, who is next, and who after that."""
+        leader = self._cluster.states()[place].leader
+        return leader, *(one for one in self._cluster.replicas(*place) if one != leader)
+
+    def _end(self, place: tuple[str, int], broker_id: int) -> int:
+        log = self._cluster.lives[broker_id].broker.replicas.partitions[place].log
+        return int(log.log_end_offset)
+
+    async def _alone(self, action: Callable[[], Awaitable[None]]) -> None:
+        """Play it with no other fault acting, from health to health."""
         self._calm.clear()
         try:
             if await self._is_alone_and_well():
-                broker_id = self._rng.choice(BROKERS)
-                self._cluster.kill(broker_id, power=True)
-                await asyncio.sleep(self._rng.uniform(*REBOOT_S))
-                self._cluster.start(broker_id)
+                await action()
                 await self._is_alone_and_well()
         finally:
             self._calm.set()
 
     async def _is_alone_and_well(self) -> bool:
-        """Once no other fault is acting and the cluster is healthy; False when that never comes,
-        which is for the end of the run to find."""
-        deadline = self._loop.time() + RECOVERY_S
-        while self._busy > 1 or not self._cluster.is_healthy(self.partitions):
+        """Once no other fault is acting and the cluster is healthy."""
+        return await self._comes(
+            lambda: self._busy == 1 and self._cluster.is_healthy(self.partitions)
+        )
+
+    async def _comes(self, condition: Callable[[], bool], within_s: float = RECOVERY_S) -> bool:
+        """Wait for it; False when it never comes, which is for the end of the run to find."""
+        deadline = self._loop.time() + within_s
+        while not condition():
             if self._loop.time() > deadline:
                 return False
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.1)
         return True
 
     # links
@@ -219,8 +271,7 @@ class Schedule:
             self._loop.network.slow(source, target, SLOW_S)
             self._cuts[source, target] = None
         await self._a_while()
-        for source, target in ends:
-            self._join(source, target)
+        self._uncut(ends)
 
     def _victim(self) -> str:
         """A leader more often than not."""
@@ -228,10 +279,16 @@ class Schedule:
         return process(self._rng.choice([*BROKERS, *leaders]))
 
     async def _cut_for_a_while(self, ends: list[tuple[str, str]]) -> None:
+        self._cut(ends)
+        await self._a_while()
+        self._uncut(ends)
+
+    def _cut(self, ends: list[tuple[str, str]]) -> None:
         for source, target in ends:
             self._loop.network.cut(source, target)
             self._cuts[source, target] = None
-        await self._a_while()
+
+    def _uncut(self, ends: list[tuple[str, str]]) -> None:
         for source, target in ends:
             self._join(source, target)
 

@@ -64,6 +64,12 @@ def lose(evidence: Evidence) -> None:
     evidence.final[PLACE].pop()
 
 
+def take_back(evidence: Evidence) -> None:
+    """A send of unknown outcome was read, and is not there in the end."""
+    evidence.history.sends.append(send(4, outcome="info", sequence=-1, producer_id=-1))
+    evidence.history.reads.append(read(4))
+
+
 def invent(evidence: Evidence) -> None:
     evidence.final[PLACE].append(read(4, "nobody's"))
 
@@ -129,6 +135,7 @@ def stall(evidence: Evidence) -> None:
 
 DAMAGE: dict[Callable[[Evidence], None], str] = {
     lose: "lost_write",
+    take_back: "vanished_read",
     invent: "phantom",
     show_what_failed: "aborted_read",
     repeat: "duplicate",

@@ -55,6 +55,7 @@ def outcomes(pair: Pair, argv: list[str], kind: str) -> list[Any]:
 
 def outcome(argv: list[str]) -> Any:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    print(done.stderr)  # seen where the test fails
     assert done.returncode == 0, f"{argv}\n{done.stdout}\n{done.stderr}"
     return json.loads(done.stdout)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from typing import Any
@@ -93,7 +94,8 @@ def consume() -> dict[str, Any]:
 
 def _member() -> KafkaConsumer:
     settings = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
-    return KafkaConsumer(TOPIC, **COMMON, group_id=GROUP, **settings)
+    # it leaves without waiting for long: the next one must not have to wait for the session's end
+    return KafkaConsumer(TOPIC, **COMMON, group_id=GROUP, session_timeout_ms=10_000, **settings)
 
 
 def group() -> dict[str, Any]:
@@ -144,5 +146,6 @@ def transaction() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     parts = (administration, produce, consume, group, transaction)
     print(json.dumps({part.__name__: part() for part in parts}))

@@ -99,7 +99,7 @@ class _Channel:
         self._entrance = entrance
         self._client_id = client_id
         self._resolver = resolver
-        self._connecting = asyncio.Lock()
+        self._renewing: asyncio.Task[_Link] | None = None
         self._link: _Link | None = None
         self._backoff_s = 0.0
         self._correlation_id = 0
@@ -123,21 +123,31 @@ class _Channel:
         return response
 
     async def _connected(self) -> _Link:
-        async with self._connecting:
-            if self._link is not None and self._link.open:
-                await self._stay_known(self._link)
-                return self._link
-            if self._backoff_s:
-                await asyncio.sleep(self._backoff_s)
-            try:
-                self._link = await self._connect()
-            except OSError as error:
-                self._backoff_s = min(max(BACKOFF_MIN_S, self._backoff_s * 2), BACKOFF_MAX_S)
-                raise ConnectionError(f"broker {self._node.id}: {error}") from error
-            if self._retired:  # while connecting: nobody would close this connection
-                self._link.close()
-                raise ConnectionError(f"broker {self._node.id} left the cluster")
-            return self._link
+        """Whoever asks waits for the same attempt; one that gives up does not end it for others."""
+        link = self._link
+        if link is not None and link.open and not link.is_due():
+            return link
+        if self._renewing is None or self._renewing.done():
+            self._renewing = asyncio.create_task(self._renewed(link))
+            self._renewing.add_done_callback(_retrieve)
+        return await asyncio.shield(self._renewing)
+
+    async def _renewed(self, link: _Link | None) -> _Link:
+        if link is not None and link.open:  # its session ends soon (KIP-368)
+            async with asyncio.timeout(self._setup_timeout_s):
+                await self._log_in(link)
+            return link
+        if self._backoff_s:
+            await asyncio.sleep(self._backoff_s)
+        try:
+            self._link = await self._connect()
+        except OSError as error:
+            self._backoff_s = min(max(BACKOFF_MIN_S, self._backoff_s * 2), BACKOFF_MAX_S)
+            raise ConnectionError(f"broker {self._node.id}: {error}") from error
+        if self._retired:  # while connecting: nobody would close this connection
+            self._link.close()
+            raise ConnectionError(f"broker {self._node.id} left the cluster")
+        return self._link
 
     async def _connect(self) -> _Link:
         loop = asyncio.get_running_loop()
@@ -153,12 +163,6 @@ class _Channel:
             )
             await self._log_in(link)
         return link
-
-    async def _stay_known(self, link: _Link) -> None:
-        """Log in again before the session ends (KIP-368)."""
-        if link.renew_at_s is not None and link.renew_at_s <= asyncio.get_running_loop().time():
-            async with asyncio.timeout(self._setup_timeout_s):
-                await self._log_in(link)
 
     async def _log_in(self, link: _Link) -> None:
         login = None if self._entrance is None else self._entrance.login
@@ -185,6 +189,12 @@ class _Channel:
         self.close()
 
 
+def _retrieve(attempt: asyncio.Task[_Link]) -> None:
+    """Everybody may have given up by now: not worth a warning."""
+    if not attempt.cancelled():
+        attempt.exception()
+
+
 class _Link(asyncio.Protocol):
     """One connection: writes requests, hands each response frame to the oldest waiter."""
 
@@ -202,6 +212,10 @@ class _Link(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
         self.open = True
+
+    def is_due(self) -> bool:
+        """Whether to log in again."""
+        return self.renew_at_s is not None and self.renew_at_s <= asyncio.get_running_loop().time()
 
     async def exchange(self, buffers: list[Any]) -> memoryview:
         if not self.open or self._transport is None:

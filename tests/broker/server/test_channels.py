@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
+import time
 
 import pytest
 
@@ -34,5 +37,41 @@ def test_a_connection_made_to_a_broker_that_left_meanwhile_is_closed() -> None:
                 await asking
             await ended.wait()
         server.close()
+
+    run(scenario())
+
+
+def test_askers_who_give_up_do_not_keep_others_from_a_connection() -> None:
+    """Each has less patience than the pause before the next connect, and there is always one."""
+
+    async def scenario() -> None:
+        with socket.socket() as reserved:
+            reserved.bind(("127.0.0.1", 0))
+            port = reserved.getsockname()[1]
+        channels, node = Channels("b1", Resolver()), Endpoint(2, "127.0.0.1", port)
+
+        async def ask(patience_ms: int) -> None:
+            await channels.send(node, ApiVersionsRequest(), 0, patience_ms)
+
+        async def impatient() -> None:
+            while True:
+                with contextlib.suppress(OSError):
+                    await ask(400)
+
+        async with asyncio.timeout(20):
+            while True:  # until the pause between connects is longer than their patience
+                began_s = time.monotonic()
+                with pytest.raises(ConnectionError):
+                    await ask(20_000)
+                if time.monotonic() - began_s > 0.9:
+                    break
+            asking = [asyncio.ensure_future(impatient()) for _ in range(5)]
+            connected = asyncio.Event()
+            server = await asyncio.start_server(lambda *_: connected.set(), "127.0.0.1", port)
+            await connected.wait()
+        for one in asking:
+            one.cancel()
+        server.close()
+        channels.close()
 
     run(scenario())

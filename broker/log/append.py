@@ -199,4 +199,6 @@ class Append:
         newest_ms = max(item[1] for item in placed)
         active = log.segments.active
         if active.should_roll(log.config, size, placed[-1][0], newest_ms, self._now_ms):
-            log.roll(self._now_ms, base_offset)
+            # records that are missing before the batch would else look like lost ones (`recovery`)
+            is_far = placed[-1][0] - log.log_end_offset > MAX_RELATIVE_OFFSET
+            log.roll(self._now_ms, base_offset if is_far else None)

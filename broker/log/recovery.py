@@ -19,7 +19,7 @@ from urteil.broker.log.leftovers import base_offsets, settle_leftovers
 from urteil.broker.log.producers import Producers
 from urteil.broker.log.replay import learn, rebuild_producers
 from urteil.broker.log.scan import Batch, read_batches
-from urteil.broker.log.segment import LOG, LogSegment
+from urteil.broker.log.segment import LOG, MAX_RELATIVE_OFFSET, LogSegment
 from urteil.broker.log.segments import Segments
 from urteil.broker.log.snapshots import Snapshots
 from urteil.broker.log.soundness import epochs_fit, epochs_of, is_sound
@@ -159,9 +159,7 @@ class _Recovery:
     def _recover(self, index: int) -> bool:
         """Read a segment through, rebuild what follows from it; whether its end was lost."""
         loaded, segment = self.loaded, self.loaded.segments[index]
-        promised = segment.promised_ends() or [segment.base_offset]
-        # compaction leaves holes, in which a damaged index may point: there both have to agree
-        promised_end = min(promised) if self.config.compacts else max(promised)
+        promised_end = self._promised_end(index)
         self._rebuild_producers(segment.base_offset)
         if segment.base_offset > loaded.log_start_offset:
             entries = loaded.producers.entries.values()
@@ -190,6 +188,19 @@ class _Recovery:
         if segment is not loaded.segments.active:
             segment.seal()
         return lost
+
+    def _promised_end(self, index: int) -> int:
+        """Where others say that a segment ends at the earliest: its indexes and its successor."""
+        segments = self.loaded.segments
+        segment = segments[index]
+        promised = segment.promised_ends() or [segment.base_offset]
+        if self.config.compacts:  # leaves holes, in which a damaged index may point: both agree
+            return min(promised)
+        if segment.base_offset >= (self.remembered.cleaned_to or 0) and index + 1 < len(segments):
+            following = segments[index + 1].base_offset
+            if following - segment.base_offset <= MAX_RELATIVE_OFFSET:  # else a leap, see `roll`
+                promised.append(following)
+        return max(promised)
 
     def _tell_loss(self, segment: LogSegment, position: int, offset: int) -> None:
         """A torn tail is what a crash leaves; below the high watermark it is damage."""

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -216,6 +216,28 @@ def test_below_the_recovery_point_nothing_is_read(tmp_path: Path) -> None:
     _damage(stored(log)[0], 70, cut=False)
     again = open_log(tmp_path, config=CONFIG, remembered=Remembered(recovery_point=third))
     assert again.log_end_offset == log.log_end_offset
+
+
+@pytest.mark.parametrize("keeps", [0, 2])
+@pytest.mark.parametrize("compacts", [False, True])
+def test_a_segment_that_power_loss_left_short_ends_the_log(
+    tmp_path: Path, compacts: bool, keeps: int
+) -> None:
+    """Whole batches and the indexes are gone, the next segment is there: no later record may stand
+    for those; what compaction removed looks the same."""
+    config = replace(CONFIG, cleanup_policy="compact" if compacts else "delete")
+    log = open_log(tmp_path, config=config)
+    for _ in range(20):
+        append(log, batch([b"x" * 50]))
+    size = keeps * stored(log)[0].size
+    drop(log)
+    os.truncate(tmp_path / "00000000000000000000.log", size)
+    for kind in ("index", "timeindex"):
+        os.truncate(tmp_path / f"00000000000000000000.{kind}", 0)
+    again = open_log(tmp_path, config=config)
+    assert (again.log_end_offset, len(again.segments) > 1) == (
+        (20, True) if compacts else (keeps, False)
+    )
 
 
 def test_a_sealed_segment_without_its_index_is_read_again(tmp_path: Path) -> None:

@@ -77,6 +77,36 @@ RESTART_STORM = Scenario(
     recovery_deadline_s=60.0,
 )
 
+CRASH_LOOP = Scenario(
+    name="crash-loop",
+    about="a follower dies again soon after every start: it is never long in the ISR",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("crash_loop", "follower", 5, 12),),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    duration_s=22.0,
+)
+
+HUNGRY_LEADER = Scenario(
+    name="hungry-leader",
+    about="a leader gets a twentieth of a processor: late in everything, its session in danger",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("starve", "leader", 5, 9, cpus=0.05),),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    duration_s=20.0,
+)
+
+OUT_OF_DESCRIPTORS = Scenario(
+    name="out-of-descriptors",
+    about="a leader can open no more files nor sockets; Apache Kafka ends for it, and is started",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("out_of_descriptors", "leader", 5, 7),),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    duration_s=22.0,
+)
+
 FAMILY = (
     LEADER_CRASH,
     FOLLOWER_CRASH,
@@ -84,4 +114,7 @@ FAMILY = (
     PAUSE_LEADER,
     ROLLING_RESTART,
     RESTART_STORM,
+    CRASH_LOOP,
+    HUNGRY_LEADER,
+    OUT_OF_DESCRIPTORS,
 )

@@ -7,6 +7,30 @@ from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 
+NARROW_LINKS = Scenario(
+    name="narrow-links",
+    about="followers fetch from their leader with 15 KB/s, less than it is sent: they fall behind",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("bandwidth", "followers->leader", 5, 9, rate_kb_per_s=15),),
+    guarantees=(*REPLICATION, "duplicate"),
+    duration_s=20.0,
+)
+
+ROUGH_LINKS = Scenario(
+    name="rough-links",
+    about="requests and answers of everybody come in slices, and connections close late",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(
+        fault("slices", "all", 5, 9, clients=True),
+        fault("slow_close", "leader", 6, 8, clients=True, delay_ms=1000),
+        fault("crash", "follower", 9, 4),
+    ),
+    guarantees=(*REPLICATION, "duplicate"),
+    duration_s=20.0,
+)
+
 RESETS = Scenario(
     name="resets",
     about="acknowledgements reset their connections, so records are sent twice; then fetches too",
@@ -43,8 +67,4 @@ FLAPPING_LINKS = Scenario(
     duration_s=23.0,
 )
 
-FAMILY = (
-    RESETS,
-    CUT_REQUESTS,
-    FLAPPING_LINKS,
-)
+FAMILY = (NARROW_LINKS, ROUGH_LINKS, RESETS, CUT_REQUESTS, FLAPPING_LINKS)

@@ -48,6 +48,36 @@ SLOW_LINKS = Scenario(
     duration_s=22.0,
 )
 
+BRIDGE = Scenario(
+    name="bridge",
+    about="the two followers do not see each other, the leader sees both",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("bridge", "leader", 5, 9),),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
+    duration_s=20.0,
+)
+
+RING = Scenario(
+    name="ring",
+    about="every broker asks a majority of them, no two the same: nobody agrees who is there",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("ring", "all", 5, 9),),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
+    duration_s=20.0,
+)
+
+CLIENT_FROM_LEADER = Scenario(
+    name="client-from-leader",
+    about="clients do not reach a leader that all brokers see: it stays leader, they wait",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("client_from_leader", "leader", 5, 9),),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
+    duration_s=20.0,
+)
+
 ZOOKEEPER_SPLIT = Scenario(
     name="zookeeper-split",
     about="the leader of three ZooKeepers is cut off from the others, brokers see them all",
@@ -63,5 +93,8 @@ FAMILY = (
     ISOLATE_ZOOKEEPER,
     ISOLATE_BROKER,
     SLOW_LINKS,
+    BRIDGE,
+    RING,
+    CLIENT_FROM_LEADER,
     ZOOKEEPER_SPLIT,
 )

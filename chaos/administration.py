@@ -76,6 +76,10 @@ class Administration(Protocol):
         """Set some of them and wait until they stand; None leaves one to the brokers' default."""
         ...
 
+    def decided(self) -> Sequence[str]:
+        """Transactional ids whose coordinator has their end in its log and still owes markers."""
+        ...
+
     def release(self, node: str) -> str:
         """The version that a broker runs, as of its next start."""
         ...

@@ -1,4 +1,4 @@
-"""Events of the cluster that a fault may wait for: elections, controllers that change, ISRs.
+"""Events of the cluster that a fault may wait for: elections, controllers, ISRs, decisions.
 
 Seeds do not repeat timing; a fault anchored to an event comes at the same point of the protocol.
 """
@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
+from urteil.chaos.administration import ActFailed
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls, LabFailure
 
@@ -18,6 +19,8 @@ EVENTS: dict[str, str] = {
     "election": "the partition gets another leader, or one again after it had none",
     "controller": "another broker is controller, or one again after there was none",
     "isr_shrink": "the partition's ISR loses a member",
+    "decision": "a transaction's end is in its coordinator's log, and not all of its markers are "
+    "written",
 }
 
 
@@ -39,10 +42,15 @@ def _isr_shrink(controls: Controls, aim: Aim, before: Hashable) -> tuple[bool, H
     return lost, isr or before
 
 
+def _decision(controls: Controls, _aim: Aim, _before: Hashable) -> tuple[bool, Hashable]:
+    return bool(controls.admin.decided()), None
+
+
 _CAME: dict[str, Callable[[Controls, Aim, Hashable], tuple[bool, Hashable]]] = {
     "election": _election,
     "controller": _controller,
     "isr_shrink": _isr_shrink,
+    "decision": _decision,
 }
 
 
@@ -50,9 +58,9 @@ _CAME: dict[str, Callable[[Controls, Aim, Hashable], tuple[bool, Hashable]]] = {
 class EventWatch:
     """Waits for the next event of one kind, from its making on, in a thread of its own.
 
-    ZooKeeper may be silent for seconds: whoever plays a schedule must not be held up by it.
-    `came` is set once, by the first event. While ZooKeeper is silent nothing is seen; what
-    changed meanwhile counts as soon as it answers.
+    ZooKeeper, or a broker that is asked, may be silent for seconds: whoever plays a schedule must
+    not be held up by it. `came` is set once, by the first event. While nobody answers nothing is
+    seen; what changed meanwhile counts as soon as somebody does.
     """
 
     event: str
@@ -74,7 +82,7 @@ class EventWatch:
         while not self._stop.is_set():
             try:
                 came, now = _CAME[self.event](self.controls, self.aim, known)
-            except LabFailure:
+            except (LabFailure, ActFailed):
                 self._stop.wait(POLL_S)
                 continue
             if seen and came:

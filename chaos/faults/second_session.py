@@ -8,13 +8,13 @@ from urteil.chaos.faults.base import Fault, Proof
 
 
 class SecondSession(Fault):
-    """Start another session of clients that live: of a transactional one, another producer with its
-    transactional id. At healing the older one is killed."""
+    """Start another session of clients that live, or sleep: of a transactional one, another
+    producer with its transactional id. At healing the older one is killed."""
 
     name = "second_session"
     about = "a client's next session runs beside it, with the same transactional id"
     family = "clients"
-    proves = "both processes run"
+    proves = "both processes are there, and the new one runs"
     selectors = SELECTORS
     sample = ""
 
@@ -22,9 +22,10 @@ class SecondSession(Fault):
         self.targets = tuple(clients(controls.clients, self.aim))
         seconds = [controls.clients.take_over(name) for name in self.targets]
         both = [controls.clients.status(name) for name in (*self.targets, *seconds)]
-        alive = [one for one in both if one.state is NodeState.RUNNING]
-        text = ", ".join(f"{one.node} runs as pid {one.pid}" for one in alive)
-        return Proof(acted=len(alive) == len(both), text=text or "nobody ran")
+        alive = [one for one in both if one.state is not NodeState.DEAD]
+        text = ", ".join(f"{one.node} is {one.state.value} as pid {one.pid}" for one in alive)
+        new_run = all(controls.clients.status(n).state is NodeState.RUNNING for n in seconds)
+        return Proof(acted=new_run and len(alive) == len(both), text=text or "nobody ran")
 
     def heal(self, controls: Controls) -> str:
         for name in self.targets:

@@ -22,6 +22,8 @@ POLL_S = 0.1
 ASK_AGAIN_S = 5.0
 PREFERRED, UNCLEAN = 0, 1
 DELETE_CONFIG = "DELETE"
+DECIDED = ("PrepareCommit", "PrepareAbort")
+"""States of a transaction whose end is in its coordinator's log and not in all others' yet."""
 
 
 class Releases:
@@ -196,6 +198,16 @@ class ClusterAdministration:
                     self.config(topic).get(name) == value for name, value in settings.items()
                 ),
             )
+
+    # Transactions
+
+    def decided(self) -> list[str]:
+        try:
+            with self._client() as admin:
+                told = admin.list_transactions(state_filters=DECIDED)
+        except KafkaError as error:
+            raise ActFailed(f"{type(error).__name__}: {error}") from error
+        return sorted(one.transactional_id for found in told.values() for one in found)
 
     # Brokers
 

@@ -23,7 +23,7 @@ from urteil.harness.workload.rotation import leadership_rounds
 
 Log = Callable[[str], None]
 
-FIRST_ACKS_DEADLINE_S = 30.0
+ACKS_DEADLINE_S = 30.0
 QUIET_S = 3.0
 ROUNDS = 6
 """Of final reads, at most."""
@@ -151,8 +151,11 @@ class Play:
         recovered_s = None
         try:
             nemesis.play(duration_s=scenario.duration_s, quiet_s=QUIET_S)
+            played_ns = time.monotonic_ns()
             workload.finish_bulk()
             recovered_s = nemesis.heal(deadline_s=scenario.recovery_deadline_s)
+            if recovered_s is not None and nemesis.injections:
+                self._await_last_acks(workload, played_ns)
         finally:
             self.facts.problems += nemesis.problems
             self.facts.healed = nemesis.healed
@@ -203,11 +206,19 @@ class Play:
         workload.reads(self.facts.topics)
 
     def _await_first_acks(self, workload: Workload) -> None:
-        """The load counts from its first acknowledgements on; without any it counts all the same:
-        too little traffic is the verdict's business."""
-        if not self.scenario.workload.rate_records_per_s or not self.scenario.workload.producers:
-            return
-        workload.await_acked(1, deadline_s=FIRST_ACKS_DEADLINE_S)
+        """The load counts from the acknowledgements on that a verdict asks for before any fault, on
+        a slow machine as on a fast one. Without them it counts all the same: too little traffic is
+        the verdict's business."""
+        load = self.scenario.workload
+        if load.rate_records_per_s and load.producers:
+            workload.await_acked(self.scenario.minimum_acks, deadline_s=ACKS_DEADLINE_S)
+
+    def _await_last_acks(self, workload: Workload, since_ns: int) -> None:
+        """The same after the faults, for producers that do not come to an end by themselves."""
+        load = self.scenario.workload
+        if load.rate_records_per_s and load.producers and load.kind != "bulk":
+            enough = self.scenario.minimum_acks
+            workload.await_acked(enough, since_ns=since_ns, deadline_s=ACKS_DEADLINE_S)
 
     def _topics(self, cluster: Cluster | ExternalCluster) -> list[TopicFact]:
         facts = []

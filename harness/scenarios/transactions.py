@@ -2,116 +2,163 @@
 
 from __future__ import annotations
 
-from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import REPLICATION, fault
 
 CLEANUP = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
 SAFE = {"min.insync.replicas": "2"}
 SOURCE, SINK = TopicSpec(config=SAFE), TopicSpec(name="urteil-out", config=SAFE)
 DECISIONS = "__transaction_state"
-ID = "urteil-group-t1"
-"""The transactional id of the first writer."""
+ONE_COORDINATOR = {"transaction.state.log.num.partitions": "1"}
+WHOLE = (*REPLICATION, "torn_txn", "aborted_read", "precommitted_read", "hanging_txn")
+STEPS = ("offsets_not_atomic", "processed_twice", "unprocessed")
 
 
-def cluster(**config: str) -> ClusterSpec:
-    """Three brokers that look for transactions past their timeout every second."""
-    return ClusterSpec(config=CLEANUP | {k.replace("_", "."): v for k, v in config.items()})
+def scenario(
+    name: str,
+    about: str,
+    *faults: FaultSpec,
+    duration_s: float,
+    load: WorkloadSpec,
+    guarantees: tuple[str, ...] = (),
+    must_find: tuple[str, ...] = (),
+    config: Mapping[str, str] = {},
+) -> Scenario:
+    """Transactions over three partitions on three brokers that look for those past their timeout
+    every second, judged by WHOLE and `guarantees`."""
+    return Scenario(
+        name=name,
+        about=about,
+        cluster=ClusterSpec(config={**CLEANUP, **config}),
+        workload=load,
+        faults=faults,
+        guarantees=(*WHOLE, *guarantees),
+        must_find=must_find,
+        duration_s=duration_s,
+    )
 
 
-def load(*, copies: bool = False, **options: str) -> WorkloadSpec:
-    """Writers of transactions, and with `copies` a group that copies in transactions."""
+def writers(count: int = 3, /, **options: str) -> WorkloadSpec:
+    """So many writers of transactions."""
     return WorkloadSpec(
         kind="transactions",
-        topics=(SOURCE, SINK) if copies else (SOURCE,),
-        producers=3,
+        topics=(SOURCE,),
+        producers=count,
         rate_records_per_s=150,
         isolation="read_committed",
         options=options,
     )
 
 
-WHOLE = (*REPLICATION, "torn_txn", "aborted_read", "precommitted_read", "hanging_txn")
-STEPS = ("offsets_not_atomic", "processed_twice", "unprocessed")
+def copiers(**options: str) -> WorkloadSpec:
+    """Three writers, and a group of two that copies what they wrote, in transactions."""
+    load = writers(copiers="2", **options)
+    return replace(load, topics=(SOURCE, SINK))
 
-TRANSACTIONS = Scenario(
-    name="transactions",
-    about="transactions over several partitions, committed and aborted, while a broker dies",
-    cluster=cluster(),
-    workload=load(),
-    faults=(fault("crash", "leader", 6, 5),),
-    guarantees=WHOLE,
+
+TRANSACTIONS = scenario(
+    "transactions",
+    "transactions over several partitions, committed and aborted, while a broker dies",
+    fault("crash", "leader", 6, 5),
+    load=writers(),
     duration_s=16.0,
 )
 
-RESTART = Scenario(
-    name="transactions-restart",
-    about="leaders with aborted transactions in their logs shut down and come back",
-    cluster=cluster(),
-    workload=load(aborts="0.5"),
-    faults=(fault("shutdown", "leader", 5, 3), fault("shutdown", "leader", 12, 3)),
-    guarantees=WHOLE,
+RESTART = scenario(
+    "transactions-restart",
+    "leaders with aborted transactions in their logs shut down and come back",
+    fault("shutdown", "leader", 5, 3),
+    fault("shutdown", "leader", 12, 3),
+    load=writers(aborts="0.5"),
     duration_s=18.0,
 )
 
-SHARED_ID = Scenario(
-    name="shared-transactional-id",
-    about="two producers with one transactional id shut each other out, again and again",
-    cluster=cluster(),
-    workload=load(),
-    faults=(fault("second_session", "transactionals", 4, 10),),
-    guarantees=(*WHOLE, "zombie_write"),
+KILLED = scenario(
+    "transactional-killed",
+    "SIGKILL of writers in their transactions: one comes back at once, two when all was aborted",
+    fault("kill_client", "t1", 3, 1),
+    fault("kill_client", "t2,t3", 7, 7),
+    load=writers(4, transaction_timeout_ms="4000"),
+    duration_s=17.0,
+)
+
+PAUSED = scenario(
+    "transactional-paused",
+    "SIGSTOP of writers past their transactions' timeout; two wake up beside their successors",
+    fault("pause_client", "t1,t2,t3", 3, 9),
+    fault("second_session", "t1,t2", 8, 8),
+    load=writers(4, transaction_timeout_ms="4000"),
+    guarantees=("zombie_write",),
+    duration_s=19.0,
+)
+
+SHARED_ID = scenario(
+    "shared-transactional-id",
+    "two producers with one transactional id shut each other out, again and again",
+    fault("second_session", "transactionals", 4, 10),
+    load=writers(),
+    guarantees=("zombie_write",),
     duration_s=18.0,
 )
 
-UNSENT_MARKERS = Scenario(
-    name="unsent-markers",
-    about="a coordinator that cannot send its markers dies between its decisions and them",
-    cluster=cluster(transaction_state_log_num_partitions="1"),
-    workload=load(),
-    faults=(
-        fault("partition", "coordinator->all", 5, 7, transactional_id=ID),
-        fault("crash", "coordinator", 6.5, 6, transactional_id=ID),
+UNSENT_MARKERS = scenario(
+    "unsent-markers",
+    "a coordinator that cannot send its markers dies as soon as its log has a decision",
+    fault("partition", "leader->all", 3, 10, topic=DECISIONS, partition=0),
+    FaultSpec(
+        fault="crash",
+        target="leader",
+        at_s=3.5,
+        after_event="decision",
+        duration_s=6,
+        options={"topic": DECISIONS, "partition": 0},
     ),
-    guarantees=WHOLE,
-    duration_s=20.0,
+    load=writers(),
+    duration_s=18.0,
+    config=ONE_COORDINATOR,
 )
 
-EXACTLY_ONCE = Scenario(
-    name="exactly-once",
-    about="read, process, write in transactions, while a copier, a broker and a coordinator die",
-    cluster=cluster(),
-    workload=load(copies=True, copiers="2"),
-    faults=(
-        fault("kill_client", "copier", 6, 3),
-        fault("crash", "leader", 11, 5),
-        fault("crash", "coordinator", 19, 5, transactional_id="urteil-group-x1"),
-    ),
-    guarantees=(*WHOLE, *STEPS),
+LOST_DECISION = scenario(
+    "lost-decision",
+    "followers get no answers from a coordinator; who asked it to commit dies, then it dies too",
+    fault("partition", "followers->leader", 3, 9, answers_only=True, topic=DECISIONS, partition=0),
+    fault("kill_client", "t1,t2,t3,t4,t5,t6,t7", 5.4, 9),
+    fault("crash", "leader", 5.6, 6, topic=DECISIONS, partition=0),
+    load=writers(8, aborts="0", hold_ms="1000"),
+    duration_s=22.0,
+    config={**ONE_COORDINATOR, "replica.lag.time.max.ms": "15000"},
+)
+
+EXACTLY_ONCE = scenario(
+    "exactly-once",
+    "read, process, write in transactions, while a copier, a broker and a coordinator die",
+    fault("kill_client", "copier", 6, 3),
+    fault("crash", "leader", 11, 5),
+    fault("crash", "coordinator", 19, 5, transactional_id="urteil-group-x1"),
+    load=copiers(),
+    guarantees=STEPS,
     duration_s=28.0,
 )
 
-PAUSED_COPIER = Scenario(
-    name="paused-copier",
-    about="a copier sleeps past its session and its transaction: others copy what it had begun",
-    cluster=cluster(),
-    workload=load(
-        copies=True, copiers="2", transaction_timeout_ms="4000", session_timeout_ms="4000"
-    ),
-    faults=(
-        fault("pause_client", "copier", 4, 8),
-        fault("crash", "coordinator", 15, 5),
-        fault("second_session", "copier", 21, 4),
-    ),
-    guarantees=(*WHOLE, *STEPS),
+PAUSED_COPIER = scenario(
+    "paused-copier",
+    "a copier sleeps past its session and its transaction: others copy what it had begun",
+    fault("pause_client", "copier", 4, 8),
+    fault("crash", "coordinator", 15, 5),
+    fault("second_session", "copier", 21, 4),
+    load=copiers(transaction_timeout_ms="4000", session_timeout_ms="4000"),
+    guarantees=STEPS,
     duration_s=29.0,
 )
 
-DELAYED_END = Scenario(
-    name="delayed-end-txn",
-    about="an EndTxn that was delayed arrives in the next transaction and ends it (KAFKA-17754)",
-    cluster=cluster(),
-    workload=load(delayed_ends="12"),
-    guarantees=WHOLE,
+DELAYED_END = scenario(
+    "delayed-end-txn",
+    "an EndTxn that was delayed arrives in the next transaction and ends it (KAFKA-17754)",
+    load=writers(delayed_ends="12"),
     must_find=("torn_txn",),
     duration_s=14.0,
 )
@@ -119,8 +166,11 @@ DELAYED_END = Scenario(
 FAMILY = (
     TRANSACTIONS,
     RESTART,
+    KILLED,
+    PAUSED,
     SHARED_ID,
     UNSENT_MARKERS,
+    LOST_DECISION,
     EXACTLY_ONCE,
     PAUSED_COPIER,
     DELAYED_END,

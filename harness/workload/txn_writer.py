@@ -4,8 +4,9 @@
 
 Record n is due n / rate seconds after the start. A transaction has one to `txn_records` (8)
 records; a share of them (`aborts`, 0.25) is aborted on purpose. Between two records it reads what
-others have committed, within its transaction. Shut out by another one with its transactional id, it
-stands back for a moment and takes the id again.
+others have committed, within its transaction, and it ends that `hold_ms` (0) after the last one.
+Shut out by another one with its transactional id, it stands back for a moment and takes the id
+again.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class TxnWriter:
         self._rate = max(0.1, spec.rate_records_per_s)
         self._most = int(options.get("txn_records", RECORDS))
         self._aborts = float(options.get("aborts", ABORTS))
+        self._hold_s = float(options.get("hold_ms", "0")) / 1000
         self._random = random.Random(spec.seed)
         self._slots = [(t.name, p) for t in spec.topics[:1] for p in range(t.partitions)]
         self._keys = KeyChooser(spec.workload.keys, len(self._slots), spec.seed)
@@ -64,6 +66,8 @@ class TxnWriter:
                 break
             self._sent += 1
             self._stop.wait(max(0.0, began + self._sent / self._rate - time.monotonic()))
+        if self._hold_s:
+            self._stop.wait(self._hold_s)
         return self._transactions.end(commit=self._random.random() >= self._aborts)
 
 

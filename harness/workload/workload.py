@@ -58,17 +58,17 @@ class Workload:
     from any.
 
     Options of the workload: `retries`, `linger_ms`, `batch_size`, `compression_type` as
-    kafka-python has them; `deletes`: the share of tombstones in `compacted` (0.2);
-    `commit` = `before` or `after` (the default) the processing, `assignor` = `range` or
-    `cooperative`, `session_timeout_ms`, `max_poll_interval_ms`, `zombie_commits` of group members;
-    `members`: how many there are in `mixed` (2); of `commits`:
-    `commits_per_s` of each committer (20); of `transactions`: `copiers` (1),
-    `txn_records` (8), `aborts` (0.25), `transaction_timeout_ms` (8000), `delayed_ends`
-    (0); `offset_reads_ms`: how often their positions are asked for from outside (250);
-    `records`: how many `bulk` sends in all (100000);
-    `probe`: 1 adds a client that asks all brokers who leads and where partitions end;
-    `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a client of its own;
-    `repeated_rounds` and `repeated_every_ms`: batches sent again and too early from another one.
+    kafka-python has them; `deletes`: the share of tombstones in `compacted` (0.2); `commit` =
+    `before` or `after` (the default) the processing, `assignor` = `range` or `cooperative`,
+    `session_timeout_ms`, `max_poll_interval_ms`, `zombie_commits` of group members; `members`: how
+    many there are in `mixed` (2); of `commits`: `commits_per_s` of each committer (20); of
+    `transactions`: `copiers` (1), `txn_records` (8), `aborts` (0.25), `hold_ms` (0) from a
+    transaction's last record to its end, `transaction_timeout_ms` (8000), `delayed_ends` (0);
+    `offset_reads_ms`: how often their positions are asked for from outside (250); `records`: how
+    many `bulk` sends in all (100000); `probe`: 1 adds a client that asks all brokers who leads and
+    where partitions end; `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a
+    client of its own; `repeated_rounds` and `repeated_every_ms`: batches sent again and too early
+    from another one.
     """
 
     def __init__(
@@ -171,10 +171,11 @@ class Workload:
         """Records acknowledged until now."""
         return self.progress().acked
 
-    def await_acked(self, records: int, *, deadline_s: float) -> bool:
-        """Wait until `records` were acknowledged; False when the deadline passed first."""
+    def await_acked(self, records: int, *, since_ns: int = 0, deadline_s: float) -> bool:
+        """Wait until `records` were acknowledged since then; False when the deadline passed
+        first."""
         deadline = time.monotonic() + deadline_s
-        while not (enough := self.acked() >= records) and time.monotonic() < deadline:
+        while not (enough := self.acked_since(since_ns) >= records) and time.monotonic() < deadline:
             time.sleep(POLL_S)
         return enough
 

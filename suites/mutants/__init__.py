@@ -49,6 +49,8 @@ NAMES = (
     "retention_by_wrong_clock",
     "producer_expired_by_marker_time",
     "epoch_not_checked_on_fetch",
+    "zombie_not_fenced",
+    "txn_commit_before_prepare_persisted",
 )
 
 

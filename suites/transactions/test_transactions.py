@@ -15,12 +15,19 @@ def test_a_transaction_is_visible_as_a_whole_or_not_at_all(result: Result) -> No
     assert_holds(result, *WHOLE)
 
 
-@pytest.mark.parametrize("result", ["shared-transactional-id"], indirect=True)
+@pytest.mark.parametrize("result", ["transactional-killed"], indirect=True)
+def test_what_a_client_left_open_is_aborted(result: Result) -> None:
+    assert_holds(result, *WHOLE)
+
+
+@pytest.mark.parametrize(
+    "result", ["transactional-paused", "shared-transactional-id"], indirect=True
+)
 def test_of_two_with_one_id_the_older_is_shut_out(result: Result) -> None:
     assert_holds(result, "zombie_write", *WHOLE)
 
 
-@pytest.mark.parametrize("result", ["unsent-markers"], indirect=True)
+@pytest.mark.parametrize("result", ["unsent-markers", "lost-decision"], indirect=True)
 def test_a_decision_survives_its_coordinator(result: Result) -> None:
     assert_holds(result, "torn_txn", "hanging_txn")
 

@@ -22,6 +22,7 @@ class PaperAdmin:
         self.settings: dict[str, dict[str, str]] = {}
         self.records: dict[str, int] = {}
         self.going: set[str] = set()
+        self.open_ends: list[str] = []
         self.releases = dict.fromkeys(cluster.brokers, "old")
         self.epoch = 1
 
@@ -109,6 +110,9 @@ class PaperAdmin:
             return
         merged = {**self.config(topic), **settings}
         self.settings[topic] = {k: v for k, v in merged.items() if v is not None}
+
+    def decided(self) -> list[str]:
+        return self.open_ends
 
     def release(self, node: str) -> str:
         return self.releases[node]

@@ -100,6 +100,14 @@ def test_two_sessions_run_until_the_older_one_is_killed() -> None:
     assert cluster.clients.names("producer") == ["p2", "p1.2"]
 
 
+def test_one_that_sleeps_gets_a_second_session_beside_it() -> None:
+    cluster = controls()
+    cluster.clients.pause("p1")
+    proof = FAULTS["second_session"](aim("p1")).begin(cluster)
+    assert proof.acted
+    assert proof.text == "p1 is paused as pid 7, p1.2 is running as pid 7"
+
+
 @pytest.mark.parametrize("name", ["kill_client", "pause_client"])
 def test_without_effect_there_is_no_proof(name: str) -> None:
     assert not FAULTS[name](aim("producer")).begin(controls(deaf=True)).acted

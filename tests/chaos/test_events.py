@@ -11,6 +11,7 @@ import pytest
 
 from tests.chaos.paper import PaperCluster
 from tests.chaos.test_nemesis import nemesis, rows, schedule
+from urteil.chaos.administration import ActFailed
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import LabFailure
 from urteil.chaos.events import EVENTS, EventWatch
@@ -76,6 +77,30 @@ def test_a_shrinking_isr_and_another_controller_are_seen() -> None:
     other.await_asked()
     other.head = "b3"
     assert change.came.wait(10)
+
+
+def test_a_decision_is_seen_until_all_its_markers_are_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, asked = Moving(), threading.Semaphore(0)
+
+    def decided() -> list[str]:
+        asked.release()
+        if cluster.silent:
+            raise ActFailed("no broker answers")
+        return cluster.admin.open_ends
+
+    monkeypatch.setattr(cluster.admin, "decided", decided)
+    cluster.silent = True
+    watch = EventWatch("decision", cluster, AIM)
+    for _ in range(2):
+        assert asked.acquire(timeout=10)
+    cluster.silent = False
+    for _ in range(3):
+        assert asked.acquire(timeout=10)
+    assert not watch.came.is_set()
+    cluster.admin.open_ends = ["group-t1"]
+    assert watch.came.wait(10)
 
 
 def test_what_changed_while_zookeeper_was_silent_counts_afterwards() -> None:

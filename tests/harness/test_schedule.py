@@ -105,7 +105,7 @@ CRASH = "[[faults]]\nfault='crash'\n"
         ("[[faults]]\nat_s=1", "fault 1 (no fault named): Object missing required field `fault`"),
         ("[[faults]]\nfault='crsh'\nat_s=1", "fault 1 (crsh): no fault named 'crsh'; did you mean"),
         (CRASH, "crash has no moment: give at_s, after_acks or after_event"),
-        (CRASH + "after_event='electoin'", "no event named 'electoin'; did you mean election?"),
+        (CRASH + "after_event='electoin'", "no event named 'electoin'; did you mean election"),
         (CRASH + "after_event='election'\nafter_acks=3", "two anchors"),
         (CRASH + "at_s=-1", "at_s is -1: give 0"),
         (CRASH + "at_s=1\ntarget='b4'", "'b4' is neither a role nor a node; nodes are b1, b2, b3"),

@@ -25,6 +25,8 @@ ELSEWHERE = {
     "abort_marker_on_some_partitions",  # nor transactions
     "aborted_index_lost_on_restart",
     "hw_read_twice_in_read_committed",
+    "zombie_not_fenced",
+    "txn_commit_before_prepare_persisted",
     "list_offsets_ignores_lso",
     "lso_off_by_one",
     "cleaner_cleans_active_segment",  # nor compaction

@@ -107,6 +107,10 @@ def test_what_a_cluster_refuses_is_told_and_noted(cluster: Cluster) -> None:
     assert "InvalidReplicationFactor" in acts(cluster)[-1]["after"]
 
 
+def test_no_end_of_a_transaction_waits_for_its_markers(cluster: Cluster) -> None:
+    assert cluster.controls().admin.decided() == []
+
+
 def test_an_upgrade_is_not_for_containers(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="--runtime process"):
         Cluster(ClusterSpec(older=True), UrteilTarget(), tmp_path, runtime="docker")

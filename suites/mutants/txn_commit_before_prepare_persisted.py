@@ -1,0 +1,39 @@
+"""Markers of a commit are on their way before the decision is in the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a coordinator sends the markers of a commit while it stores the decision"
+MODELS = "a two-phase commit whose decision is not durable before its second phase"
+SCENARIO = "lost-decision"
+GUARANTEE = "torn_txn"
+
+
+def apply(mark: Mark) -> None:
+    """The markers are sent once more, at once."""
+
+    def make(original: Function) -> Function:
+        async def decide(
+            coordinator: Any, shard: Any, transactional_id: str, txn: Any, step: Any
+        ) -> Any:
+            from urteil.broker.transactions.markers import Marker
+            from urteil.broker.transactions.state import TxnState
+
+            if step.state is TxnState.PREPARE_COMMIT:
+                mark.hit()
+                marker = Marker(
+                    producer_id=step.producer_id,
+                    producer_epoch=step.producer_epoch,
+                    commit=True,
+                    coordinator_epoch=shard.leader_epoch,
+                )
+                hurried = coordinator._markers.write(marker, step.partitions, lambda: True)
+                coordinator._spawn(hurried)
+            return await original(coordinator, shard, transactional_id, txn, step)
+
+        return decide
+
+    replace("urteil.broker.transactions.coordinator:TransactionCoordinator._decide", make)

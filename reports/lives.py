@@ -32,6 +32,8 @@ MARKS = {
     "unknown": ("#e0a030", "diamond"),
     "read": ("#3b82c4", "square"),
 }
+SIZES = {"sent": 16}
+"""It is acknowledged at the same place, as a rule: so that both are seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,7 @@ def _drawn(life: Life) -> Drawn:
     )  # fmt: skip
     plot.xaxis.axis_label = "seconds since the first send"
     plot.grid.grid_line_color = None
+    plot.yaxis.major_tick_line_color = None
     _leaders(plot, life, set(brokers), end_s)
     _moments(plot, life, lanes, client, end_s)
     _ends(plot, life, lanes, end_s)
@@ -150,8 +153,8 @@ def _moments(plot: Any, life: Life, lanes: list[str], client: str, end_s: float)
                 "what": [f"{_seconds(life, mine[n].at_ns):.3f} s: {mine[n].text}" for n in kept],
             }
         )
-        marks = plot.scatter("at", "lane", marker=marker, size=11, color=colour, source=source,
-                             legend_label=kind)  # fmt: skip
+        marks = plot.scatter("at", "lane", marker=marker, size=SIZES.get(kind, 11), color=colour,
+                             source=source, legend_label=kind)  # fmt: skip
         plot.add_tools(HoverTool(tooltips=[("", "@what")], renderers=[marks]))
     legend(plot, "above")
 

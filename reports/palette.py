@@ -5,7 +5,7 @@ from __future__ import annotations
 INK = "#808890"
 FAULT = "#d64545"
 OUTCOMES = {"ok": "#2e9d5b", "fail": "#d64545", "info": "#e0a030", "read": "#3b82c4"}
-QUANTILES = {"p50": "#3b82c4", "p99": "#9460c9", "p99.9": "#e0a030", "max": "#b0b4ba"}
+QUANTILES = {"p50": "#3b82c4", "p99": "#e0a030", "p99.9": "#c2417f", "max": "#9aa0a8"}
 MANY = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#999933", "#882255")
 _SHADES = {
     "fault": FAULT,

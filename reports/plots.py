@@ -5,6 +5,7 @@ Bokeh draws. Its math text would be loaded from the network, so no text here may
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ from urteil.reports.tracks import Band, Track
 
 NAMES = {"info": "unknown"}
 LONGEST_TEXT = 60
+LEFT_PX = 90
+"""Beside every plot of the timeline; its title begins there."""
 
 
 def library() -> str:
@@ -40,7 +43,7 @@ def timeline(
     if series.lag:
         plots.append(_lines("Records acknowledged and not read yet", series, span, series.lag))
     if series.acknowledged:
-        title = "High watermark of each partition, at least: offsets acknowledged"
+        title = "High watermark of each partition, at least"
         plots.append(_lines(title, series, span, series.acknowledged))
     first, rest = tracks[:1], tracks[1:]
     if first and first[0].title.startswith("Faults"):
@@ -75,6 +78,7 @@ def blank(title: str, height: int, **options: Any) -> Any:
     plot.toolbar.logo = None
     plot.toolbar.autohide = True
     plot.title.text_color = INK
+    plot.title.text_font_size = "12px"
     for axis in plot.axis:
         axis.major_label_text_color = INK
         axis.axis_label_text_color = INK
@@ -87,20 +91,22 @@ def blank(title: str, height: int, **options: Any) -> Any:
 
 
 def _figure(title: str, span: Range1d, height: int, **options: Any) -> Any:
-    return blank(
+    plot = blank(
         title,
         height,
         x_range=span,
         tools="xpan,xwheel_zoom,xbox_zoom,reset",
         active_drag="xbox_zoom",
         active_scroll=None,
-        min_border_left=90,
+        min_border_left=LEFT_PX,
         **options,
     )
+    plot.title.offset = 6 - LEFT_PX
+    return plot
 
 
 def _throughput(series: Series, span: Range1d) -> Any:
-    plot = _figure("Records a second: sends by outcome, and reads", span, 215)
+    plot = _figure("Records a second, by outcome", span, 215)
     plot.y_range.start = 0
     curves = {
         name: values
@@ -114,7 +120,7 @@ def _throughput(series: Series, span: Range1d) -> Any:
 
 
 def _show_stall(plot: Any, stall: Stall) -> None:
-    text = f"{stall.length_s:.1f} s without progress on {plain(stall.place)}, the longest"
+    text = f"{stall.length_s:.1f} s without progress"
     plot.add_layout(
         BoxAnnotation(left=stall.begin_s, right=stall.end_s, fill_color=INK, fill_alpha=0.15,
                       line_color=INK, line_dash="dashed")
@@ -157,13 +163,15 @@ def _draw(
         data[f"y{number}"] = [nan if value is None else value for value in values]
         tips.append((plain(NAMES.get(name, name)), f"@y{number}{{0,0.[0]}}{unit}"))
     source = ColumnDataSource(data)
-    for number, name in enumerate(curves):
+    for number, name in reversed(list(enumerate(curves))):  # what is last hides what was before
         shown = {"color": colours.get(name, INK), "source": source}
         label = plain(NAMES.get(name, name))
         plot.line("at", f"y{number}", line_width=1.6, legend_label=label, **shown)
         if dots:
             plot.scatter("at", f"y{number}", size=2.5, legend_label=label, **shown)
     legend(plot, "above")
+    if plot.legend:
+        plot.legend[0].items = plot.legend[0].items[::-1]
     plot.add_tools(HoverTool(tooltips=tips, mode="vline", renderers=plot.renderers[:1]))
 
 
@@ -205,7 +213,7 @@ def bands(plot: Any, shown: Sequence[Band], whole_s: float) -> Any:
             "alpha": [_alpha(b) for b in shown],
             "height": [0.16 if b.thin else 0.72 for b in shown],
             "detail": [b.detail[:300] for b in shown],
-            "text": [_fitting(b, whole_s) for b in shown],
+            "text": [_fitting(b, end, whole_s) for b, end in zip(shown, _ends(shown), strict=True)],
             "ink": [INK if b.faint and b.shade != "fault" else "#ffffff" for b in shown],
         }
     )
@@ -224,9 +232,24 @@ def _alpha(band: Band) -> float:
     return 0.22 if band.faint else 0.25 if band.shade == "gone" else 0.85
 
 
-def _fitting(band: Band, whole_s: float) -> str:
+def _ends(shown: Sequence[Band]) -> list[float]:
+    """Where the text of each band must end: with it, or where the next one of its lane begins."""
+    begins: dict[str, list[float]] = {}
+    for band in (one for one in shown if one.text):
+        begins.setdefault(band.lane, []).append(band.begin_s)
+    for lane in begins.values():
+        lane.sort()
+    ends = []
+    for band in shown:
+        lane = begins.get(band.lane, [])
+        later = bisect_right(lane, band.begin_s)
+        ends.append(min([band.end_s, *lane[later : later + 1]]))
+    return ends
+
+
+def _fitting(band: Band, end_s: float, whole_s: float) -> str:
     """As many words of a band's text as are likely to fit: 120 signs across the whole axis."""
-    room = 120 * (band.end_s - band.begin_s) / max(whole_s, 1e-9)
+    room = 120 * (end_s - band.begin_s) / max(whole_s, 1e-9)
     text = plain(band.text)
     while len(text) > room and " " in text:
         text = text.rpartition(" ")[0].rstrip()

@@ -44,11 +44,9 @@ class Track:
 def tracks(run: Opened, series: Series, faults: Sequence[FaultResult]) -> list[Track]:
     """Every track that has something to show."""
     found = [
+        _fitted("Faults, until the cluster was healthy again", _faults(series, faults)),
         _fitted(
-            "Faults, and the time until the cluster was healthy again", _faults(series, faults)
-        ),
-        _fitted(
-            "Partitions: leader (colour), epoch, ISR; faint where the ISR is not full",
+            "Partitions: leader (colour), ISR (faint: not full)",
             _partitions(run, series),
         ),
         _fitted("Brokers: registered, controller (line), faults", _brokers(run, series, faults)),

@@ -29,7 +29,7 @@ from starlette.routing import Route
 from urteil.harness.campaign.matrix import Matrix
 from urteil.reports.compare import compare
 from urteil.reports.live import KINDS, progress
-from urteil.reports.loaded import load_run
+from urteil.reports.loaded import Loaded, load_run
 from urteil.reports.matrix import matrix_page
 from urteil.reports.page import page_of
 from urteil.reports.palette import OUTCOMES
@@ -59,6 +59,7 @@ def make_app(
         Route("/trends", pages.trends),
         Route("/matrix", pages.matrix),
         Route("/live/{name:path}/data", pages.live_data),
+        Route("/live/{name:path}/faults", pages.live_faults),
         Route("/live/{name:path}", pages.live),
         Route("/run/{name:path}/file/{file:path}", pages.file),
         Route("/run/{name:path}", pages.run),
@@ -170,12 +171,19 @@ class _Pages:
         plot.add_tools(HoverTool(tooltips=[("second", "@at"), *((k, f"@{k}") for k in KINDS)],
                                  mode="vline", renderers=plot.renderers[:1]))  # fmt: skip
         script, markup = components(plot)
-        return self._render("live", run=run, loaded=load_run(run.path), lives=_lives(run.path),
-                            script=script, markup=markup)  # fmt: skip
+        loaded = load_run(run.path)
+        return self._render("live", run=run, loaded=loaded, lives=_lives(run.path),
+                            faults=_told(loaded), polled_ms=POLLED_MS, script=script,
+                            markup=markup)  # fmt: skip
 
     def live_data(self, request: Request) -> Response:
         """The columns of that curve."""
         return JSONResponse(progress(self._store.run(request.path_params["name"]).path))
+
+    def live_faults(self, request: Request) -> Response:
+        """Its faults so far, a line each, and whether it goes on."""
+        run = self._store.run(request.path_params["name"])
+        return JSONResponse({"faults": _told(load_run(run.path)), "lives": _lives(run.path)})
 
     def library(self, _request: Request) -> Response:
         """Bokeh's script, as it stands in every report."""
@@ -195,6 +203,16 @@ def _wanted(run: Listed, asked: Mapping[str, str]) -> bool:
         not asked["until"] or run.date[:10] <= asked["until"],
         asked["guarantee"] == "" or asked["guarantee"] in run.violated,
     ))  # fmt: skip
+
+
+def _told(run: Loaded) -> list[str]:
+    """A line a fault."""
+    told = [
+        f"{one.fault} on {', '.join(one.targets)}: {one.proof}"
+        + ("" if one.healed_ns is not None else " (acts)")
+        for one in run.result.faults
+    ]
+    return told or ["none"]
 
 
 def _lives(run_dir: Path) -> bool:

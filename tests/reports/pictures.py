@@ -18,7 +18,7 @@ from tests.reports.web.test_web import served
 from urteil.drawing import draw
 
 DRAWN = "window.Bokeh && Bokeh.documents.length && Bokeh.documents.every(d => d.is_idle)"
-COLOURS = 128
+COLOURS = 256
 WIDTH = 1100
 
 
@@ -31,7 +31,9 @@ def take(browser: Browser, address: str, path: Path, *, begin: str = "", height:
     if begin:
         browser.run(f"document.querySelector('{begin}').scrollIntoView()")
     browser.picture(path)
-    Image.open(path).convert("RGB").quantize(COLOURS).save(path, optimize=True)
+    Image.open(path).convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(
+        path, optimize=True
+    )
     print(path, path.stat().st_size)
 
 

@@ -19,6 +19,11 @@ from urteil.harness.verify.result import Verdict
 from urteil.reports.web.app import LOOPBACK, make_app
 
 HOSTILE = "<script>document.title='owned'</script>"
+FAULT = (
+    """{"fault": "pause", "targets": "[\\"b2\\"]", "begin_ns": 5, "end_ns": 6, "healed_ns": null,
+ "proof": "<b>pid 7</b> is stopped", "acted": true}""".replace("\n", "")
+    + "\n"
+)
 SEND = '["send",{n},{at},"urteil",0,"k",1,false]\n["ok",{n},{at},null,1,false,0,1,1,1,0,1,1]\n'
 
 
@@ -146,5 +151,12 @@ def test_the_curve_of_a_run_that_goes_on_grows(browser: Browser, root: Path, por
         browser.until(f"window.Bokeh && Bokeh.documents.length && {points} === 4")
         journal.write_text("".join(SEND.format(n=n, at=n * 10**8) for n in range(95)))
         browser.until(f"{points} === 9")
+        faults = "document.getElementById('faults').innerText"
+        browser.until(f"{faults} === 'none'")
+        (run / "faults.jsonl").write_text(FAULT)
+        browser.until(f"{faults} === 'pause on b2: <b>pid 7</b> is stopped (acts)'")
+        assert browser.run("return document.getElementById('report').hidden") is True
+    browser.until("document.getElementById('state').innerText === 'is over'")
+    assert browser.run("return document.getElementById('report').hidden") is False
     assert browser.errors() == []
     assert json.loads(ask(port, "/live/three/data")[1])["ok"][0] == 10

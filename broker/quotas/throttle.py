@@ -97,13 +97,14 @@ class Throttle:
             self._bucket(limit).take(partitions, limit.value, self._now_ms())
 
     def connect(self, address: str) -> int:
-        """Count a connection; how many ms the address has to wait for it (KIP-612)."""
+        """Count a connection; how many ms the address has to wait for it, one
+        window at most (KIP-612)."""
         value = self._quotas.of_address(address)
         if value is None:
             return 0
         rate, now_ms = self._rate(Quota.CONNECTION, Limit(value, address, None)), self._now_ms()
         rate.record(1, now_ms)
-        wait_ms = rate.throttle_ms(value, now_ms)
+        wait_ms = min(rate.throttle_ms(value, now_ms), self._windows.size_ms)
         if wait_ms:
             rate.record(-1, now_ms)
             self._note(Quota.CONNECTION, wait_ms)

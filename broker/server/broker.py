@@ -139,7 +139,10 @@ class Broker:
             entrances=self.security.entrances,
             max_queued_bytes=config.queued_max_request_bytes,
             limits=ConnectionLimits(
-                config.properties, config.inter_broker_listener, config.socket_listen_backlog_size
+                config.properties,
+                config.inter_broker_listener,
+                config.socket_listen_backlog_size,
+                self.throttle.connect,
             ),
         )
         self._upkeep: Upkeep | None = None

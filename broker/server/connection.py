@@ -106,7 +106,8 @@ class Connection(asyncio.Protocol):
 
     def hold(self) -> None:
         """Read nothing and answer nothing until `go_on`."""
-        self._held = Held(self._open_transport(), self)
+        if self._held is None:
+            self._held = Held(self._open_transport(), self)
 
     def go_on(self) -> None:
         """Be served after all."""

@@ -1,12 +1,15 @@
-"""How many connections there may be, and what waits for a place (`ConnectionQuotas`, KIP-402)."""
+"""How many connections there may be, and what waits for a place (`ConnectionQuotas`, KIP-402,
+KIP-612)."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from urteil.broker.server.connection import Connection
+from urteil.broker.server.connection_rates import ConnectionRates
 from urteil.broker.server.live_properties import LiveProperties
 
 log = logging.getLogger("sockets")
@@ -21,11 +24,23 @@ class ConnectionLimits:
     the broker's or its listener's, waits unread until another one leaves; `backlog` of a listener
     may wait, the next are sent away.
 
+    Who comes too fast waits as well (`ConnectionRates`); from an address that may not come so fast
+    it is closed after a while, unserved.
+
     Other brokers do not wait for the broker's places: the longest idle client leaves for one.
     Limits are read anew for each connection, so they may change while the broker runs.
     """
 
-    def __init__(self, properties: LiveProperties, inter_broker: str, backlog: int) -> None:
+    def __init__(
+        self,
+        properties: LiveProperties,
+        inter_broker: str,
+        backlog: int,
+        connect: Callable[[str], int] = lambda _: 0,
+    ) -> None:
+        """`connect` counts a connection of an address; how many ms that has to wait for it."""
+        self._connect = connect
+        self._rates = ConnectionRates(properties, backlog, self._is_broker, self._come_in)
         self._properties = properties
         self._inter_broker = inter_broker
         self._backlog = backlog
@@ -38,6 +53,14 @@ class ConnectionLimits:
 
     def arrive(self, connection: Connection) -> bool:
         """Whether it is served now; one that is not is held, or closed already."""
+        return self._rates.arrive(connection) and self._may_enter(connection)
+
+    def _come_in(self, connection: Connection) -> None:
+        """It has waited for its turn."""
+        if self._may_enter(connection):
+            connection.go_on()
+
+    def _may_enter(self, connection: Connection) -> bool:
         if self._has_place(connection):
             return self._enter(connection)
         waiting = sum(one.listener == connection.listener for one in self._waiting)
@@ -58,9 +81,16 @@ class ConnectionLimits:
             self._call_in()
         elif connection in self._waiting:
             self._waiting.remove(connection)
+        else:
+            self._rates.leave(connection)
 
     def _enter(self, connection: Connection) -> bool:
         host = connection.peer_host
+        wait_ms = self._connect(host)
+        if wait_ms:
+            connection.hold()
+            asyncio.get_running_loop().call_later(wait_ms / 1000, connection.close)
+            return False
         if self._by_host[host] >= self._limit_of(host):
             self._warn(host)
             connection.close()

@@ -72,6 +72,10 @@ class Side:
         self.ids: dict[str, Any] = {}
         self._made: dict[Any, Any] = {}
 
+    def from_host(self, source: str) -> Side:
+        """The same brokers, asked from another address."""
+        return Side(self.name, self.bootstrap.split(","), self.zookeeper, source=source)
+
     def close(self) -> None:
         for one in self._open.values():
             one.close()

@@ -270,3 +270,35 @@ def test_config_command(guarded: GuardedPair) -> None:
     old_tool(CONFIG, ours.admin.zookeeper, *old, "--entity-name", "by old tool")
     answer = ours.admin.ask(describe(("client-id", 0, "by old tool"), strict=True), 1)
     assert answer["entries"][0]["values"] == [{"key": "request_percentage", "value": 150.0}]
+
+
+QUICK_HOST = "127.0.0.78"
+
+
+def test_connections_of_an_address(guarded: GuardedPair) -> None:
+    """Ten at once make one a second over ten windows; the next is closed within a second, and
+    other addresses come in as they like."""
+    guarded.both(
+        lambda one: one.admin.until(lambda: _limit_connections(one, 1.0)["error_code"] == "NONE")
+    )
+
+    def ask(one: Guarded) -> list[str]:
+        quick = one.admin.from_host(QUICK_HOST)
+        one.admin.until(lambda: _limits(one) == 1.0)
+        versions = b"\0\0\0\x0d\0\x12\0\0\0\0\0\x01\0\x03abc"
+        seen = [type(quick.raw(versions, patience_s=5)).__name__ for _ in range(12)]
+        return [*seen, type(one.admin.raw(versions, patience_s=5)).__name__]
+
+    answered = guarded.same(ask)
+    assert answered == ["bytes"] * 10 + ["str"] * 2 + ["bytes"]
+    guarded.both(lambda one: _limit_connections(one, None))
+
+
+def _limit_connections(one: Guarded, value: float | None) -> Any:
+    request = alter([("ip", QUICK_HOST)], {"connection_creation_rate": value})
+    return one.admin.ask(request, 1)["entries"][0]
+
+
+def _limits(one: Guarded) -> float | None:
+    entries = one.admin.ask(describe(("ip", 0, QUICK_HOST), strict=True), 1)["entries"]
+    return entries[0]["values"][0]["value"] if entries else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from tests.broker.server.raw import framed, free_port, run
@@ -62,7 +62,11 @@ class Peer:
 
 @contextlib.asynccontextmanager
 async def serving(
-    backlog: int = 50, answer: Answer = echo, max_queued_bytes: int = -1, **config: str
+    backlog: int = 50,
+    answer: Answer = echo,
+    max_queued_bytes: int = -1,
+    connect: Callable[[str], int] = lambda _: 0,
+    **config: str,
 ) -> AsyncIterator[Served]:
     live = LiveProperties({name.replace("_", "."): value for name, value in config.items()})
     server = SocketServer(
@@ -71,7 +75,7 @@ async def serving(
         backlog=backlog,
         answer=answer,
         max_queued_bytes=max_queued_bytes,
-        limits=ConnectionLimits(live, INTERNAL, backlog),
+        limits=ConnectionLimits(live, INTERNAL, backlog, connect),
     )
     ports = {name: free_port() for name in (CLIENT, INTERNAL)}
     listeners = [Listener(n, "127.0.0.1", p, "", p, "PLAINTEXT") for n, p in ports.items()]
@@ -211,3 +215,48 @@ def test_requests_hold_so_much_memory_together_and_all_are_answered() -> None:
     assert len(held) == 300
     # each may end the request it began, with one more begun in what came with it
     assert max(held) <= limit + 1_000_000 + 30 * (2 * size + 256 * 1024)
+
+
+def test_who_comes_too_fast_waits_for_its_turn() -> None:
+    """Twenty make two a second over ten windows; other brokers come in meanwhile."""
+
+    async def scenario() -> None:
+        async with serving(**{"max.connection.creation.rate": "2"}) as served:
+            peers = [await served.connect() for _ in range(20)]
+            assert all([await one.says() for one in peers])
+            late, later = await served.connect(), await served.connect()
+            later.close()
+            assert await late.is_waiting()
+            assert await (await served.connect(INTERNAL)).says()
+            assert await late.says()
+            served.live.replace(cluster_wide={"max.connection.creation.rate": "5000"})
+            assert await (await served.connect()).says()
+
+    run(scenario())
+
+
+def test_a_listener_has_a_rate_of_its_own_and_room_for_few_that_wait() -> None:
+    async def scenario() -> None:
+        rate = {"listener.name.client.max.connection.creation.rate": "0"}
+        async with serving(backlog=2, **rate) as served:
+            waiting = [await served.connect() for _ in range(2)]
+            assert not await (await served.connect()).says()
+            assert await (await served.connect(INTERNAL)).says()
+            assert [await one.is_waiting() for one in waiting] == [True, True]
+            assert [await one.says() for one in waiting] == [True, True]
+
+    run(scenario())
+
+
+def test_an_address_that_comes_too_fast_is_closed_after_a_while() -> None:
+    async def scenario() -> None:
+        waits = {"127.0.0.5": 400}
+        async with serving(connect=lambda host: waits.get(host, 0)) as served:
+            fast = await served.connect(host="127.0.0.5")
+            assert await (await served.connect()).says()
+            assert await fast.is_waiting()
+            assert not await fast.says()
+            waits.clear()
+            assert await (await served.connect(host="127.0.0.5")).says()
+
+    run(scenario())

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from threading import Thread
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -36,6 +38,7 @@ from urteil.harness.workload.spec import ClientSpec, transaction_timeout_ms, tra
 CALL_S = 5.0
 GIVE_UP_S = 10.0
 RETRY_S = 0.1
+HUNG = "_HUNG"
 FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 AS_COMMIT = {"committed": "ok", "aborted": "fail", "fenced": "fail", "unknown": "info"}
 """What became of offsets in a transaction, by what became of the transaction."""
@@ -65,6 +68,8 @@ class Transactions:
         self._journal = journal
         self._encoder = Encoder(spec.run, spec.client, load.value_bytes)
         self._kafka: Producer | None = None
+        self._gone: Producer | None = None
+        self._hung = False
         self._init_ns = (0, 0)
         self._txn: Open | None = None
         self._txns = self._ops = self._commits = self._failed = self._open = 0
@@ -87,6 +92,7 @@ class Transactions:
         assert self._kafka is not None
         self._txns += 1
         self._failed = self._open = 0
+        self._hung = False
         self._journal.write(TxnBegin(self._txns, time.monotonic_ns(), *self._init_ns))
         try:
             self._kafka.begin_transaction()
@@ -131,21 +137,24 @@ class Transactions:
             Commit(self._commits, time.monotonic_ns(), None, consumer.memberid() or None, entries,
                    self._txn.number)
         )  # fmt: skip
+        moved = [TopicPartition(*slot, offset) for slot, offset in positions.items()]
+        member = consumer.consumer_group_metadata()
         try:
-            self._kafka.send_offsets_to_transaction(
-                [TopicPartition(*slot, offset) for slot, offset in positions.items()],
-                consumer.consumer_group_metadata(),
-                CALL_S,
-            )
+            _in_time(partial(self._kafka.send_offsets_to_transaction, moved, member, CALL_S))
         except KafkaException:
             self._failed += 1
+        except TimeoutError:
+            self._hung = True
 
     def end(self, *, commit: bool) -> str:
         """Commit, or abort; one of which a part failed is aborted. What came of it."""
         assert self._kafka is not None
         assert self._txn is not None
         txn, self._txn = self._txn, None
-        if self._all_arrived() and commit:
+        error: str | None = HUNG
+        if self._hung:
+            outcome = self._drop(HUNG)
+        elif self._all_arrived() and commit:
             self._journal.write(TxnCommit(txn.number, time.monotonic_ns()))
             outcome, error = self._carry_out(self._kafka.commit_transaction, asked=True)
         else:
@@ -193,9 +202,14 @@ class Transactions:
     def _lost(self, error: KafkaException, *, asked: bool) -> tuple[str, str]:
         """The producer is of no use any more."""
         self._take_deliveries()
-        self._kafka = None
         name = name_of(error)
-        return ("fenced" if name in FENCED and not asked else "unknown"), name
+        return self._drop(name, asked=asked), name
+
+    def _drop(self, name: str, *, asked: bool = False) -> str:
+        """Let go of the producer, but keep it until the next one goes: librdkafka 2.16 corrupts its
+        heap when one is destroyed while several of its threads hear that it is shut out."""
+        self._gone, self._kafka = self._kafka, None
+        return "fenced" if name in FENCED and not asked else "unknown"
 
     def _take_deliveries(self, wait_s: float = 0.0) -> None:
         """A fatal error is told by the next call that does something. confluent-kafka 2.16 makes a
@@ -218,6 +232,21 @@ class Transactions:
             return
         offset = got.offset() if got.offset() >= 0 else None
         self._journal.write(ended(Ok, op, None, got.partition(), offset))
+
+
+def _in_time(call: Callable[[], object]) -> None:
+    """Raises what `call` does, and TimeoutError when it does not come back: librdkafka 2.16 may
+    wait for ever for a coordinator that was killed, whatever timeout it was given."""
+    done: Future[object] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(call())
+        except Exception as error:
+            done.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    done.result(GIVE_UP_S)
 
 
 def _leave_to_the_call(_error: KafkaError) -> None:

@@ -18,7 +18,8 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     Each broker has `log_dirs` log directories. `older` brokers begin as the release before the
     target's (see the fault `upgrade`). With `own_clocks` each has a wall clock that faults can set
-    (runtime `process` alone).
+    (runtime `process` alone). With `users` it has ACLs, and a listener more where people log in by
+    SCRAM and are tried what they may (the same runtime alone; docs/workloads.md).
     """
 
     brokers: int = 3
@@ -27,6 +28,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     log_dirs: int = 1
     older: bool = False
     own_clocks: bool = False
+    users: bool = False
 
 
 class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.stacks import Teller
 from urteil.harness.targets import BrokerNode, Mix, Target
-from urteil.harness.targets.base import common_properties, for_size, render
+from urteil.harness.targets.base import USERS_PORT, common_properties, for_size, for_users, render
 from urteil.harness.targets.mix import kinds_of
 
 READY_DEADLINE_S = 90.0
@@ -58,6 +58,8 @@ class Cluster:
             raise ValueError("a rolling upgrade changes programs: use --runtime process")
         if spec.own_clocks and runtime != "process":
             raise ValueError("brokers have clocks of their own as processes: --runtime process")
+        if spec.users and runtime != "process":
+            raise ValueError("the listener for users is a process's: --runtime process")
         self.spec = spec
         self.run_dir = run_dir.resolve()
         self.mutant = mutant
@@ -111,6 +113,13 @@ class Cluster:
     def bootstrap(self) -> list[str]:
         """The brokers' addresses for clients, through the clients' Toxiproxy."""
         return self.plan.bootstrap()
+
+    @property
+    def doors(self) -> list[str]:
+        """The brokers' listeners for users, past all proxies, by id; none unless asked for."""
+        if not self.spec.users:
+            return []
+        return [f"{node.address}:{USERS_PORT}" for node in self.nodes.values()]
 
     @property
     def metrics(self) -> list[str]:
@@ -258,6 +267,7 @@ class Cluster:
             **common_properties(node),
             "log.dirs": ",".join(map(str, homes)),
             **for_size(len(self.nodes)),
+            **(for_users(node) if self.spec.users else {}),
             **kind.properties(node),
             **self.spec.config,
             **self.releases.properties(node.name),

@@ -17,6 +17,7 @@ from types import TracebackType
 import msgspec
 
 CLIENT_ACTS, KILL = "clients.jsonl", "kill client"
+GRANT, REVOKE = "grant", "revoke"
 """The file of what the lab did to its clients, and the act of killing one."""
 
 
@@ -256,6 +257,28 @@ class View(msgspec.Struct, tag="view", array_like=True, frozen=True):
     leader_epoch: int
 
 
+class Access(msgspec.Struct, tag="access", array_like=True, frozen=True):
+    """Somebody tried something at one broker: `ok`, `denied` or `info`."""
+
+    invoke_ns: int
+    complete_ns: int
+    node: int
+    subject: str
+    outcome: str
+    error: str | None
+
+
+class Right(msgspec.Struct, tag="right", array_like=True, frozen=True):
+    """An administrator granted that, or took it back: `ok`, or `info` where nobody knows."""
+
+    invoke_ns: int
+    complete_ns: int
+    subject: str
+    granted: bool
+    outcome: str
+    error: str | None
+
+
 class End(msgspec.Struct, tag="end", array_like=True, frozen=True):
     """Last entry of a client that ended by itself; `entries` counts all others."""
 
@@ -265,7 +288,8 @@ class End(msgspec.Struct, tag="end", array_like=True, frozen=True):
 
 Entry = (
     Begin | Send | Ok | Fail | Info | Poll | PassBegin | PassEnd | Commit | Committed
-    | CommitRead | Assigned | OffsetAnswer | View | TxnBegin | TxnCommit | TxnEnd | End
+    | CommitRead | Assigned | OffsetAnswer | View | TxnBegin | TxnCommit | TxnEnd
+    | Access | Right | End
 )  # fmt: skip
 
 

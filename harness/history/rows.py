@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
+
 from urteil.harness.history import journal as j
 
 Row = dict[str, Any]
@@ -49,6 +51,8 @@ class JournalRows:
             j.TxnBegin: self._on_txn_begin,
             j.TxnCommit: self._on_txn_commit,
             j.TxnEnd: self._on_txn_end,
+            j.Access: self._on_access,
+            j.Right: self._on_right,
         }
 
     def take(self, entry: j.Entry) -> Iterator[TableRow]:
@@ -68,6 +72,24 @@ class JournalRows:
             yield "txns", txn | {"outcome": "unknown", "error": "no answer"}
         if self._begin is not None:
             yield "clients", self._client_row(self._begin, end_ns)
+
+    def _on_access(self, tried: j.Access) -> Iterator[TableRow]:
+        yield "accesses", self._who | msgspec.structs.asdict(tried)
+
+    def _on_right(self, changed: j.Right) -> Iterator[TableRow]:
+        told = {"error": changed.error} if changed.error else {}
+        yield (
+            "admin_ops",
+            {
+                "invoke_ns": changed.invoke_ns,
+                "complete_ns": changed.complete_ns,
+                "outcome": changed.outcome,
+                "act": j.GRANT if changed.granted else j.REVOKE,
+                "subject": changed.subject,
+                "before": "{}",
+                "after": json.dumps(told),
+            },
+        )
 
     def _on_begin(self, begin: j.Begin) -> Iterator[TableRow]:
         self._begin = begin

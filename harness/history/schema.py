@@ -40,6 +40,7 @@ _TABLES = {
     "topic:s partition:i",
     "offset_answers": "node:i invoke_ns:l complete_ns:l api_version:i query:s topic_id:s topic:s "
     "partition:i offset:l leader_epoch:i timestamp_ms:l error:s",
+    "accesses": "client:s session:i node:i subject:s invoke_ns:l complete_ns:l outcome:s error:s",
     "admin_ops": "invoke_ns:l complete_ns:l outcome:s act:s subject:s before:s after:s",
     "faults": "fault:s targets:s begin_ns:l end_ns:l healed_ns:l proof:s acted:b harm:s",
     "states": "zxid:l at_ns:l wall_ms:l path:s version:i topic_id:s topic:s partition:i leader:i "

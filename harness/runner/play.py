@@ -114,7 +114,12 @@ class Play:
 
     def _with_clients(self, cluster: Cluster | ExternalCluster) -> None:
         workload = Workload(
-            self.scenario, self.run_dir, cluster.bootstrap, self.facts.topics, self.facts.run
+            self.scenario,
+            self.run_dir,
+            cluster.bootstrap,
+            self.facts.topics,
+            self.facts.run,
+            doors=cluster.doors,
         )
         self._stacks.sources.append(workload.tellers)
         try:

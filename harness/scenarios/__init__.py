@@ -19,6 +19,7 @@ from urteil.harness.scenarios import (
     partitions,
     pipelines,
     retention,
+    security,
     transactions,
     zookeeper,
 )
@@ -45,6 +46,7 @@ SCENARIOS: dict[str, Scenario] = {
         fencing,
         compaction,
         retention,
+        security,
     )
     for scenario in family.FAMILY
 }

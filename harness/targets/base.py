@@ -9,6 +9,9 @@ from typing import Protocol
 
 from urteil.harness.runtimes.base import Programs
 
+USERS_PORT = 9095
+_PROTOCOLS = "listener.security.protocol.map"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerNode:
@@ -119,6 +122,22 @@ def common_properties(node: BrokerNode) -> dict[str, str]:
         "unclean.leader.election.enable": "false",
         "auto.create.topics.enable": "true",
         "auto.leader.rebalance.enable": "false",
+    }
+
+
+def for_users(node: BrokerNode) -> dict[str, str]:
+    """ACLs, which the lab's own clients and the brokers stand above, and a listener for others."""
+    common = common_properties(node)
+    door = f",USERS://{node.address}:{USERS_PORT}"
+    scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+    return {
+        "listeners": common["listeners"] + door,
+        "advertised.listeners": common["advertised.listeners"] + door,
+        "listener.security.protocol.map": f"{common[_PROTOCOLS]},USERS:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+        "listener.name.users.scram-sha-256.sasl.jaas.config": scram,
+        "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+        "super.users": "User:ANONYMOUS;User:root",
     }
 
 

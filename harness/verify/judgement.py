@@ -33,7 +33,7 @@ TIMED = frozenset(
     | {"hanging_txn", "torn_txn", "poll_skip", "offsets_not_atomic"}
     | {"end_below_ack", "causal_loss", "tombstone_too_early", "disagreement", "time_index_wrong"}
     | {"zombie_commit", "commit_went_back", "commit_register"}
-    | {"precommitted_read", "zombie_write", "hanging_txn"}
+    | {"unauthorised"}
 )
 """Guarantees that compare times of several clients."""
 
@@ -68,6 +68,8 @@ UNION ALL
 SELECT 'turned commits', -1, COUNT(*) FROM commits e WHERE e.complete_ns < e.invoke_ns
 UNION ALL
 SELECT 'turned commit_reads', -1, COUNT(*) FROM commit_reads e WHERE e.complete_ns < e.invoke_ns
+UNION ALL
+SELECT 'turned accesses', -1, COUNT(*) FROM accesses e WHERE e.complete_ns < e.invoke_ns
 UNION ALL
 SELECT 'turned offset_answers', -1, COUNT(*) FROM offset_answers e
 WHERE e.complete_ns < e.invoke_ns

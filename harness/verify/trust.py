@@ -144,6 +144,8 @@ def turned(tally: Sequence[Row]) -> list[str]:
         "went back (evidence/commit_reads)",
         "turned offset_answers": "answers of ListOffsets came before they were asked for: a clock "
         "went back (evidence/offset_answers)",
+        "turned accesses": "tries of users ended before they began: a clock went back "
+        "(evidence/accesses)",
         "turned passes": "passes ended before they began: a clock went back (evidence/passes)",
     }
     return _counted(lacks, tally)

@@ -34,19 +34,21 @@ ERRORS = {
 Slot = tuple[str, int]
 
 
-def _text(value: str) -> bytes:
+def text(value: str) -> bytes:
+    """A string of the protocol."""
     return struct.pack(">h", len(value.encode())) + value.encode()
 
 
-def _frame(api: tuple[int, int], correlation: int, body: bytes) -> bytes:
-    content = struct.pack(">hhi", *api, correlation) + _text("probe") + body
+def frame(api: tuple[int, int], correlation: int, body: bytes) -> bytes:
+    """A whole frame with a header of version 1."""
+    content = struct.pack(">hhi", *api, correlation) + text("probe") + body
     return struct.pack(">i", len(content)) + content
 
 
 def metadata_request(correlation: int, topics: Sequence[str]) -> bytes:
     """The whole frame of Metadata 8, which creates no topic."""
-    names = b"".join(_text(topic) for topic in topics)
-    return _frame(METADATA, correlation, struct.pack(">i", len(topics)) + names + b"\0\0\0")
+    names = b"".join(text(topic) for topic in topics)
+    return frame(METADATA, correlation, struct.pack(">i", len(topics)) + names + b"\0\0\0")
 
 
 def offsets_request(
@@ -55,8 +57,8 @@ def offsets_request(
     """The whole frame of ListOffsets 5 as a consumer that reads uncommitted, or committed, asks."""
     body = struct.pack(">ibi", -1, int(committed), len(slots))
     for topic, partition in slots:
-        body += _text(topic) + struct.pack(">iiiq", 1, partition, -1, timestamp_ms)
-    return _frame(LIST_OFFSETS, correlation, body)
+        body += text(topic) + struct.pack(">iiiq", 1, partition, -1, timestamp_ms)
+    return frame(LIST_OFFSETS, correlation, body)
 
 
 class Answer:
@@ -77,6 +79,15 @@ class Answer:
             return ""
         self._at += length
         return self._frame[self._at - length : self._at].decode()
+
+    def blob(self) -> bytes:
+        """An array of bytes."""
+        length = max(self.take(">i"), 0)
+        self.skip(length)
+        return self._frame[self._at - length : self._at]
+
+    def skip(self, count: int) -> None:
+        self._at += count
 
     def ids(self) -> None:
         """Pass over an array of broker ids."""

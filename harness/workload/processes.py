@@ -34,6 +34,7 @@ MODULES = {
     "committer": "urteil.harness.workload.committer",
     "probe": "urteil.harness.workload.probe",
     "repeater": "urteil.harness.workload.repeater",
+    "visitor": "urteil.harness.workload.visitor",
     "final": "urteil.harness.workload.final_reader",
 }
 

@@ -79,6 +79,7 @@ class Workload:
         topics: Sequence[TopicFact],
         run_id: str,
         *,
+        doors: Sequence[str] = (),
         spawn: Spawn = spawn_process,
     ) -> None:
         self._scenario = scenario
@@ -86,6 +87,7 @@ class Workload:
         self._bootstrap = tuple(bootstrap)
         self._topics = tuple(topics)
         self._run_id = run_id
+        self._doors = tuple(doors)
         self._clients = Clients(run_dir, spawn)
         load = scenario.workload
         in_transactions = load.kind == "transactions"
@@ -110,6 +112,7 @@ class Workload:
             self._members = int(load.options.get("members", "2"))
         asked = in_transactions or load.options.get("probe", "0") != "0"
         self._probes = ["probe"] if asked else []
+        self._visitors = ["visitor"] if self._doors else []
         self._tails = Tails([self._journal(name) for name in self._producers])
         self._problems: list[str] = []
         self._lab_clients = LabClients(run_dir, self._clients, self._start_one)
@@ -140,6 +143,8 @@ class Workload:
             self._clients.start(self._spec(name, "late"))
         for name in self._probes:
             self._clients.start(self._spec(name, "probe", seed=self._scenario.seed))
+        for name in self._visitors:
+            self._clients.start(self._spec(name, "visitor", seed=self._scenario.seed))
 
     def controls(self) -> LabClients:
         """What chaos may do to these clients."""
@@ -237,7 +242,7 @@ class Workload:
         """End live readers and group members."""
         kinds = ("consumer", "group", "offsets", "committer")
         names = [name for kind in kinds for name in self._lab_clients.all_of(kind)]
-        for name in self._clients.terminate([*names, *self._probes], deadline_s):
+        for name in self._clients.terminate([*names, *self._probes, *self._visitors], deadline_s):
             self._problems.append(f"consumer {name} did not end in {deadline_s:g} s and was killed")
 
     def reads(self, topics: Sequence[TopicFact]) -> None:
@@ -367,6 +372,7 @@ class Workload:
             flush_deadline_s=FLUSH_DEADLINE_S,
             final=final,
             reads=reads,
+            doors=self._doors,
         )
 
 

@@ -51,6 +51,7 @@ NAMES = (
     "epoch_not_checked_on_fetch",
     "zombie_not_fenced",
     "txn_commit_before_prepare_persisted",
+    "acl_cached_forever",
 )
 
 

@@ -37,6 +37,7 @@ ELSEWHERE = {
     "retention_by_wrong_clock",  # nor retention
     "fetch_skips_batch_at_segment_roll",  # nor segments that roll
     "index_off_by_one",
+    "acl_cached_forever",  # nor ACLs
     "dedup_window_of_one",  # nor producers that repeat what was acknowledged
     "producer_expired_by_marker_time",
 }

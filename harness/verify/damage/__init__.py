@@ -12,6 +12,7 @@ from urteil.harness.verify.damage import (
     groups,
     records,
     replicas,
+    rights,
     tables,
     transactions,
 )
@@ -72,6 +73,8 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="clean a young record", apply=tables.clean_too_early),
     Damage(name="renumber a record", apply=tables.renumber),
     Damage(name="delete young records", apply=tables.delete_too_early),
+    Damage(name="do what nobody granted", apply=rights.do_what_nobody_granted),
+    Damage(name="do what was taken back", apply=rights.do_what_was_taken_back),
     Damage(name="hide a record of a committed transaction", apply=transactions.tear),
     Damage(name="show a record of an aborted transaction", apply=transactions.show_aborted),
     Damage(name="read a record before its commit", apply=transactions.read_before_commit),

@@ -50,6 +50,7 @@ from urteil.harness.verify.guarantees import (
     torn_txn,
     two_leaders,
     two_owners,
+    unauthorised,
     unclean_leader,
     unprocessed,
     unseen,
@@ -111,6 +112,7 @@ _MODULES = (
     compacted_too_early,
     offset_renumbered,
     retained_too_short,
+    unauthorised,
     no_progress,
     slow_recovery,
 )

@@ -1,0 +1,293 @@
+"""People whose rights come and go, at every broker at once; and one whom nobody ever grants any.
+
+    python -m urteil.harness.workload.visitor SPEC.json
+
+`visitor` and `stranger` log in by SCRAM at the listener for users of each broker and try all the
+time to read and write a topic, to find a group and to describe the cluster. Meanwhile an
+administrator grants the visitor these rights one by one and takes them back, by removing what
+allows or by adding what denies; `root`, who may do all, has each broker tell what it knows of them.
+`guest` tries two passwords; which of them is his changes too, and at times neither is. The journal
+has every try with what the broker said, and every change.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError, TopicAlreadyExistsError
+
+from urteil.harness.history.journal import Access, JournalWriter, Right
+from urteil.harness.workload import visit_wire as wire
+from urteil.harness.workload.client import Stop, run_client
+from urteil.harness.workload.raw import Wire, sole_batch
+from urteil.harness.workload.spec import ClientSpec
+from urteil.harness.workload.visit_wire import Acl, Refused
+
+VISITED, GROUP = "urteil-visited", "urteil-visited"
+ROOT = "root"
+PASSWORDS = {"visitor": "visitor's own", "stranger": "stranger's own"}
+GUEST = ("one of the guest's", "another of the guest's")
+TRIES_EVERY_S = 0.15
+CHANGES_EVERY_S = 0.5
+SETUP_DEADLINE_S = 30.0
+DENIED = {29: "TOPIC_AUTHORIZATION_FAILED", 30: "GROUP_AUTHORIZATION_FAILED",
+          31: "CLUSTER_AUTHORIZATION_FAILED"}  # fmt: skip
+PASSED = (0, 3, 6, 15, 19, 20)
+"""Errors that nobody hears before it was looked whether he may: of leaders, replicas, metadata."""
+BROKEN = (OSError, struct.error, UnicodeDecodeError, KeyError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """What somebody tries, and the entry that would allow it."""
+
+    what: str
+    acl: Acl
+    ask: Callable[[Wire, int], int]
+
+
+def tries(user: str, timeout_ms: int) -> list[Try]:
+    """Of one user; `ask` takes a connection and a number, by which partitions take turns."""
+    who = f"User:{user}"
+    batch = sole_batch(b"k", b"v", time.time_ns() // 1_000_000)
+    return [
+        Try("Read Topic", Acl(who, wire.TOPIC, VISITED, wire.READ),
+            lambda at, n: wire.fetch(at, VISITED, n % 3)),
+        Try("Write Topic", Acl(who, wire.TOPIC, VISITED, wire.WRITE),
+            lambda at, n: wire.produce(at, VISITED, n % 3, batch, timeout_ms)),
+        Try("Describe Group", Acl(who, wire.GROUP, GROUP[:-2], wire.DESCRIBE, wire.PREFIXED),
+            lambda at, _: wire.find_group(at, GROUP)),
+        Try("Describe Cluster", Acl(who, wire.CLUSTER, "kafka-cluster", wire.DESCRIBE),
+            lambda at, _: wire.describe_acls(at)),
+    ]  # fmt: skip
+
+
+def subject(user: str, what: str) -> str:
+    """What tries and changes of one right have in common."""
+    return f"User:{user} {what}"
+
+
+def password_subject(number: int) -> str:
+    return subject("guest", f"LogIn {number + 1}")
+
+
+class Visits:
+    """All tries at one broker, one after the other."""
+
+    def __init__(self, spec: ClientSpec, node: int, address: str, journal: JournalWriter) -> None:
+        self._node, self._address, self._journal = node, address, journal
+        self._timeout_s = spec.workload.request_timeout_ms / 1000
+        self._wires: dict[str, Wire] = {}
+        self._tries = {user: tries(user, spec.workload.request_timeout_ms) for user in PASSWORDS}
+        self._number = 0
+
+    def once(self) -> None:
+        """Everybody tries everything."""
+        self._number += 1
+        for user, attempts in self._tries.items():
+            for attempt in attempts:
+                self._try(user, attempt)
+        self._ask_for_acls()
+        for number, password in enumerate(GUEST):
+            self._log_in(number, password)
+
+    def close(self) -> None:
+        for one in self._wires.values():
+            one.close()
+        self._wires.clear()
+
+    def _try(self, user: str, attempt: Try) -> None:
+        at_ns = time.monotonic_ns()
+        try:
+            error = attempt.ask(self._wire(user), self._number)
+        except (Refused, *BROKEN) as failure:
+            self._hang_up(user)
+            self._note(at_ns, subject(user, attempt.what), "info", type(failure).__name__)
+            return
+        outcome = "denied" if error in DENIED else "ok" if error in PASSED else "info"
+        told = DENIED.get(error, f"error {error}") if error else None
+        self._note(at_ns, subject(user, attempt.what), outcome, told)
+
+    def _wire(self, user: str) -> Wire:
+        if user not in self._wires:
+            password = PASSWORDS.get(user, ROOT)
+            self._wires[user] = wire.log_in(self._address, user, password, self._timeout_s)
+        return self._wires[user]
+
+    def _hang_up(self, user: str) -> None:
+        if user in self._wires:
+            self._wires.pop(user).close()
+
+    def _ask_for_acls(self) -> None:
+        """What the broker itself knows of the visitor's rights."""
+        at_ns = time.monotonic_ns()
+        try:
+            told = wire.told_acls(self._wire(ROOT), "User:visitor")
+        except (Refused, *BROKEN):
+            self._hang_up(ROOT)
+            return
+        for one in self._tries["visitor"]:
+            permissions = {permission for acl, permission in told if acl == one.acl}
+            shown = "shows grant" if permissions == {wire.ALLOW} else "shows none"
+            self._note(at_ns, subject("visitor", one.what), shown, None)
+
+    def _log_in(self, number: int, password: str) -> None:
+        at_ns = time.monotonic_ns()
+        outcome, told = "ok", None
+        try:
+            wire.log_in(self._address, "guest", password, self._timeout_s).close()
+        except Refused:
+            outcome, told = "denied", "SASL_AUTHENTICATION_FAILED"
+        except BROKEN as failure:
+            outcome, told = "info", type(failure).__name__
+        self._note(at_ns, password_subject(number), outcome, told)
+
+    def _note(self, at_ns: int, what: str, outcome: str, told: str | None) -> None:
+        self._journal.write(Access(at_ns, time.monotonic_ns(), self._node, what, outcome, told))
+
+
+class Administrator:
+    """Changes rights, by any broker; one change at a time, tried until it is acknowledged."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+        self._spec, self._journal, self._stop = spec, journal, stop
+        self._timeout_s = spec.workload.request_timeout_ms / 1000
+        self._random = random.Random(spec.seed)
+        self._tries = tries("visitor", 0)
+        self._granted: set[str] = set()
+        self._denied: set[str] = set()
+        self._password: int | None = None
+
+    def prepare(self) -> None:
+        """The topic, the users whose passwords stay, and some rights from the start."""
+        admin = KafkaAdminClient(
+            bootstrap_servers=list(self._spec.bootstrap),
+            request_timeout_ms=int(SETUP_DEADLINE_S * 1000),
+        )
+        try:
+            admin.create_topics({VISITED: {"num_partitions": 3, "replication_factor": -1}})
+        except TopicAlreadyExistsError:
+            pass
+        finally:
+            admin.close()
+        for user, password in {**PASSWORDS, ROOT: ROOT}.items():
+            self._until(lambda at, u=user, p=password: wire.set_password(at, u, p))  # type: ignore[misc]
+        for one in self._tries[::2]:
+            self._change_acl(one)
+
+    def change(self) -> None:
+        """Grant or take back one right, or change the guest's password."""
+        chosen = self._random.randrange(len(self._tries) + 1)
+        if chosen == len(self._tries):
+            self._change_password()
+        else:
+            self._change_acl(self._tries[chosen])
+
+    def _change_acl(self, one: Try) -> None:
+        what = subject("visitor", one.what)
+        if what not in self._granted:
+            if what in self._denied:
+                self._act([(what, True)], lambda at: wire.delete_acl(at, one.acl, wire.DENY))
+                self._denied.discard(what)
+            else:
+                self._act([(what, True)], lambda at: wire.create_acl(at, one.acl, wire.ALLOW))
+            self._granted.add(what)
+            return
+        if self._random.random() < 0.5:
+            self._act([(what, False)], lambda at: wire.create_acl(at, one.acl, wire.DENY))
+            self._denied.add(what)
+        else:
+            self._act([(what, False)], lambda at: wire.delete_acl(at, one.acl, wire.ALLOW))
+        self._granted.discard(what)
+
+    def _change_password(self) -> None:
+        """To the other one, or to none."""
+        others = [number for number in (0, 1, None) if number != self._password]
+        chosen = self._random.choice(others)
+        changes = [(password_subject(one), False) for one in (self._password,) if one is not None]
+        changes += [(password_subject(one), True) for one in (chosen,) if one is not None]
+        password = None if chosen is None else GUEST[chosen]
+        self._act(changes, lambda at: wire.set_password(at, "guest", password))
+        self._password = chosen
+
+    def _act(self, changes: list[tuple[str, bool]], ask: Callable[[Wire], int]) -> None:
+        """Every attempt is a change of its own: one that was not answered may take effect late."""
+
+        def once(at: Wire) -> int:
+            invoke_ns, outcome, told = time.monotonic_ns(), "info", None
+            try:
+                error = ask(at)
+                outcome, told = ("info", f"error {error}") if error else ("ok", None)
+                return error
+            except BROKEN as failure:
+                told = type(failure).__name__
+                raise
+            finally:
+                now_ns = time.monotonic_ns()
+                for what, granted in changes:
+                    self._journal.write(Right(invoke_ns, now_ns, what, granted, outcome, told))
+
+        self._until(once)
+
+    def _until(self, ask: Callable[[Wire], int]) -> None:
+        """Ask one broker after the other until one answers without an error."""
+        addresses = list(self._spec.bootstrap)
+        self._random.shuffle(addresses)
+        while not self._stop.asked():
+            for address in addresses:
+                try:
+                    at = Wire(address, self._timeout_s)
+                except OSError:
+                    continue
+                try:
+                    if not ask(at):
+                        return
+                except BROKEN:
+                    continue
+                finally:
+                    at.close()
+            self._stop.wait(0.1)
+
+
+def visit(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """Until the end is asked for."""
+    administrator = Administrator(spec, journal, stop)
+    deadline = time.monotonic() + SETUP_DEADLINE_S
+    while not stop.asked():
+        try:
+            administrator.prepare()
+            break
+        except KafkaError:
+            if time.monotonic() > deadline:
+                raise
+            stop.wait(0.2)
+    over = threading.Event()
+
+    def run(visits: Visits) -> None:
+        while not over.is_set():
+            visits.once()
+            over.wait(TRIES_EVERY_S)
+        visits.close()
+
+    threads = [
+        threading.Thread(target=run, args=(Visits(spec, node, address, journal),), daemon=True)
+        for node, address in enumerate(spec.doors, 1)
+    ]
+    for thread in threads:
+        thread.start()
+    while not stop.asked():
+        administrator.change()
+        stop.wait(CHANGES_EVERY_S)
+    over.set()
+    for thread in threads:
+        thread.join(spec.workload.request_timeout_ms / 1000 + 1)
+
+
+if __name__ == "__main__":
+    run_client(visit)

@@ -1,0 +1,15 @@
+"""Nobody does what was not granted, or what a broker had shown to be granted no more."""
+
+from __future__ import annotations
+
+import pytest
+
+from urteil.harness.verify.result import Result
+from urteil.suites.verdicts import assert_holds
+
+SCENARIOS = ("rights", "rights-crash", "rights-cut-off")
+
+
+@pytest.mark.parametrize("result", SCENARIOS, indirect=True)
+def test_nobody_does_what_was_not_granted(result: Result) -> None:
+    assert_holds(result, "unauthorised")

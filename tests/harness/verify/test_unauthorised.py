@@ -1,0 +1,79 @@
+"""What brokers hear late is not held against them; what they had shown to be over is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify import made
+from tests.harness.verify.test_group_guarantees import judge
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.result import GuaranteeResult, Status
+from urteil.harness.verify.synthetic import BEGIN_NS, S
+
+SUBJECT = "User:visitor Read Topic"
+ONE = synthetic.Shape(records=200, partitions=1)
+
+# An act, or what one broker showed: (second, "grant" or "revoke" or outcome, node).
+Event = tuple[float, str, int]
+
+
+def judged(run_dir: Path, events: list[Event]) -> GuaranteeResult:
+    tables = made.healthy(ONE)
+    tables["accesses"], tables["admin_ops"] = [], []
+    for at_s, what, node in events:
+        times = {"invoke_ns": BEGIN_NS + int(at_s * S), "complete_ns": BEGIN_NS + int(at_s * S) + 1}
+        row = {"run": "r", "subject": SUBJECT} | times
+        if what in ("grant", "revoke"):
+            tables["admin_ops"].append(row | {"act": what, "outcome": "ok"})
+        else:
+            who = {"client": "visitor", "session": 1, "node": node}
+            tables["accesses"].append(row | who | {"outcome": what})
+    names = ("unauthorised",)
+    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
+    return judge(run_dir, tables, asked, told, names)["unauthorised"]
+
+
+LATE: list[Event] = [
+    (1, "denied", 1), (1, "denied", 2),
+    (2, "grant", 0), (3, "ok", 1), (3, "denied", 2), (3.5, "info", 2),
+    (4, "revoke", 0), (5, "denied", 1), (5, "ok", 2),  # the second one hears of it late
+    (6, "ok", 2), (7, "shows none", 2), (8, "denied", 2),
+    (9, "grant", 0), (9, "ok", 1), (10, "ok", 2),
+]  # fmt: skip
+
+
+def test_late_is_not_never(tmp_path: Path) -> None:
+    result = judged(tmp_path, LATE)
+    assert (result.status, result.opportunities) == (Status.HOLDS, 5), result.findings
+
+
+@pytest.mark.parametrize(
+    ("more", "kind"),
+    [
+        ([(11, "revoke", 0), (12, "denied", 1), (13, "ok", 1)], "after revocation"),
+        ([(11, "revoke", 0), (12, "shows none", 2), (13, "ok", 2)], "after revocation"),
+    ],
+)
+def test_what_a_broker_had_shown_to_be_over(tmp_path: Path, more: list[Event], kind: str) -> None:
+    result = judged(tmp_path, LATE + more)
+    (finding,) = result.findings
+    assert (result.status, finding.sub_kind) == (Status.VIOLATED, kind)
+    assert f"Broker {more[-1][2]} carried out `{SUBJECT}`" in finding.sentence
+
+
+def test_what_nobody_granted(tmp_path: Path) -> None:
+    (finding,) = judged(tmp_path, [(1, "ok", 3)]).findings
+    assert finding.sub_kind == "never granted"
+
+
+def test_a_change_that_was_not_answered_may_have_been_made(tmp_path: Path) -> None:
+    """Each attempt counts: one that is stuck may take effect after all that came later."""
+    events = [(1.0, "grant", 0), (2.0, "grant", 0), (3.0, "revoke", 0)]
+    seen = [(2.5, "ok", 1), (4.0, "denied", 1), (5.0, "ok", 1)]
+    assert judged(tmp_path, events + seen).status is Status.HOLDS
+
+
+def test_without_users_nothing_is_judged(tmp_path: Path) -> None:
+    assert judged(tmp_path, []).status is Status.NOT_JUDGED

@@ -5,7 +5,8 @@ session is one process; what a producer had in flight at once is spread over sev
 process does one thing at a time, and one whose operation ended `:info` is never used again. A
 reader assigns, a group's member subscribes; a pass of a final reader begins with an assign that
 seeks to the beginning, and after a complete one `:debug-topic-partitions` tells the end it reached.
-Records without a value of this run are left out: Jepsen takes every value to have been sent.
+Records without a value of this run are left out: Jepsen takes every value to have been sent. In a
+run with transactions so are readers of uncommitted records: Jepsen takes all for committed.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ def _transactions(
 def _polls(run_dir: Path, names: _Names) -> Iterator[_Op]:
     """What each reader polled, in its order, with the assigns and ends around its passes."""
     kinds = {(r["client"], r["session"]): r for r in _rows(run_dir, "clients",
-             "client session kind group begin_ns")}  # fmt: skip
+             "client session kind group isolation")}  # fmt: skip
     asked = _rows(run_dir, "polls", "client session poll invoke_ns partition topic "
                   "topic_id event")  # fmt: skip
     times: dict[tuple[str, int, int], Row] = {}
@@ -160,7 +161,10 @@ def _polls(run_dir: Path, names: _Names) -> Iterator[_Op]:
     for row in reads:
         if _whole(row["value_id"]) and row["offset"] is not None:
             by_owner[row["client"], row["session"]].append(row)
+    transactional = bool(_rows(run_dir, "txns", "client"))
     for owner, mine in by_owner.items():
+        if transactional and kinds.get(owner, {}).get("isolation") == "read_uncommitted":
+            continue
         theirs = [row for row in passes if (row["client"], row["session"]) == owner]
         yield from _reader(names, owner, kinds.get(owner, {}), mine, theirs, times, events)
 

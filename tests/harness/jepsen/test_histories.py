@@ -190,3 +190,26 @@ def test_what_is_no_history_is_told_with_its_place(tmp_path: Path, text: str, to
     with pytest.raises(HistoryError) as error:
         load(tmp_path / "history.edn", tmp_path / "run")
     assert told in str(error.value)
+
+
+def polls(tmp_path: Path, *, transactional: bool) -> int:
+    """How many are in the export of a run in which one reader saw uncommitted records."""
+    tables = made.healthy()
+    for row in tables["clients"]:
+        row["isolation"] = "read_uncommitted" if row["client"] == "c0" else "read_committed"
+    if transactional:
+        told = {"client": "t1", "session": 1, "txn": 1, "outcome": "committed", "begin_ns": 1}
+        tables["txns"] = [{"run": tables["clients"][0]["run"]} | told]
+    made.judged(tmp_path, tables)
+    export(tmp_path, tmp_path / "h.edn")
+    return (tmp_path / "h.edn").read_text().count(":f :poll")
+
+
+def test_readers_of_uncommitted_records_are_left_out_of_runs_with_transactions(
+    tmp_path: Path,
+) -> None:
+    """Jepsen takes what anybody polled for committed, and would speak of aborted reads."""
+    theirs = len([row for row in made.healthy()["polls"] if row["client"] == "c0"])
+    assert theirs > 0
+    everybody = polls(tmp_path / "plain", transactional=False)
+    assert everybody - polls(tmp_path / "txns", transactional=True) == 2 * theirs

@@ -52,19 +52,29 @@ def in_go(name: str) -> list[str]:
 
 
 def in_java(version: str) -> list[str]:
-    """With the client of that version of Apache Kafka; compiled by Eclipse's compiler."""
-    source = PROGRAMS / "java"
+    """With the client of that version of Apache Kafka."""
+    return _java("java", version)
+
+
+def streams() -> list[str]:
+    """With Kafka Streams."""
+    return _java("streams", "3.9.1")
+
+
+def _java(name: str, version: str) -> list[str]:
+    """A program in Java, compiled by Eclipse's compiler."""
+    source = PROGRAMS / name
 
     def compile_it(folder: Path) -> None:
-        how = "the client and a compiler come from Maven Central"
+        how = "the libraries and a compiler come from Maven Central"
         _fetch(source, folder, f"-Dkafka.version={version}", how)
         jars = [str(path) for path in sorted(folder.glob("*.jar"))]
         (compiler,) = folder.glob("ecj-*.jar")
         argv = [java(), "-jar", str(compiler), "-17", "-nowarn", "-cp", os.pathsep.join(jars)]
         argv += ["-d", str(folder), str(source / "Program.java")]
-        run("java client", argv, how=how, timeout_s=300)
+        run(name, argv, how=how, timeout_s=300)
 
-    folder = installed(_target(f"java-{version}", source), compile_it)
+    folder = installed(_target(f"{name}-{version}", source), compile_it)
     return [java(), *JAVA, "-cp", f"{folder}/*{os.pathsep}{folder}", "Program"]
 
 

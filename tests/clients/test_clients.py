@@ -36,6 +36,7 @@ IN_EVERY_LANGUAGE = {
     "group": {"read": 90, "committed": [30, 30, 30], "state": "EMPTY"},
     "transaction": {"read_committed": 100, "read_uncommitted": 110, "offset": 7},
 }
+WITH_KAFKA_GO = {key: told for key, told in IN_EVERY_LANGUAGE.items() if key != "transaction"}
 WITH_KCAT = {
     "administration": {"brokers": [1, 2, 3]},
     "produce": {"end": "30"},
@@ -64,6 +65,12 @@ def outcome(argv: list[str]) -> Any:
 def test_every_client_gets_the_same_of_both(pair: Pair, client: str) -> None:
     ours, theirs = outcomes(pair, CLIENTS[client](), client)
     assert theirs == IN_EVERY_LANGUAGE
+    assert ours == theirs
+
+
+def test_kafka_go_gets_the_same_of_both(pair: Pair) -> None:
+    ours, theirs = outcomes(pair, tools.in_go("kafkago"), "kafka-go")
+    assert theirs == WITH_KAFKA_GO
     assert ours == theirs
 
 

@@ -43,7 +43,7 @@ def kafkajs() -> list[str]:
 
 
 def in_go(name: str) -> list[str]:
-    """`franz` or `sarama`."""
+    """`franz`, `sarama` or `kafkago`."""
 
     def compile_all(folder: Path) -> None:
         build("clients", PROGRAMS / "go", folder, how="modules come from the Go module proxy")

@@ -78,3 +78,13 @@ def test_kcat_gets_the_same_of_both(pair: Pair) -> None:
     ours, theirs = outcomes(pair, tools.kcat(), "kcat")
     assert theirs == WITH_KCAT
     assert ours == theirs
+
+
+@pytest.mark.parametrize("compression", ["none", "lz4"])
+def test_the_oldest_java_client_gets_the_same_of_both(pair: Pair, compression: str) -> None:
+    """Message format 0, whose lz4 frames have checksums of their own."""
+    argv = tools.in_old_java()
+    name = pair.name("java-0.9.0.1")
+    for side in (pair.theirs, pair.ours):
+        told = outcome([*argv, side.bootstrap, name, compression])
+        assert told == {"last": 99, "read": 100, "same": True, "committed": 100}, side.name

@@ -56,6 +56,11 @@ def in_java(version: str) -> list[str]:
     return _java("java", version)
 
 
+def in_old_java() -> list[str]:
+    """With the first client that Apache Kafka wrote in Java for both directions."""
+    return _java("old", "0.9.0.1")
+
+
 def streams() -> list[str]:
     """With Kafka Streams."""
     return _java("streams", "3.9.1")

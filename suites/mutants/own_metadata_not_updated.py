@@ -1,0 +1,49 @@
+"""A broker that comes to lead a partition goes on telling clients who led it before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a broker takes from UpdateMetadata nothing about partitions that it leads itself"
+MODELS = "metadata that stays stale on one broker, KAFKA-7235"
+SCENARIO = "indexes"
+GUARANTEE = "disagreement"
+CONTROL = "urteil.broker.replication.control:ReplicaControl"
+
+
+def apply(mark: Mark) -> None:
+    """What the cache knew before of a partition that is led here stays."""
+    led: set[tuple[str, int]] = set()
+
+    def make_lead(original: Function) -> Function:
+        def lead(control: Any, partition: Any, state: Any) -> None:
+            led.add((partition.topic, partition.partition))
+            original(control, partition, state)
+
+        return lead
+
+    def make_follow(original: Function) -> Function:
+        def follow(control: Any, partition: Any, state: Any, leaders: Any) -> None:
+            led.discard((partition.topic, partition.partition))
+            original(control, partition, state, leaders)
+
+        return follow
+
+    def make_update(original: Function) -> Function:
+        def update(cache: Any, request: Any) -> Any:
+            before = {one: cache.partition(*one) for one in led}
+            deleted = original(cache, request)
+            for (topic, number), state in before.items():
+                now = cache.partition(topic, number)
+                if state is not None and now is not None and state.leader != now.leader:
+                    mark.hit()
+                    cache.topics[topic][number] = state
+            return deleted
+
+        return update
+
+    replace(f"{CONTROL}._lead", make_lead)
+    replace(f"{CONTROL}._follow", make_follow)
+    replace("urteil.broker.server.metadata_cache:MetadataCache.update", make_update)

@@ -16,6 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from urteil.broker.security.oauthbearer import TokenRefused
 
 PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
+Keys = list[tuple[str | None, PublicKey]]
+"""With the ids that the set gives them."""
 _HASHES: Mapping[str, Callable[[], hashes.HashAlgorithm]] = {
     "256": hashes.SHA256, "384": hashes.SHA384, "512": hashes.SHA512,
 }  # fmt: skip
@@ -35,10 +37,7 @@ class KeySet:
     def verify(self, header: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
         """Raises TokenRefused unless one of the keys, the one named if one is, signed that."""
         self._refresh()
-        named = header.get("kid")
-        keys = [key for kid, key in self._keys if named is None or kid == named]
-        if not any(_signed(key, str(header.get("alg")), signed, signature) for key in keys):
-            raise TokenRefused("no key of the set signed the token")
+        check_signature(self._keys, header, signed, signature)
 
     def _refresh(self) -> None:
         stamp = self._current()
@@ -58,7 +57,15 @@ class KeySet:
         return found.st_mtime_ns, found.st_size
 
 
-def parse_keys(text: str) -> list[tuple[str | None, PublicKey]]:
+def check_signature(keys: Keys, header: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
+    """Raises TokenRefused unless one of the keys, the one named if one is, signed that."""
+    named = header.get("kid")
+    meant = [key for kid, key in keys if named is None or kid == named]
+    if not any(_signed(key, str(header.get("alg")), signed, signature) for key in meant):
+        raise TokenRefused("no key of the set signed the token")
+
+
+def parse_keys(text: str) -> Keys:
     """Keys that verify, with their ids; others are passed over. Raises ValueError for no set."""
     value = json.loads(text)
     if not isinstance(value, dict) or not isinstance(value.get("keys"), list):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from urteil.broker.security.exchange import Exchange, Login
+from urteil.broker.security.gssapi import GSSAPI, GssapiExchange, KerberosService, load_service
 from urteil.broker.security.jaas import LoginModule, parse_jaas
 from urteil.broker.security.oauthbearer import (
     OAUTHBEARER,
@@ -26,14 +27,17 @@ MODULES = {
     PLAIN: "PlainLoginModule",
     **dict.fromkeys(HASHES, "ScramLoginModule"),
     OAUTHBEARER: "OAuthBearerLoginModule",
+    GSSAPI: "Krb5LoginModule",
 }
 _SIGNED = "OAuthBearerValidatorCallbackHandler"
 _UNSECURED = "OAuthBearerUnsecuredValidatorCallbackHandler"
 _HANDLER = "sasl.server.callback.handler.class"
 _KEYS = "sasl.oauthbearer.jwks.endpoint.url"
+_TIMES = ("refresh.ms", "retry.backoff.ms", "retry.backoff.max.ms")
 
 if TYPE_CHECKING:
     from urteil.broker.security.jwks import KeySet
+    from urteil.broker.security.remote_keys import RemoteKeys
 
 _JAAS = "sasl.jaas.config"
 _REAUTH = "connections.max.reauth.ms"
@@ -48,6 +52,7 @@ class SaslOffer:
     failure_delay_ms: int
     max_receive_bytes: int
     validator: Validator | None
+    kerberos: KerberosService | None
     now_ms: Callable[[], float]
 
     @property
@@ -61,6 +66,8 @@ class SaslOffer:
             return PlainExchange(self.modules[mechanism].options)
         if self.validator is not None and mechanism == OAUTHBEARER:
             return OAuthBearerExchange(self.validator)
+        if self.kerberos is not None and mechanism == GSSAPI:
+            return GssapiExchange(self.kerberos)
         return ScramExchange(mechanism, find)
 
     def login(self, mechanism: str) -> Login:
@@ -81,6 +88,11 @@ def load_offer(
             "requirement failed: sasl.mechanism.inter.broker.protocol must be included in "
             "sasl.enabled.mechanisms when SASL is used for inter-broker communication"
         )
+    if inter_broker_mechanism == GSSAPI:
+        raise ConfigError(
+            "Invalid value GSSAPI for configuration sasl.mechanism.inter.broker.protocol: brokers "
+            "show each other no tickets here; take another mechanism for their listener"
+        )
     modules = {one: _module(settings, one) for one in enabled}
     options = modules[OAUTHBEARER].options if OAUTHBEARER in modules else None
     return SaslOffer(
@@ -88,9 +100,19 @@ def load_offer(
         max_session_ms={one: _max_session_ms(settings, one) for one in enabled},
         failure_delay_ms=settings.value("connection.failed.authentication.delay.ms"),
         max_receive_bytes=settings.value("sasl.server.max.receive.size"),
+        kerberos=_kerberos(settings, modules[GSSAPI].options) if GSSAPI in modules else None,
         validator=None if options is None else _validator(settings, options, now_ms),
         now_ms=now_ms,
     )
+
+
+def _kerberos(settings: ListenerSettings, options: Mapping[str, str]) -> KerberosService:
+    rules = settings.value("sasl.kerberos.principal.to.local.rules")
+    try:
+        return load_service(options, settings.value("sasl.kerberos.service.name"), rules)
+    except ValueError as error:
+        name = f"{settings.prefix}{GSSAPI.lower()}.{_JAAS}"
+        raise ConfigError(f"Invalid value [hidden] for configuration {name}: {error}") from None
 
 
 def _validator(
@@ -108,7 +130,7 @@ def _validator(
         )
     audiences = settings.value("sasl.oauthbearer.expected.audience")
     return SignedValidator(
-        verify=_keys(settings.value(_KEYS)).verify,
+        verify=_keys(settings, options).verify,
         now_ms=now_ms,
         skew_ms=settings.value("sasl.oauthbearer.clock.skew.seconds") * 1000,
         subject_claim=settings.value("sasl.oauthbearer.sub.claim.name"),
@@ -117,19 +139,24 @@ def _validator(
     )
 
 
-def _keys(url: str | None) -> KeySet:
+def _keys(settings: ListenerSettings, options: Mapping[str, str]) -> KeySet | RemoteKeys:
     from urteil.broker.security.jwks import KeySet
+    from urteil.broker.security.remote_keys import remote_keys
 
+    url = settings.value(_KEYS)
     parts = urlsplit(url or "")
-    if parts.scheme != "file":
-        raise ConfigError(
-            f"Invalid value {url} for configuration {_KEYS}: this broker reads key sets from "
-            "files, file:///..."
-        )
     try:
-        return KeySet(Path(unquote(parts.path)))
+        if parts.scheme == "file":
+            return KeySet(Path(unquote(parts.path)))
+        if parts.scheme in ("http", "https"):
+            times = (settings.value(f"sasl.oauthbearer.jwks.endpoint.{one}") for one in _TIMES)
+            return remote_keys(url, options.get("ssl.truststore.location"), *times)
     except (OSError, ValueError) as error:
         raise ConfigError(f"Invalid value {url} for configuration {_KEYS}: {error}") from None
+    raise ConfigError(
+        f"Invalid value {url} for configuration {_KEYS}: a set of keys is at https://..., "
+        "http://... or file:///..."
+    )
 
 
 def _module(settings: ListenerSettings, mechanism: str) -> LoginModule:

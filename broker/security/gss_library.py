@@ -1,0 +1,160 @@
+"""MIT Kerberos' GSS-API (RFC 2743, RFC 2744) by ctypes: as much of it as an acceptor needs."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint32, c_void_p
+from functools import cache
+from typing import Any
+
+GSS, KRB5 = "libgssapi_krb5.so.2", "libkrb5.so.3"
+MISSING = (
+    f"GSSAPI needs MIT Kerberos' library {GSS}, which is not there: install it, on Debian by "
+    "`apt-get install libgssapi-krb5-2`"
+)
+COMPLETE, CONTINUE = 0, 1
+_ACCEPT = 2
+_ERRORS = 0xFFFF0000
+_GSS_CODE, _MECH_CODE = 1, 2
+_PRINCIPAL_NAME = b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02\x01"  # 1.2.840.113554.1.2.2.1
+
+
+class GssError(Exception):
+    """What the library says is wrong."""
+
+
+class _Buffer(ctypes.Structure):
+    _fields_ = (("length", c_size_t), ("value", c_void_p))
+
+    @classmethod
+    def of(cls, data: bytes) -> _Buffer:
+        return cls(len(data), ctypes.cast(c_char_p(data), c_void_p))
+
+
+class _Oid(ctypes.Structure):
+    _fields_ = (("length", c_uint32), ("elements", c_void_p))
+
+
+class _Pair(ctypes.Structure):
+    _fields_ = (("key", c_char_p), ("value", c_char_p))
+
+
+class _Pairs(ctypes.Structure):
+    _fields_ = (("count", c_uint32), ("elements", POINTER(_Pair)))
+
+
+@cache
+def _gss() -> Any:
+    """Raises GssError that names the mend."""
+    try:
+        return ctypes.CDLL(GSS)
+    except OSError:
+        raise GssError(MISSING) from None
+
+
+def _call(name: str, *args: Any) -> int:
+    """The major status without its supplementary bits. Raises GssError."""
+    minor = c_uint32()
+    major = c_uint32(getattr(_gss(), name)(byref(minor), *args)).value
+    if major & _ERRORS:
+        why = f"{_said(major, _GSS_CODE)}: {_said(minor.value, _MECH_CODE)}"
+        raise GssError(f"{name}: {why}")
+    return major & 1
+
+
+def _said(status: int, kind: int) -> str:
+    minor, more, text = c_uint32(), c_uint32(), _Buffer()
+    _gss().gss_display_status(byref(minor), c_uint32(status), kind, None, byref(more), byref(text))
+    return _taken(text).decode("utf-8", "replace")
+
+
+def _taken(buffer: _Buffer) -> bytes:
+    data = ctypes.string_at(buffer.value, buffer.length) if buffer.length else b""
+    minor = c_uint32()
+    _gss().gss_release_buffer(byref(minor), byref(buffer))
+    return data
+
+
+class Credentials:
+    """A service's key, to accept its clients with. Raises GssError."""
+
+    def __init__(self, principal: str, keytab: str) -> None:
+        kind = ctypes.create_string_buffer(_PRINCIPAL_NAME, len(_PRINCIPAL_NAME))
+        oid = _Oid(len(_PRINCIPAL_NAME), ctypes.cast(kind, c_void_p))
+        name, text = c_void_p(), _Buffer.of(principal.encode())
+        _call("gss_import_name", byref(text), byref(oid), byref(name))
+        pair = _Pair(b"keytab", f"FILE:{keytab}".encode())
+        store = _Pairs(1, ctypes.pointer(pair))
+        self.handle = c_void_p()
+        try:
+            _call(
+                "gss_acquire_cred_from", name, c_uint32(0), None, c_int(_ACCEPT), byref(store),
+                byref(self.handle), None, None,
+            )  # fmt: skip
+        finally:
+            _call("gss_release_name", byref(name))
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None):
+            _call("gss_release_cred", byref(self.handle))
+
+
+class Acceptor:
+    """One client's security context."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+        self._context = c_void_p()
+        self.initiator: str | None = None  # who it is, once that is known
+
+    def step(self, token: bytes) -> bytes:
+        """The answer to a token; `initiator` is set by the last. Raises GssError."""
+        given, said, source = _Buffer.of(token), _Buffer(), c_void_p()
+        try:
+            status = _call(
+                "gss_accept_sec_context", byref(self._context), self._credentials.handle,
+                byref(given), None, byref(source), None, byref(said), None, None, None,
+            )  # fmt: skip
+            if status == COMPLETE:
+                self.initiator = _displayed(source)
+        finally:
+            answer = _taken(said)
+            if source:
+                _call("gss_release_name", byref(source))
+        return answer
+
+    def wrap(self, message: bytes) -> bytes:
+        given, wrapped = _Buffer.of(message), _Buffer()
+        _call("gss_wrap", self._context, c_int(0), c_uint32(0), byref(given), None, byref(wrapped))
+        return _taken(wrapped)
+
+    def unwrap(self, message: bytes) -> bytes:
+        given, plain = _Buffer.of(message), _Buffer()
+        _call("gss_unwrap", self._context, byref(given), byref(plain), None, None)
+        return _taken(plain)
+
+    def __del__(self) -> None:
+        if getattr(self, "_context", None):
+            _call("gss_delete_sec_context", byref(self._context), None)
+
+
+def _displayed(name: c_void_p) -> str:
+    text = _Buffer()
+    _call("gss_display_name", name, byref(text), None)
+    return _taken(text).decode()
+
+
+def default_realm() -> str:
+    """Of `krb5.conf`; empty where there is none."""
+    krb5: Any = ctypes.CDLL(KRB5)
+    context, realm = c_void_p(), c_char_p()
+    if krb5.krb5_init_context(byref(context)):
+        return ""
+    try:
+        if krb5.krb5_get_default_realm(context, byref(realm)):
+            return ""
+        found = (realm.value or b"").decode()
+        krb5.krb5_free_default_realm(context, realm)
+        return found
+    finally:
+        krb5.krb5_free_context(context)

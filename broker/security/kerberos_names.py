@@ -1,0 +1,100 @@
+"""From Kerberos principals to users: `sasl.kerberos.principal.to.local.rules`
+(`KerberosShortNamer`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_NAME = re.compile(r"([^/@]*)(?:/([^/@]*))?@([^/@]*)")
+_RULE = re.compile(
+    r"(DEFAULT)|RULE:\[(\d*):([^\]]*)\](?:\(([^)]*)\))?(?:s/([^/]*)/([^/]*)/(g)?)?/?([LU])?"
+)
+_PARAMETER = re.compile(r"\$(\d*)")
+_GROUP = re.compile(r"\$(\d)|\\(.)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """`parts` None: DEFAULT, the first part of a name of the broker's own realm."""
+
+    parts: int | None = None
+    shape: str = ""
+    match: re.Pattern[str] | None = None
+    pattern: re.Pattern[str] | None = None
+    replacement: str = ""
+    everywhere: bool = False
+    case: str = ""
+
+    def apply(self, name: Sequence[str], realm: str) -> str | None:
+        """`name` is realm, service and, if there is one, host. Raises ValueError for a result that
+        is no simple name."""
+        if self.parts is None:
+            return name[1] if name[0] == realm else None
+        if self.parts != len(name) - 1:
+            return None
+        base = _PARAMETER.sub(lambda found: _part(name, found), self.shape)
+        if self.match is not None and not self.match.fullmatch(base):
+            return None
+        if self.pattern is not None:
+            base = self.pattern.sub(self._filled, base, count=0 if self.everywhere else 1)
+        if "/" in base or "@" in base:
+            raise ValueError(f"Non-simple name {base} after a rule of auth_to_local")
+        return {"L": base.lower, "U": base.upper}.get(self.case, base.__str__)()
+
+    def _filled(self, found: re.Match[str]) -> str:
+        def part(of: re.Match[str]) -> str:
+            return (found[int(of[1])] or "") if of[1] else of[2]
+
+        return _GROUP.sub(part, self.replacement)
+
+
+def _part(name: Sequence[str], found: re.Match[str]) -> str:
+    number = int(found[1] or 0)
+    if number >= len(name):
+        raise ValueError(f"a rule asks for part {number} of a name with {len(name) - 1}")
+    return name[number]
+
+
+class PrincipalRules:
+    """The first rule that fits says who somebody is. Raises ValueError for bad rules."""
+
+    def __init__(self, rules: Sequence[str], default_realm: str) -> None:
+        self._rules = [_parsed(one) for one in rules or ("DEFAULT",)]
+        self._realm = default_realm
+
+    def user(self, principal: str) -> str:
+        """Of `service/host@REALM`. Raises ValueError when no rule fits it."""
+        found = _NAME.fullmatch(principal)
+        if found is None:
+            if "@" in principal:
+                raise ValueError(f"Malformed Kerberos name: {principal}")
+            return principal
+        service, host, realm = found[1], found[2], found[3]
+        name = (realm, service) if host is None else (realm, service, host)
+        for rule in self._rules:
+            user = rule.apply(name, self._realm)
+            if user is not None:
+                return user
+        raise ValueError(f"No rules apply to {principal}")
+
+
+def _parsed(text: str) -> _Rule:
+    found = _RULE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"Invalid rule: `{text}`")
+    if found[1]:
+        return _Rule()
+    try:
+        return _Rule(
+            parts=int(found[2] or 0),
+            shape=found[3],
+            match=None if found[4] is None else re.compile(found[4]),
+            pattern=None if found[5] is None else re.compile(found[5]),
+            replacement=found[6] or "",
+            everywhere=bool(found[7]),
+            case=found[8] or "",
+        )
+    except re.error as error:
+        raise ValueError(f"Invalid rule: `{text}`: {error}") from None

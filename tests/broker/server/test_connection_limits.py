@@ -66,12 +66,13 @@ async def serving(
     answer: Answer = echo,
     max_queued_bytes: int = -1,
     connect: Callable[[str], int] = lambda _: 0,
+    max_idle_ms: int = 0,
     **config: str,
 ) -> AsyncIterator[Served]:
     live = LiveProperties({name.replace("_", "."): value for name, value in config.items()})
     server = SocketServer(
         max_frame_bytes=1 << 21,
-        max_idle_ms=0,
+        max_idle_ms=max_idle_ms,
         backlog=backlog,
         answer=answer,
         max_queued_bytes=max_queued_bytes,

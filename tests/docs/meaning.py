@@ -1,6 +1,6 @@
 """The page that shows what each guarantee means, and its pictures, drawn by a real chromium:
 
-    python -m tests.docs.meaning docs
+    python -m tests.docs.meaning docs [NAME ...]
 
 Look at what comes out.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -156,17 +157,18 @@ def draw(browser: Browser, name: str, folder: Path) -> None:
         (folder / f"{name}.svg").write_text(browser.run(SVG) + "\n")
 
 
-def main(docs: Path) -> None:
+def main(docs: Path, names: Sequence[str]) -> None:
+    """The page, and the pictures of those named, or of all."""
     (docs / "meaning.md").write_text(page())
     folder = docs / "pictures" / "guarantees"
     folder.mkdir(parents=True, exist_ok=True)
     log = Path(tempfile.gettempdir()) / "urteil-meaning-driver.log"
     with running_browser(log) as browser:
-        for name in SCENES:
+        for name in names or SCENES:
             if name in GUARANTEES:
                 draw(browser, name, folder)
                 print(name)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -9,7 +9,7 @@ from tests.docs.named import ROOT
 from tests.docs.scenes import SCENES
 from urteil.harness.verify.guarantees import GUARANTEES
 
-MEND = "write its scene in tests/docs/scenes.py and run `python -m tests.docs.meaning docs`"
+MEND = "write its scene in tests/docs/scenes.py and run `python -m tests.docs.meaning docs NAME`"
 
 
 def test_every_guarantee_is_on_the_page_with_its_picture() -> None:

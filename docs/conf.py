@@ -5,6 +5,9 @@ extensions = ["myst_parser"]
 exclude_patterns = ["_build"]
 nitpicky = True
 html_theme = "alabaster"
-html_theme_options = {"description": "A chaos lab for clusters that speak the Kafka protocol"}
+html_theme_options = {
+    "description": "A chaos lab for clusters that speak the Kafka protocol",
+    "page_width": "1280px",
+}
 html_show_copyright = False
 myst_heading_anchors = 3

@@ -16,6 +16,7 @@ from urteil.broker.controller.states import PartitionStatus
 from urteil.broker.metrics.cleaning import cleaner_families
 from urteil.broker.metrics.requests_shown import request_families
 from urteil.broker.metrics.text import Family, Labels, Sample, counter, gauge, quantiles_ms
+from urteil.broker.quotas.table import Quota
 
 if TYPE_CHECKING:
     from urteil.broker.controller.controller import Controller
@@ -148,14 +149,29 @@ def _purgatories(replicas: ReplicaManager) -> Iterator[Family]:
         yield Family(f"kafka_server_delayedoperationpurgatory_{name}", "gauge", about, samples)
 
 
+_HELD_UP = {
+    Quota.PRODUCE: "produce", Quota.FETCH: "fetch", Quota.REQUEST: "request",
+    Quota.MUTATION: "controllermutation",
+}  # fmt: skip
+
+
 def _throttled(throttle: Throttle) -> Iterator[Family]:
-    """Apache Kafka shows each user and client id, and not how many were held up."""
+    """Of each user and client id as Apache Kafka; how many were held up at all is ours."""
+    waits = list(throttle.waits_ms())
+    for quota, name in _HELD_UP.items():
+        samples: list[Sample] = [
+            ((("user", user), ("client_id", client_id)), round(ms, 3))
+            for one, user, client_id, ms in waits
+            if one is quota
+        ]
+        about = "For how long requests were held up lately, in ms on an average"
+        yield Family(f"kafka_server_{name}_throttle_time", "gauge", about, samples)
     for name, about, counts in (
         ("urteil_throttled_requests_total", "Requests held up by a quota", throttle.throttled),
         ("urteil_throttled_ms_total", "For how long, in ms", throttle.throttled_ms),
     ):
-        samples: list[Sample] = [((("quota", quota),), count) for quota, count in counts.items()]
-        yield Family(name, "counter", about, samples)
+        sums: list[Sample] = [((("quota", quota),), count) for quota, count in counts.items()]
+        yield Family(name, "counter", about, sums)
 
 
 def _logs(logs: Sequence[PartitionLog]) -> Iterator[Family]:

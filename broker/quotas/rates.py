@@ -58,6 +58,24 @@ class Rate:
         return round((rate - limit) / limit * span_ms) if rate > limit else 0
 
 
+class Average:
+    """Of the values of the same windows (`Avg` of Apache Kafka)."""
+
+    __slots__ = ("_count", "_sum")
+
+    def __init__(self, windows: Windows) -> None:
+        self._sum, self._count = Rate(windows), Rate(windows)
+
+    def record(self, value: float, now_ms: float) -> None:
+        self._sum.record(value, now_ms)
+        self._count.record(1, now_ms)
+
+    def value(self, now_ms: float) -> float:
+        """0 where there were none."""
+        count, _ = self._count.measure(now_ms)
+        return self._sum.measure(now_ms)[0] / count if count else 0.0
+
+
 class TokenBucket:
     """Tokens that come at a rate and can be saved up for all windows (KIP-599)."""
 

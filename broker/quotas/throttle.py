@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from urteil.broker.quotas.rates import Rate, TokenBucket, Windows
+from urteil.broker.quotas.rates import Average, Rate, TokenBucket, Windows
 from urteil.broker.quotas.table import Limit, Quota, QuotaTable
 from urteil.broker.server.live_properties import LiveProperties
 
@@ -42,6 +42,7 @@ class Throttle:
         self._now_ms = now_ms
         self._rates: dict[_Key, Rate] = {}
         self._buckets: dict[_Key, TokenBucket] = {}
+        self._waits: dict[_Key, Average] = {}
         self.throttled_ms: dict[Quota, float] = dict.fromkeys(Quota, 0.0)  # since the start
         self.throttled: dict[Quota, int] = dict.fromkeys(Quota, 0)
 
@@ -64,7 +65,7 @@ class Throttle:
         if quota is Quota.REQUEST:
             wait_ms = min(wait_ms, self._windows.size_ms)
         if wait_ms:
-            self._note(quota, wait_ms)
+            self._note(quota, wait_ms, limit)
         return wait_ms
 
     def take_back(self, quota: Quota, user: str, client_id: str, amount: float) -> None:
@@ -87,7 +88,7 @@ class Throttle:
             return 0
         wait_ms = self._bucket(limit).throttle_ms(limit.value, self._now_ms())
         if wait_ms:
-            self._note(Quota.MUTATION, wait_ms)
+            self._note(Quota.MUTATION, wait_ms, limit)
         return wait_ms
 
     def change(self, user: str, client_id: str, partitions: int) -> None:
@@ -110,9 +111,21 @@ class Throttle:
             self._note(Quota.CONNECTION, wait_ms)
         return wait_ms
 
-    def _note(self, quota: Quota, wait_ms: int) -> None:
+    def waits_ms(self) -> Iterator[tuple[Quota, str, str, float]]:
+        """For how long those who share a limit were held up lately, on an average: the quota, user
+        and client id (empty where it does not count by them), and ms."""
+        now_ms = self._now_ms()
+        for (quota, user, client_id), waits in self._waits.items():
+            yield quota, user or "", client_id or "", waits.value(now_ms)
+
+    def _note(self, quota: Quota, wait_ms: int, limit: Limit | None = None) -> None:
         self.throttled_ms[quota] += wait_ms
         self.throttled[quota] += 1
+        if limit is not None:
+            key = (quota, limit.user, limit.client_id)
+            if len(self._waits) >= MAX_COUNTED:
+                self._waits.clear()
+            self._waits.setdefault(key, Average(self._windows)).record(wait_ms, self._now_ms())
 
     def _rate(self, quota: Quota, limit: Limit) -> Rate:
         key = (quota, limit.user, limit.client_id)

@@ -90,6 +90,23 @@ def test_who_shares_a_limit_shares_the_count() -> None:
     assert ours.throttled[Quota.PRODUCE] == 1
 
 
+def test_for_how_long_somebody_was_held_up_lately() -> None:
+    table, clock = QuotaTable(), Clock()
+    table.put(entity(user="ann"), {Quota.PRODUCE: 1000.0})
+    table.put(entity(client_id=None), {Quota.FETCH: 1000.0})
+    ours = throttle(table, clock)
+    assert list(ours.waits_ms()) == []
+    waits = [ours.spend(Quota.PRODUCE, "ann", "app", 6000) for _ in range(3)]
+    assert waits == [0, 2000, 8000]
+    assert ours.spend(Quota.FETCH, "bob", "app", 11_000) == 1000
+    assert list(ours.waits_ms()) == [
+        (Quota.PRODUCE, "ann", "", 5000.0),
+        (Quota.FETCH, "", "app", 1000.0),
+    ]
+    clock.now_ms = 60_000
+    assert {ms for *_, ms in ours.waits_ms()} == {0.0}
+
+
 def test_time_of_requests_is_held_up_for_a_window_at_most() -> None:
     table, clock = QuotaTable(), Clock()
     table.put(entity(client_id=None), {Quota.REQUEST: 1.0})

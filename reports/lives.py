@@ -176,10 +176,8 @@ def _ends(plot: Any, life: Life, lanes: list[str], end_s: float) -> None:
 
 def _held(one: Replica) -> str:
     if one.offsets:
-        return "in the end: has it at " + ", ".join(map(str, one.offsets))
-    return "in the end: does not have it" + (
-        f"; there is {plain(one.instead)}" if one.instead else ""
-    )
+        return "has it at " + ", ".join(map(str, one.offsets))
+    return "lacks it in the end" + (f", has {plain(one.instead)}" if one.instead else "")
 
 
 def _lost(plot: Any, life: Life) -> None:
@@ -195,7 +193,7 @@ def _lost(plot: Any, life: Life) -> None:
             plot.add_layout(
                 Span(location=at, dimension="height", line_color=FAULT, line_dash="dashed")
             )
-            text = f"lost: b{one.leader} leads from here on (epoch {one.leader_epoch}) without it"
+            text = f"lost: b{one.leader} leads without it (epoch {one.leader_epoch})"
             plot.add_layout(
                 Label(x=at, y=5, y_units="screen", text=text, text_font_size="11px",
                       text_color=FAULT, x_offset=3)

@@ -56,7 +56,7 @@ class Stacks:
             faulthandler.dump_traceback(file, all_threads=True)
         tellers = [teller for source in self.sources for teller in source()]
         with ThreadPoolExecutor(max(1, len(tellers))) as pool:
-            for teller, told in zip(tellers, pool.map(_told, tellers), strict=True):
+            for teller, told in zip(tellers, pool.map(asked, tellers), strict=True):
                 text = f"{why}\npid {teller.pid}\n{told[:MOST]}\n"
                 (folder / f"{teller.name}.txt").write_text(text, "utf-8", "replace")
         return folder
@@ -94,8 +94,8 @@ def watched(limit_s: float | None, hung: Callable[[], None]) -> Iterator[None]:
         timer.cancel()
 
 
-def _told(teller: Teller) -> str:
-    """What the process writes when it is asked."""
+def asked(teller: Teller) -> str:
+    """What the process writes when it is asked where it stands; its own output has it too."""
     state = _status(teller.pid)
     if not state:
         return "it is gone"
@@ -104,7 +104,10 @@ def _told(teller: Teller) -> str:
     if not int(state.get("SigCgt", "0"), 16) >> (signal.SIGQUIT - 1) & 1:
         return "it does not listen to SIGQUIT, by which it would end: not asked"
     before = len(teller.output())
-    os.kill(teller.pid, signal.SIGQUIT)
+    try:
+        os.kill(teller.pid, signal.SIGQUIT)
+    except ProcessLookupError:
+        return "it is gone"
     return _grown(teller, before) or f"it wrote nothing within {TELLS_S:.0f} s"
 
 

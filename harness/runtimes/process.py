@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -28,6 +29,7 @@ from urteil.harness.reaper import VARIABLE, start_reaper
 from urteil.harness.runtimes.base import Programs
 from urteil.harness.runtimes.disks import ProcessDisks, can_mount
 from urteil.harness.runtimes.duty import DutyCycle
+from urteil.harness.stacks import Teller, asked
 
 POLL_S = 0.01
 KILL_DEADLINE_S = 10.0
@@ -163,6 +165,8 @@ class ProcessRuntime:
         try:
             known.process.wait(deadline_s)
         except subprocess.TimeoutExpired:
+            pid = known.process.pid  # where it hangs stands in its log then
+            asked(Teller(name=node, pid=pid, output=partial(self.log, node)))
             return self.kill(node)
         return self.status(node)
 

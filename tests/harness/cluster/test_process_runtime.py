@@ -84,6 +84,19 @@ def test_a_node_deaf_to_sigterm_is_killed(runtime: ProcessRuntime, tmp_path: Pat
     assert runtime.stop("b1", deadline_s=0.3).exit_code == -signal.SIGKILL
 
 
+def test_a_node_that_does_not_end_tells_in_its_log_where_it_hangs(
+    runtime: ProcessRuntime, tmp_path: Path
+) -> None:
+    code = (
+        "import faulthandler, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+        "faulthandler.register(signal.SIGQUIT); print('up', flush=True); time.sleep(600)"
+    )
+    runtime.start("b1", [sys.executable, "-c", code], cwd=tmp_path)
+    await_line(tmp_path / "logs" / "b1.log")
+    assert runtime.stop("b1", deadline_s=0.1).exit_code == -signal.SIGKILL
+    assert 'File "<string>", line 1 in <module>' in runtime.log("b1")
+
+
 def test_a_node_that_ends_by_itself_is_noticed(runtime: ProcessRuntime, tmp_path: Path) -> None:
     runtime.start("b1", [sys.executable, "-c", "raise SystemExit(3)"], cwd=tmp_path)
     deadline = time.monotonic() + 10

@@ -17,11 +17,13 @@ from pathlib import Path
 
 import cleaning
 import click
+import grouping
 import lab
 import many_partitions
 import record_sizes
 import recovering
 import secured
+import transacting
 from load import Load
 from rich.console import Console
 from rich.table import Table
@@ -53,6 +55,8 @@ GROUPS = {
     "partitions": Group(rows=many_partitions.ROWS, measure=many_partitions.measure),
     "cleaner": Group(rows=cleaning.ROWS, measure=cleaning.measure, spec=cleaning.SPEC),
     "recovery": Group(rows=recovering.ROWS, measure=recovering.measure, spec=recovering.SPEC),
+    "transactions": Group(rows=transacting.ROWS, measure=transacting.measure),
+    "groups": Group(rows=grouping.ROWS, measure=grouping.measure, spec=grouping.SPEC),
     "tls": Group(
         rows=secured.rows("tls", "TLS"),
         measure=secured.measure_tls,

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from urteil.broker.groups.records import OffsetCommitKey, OffsetCommitValue
+from urteil.broker.groups.records import OffsetCommitValue, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +18,6 @@ class Committed:
 
     value: OffsetCommitValue
     log_offset: int
-
-
-Place = tuple[str, str, int]
-"""Group, topic, partition."""
-
-
-def place(key: OffsetCommitKey) -> Place:
-    return key.group, key.topic, key.partition
 
 
 class PendingOffsets:

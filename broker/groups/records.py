@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct as binary
 from collections.abc import Sequence
 
+from urteil.broker.wire.primitives import WireError
 from urteil.broker.wire.schema import Message, Struct, field, record, struct
 
 OFFSET_KEY_VERSION = 1
@@ -65,14 +66,40 @@ def encode(version: int, message: Message) -> bytes:
     return binary.pack(">h", version) + b"".join(message.encode(version))
 
 
-def decode_key(data: bytes | memoryview) -> OffsetCommitKey | GroupMetadataKey | None:
-    """The key of a record, or None when its version is a later Kafka's. Raises WireError."""
+Place = tuple[str, str, int]
+"""Group, topic, partition."""
+
+_SIZE, _PARTITION = binary.Struct(">h"), binary.Struct(">i")
+
+
+def decode_place(data: bytes | memoryview) -> Place | None:
+    """What an OffsetCommitKey names; None for any other key. Raises WireError.
+
+    Read by hand, in a quarter of the time: a coordinator that takes over does it once a position.
+    """
+    try:
+        (version,) = _SIZE.unpack_from(data)
+        if version not in (0, OFFSET_KEY_VERSION):
+            return None
+        (group_size,) = _SIZE.unpack_from(data, 2)
+        topic_at = 4 + group_size
+        (topic_size,) = _SIZE.unpack_from(data, topic_at)
+        partition_at = topic_at + 2 + topic_size
+        (partition,) = _PARTITION.unpack_from(data, partition_at)
+        if group_size < 0 or topic_size < 0:
+            raise WireError("the key of a position without group or topic")
+        topic = str(data[topic_at + 2 : partition_at], "utf-8")
+        return str(data[4:topic_at], "utf-8"), topic, partition
+    except (binary.error, UnicodeDecodeError) as error:
+        raise WireError(f"the key of a position: {error}") from error
+
+
+def decode_group_key(data: bytes | memoryview) -> str | None:
+    """The group that a GroupMetadataKey names; None for any other key. Raises WireError."""
     (version,) = binary.unpack_from(">h", data)
-    if version in (0, OFFSET_KEY_VERSION):
-        return OffsetCommitKey.decode(version, data, 2)[0]
-    if version == GROUP_KEY_VERSION:
-        return GroupMetadataKey.decode(version, data, 2)[0]
-    return None
+    if version != GROUP_KEY_VERSION:
+        return None
+    return GroupMetadataKey.decode(version, data, 2)[0].group
 
 
 def decode_offset(data: bytes | memoryview) -> OffsetCommitValue:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from urteil.broker.groups.group import Group
-from urteil.broker.groups.pending import Committed, PendingOffsets, place
+from urteil.broker.groups.pending import Committed, PendingOffsets
 from urteil.broker.groups.records import (
-    GroupMetadataKey,
     GroupMetadataValue,
-    OffsetCommitKey,
+    Place,
     decode_group,
-    decode_key,
+    decode_group_key,
     decode_offset,
+    decode_place,
 )
 from urteil.broker.groups.snapshot import restore
 
@@ -39,14 +39,16 @@ class Shard:
     ) -> None:
         """Apply one record of the log, of `producer_id` if it is part of a transaction. Unknown
         keys are a later version's. Raises WireError."""
-        decoded = None if key is None else decode_key(key)
-        if isinstance(decoded, OffsetCommitKey) and producer_id is not None and value is not None:
+        if key is None:
+            return
+        place = decode_place(key)
+        if place is None:
+            self._replay_group(decode_group_key(key), value)
+        elif producer_id is not None and value is not None:
             committed = Committed(decode_offset(value), log_offset)
-            self.pending.add(producer_id, place(decoded), committed)
-        elif isinstance(decoded, OffsetCommitKey):
-            self._replay_offset(decoded, value, log_offset)
-        elif isinstance(decoded, GroupMetadataKey):
-            self._replay_group(decoded, value)
+            self.pending.add(producer_id, place, committed)
+        else:
+            self._replay_offset(place, value, log_offset)
 
     def transaction_ended(self, producer_id: int, marker_offset: int, *, commit: bool) -> None:
         """The marker of a producer's transaction is in the log."""
@@ -58,21 +60,22 @@ class Shard:
             if commit and (known is None or known.log_offset < committed.log_offset):
                 positions[topic, partition] = committed
 
-    def _replay_offset(self, key: OffsetCommitKey, value: bytes | None, log_offset: int) -> None:
-        positions = self.offsets.setdefault(key.group, {})
-        known = positions.get((key.topic, key.partition))
+    def _replay_offset(self, place: Place, value: bytes | None, log_offset: int) -> None:
+        group, topic, partition = place
+        positions = self.offsets.setdefault(group, {})
+        known = positions.get((topic, partition))
         if known is not None and known.log_offset > log_offset:
             return  # two commits in flight: the later record counts, whichever answers last
         if value is None:
-            positions.pop((key.topic, key.partition), None)
+            positions.pop((topic, partition), None)
         else:
-            positions[key.topic, key.partition] = Committed(decode_offset(value), log_offset)
+            positions[topic, partition] = Committed(decode_offset(value), log_offset)
 
-    def _replay_group(self, key: GroupMetadataKey, value: bytes | None) -> None:
-        if value is None:
-            self._stored_groups.pop(key.group, None)
-        else:
-            self._stored_groups[key.group] = decode_group(value)
+    def _replay_group(self, group: str | None, value: bytes | None) -> None:
+        if group is not None and value is None:
+            self._stored_groups.pop(group, None)
+        elif group is not None and value is not None:
+            self._stored_groups[group] = decode_group(value)
 
     def finish_loading(self, new_group: Callable[[str], Group], now_ms: float) -> None:
         """All records were replayed: bring the groups to life."""

@@ -16,11 +16,17 @@ def put_varint(out: bytearray, value: int) -> None:
 
 def read_varint(data: Buffer, pos: int) -> tuple[int, int]:
     """Read a signed integer of at most 32 bits; IndexError past the end of the data."""
+    value = data[pos]  # most take one byte: no second call for those
+    if value < 0x80:
+        return (value >> 1) ^ -(value & 1), pos + 1
     return _read(data, pos, 32)
 
 
 def read_varlong(data: Buffer, pos: int) -> tuple[int, int]:
     """Read a signed integer of at most 64 bits; IndexError past the end of the data."""
+    value = data[pos]
+    if value < 0x80:
+        return (value >> 1) ^ -(value & 1), pos + 1
     return _read(data, pos, 64)
 
 

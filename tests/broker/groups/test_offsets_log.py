@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import struct
 
+import pytest
+
 from urteil.broker.groups.group import Group, GroupState
 from urteil.broker.groups.records import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
+    decode_place,
     encode,
 )
 from urteil.broker.groups.shard import Shard
 from urteil.broker.server.placement import java_hash, partition_for
+from urteil.broker.wire.primitives import WireError
 
 
 def test_an_offset_has_kafkas_bytes() -> None:
@@ -61,3 +65,25 @@ def test_partitions_are_javas() -> None:
     assert java_hash("polygenelubricants") == -(1 << 31)
     assert partition_for("polygenelubricants", 50) == 0
     assert java_hash("\U0001f600") == 31 * 0xD83D + 0xDE00
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        b"\0\1\0",
+        struct.pack(">hh1sh1s", 1, 1, b"g", 1, b"t"),
+        struct.pack(">hh1sh1si", 1, 9, b"g", 1, b"t", 7),
+        struct.pack(">hhh1si", 1, -1, 1, b"t", 7),
+        struct.pack(">hh1shi", 1, 1, b"g", -1, 7),
+        struct.pack(">hh1sh1si", 1, 1, b"\xff", 1, b"t", 7),
+    ],
+    ids=["short", "cut", "lying", "no group", "no topic", "no text"],
+)
+def test_a_key_that_cannot_be_read_is_an_error(key: bytes) -> None:
+    with pytest.raises(WireError):
+        decode_place(key)
+
+
+def test_a_key_names_its_position_and_another_ones_does_not() -> None:
+    assert decode_place(offset_record(3, partition=5)[0]) == ("g", "t", 5)
+    assert decode_place(encode(2, GroupMetadataKey(group="g"))) is None

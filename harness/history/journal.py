@@ -269,7 +269,8 @@ class Access(msgspec.Struct, tag="access", array_like=True, frozen=True):
 
 
 class Right(msgspec.Struct, tag="right", array_like=True, frozen=True):
-    """An administrator granted that, or took it back: `ok`, or `info` where nobody knows."""
+    """An administrator granted that, or took it back: `ok`, `fail` for a refusal that came before
+    anything was done, or `info` where nobody knows."""
 
     invoke_ns: int
     complete_ns: int

@@ -38,6 +38,7 @@ CHANGES_EVERY_S = 0.5
 SETUP_DEADLINE_S = 30.0
 DENIED = {29: "TOPIC_AUTHORIZATION_FAILED", 30: "GROUP_AUTHORIZATION_FAILED",
           31: "CLUSTER_AUTHORIZATION_FAILED"}  # fmt: skip
+NOT_CONTROLLER = 41
 PASSED = (0, 3, 6, 15, 19, 20)
 """Errors that nobody hears before it was looked whether he may: of leaders, replicas, metadata."""
 BROKEN = (OSError, struct.error, UnicodeDecodeError, KeyError, ValueError)
@@ -223,7 +224,8 @@ class Administrator:
             invoke_ns, outcome, told = time.monotonic_ns(), "info", None
             try:
                 error = ask(at)
-                outcome, told = ("info", f"error {error}") if error else ("ok", None)
+                outcome, told = ("ok", None) if not error else ("info", f"error {error}")
+                outcome = "fail" if error == NOT_CONTROLLER else outcome
                 return error
             except BROKEN as failure:
                 told = type(failure).__name__

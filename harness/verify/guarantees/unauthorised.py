@@ -31,7 +31,7 @@ _JUDGED = f"""
 SELECT t.client, t.session, t.node, t.subject, t.invoke_ns, t.complete_ns, t.turns,
   COUNT(o.subject) AS changes
 FROM ({_TURNS}) t LEFT JOIN admin_ops o ON o.subject = t.subject
-  AND o.act IN ('grant', 'revoke') AND o.invoke_ns <= t.complete_ns
+  AND o.act IN ('grant', 'revoke') AND o.outcome <> 'fail' AND o.invoke_ns <= t.complete_ns
 WHERE t.outcome = 'ok'
 GROUP BY t.client, t.session, t.node, t.subject, t.invoke_ns, t.complete_ns, t.turns
 """

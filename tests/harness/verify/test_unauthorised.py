@@ -25,8 +25,10 @@ def judged(run_dir: Path, events: list[Event]) -> GuaranteeResult:
     for at_s, what, node in events:
         times = {"invoke_ns": BEGIN_NS + int(at_s * S), "complete_ns": BEGIN_NS + int(at_s * S) + 1}
         row = {"run": "r", "subject": SUBJECT} | times
-        if what in ("grant", "revoke"):
-            tables["admin_ops"].append(row | {"act": what, "outcome": "ok"})
+        if what.startswith(("grant", "revoke")):
+            act, _, refused = what.partition(" ")
+            outcome = "fail" if refused else "ok"
+            tables["admin_ops"].append(row | {"act": act, "outcome": outcome})
         else:
             who = {"client": "visitor", "session": 1, "node": node}
             tables["accesses"].append(row | who | {"outcome": what})
@@ -73,6 +75,9 @@ def test_a_change_that_was_not_answered_may_have_been_made(tmp_path: Path) -> No
     events = [(1.0, "grant", 0), (2.0, "grant", 0), (3.0, "revoke", 0)]
     seen = [(2.5, "ok", 1), (4.0, "denied", 1), (5.0, "ok", 1)]
     assert judged(tmp_path, events + seen).status is Status.HOLDS
+    refused = [(1.5, "grant refused", 0) if event == (2.0, "grant", 0) else event
+               for event in events]  # fmt: skip
+    assert judged(tmp_path / "refused", refused + seen).status is Status.VIOLATED
 
 
 def test_without_users_nothing_is_judged(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from py4j.protocol import Py4JError
 
 LARGE_ROWS = 200_000
 """From this many rows of sends, reads and replicas on, Spark gets its partitions and codegen."""
+PARTITIONS = 32
+"""Of what is shuffled, in a large run."""
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -55,8 +57,11 @@ def start(master: str | None = None, *, memory: str | None = None, large: bool =
     logging.getLogger("SQLQueryContextLogger").disabled = True
     if SparkContext._active_spark_context is None:
         folder = _scratch()
+        master = master or "local[2]"
         _find_java()
-        settings = _settings(folder, master or "local[2]", memory, large)
+        if _is_here(master):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings = _settings(folder, master, memory, large)
         conf = SparkConf().setAll(list(settings.items()))
         gateway = SparkContext._gateway
         try:
@@ -87,7 +92,7 @@ def _settings(folder: Path, master: str, memory: str | None, large: bool) -> dic
     options = f"-Dlog4j2.configurationFile={quiet} -XX:+UseSerialGC"
     return {
         **_SETTINGS,
-        **(_LOOPBACK if master.startswith("local") else {}),
+        **(_LOOPBACK if _is_here(master) else {}),
         "spark.master": master,
         "spark.app.name": "urteil",
         "spark.driver.memory": memory or os.environ.get("URTEIL_SPARK_MEMORY", "2g"),
@@ -103,7 +108,11 @@ def _find_java() -> None:
 
     home = Path(java()).resolve().parent.parent
     os.environ.setdefault("JAVA_HOME", str(home))
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def _is_here(master: str) -> bool:
+    """Whether all of Spark is on this machine, so that it may listen on loopback alone."""
+    return master.startswith(("local", "spark://127.", "spark://localhost:"))
 
 
 def fit(session: Any, *, large: bool) -> None:
@@ -114,7 +123,7 @@ def fit(session: Any, *, large: bool) -> None:
         "spark.sql.autoBroadcastJoinThreshold": "-1",
     }
     wide = {
-        "spark.sql.shuffle.partitions": "32",
+        "spark.sql.shuffle.partitions": str(PARTITIONS),
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.autoBroadcastJoinThreshold": "10485760",
     }

@@ -48,6 +48,9 @@ class History:
         rows = synthetic.small_tables(self.shape)
         for name in ("logs", "passes"):
             rows[name] = [row | parts[row["partition"]].about(name, row) for row in rows[name]]
+        for row in rows["offset_answers"]:
+            if row["query"] == "latest":
+                row["offset"] = parts[row["partition"]].end
         for client, like in ((TRANSACTIONAL, 0), ("c1", 2)):
             rows["clients"].append(rows["clients"][like] | {"client": client})
             rows["manifest"].append(rows["manifest"][like] | {"file": f"journal/{client}.jsonl"})

@@ -37,9 +37,9 @@ from urteil.harness.standing import StandingCluster, attach
 from urteil.harness.targets import parse_target
 from urteil.harness.verify import judge
 from urteil.harness.verify.result import Result
-from urteil.harness.workload import Workload
 from urteil.harness.workload.client import boot_id
 from urteil.harness.workload.rotation import leadership_rounds
+from urteil.harness.workload.workload import Workload
 
 TRAFFIC_DEADLINE_S = 30.0
 FINAL_READ_DEADLINE_S = 60.0

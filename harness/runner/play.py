@@ -18,8 +18,8 @@ from urteil.harness.runner.topics import create_topics, fitted
 from urteil.harness.scenario import Phase, RunFacts, Scenario, TopicFact, save
 from urteil.harness.schedule import save_schedule, schedule_of
 from urteil.harness.stacks import Stacks, watched
-from urteil.harness.workload import Workload
 from urteil.harness.workload.rotation import leadership_rounds
+from urteil.harness.workload.workload import Workload
 
 Log = Callable[[str], None]
 

@@ -1,8 +1,7 @@
-"""The engines that run the checks: Spark, and DuckDB with the same SQL transpiled."""
+"""The engines that run the checks: Spark, and DuckDB with the same SQL translated."""
 
 from __future__ import annotations
 
-import functools
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,12 +10,11 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-import sqlglot
-from sqlglot import ErrorLevel, exp
 
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.verify import evidence, spark
 from urteil.harness.verify.derive import DERIVED
+from urteil.harness.verify.dialect import NULL_ORDER, to_duckdb
 from urteil.harness.verify.evidence import Row
 
 ENGINES = ("spark", "duckdb")
@@ -57,6 +55,10 @@ def open_views(engine: Engine, run_dir: Path, work: Path) -> None:
         engine.view(table, work / table, schema)
 
 
+KEPT_ROWS = 50_000
+"""Tables up to this many rows are kept in DuckDB's memory, not read anew for every question."""
+
+
 class Duck:
     """Embedded DuckDB; its database lives in memory and spills to `work`."""
 
@@ -65,23 +67,22 @@ class Duck:
     fuses = False
 
     def __init__(self, work: Path, *, threads: int = 2, memory: str = "2GB") -> None:
-        spill = work / "spill"
-        self._connection = duckdb.connect(
-            config={"threads": threads, "memory_limit": memory, "temp_directory": str(spill)}
-        )
+        limits = {"threads": threads, "memory_limit": memory}
+        spill = {"temp_directory": str(work / "spill"), "default_null_order": NULL_ORDER}
+        self._connection = duckdb.connect(config=limits | spill)
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
-        if any(folder.glob("*.parquet")):
-            found = f"read_parquet('{_quoted(folder)}/*.parquet')"
-            columns = [f'CAST("{f.name}" AS {_SPARK[f.type]}) AS "{f.name}"' for f in schema or ()]
-            source = f"SELECT {', '.join(columns) or '*'} FROM {found}"
-            self._connection.cursor().execute(f"CREATE OR REPLACE VIEW {name} AS {source}")
-        else:
-            empty = (schema or pa.schema([])).empty_table()
-            cursor = self._connection.cursor()
-            cursor.register("empty_rows", empty)
-            cursor.execute(f"CREATE OR REPLACE TABLE {name}_none AS SELECT * FROM empty_rows")
-            cursor.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM {name}_none")
+        cursor = self._connection.cursor()
+        files = sorted(folder.glob("*.parquet"))
+        if not files:
+            cursor.register("empty_rows", (schema or pa.schema([])).empty_table())
+            cursor.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM empty_rows")
+            return
+        found = f"read_parquet('{_quoted(folder)}/*.parquet')"
+        columns = [f'CAST("{f.name}" AS {_SPARK[f.type]}) AS "{f.name}"' for f in schema or ()]
+        kind = "TABLE" if _rows(files) <= KEPT_ROWS else "VIEW"
+        source = f"SELECT {', '.join(columns) or '*'} FROM {found}"
+        cursor.execute(f"CREATE OR REPLACE {kind} {name} AS {source}")
 
     def store(self, name: str, query: str, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
@@ -99,24 +100,8 @@ class Duck:
         self._connection.close()
 
 
-@functools.lru_cache(maxsize=512)
-def to_duckdb(query: str) -> str:
-    """Spark SQL in DuckDB's dialect.
-
-    A sum of integers is a BIGINT in Spark, but a HUGEINT in DuckDB, which Parquet turns into a
-    double: it is cast back. Hints to Spark's planner are passed over.
-    """
-    tree = sqlglot.parse_one(query, read="spark")
-    narrow = tree.transform(_narrow, copy=False)
-    return str(narrow.sql("duckdb", copy=False, unsupported_level=ErrorLevel.IGNORE))
-
-
-def _narrow(node: exp.Expression) -> exp.Expression:
-    total = node.this if isinstance(node, exp.Window) else node
-    inside = isinstance(node.parent, exp.Window) and node.arg_key == "this"
-    if not isinstance(total, exp.Sum) or inside or isinstance(node.parent, exp.Cast):
-        return node
-    return exp.cast(node.copy(), "BIGINT")
+def _rows(files: Sequence[Path]) -> int:
+    return sum(int(pq.read_metadata(file).num_rows) for file in files)
 
 
 def _quoted(folder: Path) -> str:
@@ -148,7 +133,7 @@ class Spark:
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
         columns = ", ".join(f"`{f.name}` {_SPARK[f.type]}" for f in schema or pa.schema([]))
         files = sorted(folder.glob("*.parquet"))
-        rows = sum(int(pq.read_metadata(file).num_rows) for file in files)
+        rows = _rows(files)
         if rows == 0:
             frame = self._session.createDataFrame([], columns)
         elif rows < LOCAL_ROWS:

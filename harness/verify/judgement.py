@@ -122,8 +122,10 @@ def _judged(
     run_dir = found.run_dir
     derived = prepare(run_dir, work, scenario, facts)
     open_views(running, run_dir, work)
-    judged, ticks = examine(running, run_dir, work, derived)
-    tally = running.query(_TALLY)
+    with ThreadPoolExecutor(1) as pool:
+        song = pool.submit(_song, run_dir, scenario, facts, derived) if canary else None
+        judged, ticks = examine(running, run_dir, work, derived)
+        tally = running.query(_TALLY)
     doubts = _tears(found, facts, tally)
     if lacking := trust.lacking_faults(scenario, derived):
         doubts.setdefault("faults", lacking)
@@ -136,9 +138,16 @@ def _judged(
     told += trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
     told = list(dict.fromkeys(told))
     result = _result(run_dir, scenario, facts, derived, judged, ticks, told, running.name)
-    if canary:
-        _listen(run_dir, scenario, facts, derived, result)
+    if song is not None:
+        _listen(song.result(), result)
     return result
+
+
+def _song(run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived) -> dict[str, str]:
+    """What the canary sings beside the judgement, reading the evidence on an engine of its own."""
+    from urteil.harness.verify.canary import sing
+
+    return sing(run_dir, scenario, facts, derived)
 
 
 def _tears(found: Sound, facts: RunFacts, tally: Sequence[Row]) -> dict[str, str]:
@@ -163,14 +172,10 @@ def _doubt(name: str, tears: dict[str, str]) -> str | None:
     return next((told for table, told in tears.items() if table in used), None)
 
 
-def _listen(
-    run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived, result: Result
-) -> None:
-    """Let the canary sing; a verdict that it did not hear is none."""
-    from urteil.harness.verify.canary import sing
-
-    result.canary = sing(run_dir, scenario, facts, derived)
-    silent = [f"{name} ({told})" for name, told in result.canary.items() if not _heard(told)]
+def _listen(sung: dict[str, str], result: Result) -> None:
+    """What the canary sang is told; a verdict that it did not hear is none."""
+    result.canary = sung
+    silent = [f"{name} ({told})" for name, told in sung.items() if not _heard(told)]
     if silent:
         result.reasons.append(f"the canary's damage was not found: {'; '.join(silent)}")
         if result.verdict is Verdict.PASS:

@@ -24,7 +24,7 @@ TICK_NS = 100_000_000
 CELLS = f"""
 SELECT p.p * {SHIFT} + LEAST(s.offset, {SHIFT} - 1) AS slot, s.value_id AS value_id,
        CAST(NULL AS STRING) AS rkey, 0 AS kind,
-       CASE WHEN s.acks = -1 THEN 1 ELSE 0 END AS flag, 0 AS broken, 0 AS leading,
+       CASE WHEN s.acks = -1 THEN 1 ELSE 0 END AS flag, 0 AS broken, 0 AS led,
        CAST(0 AS BIGINT) AS ident, CAST(0 AS BIGINT) AS base, CAST(NULL AS BIGINT) AS pid,
        CAST(NULL AS BIGINT) AS pseq, CAST(0 AS BIGINT) AS bit, CAST(NULL AS BIGINT) AS read_ns,
        0 AS told
@@ -62,7 +62,7 @@ grouped AS (
     SUM(CASE WHEN kind = 1 AND bit <> 0 THEN 1 ELSE 0 END) AS n_final,
     SUM(CASE WHEN kind = 1 THEN flag ELSE 0 END) AS n_group,
     BIT_OR(bit) AS seen, MIN(read_ns) AS read_ns,
-    SUM(CASE WHEN kind = 2 THEN 1 ELSE 0 END) AS copies, MAX(leading) AS on_leader,
+    SUM(CASE WHEN kind = 2 THEN 1 ELSE 0 END) AS copies, MAX(led) AS on_leader,
     SUM(CASE WHEN kind = 1 THEN broken ELSE 0 END) AS broken_read,
     SUM(CASE WHEN kind = 2 THEN broken ELSE 0 END) AS broken_disk,
     MAX(CASE WHEN kind = 2 THEN flag ELSE 0 END) AS marks,

@@ -21,7 +21,7 @@ SELECT 'outside the ISR' AS sub_kind, s.p, CAST(NULL AS BIGINT) AS off, s.begin_
   s.begin_ns AS until_ns, s.leader, s.leader_epoch, s.isr, s.prev_leader, s.prev_isr, s.version,
   q.unclean_on, q.unclean_asked
 {_JUDGED} AND s.prev_isr <> ','
-  AND s.prev_isr NOT LIKE concat('%,', CAST(s.leader AS STRING), ',%')""",
+  AND s.prev_isr NOT LIKE '%,' || CAST(s.leader AS STRING) || ',%'""",
     permitted="CASE WHEN x.unclean_asked = 1 THEN 'an administrator asked for it' "
     "WHEN x.unclean_on = 1 THEN 'unclean election is enabled' END",
     explain=lambda row: (

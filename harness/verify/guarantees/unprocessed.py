@@ -14,7 +14,7 @@ from urteil.harness.verify.guarantees.torn_txn import LATE_END, SPOILED
 
 COPIED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p
-LEFT JOIN vals w ON w.value_id = CONCAT('copy/', v.value_id)
+LEFT JOIN vals w ON w.value_id = 'copy/' || v.value_id
 WHERE v.sent = 1 AND v.log_slots > 0 AND q.copies = 0 AND q.ours = 1 AND q.compacted = 0
   AND EXISTS (SELECT 1 FROM parts o WHERE o.copies = 1 AND o.seen_end IS NOT NULL)
 """

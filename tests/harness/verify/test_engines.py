@@ -17,7 +17,7 @@ from tests.harness.verify.made import ONE, copy_of, healthy, judged
 from tests.harness.verify.test_guarantees import COUNTED
 from urteil.harness.verify import spark, synthetic
 from urteil.harness.verify.damage import DAMAGES
-from urteil.harness.verify.engines import Duck, to_duckdb
+from urteil.harness.verify.engines import Duck
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Result, Verdict
 from urteil.harness.verify.synthetic import END_NS, S
@@ -83,8 +83,6 @@ def test_spark_passes_healthy_evidence_and_takes_tables_that_are_not_there(
 
 
 def test_sums_stay_integers_on_duckdb() -> None:
-    told = to_duckdb("SELECT SUM(a) AS x, SUM(b) OVER (PARTITION BY c) AS y FROM t GROUP BY c")
-    assert told.count("AS BIGINT)") == 2
     with tempfile.TemporaryDirectory() as folder:
         engine = Duck(Path(folder))
         engine.view("t", Path(folder) / "none", pa.schema([("a", pa.int64())]))

@@ -18,9 +18,9 @@ from urteil.harness.scenario import (
     save,
 )
 from urteil.harness.targets import parse_target
-from urteil.harness.workload import Workload
 from urteil.harness.workload.processes import spawn_process
 from urteil.harness.workload.rotation import leadership_rounds
+from urteil.harness.workload.workload import Workload
 
 SCENARIO = Scenario(
     name="test",

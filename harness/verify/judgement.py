@@ -13,7 +13,7 @@ import msgspec
 
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, load_scenario, save
-from urteil.harness.verify import evidence, impact, plan, trust
+from urteil.harness.verify import clocks, evidence, impact, plan, trust
 from urteil.harness.verify.check import Places, check, tallies
 from urteil.harness.verify.committed import commit_breaks
 from urteil.harness.verify.coordinators import Coordinators
@@ -130,11 +130,12 @@ def _judged(
     if lacking := trust.lacking_faults(scenario, derived):
         doubts.setdefault("faults", lacking)
     judged = [_doubted(one, _doubt(one.name, doubts)) for one in judged]
-    if boots := [*trust.boots(run_dir, facts), *trust.turned(tally)]:
+    back = clocks.went_back(run_dir)
+    if boots := [*trust.boots(run_dir, facts), *trust.turned(tally), *back]:
         judged = [_doubted(one, boots[0]) if one.name in TIMED else one for one in judged]
     if not facts.healed:
         judged = [_doubted(one, LOST) if one.name in AVAILABILITY else one for one in judged]
-    told = [*found.told, *dict.fromkeys(doubts.values())]
+    told = [*found.told, *dict.fromkeys(doubts.values()), *back]
     told += trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
     told = list(dict.fromkeys(told))
     result = _result(run_dir, scenario, facts, derived, judged, ticks, told, running.name)

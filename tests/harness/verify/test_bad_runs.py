@@ -148,6 +148,24 @@ def test_doubled_rows_and_clocks_that_went_back_accuse_nobody(tmp_path: Path) ->
     assert told in result.reasons
 
 
+@pytest.mark.parametrize(("table", "ahead"), [("sends", "complete_ns"), ("polls", "complete_ns")])
+def test_a_clock_that_went_back_in_the_middle_names_the_file_and_the_rest_is_judged(
+    table: str, ahead: str, tmp_path: Path
+) -> None:
+    tables = healthy()
+    client = tables[table][0]["client"]
+    mine = [row for row in tables[table] if row["client"] == client]
+    for row in mine[len(mine) // 2 :]:
+        row["invoke_ns"] -= 40 * S
+        row[ahead] -= 40 * S
+    result = judged(tmp_path, tables)
+    assert result.verdict is Verdict.UNKNOWN
+    (told,) = [reason for reason in result.reasons if "a clock went back" in reason]
+    assert told.startswith(f"a clock went back 1 times in evidence/{table}/part-0.parquet, by ")
+    assert Status.VIOLATED not in {one.status for one in result.guarantees}
+    assert named(result, "lost_write").status is Status.HOLDS
+
+
 def test_without_what_only_repeats_a_run_is_judged_the_same(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
     for name, columns in (

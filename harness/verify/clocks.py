@@ -1,11 +1,12 @@
 """Clocks that went back while a client recorded: one sentence a part file of its evidence.
 
-A client counts its calls and takes the time before each, so that within one partition a later call
-never has an earlier time. Parts are read piece by piece: memory does not follow their length.
+A client counts its calls and takes the time before each, so that within one partition later calls
+never have earlier times. Parts are read piece by piece: memory does not follow their length.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ import pyarrow.parquet as pq
 from urteil.harness.verify import evidence
 
 ROWS = 131_072
+ENOUGH = 4
+"""So many calls on either side of a step tell a clock that went back from a few odd rows."""
 COUNTED = {"sends": ("partition_intended", "op"), "polls": ("partition", "poll")}
 """Tables, each with the column that tells partitions apart and the one that counts calls."""
 
-_Last = dict[tuple[int, int, int], tuple[int, int]]
+Group = tuple[int, ...]
 
 
 def went_back(run_dir: Path) -> list[str]:
@@ -27,54 +30,64 @@ def went_back(run_dir: Path) -> list[str]:
     told = []
     for table, columns in COUNTED.items():
         for part in evidence.files(run_dir, table):
-            count, most_ns = _steps_back(part, *columns)
-            if count:
+            steps = _steps_back(part, *columns)
+            if steps:
                 told.append(
-                    f"a clock went back {count} times in {part.relative_to(run_dir)}, "
-                    f"by {most_ns / 1e9:.3f} s at most"
+                    f"a clock went back {len(steps)} times in {part.relative_to(run_dir)}, "
+                    f"by {max(steps) / 1e9:.3f} s at most"
                 )
     return told
 
 
-def _steps_back(part: Path, partition: str, counter: str) -> tuple[int, int]:
-    """How many calls have an earlier time than the one before, and the longest way back in ns."""
-    names = ["client", "session", partition, counter, "invoke_ns"]
+def _steps_back(part: Path, partition: str, counter: str) -> list[int]:
+    """By how many ns times went back, at each step."""
+    names = ["client", "topic_id", "session", partition, counter, "invoke_ns"]
     file = pq.ParquetFile(part)
     if not set(names) <= set(file.schema_arrow.names):
-        return 0, 0
-    clients: dict[str | None, int] = {}
-    last: _Last = {}
-    back = [np.zeros(0, dtype=np.int64)]
+        return []
+    known: dict[str | None, int] = {}
+    last: dict[Group, Any] = {}
+    steps: list[int] = []
     for batch in file.iter_batches(ROWS, columns=names):
         rows = batch.filter(batch["invoke_ns"].is_valid())
-        if rows.num_rows:
-            back.append(_back(_keys(rows, clients, names), last))
-    steps = np.concatenate(back)
-    return len(steps), int(steps.max(initial=0))
+        for group, calls in _groups(_keys(rows, known, names)):
+            before = last.get(group, calls[:0])
+            whole = np.concatenate([before, calls[calls[:, 0] > before[:, 0].max(initial=-1)]])
+            steps += _back(whole[:, 1])
+            last[group] = whole[-2 * ENOUGH :]
+    return steps
 
 
-def _keys(rows: pa.RecordBatch, clients: dict[str | None, int], names: list[str]) -> Any:
-    """Client, session, partition, count and time of each row as integers, sorted by them."""
-    named = rows["client"].dictionary_encode()
-    codes = [clients.setdefault(one, len(clients)) for one in named.dictionary.to_pylist()]
-    who = np.array([*codes, -1])[named.indices.fill_null(len(codes)).to_numpy()]
-    rest = [rows[name].cast(pa.int64()).fill_null(-1).to_numpy() for name in names[1:]]
-    keys = np.stack([who, *rest], axis=1)
+def _keys(rows: pa.RecordBatch, known: dict[str | None, int], names: list[str]) -> Any:
+    """All of `names` for each row as integers, sorted by them."""
+    columns = []
+    for name in names:
+        if pa.types.is_string(rows[name].type):
+            text = rows[name].dictionary_encode()
+            codes = [known.setdefault(one, len(known)) for one in text.dictionary.to_pylist()]
+            columns.append(np.array([*codes, -1])[text.indices.fill_null(len(codes)).to_numpy()])
+        else:
+            columns.append(rows[name].cast(pa.int64()).fill_null(-1).to_numpy())
+    keys = np.stack(columns, axis=1)
     return keys[np.lexsort(keys.T[::-1])]
 
 
-def _back(keys: Any, last: _Last) -> Any:
-    """By how much times went back from each call to the next of its group, where they did.
+def _groups(keys: Any) -> Iterator[tuple[Group, Any]]:
+    """Counts and times of the calls of each client, session and partition."""
+    if not len(keys):
+        return
+    group = keys[:, :-2]
+    cuts = np.flatnonzero(np.any(group[1:] != group[:-1], axis=1)) + 1
+    for part in np.split(keys, cuts):
+        yield tuple(int(one) for one in part[0, :-2]), part[:, -2:]
 
-    `last` carries each group's latest call from one piece to the next; one that was counted before
-    it and comes after it was answered late, and is compared within its own piece alone.
-    """
-    group, when = keys[:, :3], keys[:, 4]
-    begins = np.flatnonzero(np.any(group[1:] != group[:-1], axis=1)) + 1
-    before = np.concatenate([when[:1], when[:-1]])
-    for at in [0, *begins]:
-        known = last.get(tuple(group[at]))
-        before[at] = known[1] if known and known[0] < keys[at, 3] else when[at]
-    for at in [*(begins - 1), len(keys) - 1]:
-        last[tuple(group[at])] = max(last.get(tuple(group[at]), (-1, 0)), tuple(keys[at, 3:]))
-    return (before - when)[before > when]
+
+def _back(times: Any) -> list[int]:
+    """Steps back: ENOUGH calls in a row all later than each of ENOUGH calls in a row after them."""
+    if len(times) < 2 * ENOUGH:
+        return []
+    windows = np.lib.stride_tricks.sliding_window_view(times, ENOUGH)
+    reached = np.maximum.accumulate(windows.min(axis=1))[:-ENOUGH]
+    by = reached - windows.max(axis=1)[ENOUGH:]
+    begins = np.flatnonzero((by > 0) & np.concatenate([[True], by[:-1] <= 0]))
+    return [int(by[at:].max()) for at in begins]

@@ -48,8 +48,8 @@ DERIVED: dict[str, pa.Schema] = {
         "foreign_on:i compacted:i unclean_floor:l last_epoch_ns:l agreed_end:l gone:i "
         "lost_floor:l lost_ns:l"
         " read_log:i ends_told:i delete_retention_ns:l min_lag_ns:l "
-        "max_lag_ns:l retention_ns:l retention_bytes:l append_time:i clock_moved:i trimmed:i "
-        "max_start:l active_base:l ends_ns:l calm_ns:l"
+        "max_lag_ns:l retention_ns:l retention_told:i retention_bytes:l append_time:i "
+        "clock_moved:i trimmed:i max_start:l active_base:l ends_ns:l calm_ns:l"
     ),
     "views": _schema("p:l broker:i at_ns:l leader:i leader_epoch:i"),
     "answers": _schema(

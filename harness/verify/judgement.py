@@ -13,7 +13,7 @@ import msgspec
 
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, load_scenario, save
-from urteil.harness.verify import clocks, evidence, impact, plan, trust
+from urteil.harness.verify import clocks, evidence, impact, plan, trust, whole
 from urteil.harness.verify.check import Places, check, tallies
 from urteil.harness.verify.committed import commit_breaks
 from urteil.harness.verify.coordinators import Coordinators
@@ -75,7 +75,6 @@ SELECT 'turned offset_answers', -1, COUNT(*) FROM offset_answers e
 WHERE e.complete_ns < e.invoke_ns
 UNION ALL
 SELECT 'turned passes', -1, COUNT(*) FROM passes e WHERE e.end_ns < e.begin_ns
-ORDER BY what, n
 """
 """What trust asks of the large tables: sends in each fault's window, and rows nobody can judge."""
 
@@ -125,7 +124,7 @@ def _judged(
     with ThreadPoolExecutor(1) as pool:
         song = pool.submit(_song, run_dir, scenario, facts, derived) if canary else None
         judged, ticks = examine(running, run_dir, work, derived)
-        tally = running.query(_TALLY)
+        tally = running.query(f"{_TALLY} UNION ALL {whole.TALLY} ORDER BY what, n")
     doubts = _tears(found, facts, tally)
     if lacking := trust.lacking_faults(scenario, derived):
         doubts.setdefault("faults", lacking)
@@ -137,6 +136,7 @@ def _judged(
         judged = [_doubted(one, LOST) if one.name in AVAILABILITY else one for one in judged]
     told = [*found.told, *dict.fromkeys(doubts.values()), *back]
     told += trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
+    told += whole.lacking(run_dir, facts, derived, tally)
     told = list(dict.fromkeys(told))
     result = _result(run_dir, scenario, facts, derived, judged, ticks, told, running.name)
     if song is not None:

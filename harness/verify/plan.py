@@ -5,7 +5,8 @@
 `keyed`  sends to compacted topics, with the last of their key;
 `gaps`   reads that did not follow their predecessor's offset, or their pass's begin;
 `ticks`  acknowledgements by partition and 100 ms;
-`held`   how many rows of each log lie between its start and its end.
+`held`   how many rows of each log lie between its start and its end, or beyond it, or lack what
+         they are compared by.
 A slot is partition number << 48 | offset (what no offset can be is brought within bounds); a
 bucket is 2^18 slots of one partition. Sorting begins with the slot, so that a sort's eight-byte
 prefix tells rows apart, and grouping follows that order.
@@ -185,10 +186,13 @@ GROUP BY p.p, s.complete_ns DIV {TICK_NS}
 """
 
 HELD = """
-SELECT l.p, l.broker, COUNT(*) AS n
+SELECT l.p, l.broker,
+  SUM(CASE WHEN r.offset >= l.log_start AND r.offset < l.log_end THEN 1 ELSE 0 END) AS n,
+  SUM(CASE WHEN r.offset >= l.log_end THEN 1 ELSE 0 END) AS beyond,
+  SUM(CASE WHEN r.offset IS NULL OR r.leader_epoch IS NULL OR r.batch_crc IS NULL
+      THEN 1 ELSE 0 END) AS blank
 FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
 JOIN logs_p l ON l.p = q.p AND l.broker = r.broker
-  AND r.offset >= l.log_start AND r.offset < l.log_end
 GROUP BY l.p, l.broker
 """
 

@@ -19,6 +19,10 @@ _BROKER_WIDE = {
     "retention.bytes": "log.retention.bytes",
     "message.timestamp.type": "log.message.timestamp.type",
 }
+_COARSER = frozenset({"log.retention.hours", "log.retention.minutes"})
+OWN_TARGETS = ("urteil", "kafka", "mix")
+"""Whose brokers the lab configures, so that what it does not set has Kafka's default."""
+WEEK_MS = "604800000"
 STOPPING_NS = 15_000_000_000
 """So long after the last phase brokers may still delete and clean, until they are stopped."""
 
@@ -34,9 +38,10 @@ def settled(
 ) -> Row:
     """Columns of the derived table `parts`: what is promised of the topic's records, in ns.
 
-    `retention_ns` and `retention_bytes` are null where nobody said how long records stay, and
-    FOREVER_NS or -1 where for ever. `clock_moved` says that a fault moved a clock, `trimmed` that
-    an administrator deleted records or changed how long they stay.
+    `retention_ns` and `retention_bytes` are null where nobody knows how long records stay, and
+    FOREVER_NS or -1 where for ever; `retention_told` is 0 where they are Kafka's own.
+    `clock_moved` says that a fault moved a clock, `trimmed` that an administrator deleted records
+    or changed how long they stay.
     """
     faults = list(faults)
     healed = [row["healed_ns"] or row["end_ns"] or FOREVER_NS for row in faults]
@@ -44,11 +49,14 @@ def settled(
     delete_ms = _told(topic, scenario, "delete.retention.ms", "86400000")
     minimum_ms = _told(topic, scenario, "min.compaction.lag.ms", "0")
     stamped = _told(topic, scenario, "message.timestamp.type", "CreateTime")
+    told_ms = _told(topic, scenario, "retention.ms", None)
+    kept_ms = told_ms or _default_ms(topic, scenario, facts)
     return {
         "delete_retention_ns": _ns(delete_ms),
         "min_lag_ns": _ns(minimum_ms),
         "max_lag_ns": _ns(_told(topic, scenario, "max.compaction.lag.ms", None)),
-        "retention_ns": _ns(_told(topic, scenario, "retention.ms", None)),
+        "retention_ns": _ns(kept_ms),
+        "retention_told": int(told_ms is not None),
         "retention_bytes": _number(_told(topic, scenario, "retention.bytes", None)),
         "append_time": int(stamped == "LogAppendTime"),
         "clock_moved": int(any(_moves_a_clock(row) for row in faults)),
@@ -63,6 +71,18 @@ def _told(
 ) -> str | None:
     own = {} if topic is None else topic.config
     return own.get(name, scenario.cluster.config.get(_BROKER_WIDE[name], default))
+
+
+def _default_ms(topic: TopicFact | None, scenario: Scenario, facts: RunFacts) -> str | None:
+    """Kafka's own retention.ms where the lab configured the brokers and nobody said otherwise.
+
+    Unknown for topics that are not the workload's, and for compacted ones.
+    """
+    brokers = scenario.cluster.config
+    if topic is None or not facts.target.startswith(OWN_TARGETS) or brokers.keys() & _COARSER:
+        return None
+    policy = topic.config.get("cleanup.policy", brokers.get("log.cleanup.policy", "delete"))
+    return WEEK_MS if policy == "delete" else None
 
 
 def _number(text: str | None) -> int | None:
@@ -84,6 +104,7 @@ def _moves_a_clock(fault: Row) -> bool:
 def _trims(row: Row, topic: TopicFact | None) -> bool:
     act, subject = str(row["act"] or "").lower(), str(row["subject"] or "")
     about = topic is None or not subject or topic.name in subject
+    about = about and row["outcome"] != "fail"
     if "record" in act and ("delete" in act or "trim" in act):
         return about
     return about and any(

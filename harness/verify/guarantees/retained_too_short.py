@@ -1,6 +1,7 @@
 """Retention deletes what is too old or too much, and nothing else.
 
-Judged where retention.ms is told, and no administrator deleted records or changed how long they
+Judged where retention.ms is told or Kafka's own week (what the lab configures and says nothing of
+retention, by the final leader's log), and no administrator deleted records or changed how long they
 stay, and no clock was moved. What was young at the run's end was younger when it went. Deletion by
 size leaves at least retention.bytes.
 """
@@ -16,6 +17,9 @@ WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND v.acks <> 0
   AND q.retention_ns IS NOT NULL AND q.trimmed = 0 AND q.clock_moved = 0 AND q.gone = 0
   AND q.has_log = 1
 """
+
+_START = "CASE WHEN q.retention_told = 1 THEN q.max_start ELSE q.log_start END"
+"""Of any replica where deletion was asked for, else the final leader's."""
 
 _LEFT = """
 LEFT JOIN (SELECT q.p, SUM(CASE WHEN r.offset = r.batch_base THEN r.batch_bytes ELSE 0 END) AS size
@@ -35,12 +39,12 @@ SELECT 'too early' AS sub_kind, o.p, o.off, o.at_ns, o.until_ns, o.value_id, o.c
   o.log_start, (o.ends_ns - o.stamped_ns) DIV 1000000 AS age_ms,
   o.retention_ns DIV 1000000 AS retention_ms, b.size AS bytes_left
 FROM (SELECT v.p, v.ack_off AS off, v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id,
-        v.client, q.max_start AS log_start, q.ends_ns, q.retention_ns, q.retention_bytes,
+        v.client, {_START} AS log_start, q.ends_ns, q.retention_ns, q.retention_bytes,
         COALESCE(v.timestamp_ms * 1000000 - COALESCE(c.wall_ns, w.wall_ns), v.invoke_ns)
           AS stamped_ns
       FROM vals v JOIN parts q ON q.p = v.sent_p CROSS JOIN settings c
       CROSS JOIN (SELECT MAX(s.timestamp_ms * 1000000 - s.invoke_ns) AS wall_ns FROM sends s) w
-      WHERE {_JUDGED.split("WHERE")[1]} AND v.ack_off < q.max_start) o {_LEFT}
+      WHERE {_JUDGED.split("WHERE")[1]} AND v.ack_off < {_START}) o {_LEFT}
 WHERE o.stamped_ns + o.retention_ns > o.ends_ns + {STOPPING_NS}
   AND (COALESCE(o.retention_bytes, -1) < 0 OR COALESCE(b.size, 0) < o.retention_bytes)""",
     explain=lambda row: (

@@ -1,0 +1,112 @@
+"""Evidence that fits together: what is silently not there would be missed by nobody.
+
+Every replica that ZooKeeper names has a log, no version of a partition's state is left out, what a
+final leader holds was read by somebody, and who wrote or read is known.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from urteil.harness.scenario import RunFacts
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derive import Derived
+from urteil.harness.verify.evidence import Row
+
+LACKING = {
+    "blank reads": "reads lack their offset, time or whether they were intact (evidence/reads)",
+    "blank replicas": "records on disks lack offset, leader epoch or CRC (evidence/replicas)",
+    "beyond replicas": "records on disks lie beyond the end of their log (evidence/logs)",
+    "nameless sends": "sends are of clients that evidence/clients does not have",
+    "nameless reads": "reads are of clients that evidence/clients does not have",
+}
+TALLY = """
+SELECT 'blank reads' AS what, -1 AS n, COUNT(*) AS found FROM reads r
+WHERE r.offset IS NULL OR r.intact IS NULL OR r.read_ns IS NULL
+UNION ALL
+SELECT 'blank replicas', -1, SUM(h.blank) FROM held h
+UNION ALL
+SELECT 'beyond replicas', -1, SUM(h.beyond) FROM held h
+UNION ALL
+SELECT 'nameless sends', -1, COUNT(*) FROM sends s
+LEFT JOIN (SELECT DISTINCT c.client FROM clients c) k ON k.client = s.client
+WHERE k.client IS NULL
+UNION ALL
+SELECT 'nameless reads', -1, COUNT(*) FROM reads r
+LEFT JOIN (SELECT DISTINCT c.client FROM clients c) k ON k.client = r.client
+WHERE k.client IS NULL
+"""
+"""Counts for `lacking`, to be asked with judgement's own."""
+
+
+def lacking(run_dir: Path, facts: RunFacts, derived: Derived, tally: Sequence[Row]) -> list[str]:
+    """A sentence for each part of the evidence that does not fit the rest."""
+    told = [
+        f"{row['found']} {LACKING[row['what']]}"
+        for row in tally
+        if row["what"] in LACKING and row["found"]
+    ]
+    if "states" not in facts.withheld:
+        told += skipped(derived.tables["spans"])
+        told += _logs(run_dir, derived) if "logs" not in facts.withheld else []
+    return told + [one for part in derived.parts if part["ours"] for one in _unread(part, derived)]
+
+
+def skipped(spans: Iterable[Row]) -> list[str]:
+    """Versions of partitions' states between which another must have been."""
+    return [
+        f"{row['path']} went from version {row['prev_version']} to {row['version']}: "
+        "evidence/states lacks what was between"
+        for row in spans
+        if row["prev_version"] is not None and row["version"] > row["prev_version"] + 1
+    ]
+
+
+def _logs(run_dir: Path, derived: Derived) -> list[str]:
+    """Replicas of our topics, as assigned last, that left no log; partitions without a state."""
+    assigned = _assigned(evidence.rows(run_dir, "states"))
+    kept: dict[int, set[int]] = defaultdict(set)
+    for row in derived.tables["logs_p"]:
+        kept[row["p"]].add(row["broker"])
+    told = []
+    for part in derived.parts:
+        if not part["ours"] or part["gone"]:
+            continue
+        name = f"{part['topic']}-{part['partition']}"
+        replicas = assigned.get((part["topic_id"], part["partition"]))
+        if replicas is None:
+            told.append(f"evidence/states has nothing about {name}")
+            continue
+        lost = sorted(replicas - kept[part["p"]])
+        told += [f"evidence/logs has no log of broker {broker} of {name}" for broker in lost]
+    return told
+
+
+def _assigned(states: Iterable[Row]) -> dict[tuple[str, int], set[int]]:
+    """The replicas that a partition had last: its state tells them, and so does its topic, whose
+    node alone is written when one is taken away."""
+    found: dict[tuple[str, int], set[int]] = {}
+    for row in sorted(states, key=lambda one: int(one["zxid"] or 0)):
+        if row["replicas"] is None or row["topic_id"] is None:
+            continue
+        told = json.loads(row["replicas"])
+        by_partition = told if isinstance(told, dict) else {row["partition"]: told}
+        for partition, replicas in by_partition.items():
+            if partition is not None:
+                found[row["topic_id"], int(partition)] = set(replicas)
+    return found
+
+
+def _unread(part: Row, derived: Derived) -> list[str]:
+    """A log that holds something, of which no complete final pass covers anything."""
+    if not part["has_log"] or part["gone"] or part["seen_end"] is None:
+        return []
+    covered = any(
+        row["mask_ru"] or row["mask_rc"] for row in derived.tables["cover"] if row["p"] == part["p"]
+    )
+    if not covered and part["committed_end"] > part["log_start"]:
+        return [f"the final passes over {part['topic']}-{part['partition']} cover nothing of it"]
+    return []

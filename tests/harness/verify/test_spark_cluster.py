@@ -23,7 +23,7 @@ from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import Result
 
 HOME = Path(pyspark.__file__).parent
-START_S = 60.0
+START_S = 120.0
 JUDGE = """
 import sys
 from pathlib import Path

@@ -16,6 +16,7 @@ COMPLETE, CONTINUE = 0, 1
 _ACCEPT = 2
 _ERRORS = 0xFFFF0000
 _GSS_CODE, _MECH_CODE = 1, 2
+_KERBEROS = b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02"  # 1.2.840.113554.1.2.2
 _PRINCIPAL_NAME = b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02\x01"  # 1.2.840.113554.1.2.2.1
 
 
@@ -33,6 +34,10 @@ class _Buffer(ctypes.Structure):
 
 class _Oid(ctypes.Structure):
     _fields_ = (("length", c_uint32), ("elements", c_void_p))
+
+
+class _OidSet(ctypes.Structure):
+    _fields_ = (("count", c_size_t), ("elements", POINTER(_Oid)))
 
 
 class _Pair(ctypes.Structure):
@@ -75,12 +80,17 @@ def _taken(buffer: _Buffer) -> bytes:
     return data
 
 
+def _oid(encoded: bytes) -> _Oid:
+    return _Oid(len(encoded), ctypes.cast(c_char_p(encoded), c_void_p))
+
+
 class Credentials:
-    """A service's key, to accept its clients with. Raises GssError."""
+    """A service's key, to accept its clients with: by Kerberos itself, nothing that is negotiated.
+    Raises GssError."""
 
     def __init__(self, principal: str, keytab: str) -> None:
-        kind = ctypes.create_string_buffer(_PRINCIPAL_NAME, len(_PRINCIPAL_NAME))
-        oid = _Oid(len(_PRINCIPAL_NAME), ctypes.cast(kind, c_void_p))
+        oid, kerberos = _oid(_PRINCIPAL_NAME), _oid(_KERBEROS)
+        mechanisms = _OidSet(1, ctypes.pointer(kerberos))
         name, text = c_void_p(), _Buffer.of(principal.encode())
         _call("gss_import_name", byref(text), byref(oid), byref(name))
         pair = _Pair(b"keytab", f"FILE:{keytab}".encode())
@@ -88,8 +98,8 @@ class Credentials:
         self.handle = c_void_p()
         try:
             _call(
-                "gss_acquire_cred_from", name, c_uint32(0), None, c_int(_ACCEPT), byref(store),
-                byref(self.handle), None, None,
+                "gss_acquire_cred_from", name, c_uint32(0), byref(mechanisms), c_int(_ACCEPT),
+                byref(store), byref(self.handle), None, None,
             )  # fmt: skip
         finally:
             _call("gss_release_name", byref(name))

@@ -67,6 +67,8 @@ class GssapiExchange:
     def _step(self, message: bytes) -> bytes:
         acceptor = self._acceptor
         if acceptor.initiator is None:
+            if not message:  # to which MIT's library answers with an offer to negotiate
+                raise BrokenExchange("GSSAPI: an empty token")
             answer = acceptor.step(message)
             return self._offer() if acceptor.initiator is not None and not answer else answer
         if not self._offered:

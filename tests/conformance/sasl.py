@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.broker.security.certificates import Authority
+from tests.broker.security.kdc import REALM, Kdc, program
 from tests.conformance.pair import QUICK, Pair
 from tests.conformance.plain import plain
 from tests.conformance.side import CLOSED, CORRELATION, Side, read_frame
@@ -21,12 +24,15 @@ from urteil.broker.wire.messages import SaslAuthenticateRequest, SaslHandshakeRe
 from urteil.broker.wire.schema import Message
 from urteil.broker.zookeeper.znodes import encode_config, encode_config_change
 from urteil.harness.cluster import Cluster
+from urteil.harness.parts.part import MissingPart
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
 from urteil.harness.targets.base import BrokerNode, common_properties
 
-USERS, TIMED = "USERS", "TIMED"
-PORTS = {USERS: 9644, TIMED: 9645}
+USERS, TIMED, TICKETS = "USERS", "TIMED", "TICKETS"
+TLS, STRICT = "TLS", "STRICT"
+PORTS = {USERS: 9644, TIMED: 9645, TICKETS: 9646, TLS: 9647, STRICT: 9648}
+PROTOCOLS = "listener.security.protocol.map"
 SESSION_MS = 4000
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 MASTER_KEY = "the brokers' own secret"
@@ -40,8 +46,9 @@ _KNOWN = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.it
 def sasl_properties(node: BrokerNode) -> dict[str, str]:
     """Two listeners more, one of them with sessions that end."""
     common = common_properties(node)
-    more = "".join(f",{name}://{node.address}:{port}" for name, port in PORTS.items())
-    protocols = "".join(f",{name}:SASL_PLAINTEXT" for name in PORTS)
+    asking = (USERS, TIMED)
+    more = "".join(f",{name}://{node.address}:{PORTS[name]}" for name in asking)
+    protocols = "".join(f",{name}:SASL_PLAINTEXT" for name in asking)
     found = {
         "listeners": common["listeners"] + more,
         "advertised.listeners": common["advertised.listeners"] + more,
@@ -53,7 +60,7 @@ def sasl_properties(node: BrokerNode) -> dict[str, str]:
         "super.users": "User:ANONYMOUS",
         "allow.everyone.if.no.acl.found": "true",
     }
-    for name in PORTS:
+    for name in asking:
         prefix = f"listener.name.{name.lower()}."
         found[f"{prefix}plain.sasl.jaas.config"] = f"{_PLAIN} {_KNOWN};"
         for mechanism in MECHANISMS[1:]:
@@ -61,20 +68,119 @@ def sasl_properties(node: BrokerNode) -> dict[str, str]:
     return found
 
 
+@dataclass(frozen=True, kw_only=True)
 class SaslUrteil(UrteilTarget):
+    authority: Authority
+    realm: Kdc | None = None
+
     def properties(self, node: BrokerNode) -> dict[str, str]:
-        return UrteilTarget.properties(self, node) | sasl_properties(node)
+        own = UrteilTarget.properties(self, node) | sasl_properties(node)
+        own |= tls_properties(node, own, self.authority)
+        return own | ticket_properties(node, own, self.realm)
+
+    def env(self, node: BrokerNode) -> dict[str, str]:
+        return {} if self.realm is None else self.realm.env
 
 
+@dataclass(frozen=True, kw_only=True)
 class SaslKafka(KafkaTarget):
+    authority: Authority
+    realm: Kdc | None = None
+
     def properties(self, node: BrokerNode) -> dict[str, str]:
-        return KafkaTarget.properties(self, node) | sasl_properties(node)
+        own = KafkaTarget.properties(self, node) | sasl_properties(node)
+        own |= tls_properties(node, own, self.authority)
+        return own | ticket_properties(node, own, self.realm)
+
+    def env(self, node: BrokerNode) -> dict[str, str]:
+        if self.realm is None:
+            return {}
+        return {"JDK_JAVA_OPTIONS": f"-Djava.security.krb5.conf={self.realm.config}"}
+
+
+def tls_properties(
+    node: BrokerNode, own: Mapping[str, str], authority: Authority
+) -> dict[str, str]:
+    """Listeners with TLS more: one that asks for certificates, and one that insists."""
+    names = (TLS, STRICT)
+    issued = authority.issue("broker", hosts=("localhost", node.address))
+    more = {"listener.security.protocol.map": own[PROTOCOLS] + "".join(f",{n}:SSL" for n in names)}
+    for key in ("listeners", "advertised.listeners"):
+        places = (f",{name}://{node.address}:{PORTS[name]}" for name in names)
+        more[key] = own[key] + "".join(places)
+    for name, auth in ((TLS, "requested"), (STRICT, "required")):
+        prefix = f"listener.name.{name.lower()}.ssl"
+        more |= {
+            f"{prefix}.client.auth": auth,
+            f"{prefix}.keystore.type": "PEM",
+            f"{prefix}.keystore.key": _line(issued.key_pem()),
+            f"{prefix}.keystore.certificate.chain": _line(issued.pem),
+            f"{prefix}.truststore.type": "PEM",
+            f"{prefix}.truststore.certificates": _line(authority.pem),
+            f"{prefix}.principal.mapping.rules": "RULE:^CN=([a-z]+),OU=people$/$1/U,DEFAULT",
+        }
+    return more
+
+
+def _line(pem: str) -> str:
+    """In one line of a properties file."""
+    return pem.replace("\n", " ")
+
+
+def ticket_properties(
+    node: BrokerNode, own: Mapping[str, str], realm: Kdc | None
+) -> dict[str, str]:
+    """A listener with GSSAPI more, and a key for it, where there is a realm."""
+    if realm is None:
+        return {}
+    principal = f"kafka/{node.address}"
+    prefix = f"listener.name.{TICKETS.lower()}."
+    more = {name: f"{own[name]},{TICKETS}://{node.address}:{PORTS[TICKETS]}" for name in
+            ("listeners", "advertised.listeners")}  # fmt: skip
+    return more | {
+        "listener.security.protocol.map": f"{own[PROTOCOLS]},{TICKETS}:SASL_PLAINTEXT",
+        "sasl.kerberos.service.name": "kafka",
+        "sasl.kerberos.principal.to.local.rules": "RULE:[2:$1.$2@$0](.*)s/@.*//,DEFAULT",
+        f"{prefix}sasl.enabled.mechanisms": "GSSAPI",
+        f"{prefix}gssapi.sasl.jaas.config": (
+            "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true "
+            f'keyTab="{realm.keytab(principal)}" principal="{principal}@{REALM}";'
+        ),
+    }
 
 
 class SaslSide(Side):
-    """A cluster of one broker; `host` is its own address, without the clients' proxy."""
+    """A cluster of one broker; `host` is its own address, without the clients' proxy. `realm`
+    has its key for Kerberos, where MIT's KDC could be had, `authority` signed its certificate."""
 
     host = ""
+    realm: Kdc | None = None
+    authority: Authority
+
+
+def place(side: Side, listener: str) -> str:
+    """The address of a listener, for clients that others wrote."""
+    assert isinstance(side, SaslSide)
+    return f"{side.host}:{PORTS[listener]}"
+
+
+def realm_of(pair: Pair) -> Kdc:
+    """Raises MissingPart where there is none."""
+    assert isinstance(pair.ours, SaslSide)
+    if pair.ours.realm is None:
+        program("krb5kdc")
+    assert pair.ours.realm is not None
+    return pair.ours.realm
+
+
+def _realm(folder: Path, stack: ExitStack) -> Kdc | None:
+    """None where its programs are missing: the other mechanisms can be asked all the same."""
+    try:
+        kdc = Kdc(folder)
+    except MissingPart:
+        return None
+    stack.callback(kdc.close)
+    return kdc
 
 
 @contextlib.contextmanager
@@ -82,7 +188,11 @@ def sasl_pair(folder: Path) -> Iterator[Pair]:
     """Both sides, one broker each."""
     with ExitStack() as stack:
         spec = ClusterSpec(brokers=1, config=QUICK)
-        targets: list[tuple[str, Target]] = [("ours", SaslUrteil()), ("theirs", SaslKafka())]
+        realm, authority = _realm(folder / "kdc", stack), Authority()
+        targets: list[tuple[str, Target]] = [
+            ("ours", SaslUrteil(realm=realm, authority=authority)),
+            ("theirs", SaslKafka(realm=realm, authority=authority)),
+        ]
         clusters = [(name, Cluster(spec, one, folder / name)) for name, one in targets]
         for _, cluster in clusters:
             stack.callback(cluster.close)
@@ -92,6 +202,7 @@ def sasl_pair(folder: Path) -> Iterator[Pair]:
         for name, cluster in clusters:
             side = SaslSide(name, cluster.bootstrap, cluster.plan.zookeeper_direct())
             side.host = cluster.plan.address(cluster.plan.brokers[0])
+            side.realm, side.authority = realm, authority
             side.until(side.answers)
             stack.callback(side.close)
             sides.append(side)

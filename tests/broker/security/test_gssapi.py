@@ -14,7 +14,8 @@ from tests.broker.security.kdc import REALM, Kdc, kcat, program
 from tests.broker.server.nodes import Nodes
 from tests.broker.server.raw import free_port
 from tests.broker.zookeeper.server import ZooKeeperServer
-from urteil.broker.security.gssapi import load_service
+from urteil.broker.security.exchange import BrokenExchange
+from urteil.broker.security.gssapi import GssapiExchange, load_service
 from urteil.broker.security.kerberos_names import PrincipalRules
 
 RULES = (
@@ -89,6 +90,21 @@ def test_without_the_library_the_mend_is_named() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "apt-get install libgssapi-krb5-2" in done.stderr
+
+
+OFFER = bytes.fromhex("601006062b0601050502a0063004a0023000")
+"""Of SPNEGO, which Apache Kafka does not speak."""
+
+
+def test_what_is_no_ticket_is_refused(kdc: Kdc, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in kdc.env.items():
+        monkeypatch.setenv(name, value)
+    keytab = kdc.keytab("kafka/refuses")
+    options = {"keyTab": str(keytab), "principal": f"kafka/refuses@{REALM}"}
+    service = load_service(options, "kafka", ["DEFAULT"])
+    for token in (b"", b"x", OFFER):
+        with pytest.raises(BrokenExchange, match="GSSAPI"):
+            GssapiExchange(service).step(token)
 
 
 class KerberosNodes(Nodes):

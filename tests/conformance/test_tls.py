@@ -1,0 +1,189 @@
+"""Listeners with TLS, ours and Apache Kafka's, asked the same."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from tests.broker.security.certificates import Authority, pem_file
+from tests.conformance.pair import Pair
+from tests.conformance.sasl import PORTS, STRICT, TLS, SaslSide, Talk
+from tests.conformance.side import CLOSED, Side
+from urteil.broker.wire.messages import (
+    ApiVersionsRequest,
+    CreateDelegationTokenRequest,
+    DescribeDelegationTokenRequest,
+)
+
+Name = Sequence[tuple[x509.ObjectIdentifier, str]]
+OTHERS = Authority("nobody's CA")
+REFUSED = "refused"
+CN, OU, O_ = (
+    NameOID.COMMON_NAME,
+    NameOID.ORGANIZATIONAL_UNIT_NAME,
+    NameOID.ORGANIZATION_NAME,
+)  # fmt: skip
+
+
+class TlsTalk(Talk):
+    """As `Talk`, over TLS; `said` is its version, or REFUSED."""
+
+    def __init__(self, side: Side, listener: str, context: ssl.SSLContext, name: str = "") -> None:
+        super().__init__(side, listener)
+        assert isinstance(side, SaslSide)
+        try:
+            self._socket = context.wrap_socket(self._socket, server_hostname=name or side.host)
+            self.said = self._socket.version() or ""
+        except OSError:
+            self.said = REFUSED
+
+    def ask(self, message: Any, version: int) -> Any:
+        if self.said == REFUSED:
+            return CLOSED
+        try:
+            return super().ask(message, version)
+        except OSError:  # with TLS 1.3 a client hears after its handshake that it is refused
+            return CLOSED
+
+
+def context_of(side: Side, own: tuple[Authority, Name] | None = None, folder: Any = None) -> Any:
+    assert isinstance(side, SaslSide)
+    context = ssl.create_default_context(cadata=side.authority.pem)
+    context.check_hostname = False
+    if own is not None:
+        issued = own[0].issue(own[1])
+        file = folder / f"{side.name}.pem"
+        context.load_cert_chain(pem_file(file, issued.key_pem(), issued.pem))
+    return context
+
+
+def served(talk: TlsTalk) -> bool:
+    return talk.ask(ApiVersionsRequest(), 0) != CLOSED
+
+
+VERSIONS = ("TLSv1", "TLSv1_1", "TLSv1_2", "TLSv1_3")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_versions(sasl: Pair, version: str) -> None:
+    def ask(side: Side) -> Any:
+        context = context_of(side)
+        context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        with TlsTalk(side, TLS, context) as talk:
+            return talk.said, served(talk)
+
+    sasl.same(ask)
+
+
+CIPHERS = (
+    "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-AES128-GCM-SHA256", "NULL-SHA256:eNULL",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("cipher", CIPHERS)
+def test_ciphers_of_tls_1_2(sasl: Pair, cipher: str) -> None:
+    def ask(side: Side) -> Any:
+        context = context_of(side)
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers(f"{cipher}:@SECLEVEL=0")
+        with TlsTalk(side, TLS, context) as talk:
+            return talk.said, served(talk)
+
+    sasl.same(ask)
+
+
+@pytest.mark.parametrize("name", ["localhost", "somebody.example.com"])
+def test_whatever_name_it_is_called_by(sasl: Pair, name: str) -> None:
+    def ask(side: Side) -> Any:
+        with TlsTalk(side, TLS, context_of(side), name) as talk:
+            return talk.said, served(talk)
+
+    assert sasl.same(ask) == ("TLSv1.3", True)
+
+
+NAMES: dict[str, Name] = {
+    "by a rule": [(OU, "people"), (CN, "al")],
+    "by no rule": [(OU, "others"), (CN, "al")],
+    "signs": [(O_, "Acme, Inc"), (CN, 'a+b "q" <x>;#=\\')],
+    "spaces": [(CN, " a  b ")],
+    "letters": [(O_, "Größe"), (CN, "日本")],
+    "many parts": [
+        (NameOID.COUNTRY_NAME, "DE"), (NameOID.STATE_OR_PROVINCE_NAME, "Berlin"),
+        (NameOID.LOCALITY_NAME, "Mitte"), (O_, "Acme"), (OU, "one"), (OU, "two"),
+        (NameOID.DOMAIN_COMPONENT, "example"), (NameOID.USER_ID, "u1"),
+        (NameOID.EMAIL_ADDRESS, "a@b.c"), (NameOID.SERIAL_NUMBER, "17"), (NameOID.TITLE, "Dr"),
+        (CN, "al"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_who_a_certificate_is(sasl: Pair, tmp_path: Path, kind: str) -> None:
+    """As the owner of a token that it asks for."""
+
+    def ask(side: Side) -> Any:
+        assert isinstance(side, SaslSide)
+        with TlsTalk(
+            side, STRICT, context_of(side, (side.authority, NAMES[kind]), tmp_path)
+        ) as talk:
+            made = talk.ask(CreateDelegationTokenRequest(max_lifetime_ms=1000), 3)
+            return made["error_code"], made["principal_type"], made["principal_name"]
+
+    assert sasl.same(ask)[0] == "NONE"
+
+
+@pytest.mark.parametrize("listener", [TLS, STRICT])
+@pytest.mark.parametrize("version", VERSIONS[2:])
+@pytest.mark.parametrize("own", ["none", "another authority's", "good"])
+def test_who_is_let_in(sasl: Pair, tmp_path: Path, listener: str, version: str, own: str) -> None:
+    def ask(side: Side) -> Any:
+        assert isinstance(side, SaslSide)
+        authority = side.authority if own == "good" else OTHERS
+        shown = None if own == "none" else (authority, [(CN, "al")])
+        context = context_of(side, shown, tmp_path)
+        context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
+        with TlsTalk(side, listener, context) as talk:
+            owners = DescribeDelegationTokenRequest(owners=[])
+            return served(talk), talk.ask(owners, 3)
+
+    came, _ = sasl.same(ask)
+    assert came is (own == "good" or (own == "none" and listener == TLS))
+
+
+GARBAGE = {
+    "no TLS": bytes.fromhex("0000000d0012000000000001000361626300"),
+    "http": b"GET / HTTP/1.1\r\n\r\n",
+    "zeros": bytes(64),
+    "a record of another version": bytes.fromhex("1609990005") + bytes(5),
+    "a handshake cut short": bytes.fromhex("16030100ff01") + bytes(20),
+}
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_what_is_no_handshake_ends(sasl: Pair, kind: str) -> None:
+    """Whether an alert says why or not."""
+
+    def ask(side: Side) -> str:
+        assert isinstance(side, SaslSide)
+        with socket.create_connection((side.host, PORTS[TLS]), timeout=5) as raw:
+            raw.sendall(GARBAGE[kind])
+            raw.shutdown(socket.SHUT_WR)
+            seen = b""
+            try:
+                while more := raw.recv(1000):
+                    seen += more
+            except ConnectionError:
+                pass
+            return "an alert or nothing" if seen[:1] in (b"", b"\x15") else repr(seen)
+
+    assert sasl.same(ask) == "an alert or nothing"

@@ -161,7 +161,9 @@ class Cluster:
             self.disks[process(broker_id)].lose_power(self.rng)
 
     async def stop(self, broker_id: int) -> None:
-        """A controlled shutdown, to its end."""
+        """A controlled shutdown, to its end. While it starts, a broker just ends."""
+        if not self.lives[broker_id].starting.done():
+            return self.kill(broker_id)
         life = self.lives.pop(broker_id)
         stopping = self.loop.network.host(life.host).create_task(life.broker.stop())
         await asyncio.wait([stopping], timeout=60)

@@ -44,6 +44,9 @@ ELSEWHERE = {
     "end_told_late",  # nor a client that asks where logs end, and who leads
     "own_metadata_not_updated",
 }
+FOUND_AS = {"stale_leader_accepts_writes": "no_progress"}
+"""Where not as in the lab: these clients wait for all replicas, which do not follow a stale leader;
+so it acknowledges nothing that could be lost, and for ever is no replica of its successor."""
 SEEDS = (2, 3, 1, 5, 8, 13, 21, 34)
 """Tried in this order until one finds the bug: which one does moves with every change of timing."""
 
@@ -81,7 +84,7 @@ def twin(pool: ProcessPoolExecutor) -> Callable[[int], Run]:
 
 @pytest.mark.parametrize("name", sorted(MUTANTS.keys() - ELSEWHERE))
 def test_a_mutant_is_caught(name: str, mutated: Mutated, twin: Callable[[int], Run]) -> None:
-    guarantee, tried = MUTANTS[name].guarantee, []
+    guarantee, tried = FOUND_AS.get(name, MUTANTS[name].guarantee), []
     for seed in SEEDS:
         run, hits = mutated(name, seed)
         if guarantee in run.guarantees():

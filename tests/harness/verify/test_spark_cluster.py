@@ -102,6 +102,7 @@ def _await(condition: Callable[[], Any]) -> Any:
     return found
 
 
+@pytest.mark.spark_cluster
 @pytest.mark.timeout(300)
 def test_two_workers_find_what_one_process_finds(
     cluster: tuple[Cluster, str], tmp_path: Path

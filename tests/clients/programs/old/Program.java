@@ -12,14 +12,14 @@ public final class Program {
     private static final long WAIT_MS = 60_000;
 
     public static void main(String[] args) throws Exception {
-        String topic = args[1];
+        String topic = args[2];
         Properties settings = new Properties();
-        settings.put("bootstrap.servers", args[0]);
+        settings.put("bootstrap.servers", args[1]);
         settings.put("group.id", topic + "-group");
         settings.put("auto.offset.reset", "earliest");
         settings.put("enable.auto.commit", "false");
         settings.put("acks", "all");
-        settings.put("compression.type", args[2]);
+        settings.put("compression.type", args[0]);
         for (String side : new String[] {"key", "value"}) {
             String base = "org.apache.kafka.common.serialization.String";
             settings.put(side + ".serializer", base + "Serializer");

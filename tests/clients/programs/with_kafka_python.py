@@ -95,7 +95,9 @@ def consume() -> dict[str, Any]:
 def _member() -> KafkaConsumer:
     settings = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
     # it leaves without waiting for long: the next one must not have to wait for the session's end
-    return KafkaConsumer(TOPIC, **COMMON, group_id=GROUP, session_timeout_ms=10_000, **settings)
+    consumer = KafkaConsumer(TOPIC, **COMMON, group_id=GROUP, session_timeout_ms=10_000, **settings)
+    consumer.partitions_for_topic(TOPIC)  # else it joins without, and again as soon as it knows
+    return consumer
 
 
 def group() -> dict[str, Any]:

@@ -94,9 +94,9 @@ def consume() -> dict[str, Any]:
 
 def _member() -> KafkaConsumer:
     settings = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
-    # it leaves without waiting for long: the next one must not have to wait for the session's end
-    consumer = KafkaConsumer(TOPIC, **COMMON, group_id=GROUP, session_timeout_ms=10_000, **settings)
-    consumer.partitions_for_topic(TOPIC)  # else it joins without, and again as soon as it knows
+    consumer = KafkaConsumer(TOPIC, **COMMON, group_id=GROUP, **settings)
+    # else it joins without partitions, and once more: a join that it may lose (test_lost_joins.py)
+    consumer.partitions_for_topic(TOPIC)
     return consumer
 
 

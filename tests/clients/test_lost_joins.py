@@ -1,0 +1,107 @@
+"""kafka-python loses a join whose poll ends early, on either side; in the lab it does not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.admin import NewPartitions, NewTopic
+from kafka.future import Future
+
+from tests.conformance.pair import Pair
+from tests.conformance.side import Side
+from urteil.harness.workload.repairs import finish_joining
+
+POLL_MS = 50
+POLLS_LOST = 20
+WAIT_S = 20.0
+
+
+class Synchronised:
+    """Keeps what is answered to SyncGroup from a consumer, once `hold` is set, until `release`."""
+
+    def __init__(self, consumer: KafkaConsumer) -> None:
+        self.hold = False
+        self.held = 0
+        self.release = Future()
+        self._manager = consumer._coordinator._manager
+        self._send = self._manager.send
+        self._manager.send = self._send_or_keep
+
+    def _send_or_keep(self, request: Any, *more: Any, **named: Any) -> Any:
+        answered = self._send(request, *more, **named)
+        if not self.hold or type(request).__name__ != "SyncGroupRequest":
+            return answered
+        self.held += 1
+        return self._manager.call_soon(self._late, answered)
+
+    async def _late(self, answered: Any) -> Any:
+        await self.release
+        return await answered
+
+
+@pytest.fixture(params=["ours", "theirs"])
+def side(pair: Pair, request: pytest.FixtureRequest) -> Side:
+    found: Side = getattr(pair, request.param)
+    return found
+
+
+@pytest.fixture
+def member(pair: Pair, side: Side) -> Iterator[KafkaConsumer]:
+    """The only one of its group, with the only partition of its topic."""
+    topic = pair.name("lost-join")
+    with closing(KafkaAdminClient(bootstrap_servers=side.bootstrap)) as admin:
+        admin.create_topics([NewTopic(topic, 1, 3)], timeout_ms=30_000)
+        consumer = KafkaConsumer(
+            topic,
+            bootstrap_servers=side.bootstrap,
+            group_id=topic,
+            enable_auto_commit=False,
+            metadata_max_age_ms=100,
+        )
+        poll_until(consumer, lambda: len(consumer.assignment()) == 1)
+        yield consumer
+        consumer.close()
+
+
+def poll_until(consumer: KafkaConsumer, holds: Any) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not holds():
+        assert time.monotonic() < deadline, consumer.assignment()
+        consumer.poll(POLL_MS)
+
+
+def grow(side: Side, topic: str) -> None:
+    with closing(KafkaAdminClient(bootstrap_servers=side.bootstrap)) as admin:
+        admin.create_partitions({topic: NewPartitions(2)}, timeout_ms=30_000)
+
+
+def polls_end_before_the_join(consumer: KafkaConsumer, side: Side) -> None:
+    """A partition more makes the member join again; the answer to its SyncGroup is late."""
+    answers = Synchronised(consumer)
+    answers.hold = True
+    (topic,) = consumer.subscription()
+    grow(side, topic)
+    poll_until(consumer, lambda: answers.held)
+    consumer.poll(POLL_MS)
+    answers.release.success(None)
+
+
+def test_a_join_is_lost_for_good(member: KafkaConsumer, side: Side) -> None:
+    polls_end_before_the_join(member, side)
+    for _ in range(POLLS_LOST):
+        member.poll(POLL_MS)
+    assert member._coordinator._join_task.is_done
+    assert not member._coordinator.need_rejoin()
+    assert not member._coordinator._heartbeat_enabled
+
+
+def test_a_join_is_finished_in_the_lab(member: KafkaConsumer, side: Side) -> None:
+    finish_joining(member._coordinator)
+    polls_end_before_the_join(member, side)
+    poll_until(member, lambda: len(member.assignment()) == 2)
+    assert member._coordinator._heartbeat_enabled

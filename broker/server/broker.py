@@ -84,10 +84,21 @@ class Broker:
         self.broker_id = config.broker_id
         self.clock = clock
         self._rng = rng
+        self.began_s = 0.0  # when it began to serve, by the loop's clock
+        self._upkeep: Upkeep | None = None
+        self._make_ways_out()
+        self._make_security()
+        self._make_controller()
+        self._make_settings()
+        self._make_ways_in()
+
+    def _make_ways_out(self) -> None:
+        """To ZooKeeper and to the other brokers."""
+        config = self.config
         self._resolver = Resolver(config.urteil_hosts_file)
         self.metadata = MetadataCache()
         self.users = ScramUsers()
-        self.security = Security(config, self.users, clock.now_ms)
+        self.security = Security(config, self.users, self.clock.now_ms)
         self.channels = Channels(
             f"broker-{config.broker_id}",
             self._resolver,
@@ -97,39 +108,58 @@ class Broker:
         self.zk = self._machine.session(
             config.zookeeper_connect, config.zookeeper_session_timeout_ms, self._resolver.resolve
         )
-        self.tokens = make_token_keeper(self.zk, config.properties, clock.now_ms)
+
+    def _make_security(self) -> None:
+        """Who is let in by a token, and who may do what."""
+        properties, now_ms = self.config.properties, self.clock.now_ms
+        self.tokens = make_token_keeper(self.zk, properties, now_ms)
         self.users.find_token = self.tokens.table.find
-        self.registration = Registration(self.zk, _info(config), clock.now_ms)
-        self.controller = Controller(config, self.zk, self.registration, self.channels, clock, rng)
+        self.acl_keeper: AclKeeper | None = None
+        self.authorizer: Authorizer | None = None
+        if self.config.authorizer_class_name:
+            self.acl_keeper = AclKeeper(self.zk, now_ms)
+            self.authorizer = make_authorizer(properties, self.acl_keeper.table)
+
+    def _make_controller(self) -> None:
+        """The controller, in waiting, and whoever asks the active one."""
+        config = self.config
+        self.registration = Registration(self.zk, _info(config), self.clock.now_ms)
+        self.controller = Controller(
+            config, self.zk, self.registration, self.channels, self.clock, self._rng
+        )
         self.controller_client = ControllerClient(
             config, self.controller, self.channels, self.metadata
         )
         self.producer_ids = ProducerIds(
             lambda: self.controller_client.allocate_producer_ids(self.broker_epoch)
         )
-        self.acl_keeper: AclKeeper | None = None
-        self.authorizer: Authorizer | None = None
-        if config.authorizer_class_name:
-            self.acl_keeper = AclKeeper(self.zk, clock.now_ms)
-            self.authorizer = make_authorizer(config.properties, self.acl_keeper.table)
-        self.quota_configs = QuotaConfigs(self.controller.configs, QuotaTable())
+
+    def _make_settings(self) -> None:
+        """What ZooKeeper says of topics, brokers, quotas and users."""
+        config, configs = self.config, self.controller.configs
+        self.quota_configs = QuotaConfigs(configs, QuotaTable())
         self.quota_admin = QuotaAdmin(self.quota_configs)
         self.throttle = make_throttle(self.quota_configs.table, config.properties)
-        self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, rng)
-        self.topic_settings = TopicSettings(self.controller.configs, self._settings_changed)
-        self.dynamic = DynamicBroker(config.broker_id, config.properties, self.controller.configs)
+        self.topic_settings = TopicSettings(configs, self._settings_changed)
+        self.dynamic = DynamicBroker(config.broker_id, config.properties, configs)
         self.config_admin = ConfigAdmin(
             config.broker_id,
             config.properties,
-            self.controller.configs,
+            configs,
             self.dynamic,
             self.metadata,
             config.request_timeout_ms,
         )
-        self.scram_admin = ScramAdmin(self.controller.configs)
+        self.scram_admin = ScramAdmin(configs)
+
+    def _make_ways_in(self) -> None:
+        """For clients and for scrapes."""
+        config = self.config
+        self.fetch_sessions = FetchSessions(
+            config.max_incremental_fetch_session_cache_slots, self._rng
+        )
         dispatcher = Dispatcher(self)
         self.requests = dispatcher.requests
-        self.began_s = 0.0  # when it began to serve, by the loop's clock
         self._scrapes = ScrapeServer(lambda: families.blocks(self))
         self._sockets = SocketServer(
             max_frame_bytes=config.socket_request_max_bytes,
@@ -145,7 +175,6 @@ class Broker:
                 self.throttle.connect,
             ),
         )
-        self._upkeep: Upkeep | None = None
 
     @property
     def broker_epoch(self) -> int:

@@ -15,6 +15,10 @@ from urteil.harness.verify.result import FaultResult, Result, Verdict
 Record = TypeVar("Record", Result, RunFacts, Scenario)
 
 
+class NoRun(FileNotFoundError):
+    """A folder that has nothing of a run which can be read."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
     """`result` is made up where the run has none: UNKNOWN, with what is known otherwise.
@@ -30,15 +34,14 @@ class Loaded:
 def load_run(run_dir: Path) -> Loaded:
     """Load a run's folder as far as it can be read.
 
-    FileNotFoundError when it has neither a verdict nor the facts nor the scenario of a run.
+    NoRun when it has neither a verdict nor the facts nor the scenario of a run.
     """
     lacks: list[str] = []
     result = _read(run_dir / "result.json", Result, lacks)
     facts = _read(run_dir / "run.json", RunFacts, lacks)
     scenario = _read(run_dir / "scenario.json", Scenario, lacks)
     if result is None and facts is None and scenario is None:
-        raise FileNotFoundError(f"{run_dir} is no run: it has none of result.json, run.json and "
-                                "scenario.json that can be read")  # fmt: skip
+        raise NoRun(f"{run_dir} is no run: {'; '.join(lacks)}")
     return Loaded(
         result=result or _bare(run_dir, facts, scenario),
         scenario=scenario,

@@ -7,6 +7,7 @@ judged.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,10 @@ from urteil.harness.verify.evidence import Row, files, rows
 
 LINGER_NS = 5_000_000_000
 """Elections and faults this long after the last that was heard of a record are told as well."""
+
+
+PLACE = re.compile(r"(?P<topic>[^/@]+)-(?P<partition>\d+)@(?P<offset>\d+)")
+"""As findings write where a record stands."""
 
 
 class UnknownRecord(LookupError):
@@ -88,6 +93,50 @@ def life_of(run_dir: Path, value_id: str) -> Life:
             f"it; a record is named RUN/CLIENT/SEQUENCE, like {_example(run_dir)}"
         )
     return found[value_id]
+
+
+def lives_at(run_dir: Path, place: str) -> list[Life]:
+    """The lives of all records that a client was told, or a replica says, stand at `place`
+    (TOPIC-PARTITION@OFFSET); more than one is a broken promise.
+
+    UnknownRecord when there is none, with what stands there instead.
+    """
+    found = PLACE.fullmatch(place)
+    if found is None:
+        raise UnknownRecord(f"{place} is no TOPIC-PARTITION@OFFSET, like urteil-0@108")
+    facts = load_facts(run_dir)
+    there = (
+        ds.field("topic_id").isin(_topic_ids(run_dir, facts, found["topic"]))
+        & (ds.field("partition") == int(found["partition"]))
+        & (ds.field("offset") == int(found["offset"]))
+    )
+    acked = _where(run_dir, "sends", there & (ds.field("outcome") == "ok"))
+    copies = _where(run_dir, "replicas", there)
+    told = [*acked, *_where(run_dir, "reads", there), *copies]
+    value_ids = list(dict.fromkeys(row["value_id"] for row in told if row["value_id"]))
+    if not value_ids:
+        raise UnknownRecord(f"no record at {place} in {run_dir.name}: {_nameless(copies)}")
+    return list(lives_of(run_dir, value_ids, facts).values())
+
+
+def _nameless(copies: list[Row]) -> str:
+    if not copies:
+        return "nobody was told of one, and no replica holds one there"
+    what = {f"a {one['control']} marker" if one["control"] else "a stranger's" for one in copies}
+    return f"{' and '.join(sorted(what))} stands there"
+
+
+def _topic_ids(run_dir: Path, facts: RunFacts, topic: str) -> list[str]:
+    """The topics that had this name, one after another; UnknownRecord when none had."""
+    named = {(one.name, one.topic_id) for one in facts.topics}
+    for row in rows(run_dir, "states"):
+        parts = str(row["path"]).split("/")
+        if row["topic_id"] and parts[1:3] == ["brokers", "topics"] and len(parts) > 3:
+            named.add((parts[3], row["topic_id"]))
+    if not (ids := sorted(topic_id for name, topic_id in named if name == topic)):
+        known = ", ".join(sorted({name for name, _ in named})) or "none"
+        raise UnknownRecord(f"no topic {topic} in {run_dir.name}; its topics: {known}")
+    return ids
 
 
 def lives_of(run_dir: Path, value_ids: list[str], facts: RunFacts) -> dict[str, Life]:

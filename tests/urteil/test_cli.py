@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from urteil.cli import listing
 from urteil.cli.main import exit_code
 
 URTEIL = (sys.executable, "-m", "urteil")
@@ -76,14 +77,45 @@ def test_wrong_usage_is_254_and_says_what_to_do(
 
 
 def test_a_failure_of_the_lab_is_255(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
-    (tmp_path / "scenario.json").write_text("{}")
-    (tmp_path / "result.json").write_text("no JSON")
-    assert exit_code(["report", str(tmp_path)]) == 255
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("nobody foresaw it")
+
+    monkeypatch.setitem(listing.KINDS, "faults", fail)
+    assert exit_code(["list", "faults"]) == 255
     told = capsys.readouterr().err
-    assert "the lab failed" in told
+    assert "the lab failed: RuntimeError: nobody foresaw it" in told
     assert "Traceback" not in told
+
+
+def test_a_folder_that_cannot_be_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    words = ["run", "calm", "--engine", "duckdb", "--out", str(tmp_path / "file" / "runs")]
+    assert exit_code(words) == 255
+    assert capsys.readouterr().err.strip().endswith("file/runs: Not a directory")
+
+
+COMMANDS = ("verify RUN", "report RUN", "report RUN --format issue", "explain RUN p1/1",
+            "explain RUN urteil-0@1", "compare RUN RUN", "export RUN", "shrink RUN",
+            "heal RUN")  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_run_whose_files_are_damaged_is_wrong_usage_that_names_one(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cut, of another version of the lab, or not there at all."""
+    files = {"scenario.json": '{"name": ', "run.json": '{"run": 5}', "result.json": "{}"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert exit_code(command.replace("RUN", str(tmp_path)).split()) == 254
+    told = capsys.readouterr().err.splitlines()
+    assert len([line for line in told if line.startswith("Error: ")]) == 1
+    assert any(name in told[-1] for name in files)
+    assert "cannot be read" in told[-1]
 
 
 @pytest.mark.parametrize("kind", ["scenarios", "faults", "guarantees", "mutants", "targets"])

@@ -9,43 +9,33 @@ from typing import TYPE_CHECKING
 
 import click
 
+from urteil.cli import completion
 from urteil.cli.names import known
-from urteil.cli.run import ENGINES, EXIT_CODES, Number
+from urteil.cli.options import budget_option, engine_option, into_option, json_option, out_option
+from urteil.cli.run import EXIT_CODES
 
 if TYPE_CHECKING:
     from urteil.harness.campaign.job import Row
     from urteil.harness.campaign.matrix import Matrix, Meant
 
-out_option = click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"),
-    help="Where the folder goes.  [default: runs]",
-)  # fmt: skip
+campaign_out_option = out_option("Where the folder goes.")
+campaign_into_option = into_option("This very folder: what it holds is not played again.")
 suites_option = click.option(
     "--suite", "suites", multiple=True, help="Scenarios of this suite alone."
 )
-engine_option = click.option("--engine", type=ENGINES, default="duckdb", show_default=True)
-into_option = click.option(
-    "--into", type=click.Path(file_okay=False, path_type=Path),
-    help="This very folder: what it holds is not played again.",
-)  # fmt: skip
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.mutants)
 @click.option("--seeds", type=click.IntRange(1, 10_000), default=1, show_default=True)
 @click.option("--first-seed", type=click.IntRange(0), default=1, show_default=True)
 @suites_option
 @click.option("--target", default="urteil", show_default=True, help="Mutants are of our broker.")
-@click.option(
-    "--budget",
-    type=Number(0, 100_000),
-    metavar="MINUTES",
-    help="Begin no run after so long; the same command with --into goes on.",
-)
-@engine_option
-@into_option
-@out_option
-@click.option("--json", "as_json", is_flag=True, help="Print matrix.json, and nothing else.")
+@budget_option("Begin no run after so long; the same command with --into goes on.")
+@engine_option()
+@campaign_into_option
+@campaign_out_option
+@json_option("Print matrix.json, and nothing else.")
 def mutants(
     names: Sequence[str],
     seeds: int,

@@ -6,34 +6,39 @@ from pathlib import Path
 
 import click
 
+from urteil.cli.options import json_option, out_option, run_argument
+
 
 @click.command()
-@click.argument("run")
-@click.argument("value_id")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
-@click.option("--json", "as_json", is_flag=True, help="The life as JSON, and nothing else.")
-def explain(run: str, value_id: str, out: Path, as_json: bool) -> None:
-    """Tell the life of record VALUE_ID of RUN (a folder, or `latest`).
+@run_argument("run")
+@click.argument("record")
+@out_option()
+@json_option("The life as JSON, and nothing else; an array of lives for a place.")
+def explain(run: str, record: str, out: Path, as_json: bool) -> None:
+    """Tell the life of RECORD of RUN (a folder, or `latest`).
 
-    A record is named as findings name it: RUN/CLIENT/SEQUENCE; CLIENT/SEQUENCE will do. Told are
-    its send and outcome, who led its partition, which faults acted, who read it and when, and what
-    every replica's log holds in the end.
+    A record is named as findings name it: RUN/CLIENT/SEQUENCE, where CLIENT/SEQUENCE will do, or
+    by its place, TOPIC-PARTITION@OFFSET. Told are its send and outcome, who led its partition,
+    which faults acted, who read it and when, and what every replica's log holds in the end; of a
+    place, every record that anybody says stands there.
     """
     import msgspec
     import pyarrow as pa
 
-    from urteil.cli.run import find_run
-    from urteil.harness.verify.life import UnknownRecord, life_of, told
+    from urteil.cli.runs import whole_run
+    from urteil.harness.verify.life import UnknownRecord, life_of, lives_at, told
 
-    folder = find_run(run, out, needs="run.json")
+    folder = whole_run(run, out, "run.json")
     try:
-        life = life_of(folder, value_id)
+        lives = lives_at(folder, record) if "@" in record else [life_of(folder, record)]
     except UnknownRecord as error:
         raise click.UsageError(str(error)) from None
     except (pa.ArrowInvalid, OSError) as error:
         raise click.ClickException(f"{folder.name} cannot be read: {error}") from None
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(life), indent=2).decode())
+        whole = msgspec.json.encode(lives if "@" in record else lives[0])
+        click.echo(msgspec.json.format(whole, indent=2).decode())
         return
-    for line in told(life):
-        click.echo(line)
+    for n, life in enumerate(lives):
+        for line in ([""] if n else []) + list(told(life)):
+            click.echo(line)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from urteil.cli.names import known
+from urteil.cli.options import Number, json_option
 
 if TYPE_CHECKING:
     from urteil.chaos.aim import Option
@@ -32,7 +33,7 @@ def faults() -> None:
 @click.option("--target", default=None, help="urteil, kafka[:VERSION] or mix  [default: urteil]")
 @click.option("--runtime", type=click.Choice(["process", "docker"]), help="[default: process]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="An array of objects, and nothing else.")
+@json_option("An array of objects, and nothing else.")
 def check(
     names: tuple[str, ...], cluster: str | None, target: str | None, runtime: str | None,
     seed: int, as_json: bool,
@@ -60,7 +61,7 @@ def check(
 @click.argument("name")
 @click.argument("target", required=False)
 @click.option("--cluster", metavar="NAME", default="default", show_default=True)
-@click.option("--for", "for_s", type=click.FloatRange(0.1, 86_400), default=30, show_default=True,
+@click.option("--for", "for_s", type=Number(0.1, 86_400), default=30, show_default=True,
               help="Seconds; it is healed then, whatever became of this command.")  # fmt: skip
 @click.option("--topic", default="", help="Whose leader and followers are meant.")
 @click.option("--partition", type=click.IntRange(0), default=0)

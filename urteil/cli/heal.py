@@ -6,14 +6,16 @@ from pathlib import Path
 
 import click
 
+from urteil.cli.options import out_option, run_argument
+
 DEADLINE_S = 120.0
 
 
 @click.command()
-@click.argument("run", metavar="[RUN]", required=False)
+@run_argument("run", metavar="[RUN]", required=False)
 @click.option("--cluster", metavar="NAME", help="A standing cluster.")
 @click.option("--target", metavar="external:FILE.toml", help="A cluster that somebody else keeps.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
+@out_option()
 def heal(run: str | None, cluster: str | None, target: str | None, out: Path) -> None:
     """Heal everything now: of RUN (a folder, or `latest`), a standing cluster, or external ones.
 
@@ -55,7 +57,7 @@ def _external(target: str) -> None:
 
 
 def _run(name: str, out: Path) -> None:
-    from urteil.cli.run import find_run
+    from urteil.cli.runs import find_run, whole_run
     from urteil.harness.runner.healing import ask_to_heal, lab_lives
     from urteil.harness.scenario import load_scenario
     from urteil.harness.targets.external import PREFIX
@@ -69,7 +71,7 @@ def _run(name: str, out: Path) -> None:
         if why_not:
             raise click.ClickException(why_not)
         click.echo(f"everything in {folder.name} is healed; it goes on without faults")
-    elif (target := load_scenario(folder).target).startswith(PREFIX):
+    elif (target := load_scenario(whole_run(name, out, "scenario.json")).target).startswith(PREFIX):
         _external(target)
     else:
         click.echo(f"no lab plays {folder.name}: its cluster ended with it, nothing is left")

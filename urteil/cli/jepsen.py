@@ -8,24 +8,25 @@ from pathlib import Path
 
 import click
 
-from urteil.cli.run import ENGINES, draw_report, find_run, tell
+from urteil.cli.options import engine_option, json_option, out_option, run_argument
+from urteil.cli.run import draw_report, tell
+from urteil.cli.runs import whole_run
 
 FORMS = click.Choice(["jepsen"])
-_out = click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
 
 
 @click.command("export")
-@click.argument("run")
+@run_argument("run")
 @click.option("--format", "form", type=FORMS, default="jepsen", show_default=True)
 @click.option("--to", type=click.Path(dir_okay=False, path_type=Path), help="[default: in RUN]")
-@_out
+@out_option()
 def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
     """Write the history of RUN (a folder, or `latest`) as jepsen.tests.kafka reads it."""
     import pyarrow as pa
 
     from urteil.harness.jepsen.export import export
 
-    folder = find_run(run, out, needs="run.json")
+    folder = whole_run(run, out, "scenario.json", "run.json")
     path = to or folder / "history.edn"
     try:
         ops = export(folder, path)
@@ -46,9 +47,9 @@ def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
     default="read_committed",
     show_default=True,
 )
-@click.option("--engine", type=ENGINES, default="duckdb", show_default=True)
-@_out
-@click.option("--json", "as_json", is_flag=True, help="Print result.json, and nothing else.")
+@engine_option()
+@out_option()
+@json_option("Print result.json, and nothing else.")
 def import_command(
     file: Path,
     form: str,

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import click
 
+from urteil.cli.options import json_option
+
 Row = dict[str, str]
 FAULT_FIELDS = ("family", "selectors", "options", "proof", "expiry", "runtimes", "targets")
 
@@ -83,7 +85,7 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
 
 @click.command("list")
 @click.argument("kind", type=click.Choice(sorted(KINDS)))
-@click.option("--json", "as_json", is_flag=True, help="An array of objects with name and about.")
+@json_option("An array of objects with name and about.")
 def list_command(kind: str, as_json: bool) -> None:
     """List scenarios, faults, the roles they aim at, guarantees, mutants or targets."""
     rows = KINDS[kind]()

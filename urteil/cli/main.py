@@ -85,9 +85,19 @@ def exit_code(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_LAB_FAILURE
-    except Exception as error:
-        if os.environ.get("URTEIL_DEBUG"):
-            traceback.print_exc()
-        click.echo(f"urteil: the lab failed: {type(error).__name__}: {error}", err=True)
-        click.echo("urteil: URTEIL_DEBUG=1 shows where", err=True)
+    except OSError as error:
+        if os.environ.get("URTEIL_DEBUG") or not error.filename:
+            return _failed(error)
+        click.echo(f"urteil: {error.filename}: {error.strerror}", err=True)
         return EXIT_LAB_FAILURE
+    except Exception as error:
+        return _failed(error)
+
+
+def _failed(error: Exception) -> int:
+    """What nobody foresaw: its kind, its text, and how to see where."""
+    if os.environ.get("URTEIL_DEBUG"):
+        traceback.print_exception(error)
+    click.echo(f"urteil: the lab failed: {type(error).__name__}: {error}", err=True)
+    click.echo("urteil: URTEIL_DEBUG=1 shows where", err=True)
+    return EXIT_LAB_FAILURE

@@ -13,16 +13,16 @@ import click
 
 from urteil.cli.campaign import (
     campaign_folder,
+    campaign_into_option,
+    campaign_out_option,
     chosen_scenarios,
-    engine_option,
-    into_option,
     meant_of,
-    out_option,
     suites_option,
     tell_row,
 )
 from urteil.cli.names import known
-from urteil.cli.run import EXIT_CODES, Number
+from urteil.cli.options import Number, engine_option, summary_option
+from urteil.cli.run import EXIT_CODES
 
 if TYPE_CHECKING:
     from urteil.harness.campaign.history import Seen
@@ -73,14 +73,10 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="What all nights found, SQLite [default: history.db in --out]",
 )
-@click.option(
-    "--summary",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Append the table to this file in Markdown, as $GITHUB_STEP_SUMMARY takes it.",
-)
-@engine_option
-@into_option
-@out_option
+@summary_option("the table")
+@engine_option()
+@campaign_into_option
+@campaign_out_option
 def night(hours: float, summary: Path | None, **asked: Any) -> int:
     """Play scenarios on every target under ever new seeds, for so many hours.
 

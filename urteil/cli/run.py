@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import shlex
 import sys
@@ -14,6 +13,15 @@ import click
 
 from urteil.cli import completion
 from urteil.cli.names import known
+from urteil.cli.options import (
+    Number,
+    engine_option,
+    json_option,
+    out_option,
+    run_argument,
+    summary_option,
+)
+from urteil.cli.runs import find_run, whole_run
 
 if TYPE_CHECKING:
     from urteil.harness.scenario import Scenario, WorkloadSpec
@@ -22,25 +30,14 @@ if TYPE_CHECKING:
 EXIT_CODES = {"PASS": 0, "FAIL": 1, "UNKNOWN": 2}
 CLIENTS = ("kafka-python", "confluent-kafka", "aiokafka")
 PROMISES = ("at-most-once", "at-least-once", "exactly-once")
-ENGINES = click.Choice(["spark", "duckdb"])
-
-
-class Number(click.FloatRange):
-    """A range of floats that has no place for `nan`, which compares with nothing."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        number: float = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value} is not a number", param, ctx)
-        return number
-
 
 schedule_option = click.option(
     "--schedule",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Play the faults and the load of this file instead (docs/schedules.md).",
 )
-_engine = click.option("--engine", type=ENGINES, default="spark", show_default=True)
+_engine = engine_option("spark")
+_result_json = json_option("Print result.json, and nothing else.")
 _master = click.option("--master", metavar="URL", help="Spark master [default: local[*]]")
 
 
@@ -75,7 +72,7 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
 @schedule_option
 @_engine
 @_master
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
+@out_option()
 @click.option(
     "--logs",
     type=click.Choice(["all", "failure", "none"]),
@@ -83,12 +80,8 @@ _master = click.option("--master", metavar="URL", help="Spark master [default: l
     show_default=True,
     help="Keep the logs of all processes: always, unless it is a PASS, never.",
 )
-@click.option(
-    "--summary",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Append the verdict to this file in Markdown, as $GITHUB_STEP_SUMMARY takes it.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print result.json, and nothing else.")
+@summary_option("the verdict")
+@_result_json
 def run(
     scenario: str,
     engine: str,
@@ -125,22 +118,21 @@ def run(
 
 
 @click.command()
-@click.argument("run_dir", metavar="RUN", shell_complete=completion.runs)
+@run_argument()
 @_engine
 @_master
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
-@click.option("--json", "as_json", is_flag=True, help="Print result.json, and nothing else.")
+@out_option()
+@_result_json
 def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bool) -> int:
     """Judge the evidence of RUN (a folder, or `latest`) again."""
     from urteil.harness.runner import judge_again
 
-    folder = find_run(run_dir, out)
-    _must_be_run(folder)
+    folder = whole_run(run_dir, out, "scenario.json", "run.json")
     return tell(folder, judge_again(folder, engine=engine, master=master), as_json)
 
 
 @click.command()
-@click.argument("run_dir", metavar="RUN", shell_complete=completion.runs)
+@run_argument()
 @click.option(
     "--format",
     "form",
@@ -148,7 +140,7 @@ def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bo
     default="page",
     show_default=True,
 )
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
+@out_option()
 def report(run_dir: str, form: str, out: Path) -> None:
     """Draw the report of RUN (a folder, or `latest`) again.
 
@@ -157,32 +149,18 @@ def report(run_dir: str, form: str, out: Path) -> None:
     smallest one where the run was shrunk; `--format summary` the Markdown of `run --summary`.
     """
     from urteil.drawing import draw
+    from urteil.reports.loaded import NoRun
     from urteil.reports.texts import issue, summary
 
     folder = find_run(run_dir, out, needs="result.json", even=True)
-    if form == "page":
-        for page in draw(folder):
-            click.echo(page)
-    else:
-        click.echo((issue if form == "issue" else summary)(folder), nl=False)
-
-
-def find_run(name: str, out: Path, *, needs: str = "scenario.json", even: bool = False) -> Path:
-    """The folder of a run: a path, a name under `out`, or `latest`; with `even`, one that has any
-    file of a run, if not the one that it `needs`.
-
-    Raises a usage error (exit 254) that names what is missing and the runs there are.
-    """
-    for folder in (Path(name), out / name):
-        if (folder / needs).is_file():
-            return folder.resolve()
-        if even and any((folder / one).is_file() for one in ("scenario.json", "run.json")):
-            return folder.resolve()
-        if (folder / "scenario.json").is_file():
-            raise click.UsageError(f"{folder} has no {needs}; `urteil verify {name}` makes it")
-    runs = sorted(p.name for p in out.glob("*") if (p / "scenario.json").is_file())
-    there = f"runs in {out}: {', '.join(runs[-5:])}" if runs else f"{out} holds no run"
-    raise click.UsageError(f"no run {name!r}: {there}")
+    try:
+        if form == "page":
+            for page in draw(folder):
+                click.echo(page)
+        else:
+            click.echo((issue if form == "issue" else summary)(folder), nl=False)
+    except NoRun as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _must_have_engine() -> None:
@@ -194,23 +172,6 @@ def _must_have_engine() -> None:
         connect().client.close()
     except MissingPart as error:
         raise click.ClickException(f"--runtime docker: {error}") from None
-
-
-def _must_be_run(folder: Path) -> None:
-    """A usage error (exit 254) that names the file that is not as `urteil run` wrote it."""
-    import msgspec
-
-    from urteil.harness.scenario import load_facts, load_scenario
-
-    for name, load in (("scenario.json", load_scenario), ("run.json", load_facts)):
-        try:
-            load(folder)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            text = getattr(error, "strerror", None) or str(error)
-            raise click.UsageError(
-                f"{folder / name} cannot be read ({text}): put back the file that the run wrote, "
-                "or play the run again"
-            ) from None
 
 
 def scenario_asked(name: str, asked: dict[str, Any]) -> Scenario:

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from urteil.cli.run import Number, scenario_asked, schedule_option
+from urteil.cli import completion
+from urteil.cli.options import Number, json_option
+from urteil.cli.run import scenario_asked, schedule_option
 
 if TYPE_CHECKING:
     from urteil.harness.schedule import Entry
 
 
 @click.command()
-@click.argument("scenario")
+@click.argument("scenario", shell_complete=completion.scenarios)
 @click.option("--seed", type=click.IntRange(0), help="[default: drawn anew]")
 @click.option("--target", default=None, help="As `urteil run` takes it.")
 @click.option("--runtime", type=click.Choice(["process", "docker"]))
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @schedule_option
-@click.option("--json", "as_json", is_flag=True, help="As the file that --schedule takes.")
+@json_option("As the file that --schedule takes.")
 def schedule(scenario: str, as_json: bool, **asked: Any) -> None:
     """Print the schedule that `urteil run SCENARIO --seed N` plays, and play nothing.
 

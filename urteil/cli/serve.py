@@ -8,16 +8,15 @@ from pathlib import Path
 
 import click
 
-from urteil.cli.run import find_run
-
-_out = click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
+from urteil.cli.options import json_option, out_option, run_argument
+from urteil.cli.runs import find_run
 
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65_535), default=8017, show_default=True)
 @click.option("--token", help="What one must know to look [default: drawn, but for loopback]")
-@_out
+@out_option()
 def serve(host: str, port: int, token: str | None, out: Path) -> None:
     """Show the runs of a folder in a browser: read only, on loopback unless told otherwise."""
     import uvicorn
@@ -50,10 +49,10 @@ def _is_loopback(host: str) -> bool:
 
 
 @click.command()
-@click.argument("a")
-@click.argument("b")
-@_out
-@click.option("--json", "as_json", is_flag=True, help="The lines as JSON, and nothing else.")
+@run_argument("a", metavar="A")
+@run_argument("b", metavar="B")
+@out_option()
+@json_option("The lines as JSON, and nothing else.")
 def compare(a: str, b: str, out: Path, as_json: bool) -> None:
     """Put runs A and B (folders, or names below --out) side by side."""
     import msgspec
@@ -62,9 +61,13 @@ def compare(a: str, b: str, out: Path, as_json: bool) -> None:
     from rich.table import Table
 
     from urteil.reports.compare import compare as compared
+    from urteil.reports.loaded import NoRun
 
     folders = [find_run(name, out, needs="result.json", even=True) for name in (a, b)]
-    lines = compared(*folders)
+    try:
+        lines = compared(*folders)
+    except NoRun as error:
+        raise click.UsageError(str(error)) from None
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(lines), indent=2).decode())
         return

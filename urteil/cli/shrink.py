@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from urteil.cli.run import ENGINES, Number, find_run
+from urteil.cli.options import (
+    budget_option,
+    engine_option,
+    into_option,
+    json_option,
+    out_option,
+    run_argument,
+)
+from urteil.cli.runs import whole_run
 
 if TYPE_CHECKING:
     from urteil.harness.shrink import Report, Step
@@ -19,7 +27,7 @@ _COLUMNS = "{:<44} {:>6} {:>8} {:>7} {:>7} {:>9} {:>7}  {}"
 
 
 @click.command()
-@click.argument("run_dir", metavar="RUN")
+@run_argument()
 @click.option("--guarantee", help="Whose violation to show again.  [default: the first found]")
 @click.option("--sub-kind", help="Which kind of it.  [default: the first found]")
 @click.option(
@@ -39,20 +47,11 @@ _COLUMNS = "{:<44} {:>6} {:>8} {:>7} {:>7} {:>9} {:>7}  {}"
     show_default=True,
     help="Play the smallest so many times in all.",
 )
-@click.option(
-    "--budget",
-    type=Number(0, 100_000),
-    metavar="MINUTES",
-    help="Begin no try after so long; the same command goes on.  [default: no end]",
-)
-@click.option("--engine", type=ENGINES, default="duckdb", show_default=True)
-@click.option(
-    "--into",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the tries.  [default: shrink-RUN beside the run]",
-)
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"))
-@click.option("--json", "as_json", is_flag=True, help="Print shrink.json, and nothing else.")
+@budget_option("Begin no try after so long; the same command goes on.  [default: no end]")
+@engine_option()
+@into_option("Folder of the tries.  [default: shrink-RUN beside the run]")
+@out_option()
+@json_option("Print shrink.json, and nothing else.")
 def shrink(
     run_dir: str,
     guarantee: str | None,
@@ -71,7 +70,7 @@ def shrink(
     from urteil.harness.shrink.session import Session
     from urteil.harness.verify.result import load_result
 
-    folder = find_run(run_dir, out, needs="result.json")
+    folder = whole_run(run_dir, out, "result.json", "scenario.json", "run.json")
     budget = asked["budget"]
     try:
         session = Session(

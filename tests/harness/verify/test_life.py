@@ -10,7 +10,7 @@ import pytest
 from tests.harness.verify.made import ONE, Tables, healthy
 from urteil.cli.main import EXIT_LAB_FAILURE, EXIT_WRONG_USAGE, exit_code
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.life import Life, UnknownRecord, life_of, told
+from urteil.harness.verify.life import Life, UnknownRecord, life_of, lives_at, told
 
 
 @pytest.fixture
@@ -71,12 +71,52 @@ def test_a_stranger_is_named_with_an_example(tmp_path: Path, tables: Tables) -> 
         life(tmp_path, tables, "p9/1")
 
 
+def test_a_place_tells_all_that_stand_there(tmp_path: Path, tables: Tables) -> None:
+    sent, other = tables["sends"][5], tables["sends"][6]
+    other["offset"] = sent["offset"]
+    found = life(tmp_path, tables, sent["value_id"])
+    place = f"{found.place}@{sent['offset']}"
+    assert lives_at(tmp_path, place) == [found, life_of(tmp_path, other["value_id"])]
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("nothing-0@5", "no topic nothing in .*; its topics: .*urteil"),
+        ("urteil-0@99999", "nobody was told of one, and no replica holds one there"),
+        ("urteil@5", "is no TOPIC-PARTITION@OFFSET"),
+    ],
+)
+def test_a_place_where_nothing_stands_says_so(
+    place: str, told: str, tmp_path: Path, tables: Tables
+) -> None:
+    life(tmp_path, tables, tables["sends"][5]["value_id"])
+    with pytest.raises(UnknownRecord, match=told):
+        lives_at(tmp_path, place)
+
+
+def test_a_marker_is_no_record(tmp_path: Path, tables: Tables) -> None:
+    sent = tables["sends"][5]
+    for row in tables["replicas"]:
+        if row["offset"] == sent["offset"]:
+            row |= {"value_id": None, "control": "commit"}
+    place = life(tmp_path, tables, sent["value_id"]).place
+    for table in ("sends", "reads"):
+        tables[table] = [row for row in tables[table] if row["offset"] != sent["offset"]]
+    life(tmp_path, tables, tables["sends"][6]["value_id"])
+    with pytest.raises(UnknownRecord, match="a commit marker stands there"):
+        lives_at(tmp_path, f"{place}@{sent['offset']}")
+
+
 def test_the_command(tmp_path: Path, tables: Tables, capsys: pytest.CaptureFixture[str]) -> None:
     value_id = tables["sends"][5]["value_id"]
     life(tmp_path, tables, value_id)
     assert exit_code(["explain", str(tmp_path), value_id, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["value_id"] == value_id
     assert exit_code(["explain", str(tmp_path), "p9/1"]) == EXIT_WRONG_USAGE
+    assert exit_code(["explain", str(tmp_path), "urteil-0@5", "--json"]) == 0
+    (there,) = json.loads(capsys.readouterr().out)
+    assert there["value_id"] in {sent["value_id"] for sent in tables["sends"]}
     part = tmp_path / "evidence" / "reads" / "part-0.parquet"
     part.write_bytes(part.read_bytes()[:400])
     assert exit_code(["explain", str(tmp_path), value_id]) == EXIT_LAB_FAILURE

@@ -1,0 +1,52 @@
+"""Runs that a person names: found, and readable, or one sentence that says what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+def find_run(name: str, out: Path, *, needs: str = "scenario.json", even: bool = False) -> Path:
+    """The folder of a run: a path, a name under `out`, or `latest`; with `even`, one that has any
+    file of a run, if not the one that it `needs`.
+
+    Raises a usage error (exit 254) that names what is missing and the runs there are.
+    """
+    for folder in (Path(name), out / name):
+        if (folder / needs).is_file():
+            return folder.resolve()
+        if even and any((folder / one).is_file() for one in ("scenario.json", "run.json")):
+            return folder.resolve()
+        if (folder / "scenario.json").is_file():
+            raise click.UsageError(f"{folder} has no {needs}; {_mend(name, needs)}")
+    runs = sorted(p.name for p in out.glob("*") if (p / "scenario.json").is_file())
+    there = f"runs in {out}: {', '.join(runs[-5:])}" if runs else f"{out} holds no run"
+    raise click.UsageError(f"no run {name!r}: {there}")
+
+
+def whole_run(name: str, out: Path, *files: str) -> Path:
+    """As `find_run`, and each of the `files` (scenario.json, run.json, result.json) is as the lab
+    wrote it; a usage error (exit 254) names the one that is not, and the mend."""
+    import msgspec
+
+    from urteil.harness.scenario import load_facts, load_scenario
+    from urteil.harness.verify.result import load_result
+
+    folder = find_run(name, out, needs=files[0])
+    loads = {"scenario.json": load_scenario, "run.json": load_facts, "result.json": load_result}
+    for file in files:
+        try:
+            loads[file](folder)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            text = getattr(error, "strerror", None) or str(error)
+            raise click.UsageError(
+                f"{folder / file} cannot be read ({text}): {_mend(name, file)}"
+            ) from None
+    return folder
+
+
+def _mend(name: str, file: str) -> str:
+    if file == "result.json":
+        return f"`urteil verify {name}` makes it"
+    return "put back the file that the run wrote, or play the run again"

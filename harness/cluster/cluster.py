@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -231,6 +232,8 @@ class Cluster:
             self.state.close()
         finally:
             self.runtime.close()
+            for node in self.nodes.values():
+                shutil.rmtree(self._temporary(node), ignore_errors=True)
 
     def _clocks(self) -> Clocks | None:
         if not self.spec.own_clocks:
@@ -280,8 +283,15 @@ class Cluster:
         for name, text in files.items():
             (directory / name).write_text(text)
 
+    def _temporary(self, node: BrokerNode) -> Path:
+        return self.node_dir(node.name) / node.temporary.relative_to(node.home)
+
     def _start_node(self, name: str) -> None:
         env = self.kinds[name].env(self.nodes[name]) if name in self.nodes else {}
+        if name in self.nodes:
+            temporary = self._temporary(self.nodes[name])
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir(exist_ok=True)
         if name in self.nodes and self.spec.own_clocks:
             env |= clock_env(self.node_dir(name))
         self.runtime.start(name, self._argv(name), env=env, cwd=self.node_dir(name))

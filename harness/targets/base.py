@@ -10,6 +10,7 @@ from typing import Protocol
 from urteil.harness.runtimes.base import Programs
 
 USERS_PORT = 9095
+TEMPORARY = "tmp"
 _PROTOCOLS = "listener.security.protocol.map"
 
 
@@ -43,6 +44,12 @@ class BrokerNode:
     @property
     def data(self) -> Path:
         return self.home / "data"
+
+    @property
+    def temporary(self) -> Path:
+        """Empty at every start; a JVM unpacks native libraries there, and leaves them when it is
+        killed."""
+        return self.home / TEMPORARY
 
 
 class Target(Protocol):

@@ -48,6 +48,7 @@ class KafkaTarget:
             "-XX:-UsePerfData",
             "-Djava.awt.headless=true",
             f"-Djdk.net.hosts.file={node.hosts_file}",
+            f"-Djava.io.tmpdir={node.temporary}",
             f"-Dlog4j.configuration=file:{node.home / LOGGING_FILE}",
             "-cp",
             programs.kafka_classpath(self.version),

@@ -36,21 +36,23 @@ class Teller:
 
 @dataclass(slots=True)
 class Stacks:
-    """Asks the processes of the run in `run_dir`; `sources` name them at that moment."""
+    """Asks the processes of the run in `run_dir`; `sources` name them at that moment. `own` is what
+    this process is called."""
 
     run_dir: Path
     sources: list[Callable[[], Iterable[Teller]]] = field(default_factory=list)
+    own: str = "lab"
     taken: bool = field(init=False, default=False)
 
     def take(self, why: str) -> Path | None:
-        """The folder with a file a process, this one's `lab.txt` among them; only the first time,
+        """The folder with a file a process, this one among them; only the first time,
         since later ones would tell of the end that the first one led to."""
         if self.taken:
             return None
         self.taken = True
         folder = self.run_dir / FOLDER
         folder.mkdir(exist_ok=True)
-        with (folder / "lab.txt").open("w") as file:
+        with (folder / f"{self.own}.txt").open("w") as file:
             file.write(f"{why}\npid {os.getpid()}\n")
             file.flush()
             faulthandler.dump_traceback(file, all_threads=True)

@@ -20,9 +20,15 @@ def judge(
 
     Reads `scenario.json`, `run.json` and `evidence/`. `engine` is `spark` or `duckdb`; `session`
     is a Spark session to use (`urteil.harness.verify.spark.warm`), else one is started on `master`
-    and stopped. Raises ValueError for an unknown engine, OSError and msgspec errors when the
-    folder is no run; a check that raises is a guarantee of unknown status, not an exception.
+    and stopped. A judgement that hangs is interrupted, and UNKNOWN (watch.py).
+
+    Raises ValueError for an unknown engine, OSError and msgspec errors when the folder is no run; a
+    check that raises is a guarantee of unknown status, not an exception.
     """
     from urteil.harness.verify.judgement import judge_run
+    from urteil.harness.verify.watch import in_time
 
-    return judge_run(Path(run_dir), engine=engine, master=master, session=session)
+    def work() -> Result:
+        return judge_run(Path(run_dir), engine=engine, master=master, session=session)
+
+    return in_time(work, Path(run_dir), engine)

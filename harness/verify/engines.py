@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import duckdb
 import pyarrow as pa
@@ -24,6 +26,8 @@ class Engine(Protocol):
     """Runs Spark SQL over views of Parquet folders. All methods may be called from any thread."""
 
     name: str
+    work: Path
+    """Its own folder, in that of the run."""
     scatter: str
     """Clause that brings rows of one bucket together before the big aggregation; may be empty."""
 
@@ -42,9 +46,24 @@ class Engine(Protocol):
         """All rows of the answer."""
         ...
 
+    def interrupt(self) -> None:
+        """Let what it is asked now fail, from another thread."""
+        ...
+
     def close(self) -> None:
         """Give back what this engine took; a session that the caller gave stays open."""
         ...
+
+
+_OPEN: WeakSet[Engine] = WeakSet()
+"""Engines of this process that were not closed."""
+
+
+def interrupt(run_dir: Path) -> None:
+    """Let every question about this run fail that an engine is still busy with."""
+    for engine in list(_OPEN):
+        if engine.work.resolve().is_relative_to(run_dir.resolve()):
+            engine.interrupt()
 
 
 def open_views(engine: Engine, run_dir: Path, work: Path) -> None:
@@ -70,6 +89,9 @@ class Duck:
         limits = {"threads": threads, "memory_limit": memory}
         spill = {"temp_directory": str(work / "spill"), "default_null_order": NULL_ORDER}
         self._connection = duckdb.connect(config=limits | spill)
+        self._asked: set[duckdb.DuckDBPyConnection] = set()
+        self.work = work
+        _OPEN.add(self)
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
         cursor = self._connection.cursor()
@@ -88,15 +110,34 @@ class Duck:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         target = f"{_quoted(folder)}/part-0.parquet"
-        self._connection.cursor().execute(f"COPY ({to_duckdb(query)}) TO '{target}'")
+        with self._cursor() as cursor:
+            cursor.execute(f"COPY ({to_duckdb(query)}) TO '{target}'")
         self.view(name, folder)
 
     def query(self, query: str) -> list[Row]:
-        cursor = self._connection.cursor().execute(to_duckdb(query))
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        with self._cursor() as cursor:
+            cursor.execute(to_duckdb(query))
+            names = [column[0] for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection of its own to the database, for one thread."""
+        cursor = self._connection.cursor()
+        self._asked.add(cursor)
+        try:
+            yield cursor
+        finally:
+            self._asked.discard(cursor)
+            cursor.close()
+
+    def interrupt(self) -> None:
+        for cursor in self._asked.copy():
+            with suppress(duckdb.Error):  # one that has just ended
+                cursor.interrupt()
 
     def close(self) -> None:
+        _OPEN.discard(self)
         self._connection.close()
 
 
@@ -122,8 +163,10 @@ class Spark:
     name = "spark"
     scatter = "DISTRIBUTE BY bucket SORT BY slot, bucket, value_id"
 
-    def __init__(self, session: Any, *, owned: bool, rows: int = 0) -> None:
+    def __init__(self, session: Any, work: Path, *, owned: bool, rows: int = 0) -> None:
         self._session = session
+        self.work = work
+        _OPEN.add(self)
         self._owned = owned
         self._kept: list[Any] = []
         self._large = rows >= spark.LARGE_ROWS
@@ -159,7 +202,11 @@ class Spark:
     def query(self, query: str) -> list[Row]:
         return [row.asDict() for row in self._session.sql(query).collect()]
 
+    def interrupt(self) -> None:
+        spark.abandon(self._session)
+
     def close(self) -> None:
+        _OPEN.discard(self)
         for frame in self._kept:
             frame.unpersist()
         self._kept.clear()
@@ -186,7 +233,7 @@ def open_engine(
         raise ValueError(f"no engine named {engine}: spark or duckdb")
     rows = sum(evidence.row_count(run_dir, table) for table in ("sends", "reads", "replicas"))
     mine = session if session is not None else spark.start(master, large=rows >= spark.LARGE_ROWS)
-    return Spark(mine, owned=session is None, rows=rows)
+    return Spark(mine, work, owned=session is None, rows=rows)
 
 
 def first_columns(rows: Sequence[Row], name: str) -> list[Any]:

@@ -104,7 +104,7 @@ def judge_run(
             except Exception as again:
                 text = f"{type(again).__name__}: {' '.join(str(again).split())[:300]}"
                 told = [*found.told, f"the evidence cannot be judged: {text}"]
-                result = _bare(facts, engine, [*facts.problems, *told])
+                result = bare(facts, engine, [*facts.problems, *told])
         save_rest(running, run_dir, result.guarantees)
     finally:
         running.close()
@@ -183,7 +183,7 @@ def _listen(sung: dict[str, str], result: Result) -> None:
             result.verdict = Verdict.UNKNOWN
 
 
-def _bare(facts: RunFacts, engine: str, reasons: list[str]) -> Result:
+def bare(facts: RunFacts, engine: str, reasons: list[str]) -> Result:
     """A result that says what was played, and nothing was judged yet."""
     return Result(
         verdict=Verdict.UNKNOWN,
@@ -268,7 +268,7 @@ def _result(
         if one.status is Status.VIOLATED
     ]
     verdict = Verdict.FAIL if broken else Verdict.UNKNOWN if doubts else Verdict.PASS
-    result = _bare(facts, engine, broken + doubts)
+    result = bare(facts, engine, broken + doubts)
     result.verdict = verdict
     result.counts = _counts(run_dir, ticks)
     result.guarantees = list(judged)

@@ -26,7 +26,7 @@ def rehearse(session: Any, enough: threading.Event) -> None:
         scenario, facts = synthetic.scenario(SHAPE), synthetic.facts(SHAPE)
         synthetic.write_run(run_dir, synthetic.healthy(SHAPE), scenario, facts)
         judgement.prepare(run_dir, work, scenario, facts)
-        engine = Spark(session, owned=False)
+        engine = Spark(session, work, owned=False)
         open_views(engine, run_dir, work)
         for name in plan.STAGES:
             if enough.is_set():

@@ -15,6 +15,8 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
+from urteil.harness.stacks import Teller
+
 LARGE_ROWS = 200_000
 """From this many rows of sends, reads and replicas on, Spark gets its partitions and codegen."""
 PARTITIONS = 32
@@ -39,6 +41,8 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = spark %p %c{1}: %m%n
 """
 _SCRATCH = "urteil-spark-"
+_SAID: Path | None = None
+"""What Spark's driver prints."""
 NICE = 10
 
 
@@ -65,7 +69,9 @@ def start(master: str | None = None, *, memory: str | None = None, large: bool =
         conf = SparkConf().setAll(list(settings.items()))
         gateway = SparkContext._gateway
         try:
-            with (folder / "jvm.log").open("wb") as said:
+            global _SAID
+            _SAID = folder / "jvm.log"
+            with _SAID.open("wb") as said:
                 if gateway is None:
                     gateway = launch_gateway(conf, {"stdout": said, "stderr": said})
             SparkContext(conf=conf, gateway=gateway)
@@ -73,6 +79,33 @@ def start(master: str | None = None, *, memory: str | None = None, large: bool =
             said_text = (folder / "jvm.log").read_text(errors="replace")[-1000:]
             raise RuntimeError(f"Spark did not start: {failure}\n{said_text}") from failure
     return SparkSession.builder.getOrCreate()
+
+
+def tellers() -> list[Teller]:
+    """Spark's driver, where this process has started one, to be asked where it stands."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None or _SAID is None:
+        return []
+    said = _SAID
+    return [Teller(name="spark", pid=process.pid, output=lambda: said.read_text(errors="replace"))]
+
+
+def abandon(session: Any) -> None:
+    """Kill the driver of a session that does not answer any more: who waits for it gets an error,
+    and the next session starts another."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    process = getattr(session.sparkContext._gateway, "proc", None)
+    if process is None:
+        session.sparkContext.cancelAllJobs()  # somebody else's driver: it stays
+        return
+    process.kill()
+    process.wait()
+    SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 def _scratch() -> Path:

@@ -1,0 +1,107 @@
+"""A judgement that hangs does not hang the lab: where it stood is kept, and it ends as UNKNOWN."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+from urteil.harness.scenario import load_facts, save
+from urteil.harness.stacks import Stacks
+from urteil.harness.verify import engines, evidence, spark
+from urteil.harness.verify.result import Result, Verdict
+
+LEAST_S = 400.0
+ROWS_PER_S = 20_000
+"""Of sends, reads and replicas: a tenth of what two processors judge, and less."""
+GRACE_S = 30.0
+"""For what is left to judge once the engine was interrupted."""
+VARIABLE = "URTEIL_JUDGE_LIMIT_S"
+
+
+def limit_s(run_dir: Path) -> float:
+    """How long the judgement of a run may take: by its rows, or as URTEIL_JUDGE_LIMIT_S says.
+
+    ValueError when that is no number above 0.
+    """
+    asked = os.environ.get(VARIABLE)
+    if asked is None:
+        return LEAST_S + _rows(run_dir) / ROWS_PER_S
+    with contextlib.suppress(ValueError):
+        if float(asked) > 0:
+            return float(asked)
+    raise ValueError(f"{VARIABLE}={asked} is no number of seconds above 0")
+
+
+def _rows(run_dir: Path) -> int:
+    """What can be counted of them."""
+    with contextlib.suppress(OSError, pa.ArrowException):
+        return sum(evidence.row_count(run_dir, table) for table in ("sends", "reads", "replicas"))
+    return 0
+
+
+def in_time(work: Callable[[], Result], run_dir: Path, engine: str) -> Result:
+    """What `work`, a judgement of `run_dir`, finds. One that hangs is interrupted: what it judged
+    until then counts, but is no PASS.
+
+    Where it stood is in `stacks/` of the run: `judge.txt` this process, `spark.txt` Spark's.
+    """
+    limit = limit_s(run_dir)
+    judging = _Judging(work)
+    try:
+        if judging.ended(limit):
+            return judging.result()
+    except KeyboardInterrupt:
+        engines.interrupt(run_dir)
+        raise
+    why = f"the judgement hung: it had not ended after {limit:.0f} s"
+    Stacks(run_dir, [spark.tellers], own="judge").take(why)
+    engines.interrupt(run_dir)
+    return _cut_short(judging, run_dir, engine, why)
+
+
+class _Judging:
+    """A judgement in a thread of its own, which nobody has to wait for."""
+
+    def __init__(self, work: Callable[[], Result]) -> None:
+        self._work = work
+        self._found: Result | BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="judge", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._found = self._work()
+        except BaseException as failure:
+            self._found = failure
+
+    def ended(self, within_s: float) -> bool:
+        self._thread.join(within_s)
+        return self._found is not None
+
+    def result(self) -> Result:
+        if isinstance(self._found, Result):
+            return self._found
+        assert self._found is not None
+        raise self._found
+
+
+def _cut_short(judging: _Judging, run_dir: Path, engine: str, why: str) -> Result:
+    from urteil.harness.verify.judgement import bare
+
+    result: Result | None = None
+    if judging.ended(GRACE_S):
+        with contextlib.suppress(Exception):
+            result = judging.result()
+    if result is None:
+        facts = load_facts(run_dir)
+        result = bare(facts, engine, [*facts.problems])
+    result.reasons.insert(len(result.reasons) if result.verdict is Verdict.FAIL else 0, why)
+    if result.verdict is Verdict.PASS:
+        result.verdict = Verdict.UNKNOWN
+    save(run_dir / "result.json", result)
+    return result

@@ -28,8 +28,8 @@ from urteil.harness.scenario import (
     WorkloadSpec,
     save,
 )
-from urteil.harness.verify.derive import ENDS, LOG
 from urteil.harness.verify.evidence import write_rows
+from urteil.harness.verify.parts import ENDS, LOG
 
 Row = dict[str, Any]
 RUNTIME = "imported"

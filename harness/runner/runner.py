@@ -34,7 +34,7 @@ TOPIC_DEFAULTS = {
     "min.insync.replicas": "2",
     "unclean.leader.election.enable": "false",
 }
-"""What topics have on the lab's own brokers, and checks take for granted (verify/derive.py)."""
+"""What topics have on the lab's own brokers, and checks take for granted (verify/parts.py)."""
 
 
 def silent(_line: str) -> None:

@@ -13,7 +13,7 @@ from urteil.harness.scenario import Phase, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.check import Places, check
 from urteil.harness.verify.damage import DAMAGES, MADE_UP_TOPICS, Copy, Damage, Trace, Untried
-from urteil.harness.verify.derive import Derived
+from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.engines import Duck, open_views
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from urteil.harness.verify.derive import Derived
+from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.engines import Engine
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.guarantees import Guarantee

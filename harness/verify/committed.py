@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from urteil.harness.verify import evidence
 from urteil.harness.verify.coordinators import Coordinators
-from urteil.harness.verify.derive import Derived
+from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.register import Op, TooMany, broken_reads
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.verify import evidence, spark
-from urteil.harness.verify.derive import DERIVED
+from urteil.harness.verify.derived import DERIVED
 from urteil.harness.verify.dialect import NULL_ORDER, to_duckdb
 from urteil.harness.verify.evidence import Row
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from urteil.harness.scenario import RunFacts, Scenario
-from urteil.harness.verify.derive import Derived, setting
+from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.parts import setting
 from urteil.harness.verify.result import FaultResult
 from urteil.harness.verify.timeline import FOREVER_NS
 

@@ -17,7 +17,8 @@ from urteil.harness.verify import clocks, evidence, impact, plan, trust, whole
 from urteil.harness.verify.check import Places, check, tallies
 from urteil.harness.verify.committed import commit_breaks
 from urteil.harness.verify.coordinators import Coordinators
-from urteil.harness.verify.derive import Derived, derive
+from urteil.harness.verify.derive import derive
+from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.engines import ENGINES, Engine, open_engine, open_views
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES

@@ -9,7 +9,7 @@ from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.administered import killed_clients
-from urteil.harness.verify.derive import Derived
+from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.timeline import NO_OFFSET
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from urteil.harness.scenario import RunFacts
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derive import Derived
+from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row
 
 LACKING = {

@@ -1,0 +1,96 @@
+"""What logs and final passes cover of a partition, and below what nothing can have been lost."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.harm import Harm, losses, with_losses
+from urteil.harness.verify.lineage import agreed_end
+from urteil.harness.verify.timeline import FOREVER_NS, NO_OFFSET, Span, floors
+
+
+def lay_floors(part: Row, spans: list[Span], logs: list[Row], hurt: list[Harm]) -> list[Row]:
+    """Rows of `floors`; what they say of the whole run goes into the partition's row `part`."""
+    leader = next((row for row in logs if row["broker"] == part["final_leader"]), None)
+    starts = _epoch_starts(leader) if leader else {}
+    lost = losses(spans, hurt)
+    found = with_losses(floors(spans, starts, leader["log_end"] if leader else 0), lost)
+    begun = [span.begin_ns for span in spans if span.begins_epoch]
+    part |= {
+        "unclean_floor": min((floor.unclean_floor for floor in found), default=NO_OFFSET),
+        "last_epoch_ns": max(begun[1:], default=None),
+        "lost_floor": min((one.floor for one in lost), default=None),
+        "lost_ns": max((one.until_ns for one in lost), default=None),
+    }
+    return [{"p": part["p"]} | floor.row() for floor in found]
+
+
+def cover(p: int, logs: list[Row], passes: list[tuple[int, Row]]) -> list[Row]:
+    """Disjoint ranges of offsets with how many logs and which final passes, each told by its bit,
+    cover each."""
+    ranges = [(row["log_start"] or 0, row["log_end"] or 0, 1, 0, 0) for row in logs]
+    for bit, row in passes:
+        committed = row["isolation"] == "read_committed"
+        reach = (row["from_offset"] or 0, row["to_offset"] or 0)
+        ranges.append((*reach, 0, 0 if committed else bit, bit if committed else 0))
+    edges = sorted({edge for low, high, *_ in ranges for edge in (low, high)})
+    found = []
+    for low, high in pairwise(edges):
+        over = [entry for entry in ranges if entry[0] <= low and high <= entry[1]]
+        copies, mask_ru, mask_rc = (sum(entry[i] for entry in over) for i in (2, 3, 4))
+        row = {"p": p, "lo": low, "hi": high, "copies": copies}
+        found.append(row | {"mask_ru": mask_ru, "mask_rc": mask_rc})
+    return found
+
+
+def log_rows(p: int, spans: list[Span], logs: list[Row]) -> list[Row]:
+    """Where each log starts and ends, and whether its broker was in sync in the end."""
+    final_isr = next((span.isr for span in reversed(spans) if span.leader >= 0), ())
+    names = ("broker", "log_start", "log_end", "high_watermark")
+    return [
+        {"p": p, "in_isr": int(row["broker"] in final_isr)} | {name: row[name] for name in names}
+        for row in logs
+    ]
+
+
+def epoch_rows(p: int, logs: list[Row]) -> list[Row]:
+    """Where each log says that each epoch began."""
+    return [
+        {"p": p, "broker": row["broker"], "epoch": epoch, "start": start}
+        | {"log_start": row["log_start"] or 0}
+        for row in logs
+        for epoch, start in _epoch_starts(row).items()
+    ]
+
+
+def _epoch_starts(row: Row) -> dict[int, int]:
+    return {int(epoch): int(start) for epoch, start in json.loads(row["epochs"] or "{}").items()}
+
+
+def divergence_floor(logs: list[Row], leader: int | None) -> int:
+    """From where on replicas may differ in a cluster that was never healed: one that could not ask
+    the leader has not truncated yet."""
+    led = [row for row in logs if row["broker"] == leader]
+    ends = [
+        agreed_end(_epoch_starts(one), one["log_end"] or 0, _epoch_starts(row), row["log_end"] or 0)
+        for one in led
+        for row in logs
+    ]
+    return min(ends, default=NO_OFFSET)
+
+
+def blind(span: Span, faults: list[Row]) -> bool:
+    """Whether a fault could keep ZooKeeper's state from the leader: it is paused, or links are cut.
+
+    Such a leader keeps the ISR it last knew, and is right to.
+    """
+    for fault in faults:
+        end_ns = fault["healed_ns"] or fault["end_ns"] or FOREVER_NS
+        if fault["begin_ns"] >= span.end_ns or end_ns <= span.begin_ns:
+            continue
+        targets = targets_of(fault)
+        if any("->" in target for target in targets) or f"b{span.leader}" in targets:
+            return True
+    return False

@@ -1,0 +1,72 @@
+"""Damage to logs on disk: replicas, epochs, retention."""
+
+from __future__ import annotations
+
+import json
+
+from tests.harness.verify.histories.damage.piece import Piece, Unfit
+from tests.harness.verify.histories.history import RETENTION_NS
+from tests.harness.verify.histories.log import END_NS, S, wall_ms
+from urteil.harness.verify.damage import Trace
+from urteil.harness.verify.promises import STOPPING_NS
+
+
+def miss_on_a_follower(piece: Piece) -> Trace:
+    victim = piece.victim()
+    led = piece.leader(victim["partition"])
+    copy = piece.pick(row for row in piece.of("replicas", victim) if row["broker"] != led)
+    piece.rows("replicas").remove(copy)
+    return Trace("replica_divergence", "missing", victim["offset"])
+
+
+def miss_a_marker(piece: Piece) -> Trace:
+    led = {p: piece.leader(p) for p in (0, 1)}
+    marker = piece.pick(
+        row
+        for row in piece.rows("replicas")
+        if row["control"] is not None and row["broker"] != led[row["partition"]]
+    )
+    piece.rows("replicas").remove(marker)
+    return Trace("replica_divergence", "missing", marker["offset"])
+
+
+def end_in_a_hole(piece: Piece) -> Trace:
+    """A log says that it goes on beyond its last record."""
+    log = piece.pick(piece.rows("logs"))
+    end = log["log_end"]
+    log["log_end"] += 5
+    return Trace("hole", "gap", end)
+
+
+def forget_an_epoch(piece: Piece) -> Trace:
+    """A replica's checkpoint lacks an epoch of which it has records."""
+    log = piece.pick(piece.rows("logs"))
+    epochs = json.loads(log["epochs"])
+    used: dict[str, int] = {}
+    for row in piece.rows("replicas"):
+        same = row["broker"] == log["broker"] and row["partition"] == log["partition"]
+        if same and str(row["leader_epoch"]) in epochs:
+            epoch = str(row["leader_epoch"])
+            used[epoch] = min(used.get(epoch, row["offset"]), row["offset"])
+    epoch = piece.random.choice(sorted(e for e in used if epochs[e] >= log["log_start"]) or [""])
+    if not epoch:
+        raise Unfit
+    log["epochs"] = json.dumps({e: at for e, at in epochs.items() if e != epoch})
+    return Trace("epoch_lineage", "forgotten", epochs[epoch])
+
+
+def delete_too_early(piece: Piece) -> Trace:
+    """Every log's start passed records that were young when the run ended."""
+    young_ns = END_NS + 60 * S + STOPPING_NS - RETENTION_NS
+    victim = piece.victim()
+    start = victim["offset"] + 1
+    victim["timestamp_ms"] = wall_ms(young_ns) + 500
+    for table in ("reads", "replicas"):
+        piece.drop(table, lambda r: r["partition"] == victim["partition"] and r["offset"] < start)
+    for row in piece.rows("logs"):
+        if row["partition"] == victim["partition"]:
+            row["log_start"] = max(start, row["log_start"])
+    for row in piece.rows("passes"):
+        if row["partition"] == victim["partition"] and row["final"]:
+            row["from_offset"] = max(start, row["from_offset"])
+    return Trace("retained_too_short", "too early", victim["offset"])

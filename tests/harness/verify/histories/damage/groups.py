@@ -1,0 +1,54 @@
+"""Damage to what a consumer group owns and commits."""
+
+from __future__ import annotations
+
+from tests.harness.verify.histories.damage.piece import Piece
+from tests.harness.verify.histories.history import FAR
+from tests.harness.verify.histories.log import END_NS, MS, S
+from urteil.harness.verify.damage import Trace
+
+
+def commit_past_a_record(piece: Piece) -> Trace:
+    """No member of the group ever processed it, in any process or generation."""
+    tops: dict[int, int] = {}
+    for row in piece.rows("commits"):
+        if row["outcome"] == "ok":
+            tops[row["partition"]] = max(tops.get(row["partition"], 0), row["offset"])
+    victim = piece.victim(lambda row: int(row["offset"]) < tops.get(row["partition"], 0))
+    piece.drop("reads", lambda r: r["value_id"] == victim["value_id"] and "-g" in r["client"])
+    return Trace("commit_beyond_processed", "not processed", victim["offset"])
+
+
+def own_twice(piece: Piece) -> Trace:
+    given = piece.pick(r for r in piece.rows("assignments") if r["event"] == "assigned")
+    other = next(
+        row["client"]
+        for row in piece.rows("clients")
+        if row["kind"] == "group" and row["client"] != given["client"]
+    )
+    piece.rows("assignments").append(given | {"client": other, "member_id": "another"})
+    return Trace("two_owners", "one generation", None)
+
+
+def accept_a_late_commit(piece: Piece) -> Trace:
+    refused = piece.pick(r for r in piece.rows("commits") if r["outcome"] == "fail")
+    refused |= {"outcome": "ok", "complete_ns": refused["invoke_ns"] + MS, "error": None}
+    return Trace("zombie_commit", "accepted", refused["offset"])
+
+
+def forget_a_commit(piece: Piece) -> Trace:
+    commit = piece.pick(r for r in piece.rows("commits") if r["outcome"] == "ok" and r["offset"])
+    asked = {"client": f"{piece.topic}-o", "generation": None, "member_id": None}
+    times = {"invoke_ns": END_NS + S, "complete_ns": END_NS + 2 * S, "error": None}
+    kept = {k: v for k, v in commit.items() if k not in ("processed_to", "txn")}
+    piece.rows("commit_reads").append(kept | asked | times | {"offset": None})
+    return Trace("commit_went_back", "went back", None)
+
+
+def invent_a_commit(piece: Piece) -> Trace:
+    commit = piece.pick(r for r in piece.rows("commits") if r["outcome"] == "ok")
+    asked = {"client": f"{piece.topic}-o", "generation": None, "member_id": None}
+    times = {"invoke_ns": END_NS + S, "complete_ns": END_NS + 2 * S, "error": None}
+    kept = {k: v for k, v in commit.items() if k not in ("processed_to", "txn")}
+    piece.rows("commit_reads").append(kept | asked | times | {"offset": FAR * 2})
+    return Trace("commit_register", "register", FAR * 2)

@@ -1,0 +1,103 @@
+"""Damage to what consumers were given in turn: skipped, repeated, out of order."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from tests.harness.verify.histories.damage.piece import Piece, Unfit
+from tests.harness.verify.histories.log import Row
+from urteil.harness.verify.damage import Trace
+
+
+def _tails(piece: Piece) -> dict[tuple[Any, ...], list[Row]]:
+    """Reads of live readers by client, session and pass, in order."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in piece.rows("reads"):
+        if "-c" in row["client"]:
+            found.setdefault((row["client"], row["session"], row["pass"]), []).append(row)
+    return found
+
+
+def skip_first_of_a_new_process(piece: Piece) -> Trace:
+    """A new process begins at a position and is not given what lies there."""
+    begun = {
+        (row["client"], row["session"], row["pass"]): row["from_offset"]
+        for row in piece.rows("passes")
+    }
+    read = piece.pick(
+        reads[0]
+        for key, reads in _tails(piece).items()
+        if key[1] > 0 and key[2] == 0 and len(reads) > 1 and reads[0]["offset"] == begun[key]
+    )
+    piece.rows("reads").remove(read)
+    return Trace("poll_skip", "gap", read["offset"])
+
+
+def skip_after_a_seek(piece: Piece) -> Trace:
+    """Between two polls, the second of which comes after a seek long before."""
+    seeks = [row for row in piece.rows("polls") if row["event"] == "seek"]
+    for reads in _tails(piece).values():
+        for number, row in enumerate(reads[2:-1], 2):
+            sought = any(
+                one["client"] == row["client"] and one["session"] == row["session"]
+                and one["poll"] < reads[number - 1]["poll"] for one in seeks
+            )  # fmt: skip
+            before = reads[number - 1]
+            follows = before["offset"] + 1 == row["offset"] and before["poll"] == row["poll"]
+            if sought and follows:
+                piece.rows("reads").remove(row)
+                return Trace("poll_skip", "gap", row["offset"])
+    raise Unfit
+
+
+def go_back_in_a_poll(piece: Piece) -> Trace:
+    """Two records of one poll in the wrong order."""
+    pairs = [
+        (left, right)
+        for reads in _tails(piece).values()
+        for left, right in pairwise(reads)
+        if left["poll"] == right["poll"]
+    ]
+    if not pairs:
+        raise Unfit
+    left, right = piece.random.choice(pairs)
+    places = left["position_in_poll"], right["position_in_poll"]
+    right["position_in_poll"], left["position_in_poll"] = places
+    return Trace("nonmonotonic_poll", "reads", left["offset"])
+
+
+def tell_an_older_position(piece: Piece) -> Trace:
+    polls = [row for row in piece.rows("polls") if row["event"] is None and "-c" in row["client"]]
+    for one, two in pairwise(polls):
+        same = all(one[name] == two[name] for name in ("client", "session", "partition"))
+        same = same and one["poll"] < two["poll"] and not _moved_between(piece, one, two)
+        if same and one["position_after"] == two["position_before"] > 0:
+            two["position_before"] -= 1
+            return Trace("nonmonotonic_poll", "position", two["position_before"])
+    raise Unfit
+
+
+def _moved_between(piece: Piece, one: Row, two: Row) -> bool:
+    return any(
+        row["event"] and row["client"] == one["client"] and row["session"] == one["session"]
+        and one["poll"] <= row["poll"] <= two["poll"]
+        for row in piece.rows("polls")
+    )  # fmt: skip
+
+
+def skip_after_a_rebalance(piece: Piece) -> Trace:
+    """A member is not given the record at the position that it was told."""
+    for asked in piece.rows("commit_reads"):
+        if asked.get("generation") is None or asked["offset"] is None:
+            continue
+        reads = [
+            row
+            for row in piece.rows("reads")
+            if row["client"] == asked["client"] and row["partition"] == asked["partition"]
+            if row.get("generation") == asked["generation"]
+        ]
+        if len(reads) > 1 and reads[0]["offset"] == asked["offset"]:
+            piece.rows("reads").remove(reads[0])
+            return Trace("poll_skip", "after a rebalance", reads[0]["offset"])
+    raise Unfit

@@ -41,15 +41,20 @@ BY_MESSAGE = {
     cls: [(version, theirs) for known, version, theirs in KNOWN if known is cls]
     for cls in ALL_MESSAGES
 }
-TOKEN_TIMES = {"issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"}
-"""Of delegation tokens: the only dates that kio does not take for missing at -1."""
+NEVER_MISSING = {
+    "expiry_timestamp_ms",
+    "issue_timestamp_ms",
+    "max_timestamp_ms",
+    "transaction_start_time_ms",
+}
+"""Dates that kio does not take for missing at -1."""
 
 
 def kio_scalars(spec: Field) -> st.SearchStrategy[Any] | None:
     """kio turns some numbers into enums, durations and dates, which are narrower."""
     if "error_code" in spec.name:
         return st.integers(-1, 120).filter(lambda code: code != 0) | st.just(0)
-    if spec.name in TOKEN_TIMES:
+    if spec.name in NEVER_MISSING:
         return st.integers(0, 1 << 40)
     if spec.element == "int64":
         return st.integers(-1, 1 << 40)

@@ -15,6 +15,14 @@ from urteil.chaos.controls import LabFailure, NodeStatus
 
 LogDirs = Callable[[str], Sequence[Path]]
 COMMAND_S = 10.0
+FREEZE = """
+for one; do
+    mount --bind "$one" "$one"
+    mount -o remount,bind,ro "$one"
+done
+cat /proc/self/mounts
+"""
+"""Makes the folders that it is given read-only, and tells what is mounted then."""
 
 
 @cache
@@ -50,15 +58,18 @@ class ProcessDisks:
         return None if told == resource.RLIM_INFINITY else told
 
     def freeze(self, node: str) -> Sequence[str]:
-        """A read-only bind mount over each, in the process's own mount namespace."""
+        """A read-only bind mount over each, in the process's own mount namespace.
+
+        All by one process in there: the broker may end by the first, and its namespace with it.
+        """
         if not can_mount():
             raise LabFailure("read-only disks need root with the right to mount on this machine")
         enter = ["nsenter", "--mount", "--target", str(self._pid(node)), "--"]
-        for log_dir in self._log_dirs(node):
-            _run(node, [*enter, "mount", "--bind", str(log_dir), str(log_dir)])
-            _run(node, [*enter, "mount", "-o", "remount,bind,ro", str(log_dir)])
-        mounts = _run(node, [*enter, "cat", "/proc/self/mounts"]).splitlines()
-        told = {words[1]: words[3] for words in map(str.split, mounts)}
+        argv = [*enter, "sh", "-ec", FREEZE, "sh", *map(str, self._log_dirs(node))]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=COMMAND_S)
+        if done.returncode:
+            raise LabFailure(f"the disk of {node} stays writable: {done.stderr.strip()}")
+        told = {words[1]: words[3] for words in map(str.split, done.stdout.splitlines())}
         return [f"{one} is mounted {told.get(str(one), '')[:2]}" for one in self._log_dirs(node)]
 
     def _pid(self, node: str) -> int:
@@ -66,10 +77,3 @@ class ProcessDisks:
         if pid is None:
             raise LabFailure(f"{node} does not run")
         return pid
-
-
-def _run(node: str, argv: Sequence[str]) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=COMMAND_S)
-    if done.returncode:
-        raise LabFailure(f"{argv[-2]} for {node} failed: {done.stderr.strip()}")
-    return done.stdout

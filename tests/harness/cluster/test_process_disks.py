@@ -1,0 +1,45 @@
+"""Disks of brokers that are processes."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from urteil.chaos.controls import LabFailure, NodeState, NodeStatus
+from urteil.harness.runtimes.disks import ProcessDisks, can_mount
+
+WRITER = 'until ! touch "$0/file"; do :; done 2>/dev/null'
+FOLDERS = 20
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[Path]:
+    found = [tmp_path / f"disk{number}" for number in range(FOLDERS)]
+    for one in found:
+        one.mkdir()
+    return found
+
+
+@pytest.fixture
+def writer(folders: list[Path]) -> Iterator[int]:
+    """In a mount namespace of its own, it ends as soon as its first folder takes no file."""
+    alone = ["unshare", "--mount"] if can_mount() else []
+    with subprocess.Popen([*alone, "sh", "-c", WRITER, str(folders[0])]) as process:
+        yield process.pid
+        process.kill()
+
+
+def test_a_disk_turns_read_only_though_its_broker_ends_by_it(
+    folders: list[Path], writer: int
+) -> None:
+    disks = ProcessDisks(
+        lambda _: folders, lambda name: NodeStatus(node=name, state=NodeState.RUNNING, pid=writer)
+    )
+    if can_mount():
+        assert disks.freeze("b1") == [f"{one} is mounted ro" for one in folders]
+    else:
+        with pytest.raises(LabFailure, match="need root"):
+            disks.freeze("b1")

@@ -61,7 +61,7 @@ async def update_metadata(
     before = set(broker.metadata.brokers)
     deleted = broker.metadata.update(request)
     if deleted:
-        broker.groups.spawn(broker.group_administration.topics_deleted(deleted))
+        broker.groups.tasks.spawn(broker.group_administration.topics_deleted(deleted))
     for topic, _ in deleted:
         broker.topic_settings.forget(topic)  # StopReplica tells its replicas alone
     gone = before - set(broker.metadata.brokers)

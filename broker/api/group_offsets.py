@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from urteil.broker.api.authorization import may, those_allowed
 from urteil.broker.api.registry import RequestContext, RequestRefused, handler
@@ -21,6 +21,7 @@ from urteil.broker.wire.messages import (
 if TYPE_CHECKING:
     from urteil.broker.server.broker import Broker
 
+Told = TypeVar("Told")
 Position = tuple[int, int, str | None, ErrorCode]
 """Offset, leader epoch, metadata, error."""
 
@@ -118,16 +119,7 @@ async def offset_fetch(
         topics=[
             OffsetFetchResponse.OffsetFetchResponseTopic(
                 name=name,
-                partitions=[
-                    OffsetFetchResponse.OffsetFetchResponsePartition(
-                        partition_index=index,
-                        committed_offset=offset,
-                        committed_leader_epoch=epoch,
-                        metadata=metadata,
-                        error_code=one_error,
-                    )
-                    for index, (offset, epoch, metadata, one_error) in partitions.items()
-                ],
+                partitions=_told(OffsetFetchResponse.OffsetFetchResponsePartition, partitions),
             )
             for name, partitions in found.items()
         ],
@@ -150,20 +142,25 @@ def _group(
         topics=[
             OffsetFetchResponse.OffsetFetchResponseTopics(
                 name=name,
-                partitions=[
-                    OffsetFetchResponse.OffsetFetchResponsePartitions(
-                        partition_index=index,
-                        committed_offset=offset,
-                        committed_leader_epoch=epoch,
-                        metadata=metadata,
-                        error_code=one_error,
-                    )
-                    for index, (offset, epoch, metadata, one_error) in partitions.items()
-                ],
+                partitions=_told(OffsetFetchResponse.OffsetFetchResponsePartitions, partitions),
             )
             for name, partitions in found.items()
         ],
     )
+
+
+def _told(kind: Callable[..., Told], positions: dict[int, Position]) -> list[Told]:
+    """Positions in the form of one version."""
+    return [
+        kind(
+            partition_index=index,
+            committed_offset=offset,
+            committed_leader_epoch=epoch,
+            metadata=metadata,
+            error_code=error,
+        )
+        for index, (offset, epoch, metadata, error) in positions.items()
+    ]
 
 
 def _allowed_positions(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -22,6 +22,7 @@ from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.server.placement import partition_for
 from urteil.broker.server.stopwatch import waiting
+from urteil.broker.server.tasks import Tasks
 from urteil.broker.wire.batches import NO_PRODUCER_ID, build_batch
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.schema import Message
@@ -61,15 +62,14 @@ class GroupCoordinator:
         self._clock = clock
         self._shards: dict[int, Shard] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.tasks = Tasks("groups")
         replicas.on_leadership(self.leadership_changed)
 
     def stop(self) -> None:
         """Resign from every group and end all timers and tasks."""
         for partition in list(self._shards):
             self._resign(partition)
-        for task in self._tasks:
-            task.cancel()
+        self.tasks.cancel()
 
     # -- which groups are ours ------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class GroupCoordinator:
         self._resign(partition)
         if is_leader:
             shard = self._shards[partition] = Shard(partition, leader_epoch)
-            self.spawn(self._load(shard))
+            self.tasks.spawn(self._load(shard))
 
     async def _load(self, shard: Shard) -> None:
         hosted = self._replicas.partition(OFFSETS_TOPIC, shard.partition)
@@ -189,7 +189,7 @@ class GroupCoordinator:
         now_ms = self._clock.monotonic_ms()
         answer = partial(_resolve, future)
         if group.sync(member_id, instance_id, generation, protocol_type, protocol, now_ms, answer):
-            self.spawn(self._store_assignment(shard, group, generation, dict(assignments)))
+            self.tasks.spawn(self._store_assignment(shard, group, generation, dict(assignments)))
         self._schedule(group)
         return await waiting(future)
 
@@ -356,7 +356,7 @@ class GroupCoordinator:
     def _after(self, shard: Shard, group: Group) -> None:
         """After any change: an emptied generation is stored, the next timer set."""
         if group.take_emptied():
-            self.spawn(self._store_empty(shard, group))
+            self.tasks.spawn(self._store_empty(shard, group))
         self._schedule(group)
 
     async def _store_empty(self, shard: Shard, group: Group) -> None:
@@ -382,16 +382,6 @@ class GroupCoordinator:
         timer = self._timers.pop(group_id, None)
         if timer is not None:
             timer.cancel()
-
-    def spawn(self, coroutine: Coroutine[object, object, None]) -> None:
-        task = asyncio.get_running_loop().create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a task of the coordinator failed", exc_info=task.exception())
 
 
 def new_member_id(prefix: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.server.placement import partition_for
 from urteil.broker.server.producer_ids import ProducerIds
+from urteil.broker.server.tasks import Tasks
 from urteil.broker.transactions import records
 from urteil.broker.transactions.markers import Marker, Markers
 from urteil.broker.transactions.shard import Shard
@@ -78,7 +79,7 @@ class TransactionCoordinator:
         self._producer_ids = producer_ids
         self._markers = markers
         self._shards: dict[int, Shard] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks("transactions")
         replicas.on_leadership(self.leadership_changed)
 
     def start(self) -> None:
@@ -86,15 +87,14 @@ class TransactionCoordinator:
         config = self._config
         overdue_ms = config.transaction_abort_timed_out_transaction_cleanup_interval_ms
         expired_ms = config.transaction_remove_expired_transaction_cleanup_interval_ms
-        self._spawn(self._every(overdue_ms, self._abort_overdue))
-        self._spawn(self._every(expired_ms, self._remove_expired))
+        self._tasks.spawn(self._every(overdue_ms, self._abort_overdue))
+        self._tasks.spawn(self._every(expired_ms, self._remove_expired))
 
     def stop(self) -> None:
         """Resign from every transactional id and end all tasks."""
         self._shards.clear()
         self._markers.close()
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
 
     # -- which transactional ids are ours -------------------------------------------------------
 
@@ -115,7 +115,7 @@ class TransactionCoordinator:
         self._shards.pop(partition, None)
         if is_leader:
             shard = self._shards[partition] = Shard(partition, leader_epoch)
-            self._spawn(self._load(shard))
+            self._tasks.spawn(self._load(shard))
 
     def _is_ours(self, shard: Shard) -> bool:
         return self._shards.get(shard.partition) is shard
@@ -340,7 +340,7 @@ class TransactionCoordinator:
         prepared = txn.now
         step = txn.complete(self._clock.now_ms())
         txn.begin(step)
-        self._spawn(self._complete(shard, transactional_id, txn, prepared, step))
+        self._tasks.spawn(self._complete(shard, transactional_id, txn, prepared, step))
 
     async def _complete(
         self,
@@ -424,7 +424,7 @@ class TransactionCoordinator:
         for shard, transactional_id, txn in self._all():
             if txn.is_overdue(now_ms):
                 log.info("the transaction of %s has timed out", transactional_id)
-                self._spawn(self._abort(shard, transactional_id, txn))
+                self._tasks.spawn(self._abort(shard, transactional_id, txn))
 
     async def _abort(self, shard: Shard, transactional_id: str, txn: Transaction) -> None:
         error = await self._fence(shard, transactional_id, txn)
@@ -441,16 +441,6 @@ class TransactionCoordinator:
             if await self._append(shard, transactional_id, None) is ErrorCode.NONE:
                 shard.transactions.pop(transactional_id, None)
             txn.drop()
-
-    def _spawn(self, coroutine: Coroutine[object, object, None]) -> None:
-        task = asyncio.get_running_loop().create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a task of the coordinator failed", exc_info=task.exception())
 
 
 def _wants_id(txn: Transaction | None, expected: tuple[int, int] | None) -> bool:

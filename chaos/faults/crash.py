@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos import selectors
-from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.controls import Controls, NodeState, NodeStatus
 from urteil.chaos.faults.base import Fault, Proof, not_running, together
 
 
@@ -14,15 +14,20 @@ class Crash(Fault):
     about = "SIGKILL of a node, started again at healing"
     family = "process"
     proves = "the process id is gone; after healing another one serves"
+    gone = "gone"
+
+    def end(self, controls: Controls, node: str) -> NodeStatus:
+        """End one node in this fault's way."""
+        return controls.kill(node)
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(selectors.nodes(controls, self.aim))
         victims = selectors.victims(controls, self.targets)
         pids = {node: controls.status(node).pid for node in victims}
-        after = together(controls.kill, victims)
-        gone = [status for status in after if status.state is NodeState.DEAD]
-        text = ", ".join(f"{s.node}: pid {pids[s.node]} gone, exit {s.exit_code}" for s in gone)
-        return Proof(acted=bool(gone) and len(gone) == len(victims), text=text)
+        after = together(lambda node: self.end(controls, node), victims)
+        dead = [status for status in after if status.state is NodeState.DEAD]
+        told = [f"{s.node}: pid {pids[s.node]} {self.gone}, exit {s.exit_code}" for s in dead]
+        return Proof(acted=bool(dead) and len(dead) == len(victims), text=", ".join(told))
 
     def heal(self, controls: Controls) -> str:
         started = together(controls.start, self.targets)

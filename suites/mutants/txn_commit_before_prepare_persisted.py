@@ -31,7 +31,7 @@ def apply(mark: Mark) -> None:
                     coordinator_epoch=shard.leader_epoch,
                 )
                 hurried = coordinator._markers.write(marker, step.partitions, lambda: True)
-                coordinator._spawn(hurried)
+                coordinator._tasks.spawn(hurried)
             return await original(coordinator, shard, transactional_id, txn, step)
 
         return decide

@@ -1,4 +1,5 @@
-"""MIT Kerberos' GSS-API (RFC 2743, RFC 2744) by ctypes: as much of it as an acceptor needs."""
+"""MIT Kerberos' GSS-API (RFC 2743, RFC 2744) by ctypes: as much of it as a broker needs, who lets
+clients in and is one of its peers."""
 
 from __future__ import annotations
 
@@ -13,11 +14,13 @@ MISSING = (
     "`apt-get install libgssapi-krb5-2`"
 )
 COMPLETE, CONTINUE = 0, 1
-_ACCEPT = 2
+_INITIATE, _ACCEPT = 1, 2
+_MUTUAL_WITH_INTEGRITY = 2 | 32
 _ERRORS = 0xFFFF0000
 _GSS_CODE, _MECH_CODE = 1, 2
 _KERBEROS = b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02"  # 1.2.840.113554.1.2.2
 _PRINCIPAL_NAME = b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02\x01"  # 1.2.840.113554.1.2.2.1
+_SERVICE_NAME = b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x01\x04"  # 1.2.840.113554.1.2.1.4
 
 
 class GssError(Exception):
@@ -84,21 +87,32 @@ def _oid(encoded: bytes) -> _Oid:
     return _Oid(len(encoded), ctypes.cast(c_char_p(encoded), c_void_p))
 
 
-class Credentials:
-    """A service's key, to accept its clients with: by Kerberos itself, nothing that is negotiated.
-    Raises GssError."""
+def _imported(text: str, kind: bytes) -> c_void_p:
+    """A name, which whoever asked for it releases."""
+    given, oid, name = _Buffer.of(text.encode()), _oid(kind), c_void_p()
+    _call("gss_import_name", byref(given), byref(oid), byref(name))
+    return name
 
-    def __init__(self, principal: str, keytab: str) -> None:
-        oid, kerberos = _oid(_PRINCIPAL_NAME), _oid(_KERBEROS)
+
+class Credentials:
+    """A principal by its key, for Kerberos itself and nothing negotiated. Raises GssError."""
+
+    def __init__(self, principal: str, keytab: str, *, initiates: bool = False) -> None:
+        """To accept clients with; where it `initiates`, to be one: its tickets are fetched from
+        the realm, which may take a while, and kept for this process."""
+        kerberos = _oid(_KERBEROS)
         mechanisms = _OidSet(1, ctypes.pointer(kerberos))
-        name, text = c_void_p(), _Buffer.of(principal.encode())
-        _call("gss_import_name", byref(text), byref(oid), byref(name))
-        pair = _Pair(b"keytab", f"FILE:{keytab}".encode())
-        store = _Pairs(1, ctypes.pointer(pair))
+        values = {b"keytab": f"FILE:{keytab}"}
+        if initiates:
+            values = {b"client_keytab": f"FILE:{keytab}", b"ccache": f"MEMORY:{principal}"}
+        pairs = (_Pair * len(values))(*(_Pair(key, text.encode()) for key, text in values.items()))
+        store = _Pairs(len(values), pairs)
+        usage = c_int(_INITIATE if initiates else _ACCEPT)
         self.handle = c_void_p()
+        name = _imported(principal, _PRINCIPAL_NAME)
         try:
             _call(
-                "gss_acquire_cred_from", name, c_uint32(0), byref(mechanisms), c_int(_ACCEPT),
+                "gss_acquire_cred_from", name, c_uint32(0), byref(mechanisms), usage,
                 byref(store), byref(self.handle), None, None,
             )  # fmt: skip
         finally:
@@ -109,13 +123,33 @@ class Credentials:
             _call("gss_release_cred", byref(self.handle))
 
 
-class Acceptor:
-    """One client's security context."""
+class _Context:
+    """A security context, from either end."""
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
         self._context = c_void_p()
-        self.initiator: str | None = None  # who it is, once that is known
+
+    def wrap(self, message: bytes) -> bytes:
+        given, wrapped = _Buffer.of(message), _Buffer()
+        _call("gss_wrap", self._context, c_int(0), c_uint32(0), byref(given), None, byref(wrapped))
+        return _taken(wrapped)
+
+    def unwrap(self, message: bytes) -> bytes:
+        given, plain = _Buffer.of(message), _Buffer()
+        _call("gss_unwrap", self._context, byref(given), byref(plain), None, None)
+        return _taken(plain)
+
+    def __del__(self) -> None:
+        if getattr(self, "_context", None):
+            _call("gss_delete_sec_context", byref(self._context), None)
+
+
+class Acceptor(_Context):
+    """One client's context, seen from the server."""
+
+    initiator: str | None = None
+    """Who it is, once that is known."""
 
     def step(self, token: bytes) -> bytes:
         """The answer to a token; `initiator` is set by the last. Raises GssError."""
@@ -133,19 +167,36 @@ class Acceptor:
                 _call("gss_release_name", byref(source))
         return answer
 
-    def wrap(self, message: bytes) -> bytes:
-        given, wrapped = _Buffer.of(message), _Buffer()
-        _call("gss_wrap", self._context, c_int(0), c_uint32(0), byref(given), None, byref(wrapped))
-        return _taken(wrapped)
 
-    def unwrap(self, message: bytes) -> bytes:
-        given, plain = _Buffer.of(message), _Buffer()
-        _call("gss_unwrap", self._context, byref(given), byref(plain), None, None)
-        return _taken(plain)
+class Initiator(_Context):
+    """The client's end; the server proves itself too."""
+
+    is_complete = False
+
+    def __init__(self, credentials: Credentials, service: str, host: str) -> None:
+        """Raises GssError."""
+        super().__init__(credentials)
+        self._target = _imported(f"{service}@{host}", _SERVICE_NAME)
+
+    def step(self, token: bytes) -> bytes:
+        """The answer to a token, the first of which is empty. It may ask the realm for a ticket
+        and wait for that. Raises GssError."""
+        given, said, kerberos = _Buffer.of(token), _Buffer(), _oid(_KERBEROS)
+        try:
+            status = _call(
+                "gss_init_sec_context", self._credentials.handle, byref(self._context),
+                self._target, byref(kerberos), c_uint32(_MUTUAL_WITH_INTEGRITY), c_uint32(0), None,
+                byref(given), None, byref(said), None, None,
+            )  # fmt: skip
+            self.is_complete = status == COMPLETE
+        finally:
+            answer = _taken(said)
+        return answer
 
     def __del__(self) -> None:
-        if getattr(self, "_context", None):
-            _call("gss_delete_sec_context", byref(self._context), None)
+        super().__del__()
+        if getattr(self, "_target", None):
+            _call("gss_release_name", byref(self._target))
 
 
 def _displayed(name: c_void_p) -> str:

@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from urteil.broker.security.exchange import BrokenExchange
-from urteil.broker.security.gss_library import Acceptor, Credentials, GssError, default_realm
+from urteil.broker.security.gss_library import (
+    Acceptor,
+    Credentials,
+    GssError,
+    Initiator,
+    default_realm,
+)
 from urteil.broker.security.kerberos_names import PrincipalRules
 from urteil.broker.security.principals import ANONYMOUS, USER, Principal
 
@@ -17,10 +23,17 @@ _OFFER = bytes([_NO_LAYER]) + (65536).to_bytes(3, "big")
 
 @dataclass(frozen=True, slots=True)
 class KerberosService:
-    """Whom clients take this broker for, and who they are then."""
+    """Whom clients take this broker for, and who they are then; and who it is to its peers."""
 
     credentials: Credentials
     rules: PrincipalRules
+    name: str
+    principal: str
+    keytab: str
+
+    def login(self, host: str) -> GssapiLogin:
+        """To the same service of another host."""
+        return GssapiLogin(self, host)
 
 
 def load_service(
@@ -39,9 +52,15 @@ def load_service(
     keytab, principal = options.get("keyTab"), options.get("principal")
     if not keytab or not principal:
         raise ValueError("the login module needs keyTab and principal: the broker has no other key")
+    keytab = keytab.removeprefix("file:").removeprefix("FILE:")
     try:
-        credentials = Credentials(principal, keytab.removeprefix("file:").removeprefix("FILE:"))
-        return KerberosService(credentials, PrincipalRules(rules, default_realm()))
+        return KerberosService(
+            credentials=Credentials(principal, keytab),
+            rules=PrincipalRules(rules, default_realm()),
+            name=named or service_name or "",
+            principal=principal,
+            keytab=keytab,
+        )
     except (GssError, OSError) as error:
         raise ValueError(f"{principal} of {keytab}: {error}") from None
 
@@ -85,3 +104,34 @@ class GssapiExchange:
     def _offer(self) -> bytes:
         self._offered = True
         return self._acceptor.wrap(_OFFER)
+
+
+class GssapiLogin:
+    """The client's side: the context's tokens, an empty message once it stands, no layer."""
+
+    def __init__(self, service: KerberosService, host: str) -> None:
+        self._service, self._host = service, host
+        self._initiator: Initiator | None = None
+        self._is_over = False
+
+    def step(self, challenge: bytes | None) -> bytes | None:
+        """Waits for the realm's answers, where it needs its tickets."""
+        if self._is_over:
+            return None
+        try:
+            return self._step(challenge or b"")
+        except GssError as error:
+            raise BrokenExchange(f"{self._service.principal}: {error}") from None
+
+    def _step(self, challenge: bytes) -> bytes:
+        if self._initiator is None:
+            service = self._service
+            own = Credentials(service.principal, service.keytab, initiates=True)
+            self._initiator = Initiator(own, service.name, self._host)
+        if not self._initiator.is_complete:
+            return self._initiator.step(challenge)
+        offered = self._initiator.unwrap(challenge)
+        if len(offered) != len(_OFFER) or not offered[0] & _NO_LAYER:
+            raise BrokenExchange("the peer asks for a security layer")
+        self._is_over = True
+        return self._initiator.wrap(bytes([_NO_LAYER, 0, 0, 0]))

@@ -165,7 +165,7 @@ class _Channel:
         return link
 
     async def _log_in(self, link: _Link) -> None:
-        login = None if self._entrance is None else self._entrance.login
+        login = None if self._entrance is None else self._entrance.login(self._node.host)
         if login is None:
             return
         try:

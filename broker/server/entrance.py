@@ -102,13 +102,12 @@ class Entrance:
         if self._offer is not None:
             Gate(connection, self._offer, self._find, self._now_ms)
 
-    @property
-    def login(self) -> tuple[str, Login] | None:
-        """By which mechanism and how this broker shows a peer who it is; None where no peer
-        asks."""
+    def login(self, host: str) -> tuple[str, Login] | None:
+        """By which mechanism and how this broker shows a peer at `host` who it is; None where no
+        peer asks."""
         if self._offer is None:
             return None
-        return self._peer_mechanism, self._offer.login(self._peer_mechanism)
+        return self._peer_mechanism, self._offer.login(self._peer_mechanism, host)
 
     def _offered(self, settings: ListenerSettings) -> SaslOffer | None:
         if not self.protocol.startswith("SASL"):

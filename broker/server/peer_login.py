@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from urteil.broker.security.exchange import BrokenExchange, Denied, Login
+from urteil.broker.security.gssapi import GSSAPI
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
 
@@ -21,15 +23,21 @@ async def log_in(ask: Callable[[Any, int], Awaitable[Any]], mechanism: str, logi
             f"{', '.join(answer.mechanisms)}"
         )
     lifetime_ms = 0
+
+    async def step(challenge: bytes | None) -> bytes | None:
+        if mechanism == GSSAPI:  # it may wait for the realm's tickets
+            return await asyncio.to_thread(login.step, challenge)
+        return login.step(challenge)
+
     try:
-        message = login.step(None)
+        message = await step(None)
         while message is not None:
             request = SaslAuthenticateRequest(auth_bytes=message)
             answer = await ask(request, AUTHENTICATE_VERSION)
             if answer.error_code != ErrorCode.NONE:
                 raise ConnectionError(f"it refuses this broker: {answer.error_message}")
             lifetime_ms = answer.session_lifetime_ms
-            message = login.step(bytes(answer.auth_bytes))
+            message = await step(bytes(answer.auth_bytes))
     except (Denied, BrokenExchange) as error:
         raise ConnectionError(f"{mechanism}: {error}") from None
     return int(lifetime_ms)

@@ -70,8 +70,10 @@ class SaslOffer:
             return GssapiExchange(self.kerberos)
         return ScramExchange(mechanism, find)
 
-    def login(self, mechanism: str) -> Login:
-        """To show a peer's listener of that name who this broker is."""
+    def login(self, mechanism: str, host: str) -> Login:
+        """To show a peer's listener of that name who this broker is; `host` is the peer's."""
+        if self.kerberos is not None and mechanism == GSSAPI:
+            return self.kerberos.login(host)
         options = self.modules[mechanism].options
         if mechanism == OAUTHBEARER:
             return OAuthBearerLogin(unsecured_token(options, self.now_ms()))
@@ -87,11 +89,6 @@ def load_offer(
         raise ConfigError(
             "requirement failed: sasl.mechanism.inter.broker.protocol must be included in "
             "sasl.enabled.mechanisms when SASL is used for inter-broker communication"
-        )
-    if inter_broker_mechanism == GSSAPI:
-        raise ConfigError(
-            "Invalid value GSSAPI for configuration sasl.mechanism.inter.broker.protocol: brokers "
-            "show each other no tickets here; take another mechanism for their listener"
         )
     modules = {one: _module(settings, one) for one in enabled}
     options = modules[OAUTHBEARER].options if OAUTHBEARER in modules else None

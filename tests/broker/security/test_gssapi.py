@@ -1,4 +1,4 @@
-"""Kerberos: a real KDC, a broker with a keytab, and Debian's kcat as the client."""
+"""Kerberos: a real KDC, brokers with a keytab, and Debian's kcat as the client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.security.kdc import REALM, Kdc, kcat, program
-from tests.broker.server.nodes import Nodes
+from tests.broker.server.nodes import Nodes, until
 from tests.broker.server.raw import free_port
 from tests.broker.zookeeper.server import ZooKeeperServer
 from urteil.broker.security.exchange import BrokenExchange
@@ -108,11 +108,12 @@ def test_what_is_no_ticket_is_refused(kdc: Kdc, monkeypatch: pytest.MonkeyPatch)
 
 
 class KerberosNodes(Nodes):
-    """One broker with a listener for those who have tickets."""
+    """Two brokers with a listener for those who have tickets, each other among them."""
 
     def __init__(self, folder: Path, zookeeper: ZooKeeperServer, chroot: str, keytab: Path) -> None:
-        super().__init__(folder, zookeeper, chroot, 1)
-        self.port, self._keytab = free_port(), keytab
+        super().__init__(folder, zookeeper, chroot, 2)
+        self.tickets = {broker: free_port() for broker in self.ports}
+        self._keytab = keytab
 
     def properties(self, broker: int) -> dict[str, str]:
         own = super().properties(broker)
@@ -121,15 +122,16 @@ class KerberosNodes(Nodes):
             f'keyTab="{self._keytab}" principal="kafka/localhost@{REALM}";'
         )
         return own | {
-            "listeners": f"{own['listeners']},TICKETS://localhost:{self.port}",
+            "listeners": f"{own['listeners']},TICKETS://localhost:{self.tickets[broker]}",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,TICKETS:SASL_PLAINTEXT",
-            "inter.broker.listener.name": "PLAINTEXT",
+            "inter.broker.listener.name": "TICKETS",
+            "sasl.mechanism.inter.broker.protocol": "GSSAPI",
             "sasl.enabled.mechanisms": "GSSAPI",
             "sasl.kerberos.service.name": "kafka",
             "listener.name.tickets.gssapi.sasl.jaas.config": module,
             "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
-            "super.users": "User:ANONYMOUS;User:alice",
-            "default.replication.factor": "1",
+            "super.users": "User:kafka;User:alice",
+            "default.replication.factor": "2",
         }
 
 
@@ -147,7 +149,7 @@ def ask(kdc: Kdc, cache: str, port: int, *more: str) -> subprocess.CompletedProc
     )  # fmt: skip
 
 
-def test_who_has_a_ticket_comes_in_as_its_principal(
+def test_clients_and_brokers_come_in_as_their_principals(
     kdc: Kdc, tmp_path: Path, zookeeper: ZooKeeperServer, chroot: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -160,12 +162,15 @@ def test_who_has_a_ticket_comes_in_as_its_principal(
         argv = [program("kinit"), "-c", caches[user], "-k", "-t", str(kdc.keytab(user)), user]
         subprocess.run(argv, check=True, timeout=60)
     with KerberosNodes(tmp_path, zookeeper, chroot, service) as nodes:
-        sent = ask(kdc, caches["alice"], nodes.port, "-P", "-t", "orders")
+        sent = ask(kdc, caches["alice"], nodes.tickets[1], "-P", "-t", "orders")
         assert sent.returncode == 0, sent.stderr
-        read = ask(kdc, caches["alice"], nodes.port, "-C", "-t", "orders", "-e", "-q")
+        until(lambda: nodes.isr_size("orders", 0) == 2, "in sync")
+        read = ask(kdc, caches["alice"], nodes.tickets[1], "-C", "-t", "orders", "-e", "-q")
         assert read.stdout.splitlines() == ["one", "two"], read.stderr
-        refused = ask(kdc, caches["bob"], nodes.port, "-L", "-t", "orders", "-m", "10")
+        refused = ask(kdc, caches["bob"], nodes.tickets[1], "-L", "-t", "orders", "-m", "10")
         assert "Topic authorization failed" in refused.stdout, refused.stdout + refused.stderr
-        nobody = ask(kdc, f"FILE:{tmp_path}/none", nodes.port, "-L", "-m", "5")
+        nobody = ask(kdc, f"FILE:{tmp_path}/none", nodes.tickets[1], "-L", "-m", "5")
         assert nobody.returncode != 0
-        assert "User:bob is Denied" in nodes.log(1).read_text()
+        told = [nodes.log(broker).read_text() for broker in nodes.ports]
+        assert "User:bob is Denied" in "".join(told)
+        assert not [one for one in told if "GSSAPI: " in one]

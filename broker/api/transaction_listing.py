@@ -46,7 +46,9 @@ def _described(
             error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
             transactional_id=transactional_id,
         )
-    error, txn = broker.transactions.describe(transactional_id)
+    error, txn = ErrorCode.INVALID_REQUEST, None
+    if transactional_id:
+        error, txn = broker.transactions.describe(transactional_id)
     if txn is None:
         return DescribeTransactionsResponse.TransactionState(
             error_code=error, transactional_id=transactional_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may_cluster
@@ -39,11 +40,20 @@ async def write_txn_markers(
         )
         for one in request.markers
     ]
+    if any(_is_nobodys(broker, *one) for one in orders):
+        raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     outcomes = await broker.local_markers.write(orders)
     told: dict[int, Outcome] = {}  # one answer a producer, whatever it was sent
     for (marker, _), outcome in zip(orders, outcomes, strict=True):
         told.setdefault(marker.producer_id, {}).update(outcome)
     return WriteTxnMarkersResponse(markers=[_result(*one) for one in told.items()])
+
+
+def _is_nobodys(broker: Broker, marker: Marker, places: Iterable[tuple[str, int]]) -> bool:
+    """Of no producer or epoch (-1): Apache Kafka cannot make such a batch, and refuses all."""
+    return -1 in (marker.producer_id, marker.producer_epoch) and any(
+        broker.replicas.hosted(*one)[0] is not None for one in places
+    )
 
 
 def _result(producer_id: int, outcome: Outcome) -> Result:

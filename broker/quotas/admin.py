@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import math
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from urteil.broker.quotas.configs import QuotaConfigs
 from urteil.broker.quotas.table import CLIENT, IP, OF_CLIENTS, USER, Entity, Quota
@@ -17,8 +19,9 @@ from urteil.broker.wire.errors import ErrorCode
 EXACT, DEFAULT, ANY = 0, 1, 2
 """How a component of a filter matches."""
 
-WHOLE = {Quota.PRODUCE: "LONG", Quota.FETCH: "LONG", Quota.CONNECTION: "INT"}
-"""Quotas of whole numbers; the others take fractions."""
+WHOLE = {Quota.PRODUCE: ("LONG", 64), Quota.FETCH: ("LONG", 64), Quota.CONNECTION: ("INT", 32)}
+"""Quotas of whole numbers, with their types and how many bits these have; the others take
+fractions."""
 
 EPSILON = 1e-6
 
@@ -140,13 +143,32 @@ def _is_address(name: str) -> bool:
 
 
 def _written(quota: Quota, value: float) -> str:
-    kind = WHOLE.get(quota)
-    if kind is None:
-        return str(value)
-    whole = int(value + EPSILON)
+    if quota not in WHOLE:
+        return double_text(value)
+    kind, bits = WHOLE[quota]
+    whole = _whole(value + EPSILON, bits)
     if abs(whole - value) > EPSILON:
         raise _invalid(f"Configuration {quota} must be a {kind} value")
     return str(whole)
+
+
+def _whole(value: float, bits: int) -> int:
+    """As Java makes a whole number of one: 0 of NaN, the nearest there is of one too large."""
+    if math.isnan(value):
+        return 0
+    limit = 2 ** (bits - 1)
+    return int(min(max(value, -limit), limit - 1))
+
+
+def double_text(value: float) -> str:
+    """As Java writes a double (`Double.toString`), which others read from ZooKeeper."""
+    if not math.isfinite(value):
+        return repr(value).replace("nan", "NaN").replace("inf", "Infinity")
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return format(Decimal(repr(value)), "f")
+    sign, digits, _ = Decimal(repr(value)).normalize().as_tuple()
+    rest = "".join(map(str, digits[1:])) or "0"
+    return f"{'-' * sign}{digits[0]}.{rest}E{Decimal(repr(value)).adjusted()}"
 
 
 def _invalid(why: str) -> Refused:

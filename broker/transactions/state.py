@@ -109,7 +109,10 @@ class Transaction:
         self.pending = step
 
     def replay(self, step: TxnMetadata) -> None:
-        """The step is in the log."""
+        """The step is in the log. What one at rest begins does not change when it began last, as
+        long as its coordinator remembers."""
+        if step.state is TxnState.EMPTY:
+            step = replace(step, started_ms=self.now.started_ms)
         self.now, self.pending = step, None
 
     def drop(self) -> None:

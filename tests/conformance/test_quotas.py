@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -111,6 +112,21 @@ def test_alter(guarded: GuardedPair) -> None:
             for version, validate_only in ((0, True), (0, False), (1, False)):
                 _same(guarded, alter(parts, changes, validate_only=validate_only), version)
     guarded.same(nodes)
+
+
+def test_numbers_are_written_as_java_writes_them(guarded: GuardedPair) -> None:
+    """Also those that are none, or too large for a whole number."""
+    for value in (math.nan, math.inf, -1.0, 0.0, 1e30, 1e-4, 1234567.0, 12345678.9, 2e9, -3e10):
+        for key in ("producer_byte_rate", "request_percentage", "connection_creation_rate"):
+            who: Parts = [("ip", "127.0.0.8")] if key.startswith("conn") else [("user", "many")]
+            _same(guarded, alter(who, {key: value}), 1)
+        guarded.same(nodes)
+    _same(
+        guarded,
+        alter([("user", "many")], dict.fromkeys(("producer_byte_rate", "request_percentage"))),
+        1,
+    )
+    _same(guarded, alter([("ip", "127.0.0.8")], {"connection_creation_rate": None}), 1)
 
 
 def _same(guarded: GuardedPair, request: Message, version: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.conformance.questions.registry import Asked, Subject
 from tests.conformance.questions.stage import spread
-from tests.conformance.transactions import add, coordinator, end, of
+from tests.conformance.transactions import add, begin, coordinator, end, of
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import (
     DescribeProducersRequest,
@@ -30,6 +30,10 @@ def described(it: Asked) -> Any:
         end(it.side, txn, commit=commit)
         seen.append(timeless(it.ask(request, to=txn.at)))
     seen.append(it.ask(request, to=txn.at % 3 + 1))
+    begin(it.side, txn.name)
+    seen.append(timeless(it.ask(request, to=txn.at)))  # with the time of the last one
+    nameless = DescribeTransactionsRequest(transactional_ids=[""])
+    seen.append(it.ask(nameless, to=coordinator(it.side, "")))
     at = coordinator(it.side, "never-seen")
     unknown = DescribeTransactionsRequest(transactional_ids=["never-seen"])
     return [*seen, it.ask(unknown, to=at), it.ask(DescribeTransactionsRequest(), to=at)]

@@ -386,6 +386,14 @@ def marker_of_nothing(it: Asked) -> Any:
     return [*answers, log(it, topic)]
 
 
+@MARKERS.question("of no producer, and of no epoch")
+def marker_of_nobody(it: Asked) -> Any:
+    txn, topic = of(it), it.topic()
+    nobodys = (txn.other(producer_id=-1), txn.other(epoch=-1), txn.other(epoch=-2))
+    asked = [(one, index) for one in nobodys for index in (0, 7)]
+    return [it.ask(marker(one, (topic, index))) for one, index in asked], log(it, topic)
+
+
 @MARKERS.question("of older epochs")
 def marker_of_old_epochs(it: Asked) -> Any:
     topic = it.topic()

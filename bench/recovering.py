@@ -6,6 +6,7 @@ import time
 
 from load import Load
 
+from urteil.chaos.faults.base import until
 from urteil.harness.scenario import ClusterSpec
 
 SPEC = ClusterSpec(
@@ -14,7 +15,6 @@ SPEC = ClusterSpec(
 RECORDS = 100_000
 RECORD_BYTES = 10_000
 READY_DEADLINE_S = 300
-POLL_S = 0.02
 ROWS = {
     "reopen_s": "start after a clean stop, the same log (s)",
     "recovery_s": "start after SIGKILL, 1 GB to recover (s)",
@@ -34,8 +34,9 @@ def measure(load: Load, _scale: float) -> dict[str, float]:
 
 def _start(load: Load) -> float:
     controls = load.cluster.controls()
-    while controls.registered():  # Apache Kafka would not start before its session has ended
-        time.sleep(POLL_S)
+    # Apache Kafka would not start before its session has ended
+    if not until(lambda: not controls.registered(), deadline_s=READY_DEADLINE_S):
+        raise TimeoutError("the broker that ended is still registered")
     began = time.monotonic()
     controls.start("b1")
     load.cluster.await_healthy(deadline_s=READY_DEADLINE_S)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from tests.chaos.paper import VIEW, PaperCluster
+from tests.waiting import until
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Link, NodeState, NotHealthy
 from urteil.chaos.faults import FAULTS, clock, controller_deleted
@@ -227,10 +226,3 @@ def test_a_step_that_fails_is_told_at_healing() -> None:
 def test_a_number_out_of_its_range_is_refused(name: str, options: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         FAULTS[name](aim("leader", **options))
-
-
-def until(reached: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
-    while not reached():
-        assert time.monotonic() < deadline, "the deadline passed"
-        time.sleep(0.002)

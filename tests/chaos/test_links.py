@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from urteil.chaos.controls import LabFailure, Link
 from urteil.chaos.links import Links
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
@@ -44,13 +44,6 @@ class Lab:
 
     def leader(self) -> str:
         return next((node for node in self.plan.zookeepers if self.mode(node) == "leader"), "")
-
-
-def until(reached: Callable[[], object], deadline_s: float = 20.0) -> None:
-    deadline = time.monotonic() + deadline_s
-    while not reached():
-        assert time.monotonic() < deadline, "the deadline passed"
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.waiting import until
 from urteil.chaos.controls import LabFailure, NodeState
 from urteil.harness.runtimes.process import ProcessRuntime
 
@@ -21,10 +22,7 @@ SPIN = "open('spins', 'x').close()\nwhile True: pass"
 def runtime(tmp_path: Path) -> Iterator[ProcessRuntime]:
     runtime = ProcessRuntime(tmp_path, brokers=1, zookeepers=1)
     runtime.start("b1", [sys.executable, "-c", SPIN], cwd=tmp_path)
-    deadline = time.monotonic() + 20
-    while not (tmp_path / "spins").exists():  # one that still loads its modules needs descriptors
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until((tmp_path / "spins").exists)  # one that still loads its modules needs descriptors
     yield runtime
     runtime.close()
 
@@ -33,15 +31,12 @@ def processor_s(runtime: ProcessRuntime, for_s: float) -> float:
     """Processor time that b1 takes in so many seconds."""
     process = psutil.Process(runtime.status("b1").pid)
     before = process.cpu_times().user
-    time.sleep(for_s)
+    time.sleep(for_s)  # what is measured
     return float(process.cpu_times().user) - before
 
 
 def until_throttled(runtime: ProcessRuntime, times: int) -> None:
-    deadline = time.monotonic() + 10
-    while runtime.starvation("b1").throttled < times:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: runtime.starvation("b1").throttled >= times)
 
 
 def test_a_starved_process_takes_its_share(runtime: ProcessRuntime) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
 
 from tests.chaos.paper import PaperCluster
+from tests.waiting import until
 from urteil.chaos.controls import LabFailure, NodeState
 from urteil.harness.fault_keeper import FaultServer, FaultSession
 
@@ -40,13 +40,6 @@ def held() -> Iterator[ExitStack]:
     """Faults whose blocks go on to the end of the test, or of their session."""
     with contextlib.suppress(LabFailure, OSError), ExitStack() as stack:
         yield stack
-
-
-def until(reached: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
-    while not reached():
-        assert time.monotonic() < deadline, "the deadline passed"
-        time.sleep(0.01)
 
 
 def test_a_fault_acts_for_the_length_of_its_block(standing: Standing) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.waiting import until
 from urteil.harness.stacks import Stacks, Teller, watched
 
 LISTENS = """
@@ -30,10 +31,7 @@ class Child:
         self.log = folder / f"{name}.log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen([sys.executable, "-c", code], stdout=log, stderr=log)
-        deadline = time.monotonic() + 30
-        while "ready" not in self.log.read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        until(lambda: "ready" in self.log.read_text())
         self.teller = Teller(name=name, pid=self.process.pid, output=self.log.read_text)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
+
+from tests.waiting import until
 
 RUN = "run calm --duration-s 5 --seed 1 --engine duckdb --json"
 
@@ -34,10 +35,9 @@ def test_a_part_that_dies_makes_the_verdict_unknown(tmp_path: Path, part: str, f
 def await_loaded(out: Path, file: str) -> psutil.Process:
     """The process that was given `file`, once a producer has been at work."""
     journal = out / "latest" / "journal"
-    deadline = time.monotonic() + 60
-    while not any(path.stat().st_size > 20_000 for path in journal.glob("p1*")):
-        assert time.monotonic() < deadline, "no load began"
-        time.sleep(0.1)
+    until(
+        lambda: any(path.stat().st_size > 20_000 for path in journal.glob("p1*")), "no load began"
+    )
     (found,) = [one for one in psutil.process_iter(["cmdline"]) if is_of(one, out, file)]
     return found
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.waiting import until
 from urteil.cli import listing
 from urteil.cli.main import exit_code
 
@@ -165,10 +166,7 @@ def test_a_lab_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: in
         [*URTEIL, "run", "leader-crash", "--out", str(tmp_path)], preexec_fn=hear_ctrl_c
     )
     journal = tmp_path / "latest" / "faults.jsonl"
-    deadline = time.monotonic() + 60
-    while not journal.exists():
-        assert time.monotonic() < deadline, "no fault began"
-        time.sleep(0.1)
+    until(journal.exists, "no fault began")
     began = [one for one in belonging_to(tmp_path) if one.pid != lab.pid]
     stopped = time.monotonic()
     lab.send_signal(number)

@@ -6,8 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from kazoo.client import KazooClient
 
 from tests.broker.server.raw import free_port
 from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.waiting import until
 
 
 class Nodes:
@@ -126,11 +125,3 @@ class Nodes:
         if not self.zk.exists("/controller"):
             return False
         return len(self.zk.get_children("/brokers/ids")) == len(self.ports)
-
-
-def until(condition: Callable[[], object], what: str, deadline_s: float = 20.0) -> None:
-    """Poll a condition that nothing here can be told of."""
-    deadline = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {deadline_s:g} s: {what}"
-        time.sleep(0.05)

@@ -96,7 +96,7 @@ def test_a_peer_that_does_not_read_is_not_answered_into_memory() -> None:
         async with serving(big) as (port, _):
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 16)
             writer.write(framed(b"x") * 200)
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.3)  # for as much as it would answer if nobody had to read it
             assert answered < 50
             got = 0
             while got < 200 * ((1 << 20) + 4):

@@ -31,7 +31,7 @@ def test_peers_that_stall_in_the_middle_of_a_frame_hold_no_memory_and_end() -> N
             async with asyncio.timeout(10):
                 while len(served.server.connections) > 1:
                     assert await honest.says()
-                    await asyncio.sleep(0.02)
+                    await asyncio.sleep(0.02)  # not idle, and not a flood either
             for one in stalling:
                 one.close()
             assert await honest.says()

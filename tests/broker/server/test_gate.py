@@ -152,10 +152,10 @@ def test_a_session_that_is_not_renewed_ends_at_the_next_request() -> None:
             peer = await connect(port)
             assert (await peer.log_in(SECRET)).session_lifetime_ms == 300
             assert await peer.send(framed(b"x")) == b"User:alice 1"
-            await asyncio.sleep(0.4)
+            await asyncio.sleep(0.4)  # longer than a session lives
             assert (await peer.log_in(SECRET)).error_code == 0
             assert await peer.send(framed(b"x")) == b"User:alice 1"
-            await asyncio.sleep(0.4)
+            await asyncio.sleep(0.4)  # longer than a session lives
             assert await peer.send(framed(b"x")) is None
 
     run(scenario())
@@ -167,7 +167,8 @@ def test_who_hangs_up_while_it_is_slowed_down_is_gone() -> None:
             for _ in range(20):
                 peer = await connect(port)
                 asking = asyncio.create_task(peer.log_in("wrong"))
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.02)  # no answer comes meanwhile: it is slowed down
+                assert not asking.done()
                 asking.cancel()
                 peer.close()
             async with asyncio.timeout(10):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from tests.broker.server.exposition import Labels, parse
+from tests.waiting import until
 from urteil.harness.cluster import Cluster
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import UrteilTarget
@@ -49,13 +49,6 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scraped]:
         admin.create_topics([NewTopic("counted", num_partitions=3, replication_factor=3)])
         admin.close()
         yield Scraped(cluster)
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
 
 
 def produce(brokers: Scraped) -> None:

@@ -118,7 +118,7 @@ def test_a_reader_that_stops_is_idle_and_one_that_is_slow_is_not(file: File) -> 
             writer.write(framed(b"x"))
             await reader.readexactly(4)
             for _ in range(parts):
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.1)  # a slow reader: in all longer than one may be idle
                 assert await reader.readexactly(size) == DATA
             writer.write(framed(b"x"))
             async with asyncio.timeout(5):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 
+from tests.waiting import until
 from urteil.harness.campaign import Job, play
 
 KEEPER = """
@@ -35,10 +35,7 @@ def test_a_run_that_does_not_end_is_ended(tmp_path: Path) -> None:
 
 def test_a_campaign_that_is_killed_leaves_no_run_behind(tmp_path: Path) -> None:
     keeper = subprocess.Popen([sys.executable, "-c", KEEPER.format(out=str(tmp_path))])
-    deadline = time.monotonic() + DEADLINE_S
-    while not (runs := running(keeper.pid)):
-        assert time.monotonic() < deadline, "no run began"
-        time.sleep(0.05)
+    runs = until(lambda: running(keeper.pid), "no run began")
     keeper.send_signal(signal.SIGKILL)
     keeper.wait()
     _, alive = psutil.wait_procs(runs, timeout=DEADLINE_S)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import until
 from urteil.chaos.administration import ActFailed
 from urteil.chaos.aim import Aim
 from urteil.chaos.faults import FAULTS, Fault
@@ -86,7 +87,7 @@ def test_an_unclean_election_takes_who_lives(cluster: Cluster) -> None:
     assert view.leader is not None
     (follower,) = (node for node in view.replicas if node != view.leader)
     controls.kill(follower)
-    _until(lambda: controls.partition(topic, 0).isr == (view.leader,))  # type: ignore[union-attr]
+    until(lambda: controls.partition(topic, 0).isr == (view.leader,))  # type: ignore[union-attr]
     controls.kill(view.leader)
     controls.start(follower)
     one = fault("elect_unclean", topic=topic)
@@ -114,10 +115,3 @@ def test_no_end_of_a_transaction_waits_for_its_markers(cluster: Cluster) -> None
 def test_an_upgrade_is_not_for_containers(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="--runtime process"):
         Cluster(ClusterSpec(older=True), UrteilTarget(), tmp_path, runtime="docker")
-
-
-def _until(condition: Any, deadline_s: float = 30.0) -> None:
-    deadline = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -9,13 +9,13 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from tests.waiting import until
 from urteil.chaos.controls import LabFailure, Link, NodeState
 from urteil.cli.main import exit_code
 from urteil.harness.cluster import Cluster, ExternalCluster
@@ -253,13 +253,6 @@ def test_urteil_heal_heals_what_anybody_left(keeper: Keeper, tmp_path: Path) -> 
     assert left.commands.status("b3").state is NodeState.RUNNING
     assert keeper.cluster.links.probe(Link("b3", "b2")).answered
     left.state.close()
-
-
-def until(reached: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not reached():
-        assert time.monotonic() < deadline, "the deadline passed"
-        time.sleep(0.05)
 
 
 def test_brokers_run_again_when_one_cannot_be_stopped(keeper: Keeper, tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import json
 import shlex
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import until
 
 LAB = """
 import os, signal, sys
@@ -69,13 +69,6 @@ class Nodes:
 @pytest.fixture
 def nodes(tmp_path: Path) -> Nodes:
     return Nodes(tmp_path)
-
-
-def until(reached: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
-    while not reached():
-        assert time.monotonic() < deadline, "the deadline passed"
-        time.sleep(0.02)
 
 
 def test_the_lab_is_killed(nodes: Nodes) -> None:

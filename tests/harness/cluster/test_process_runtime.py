@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.waiting import until
 from urteil.chaos.controls import LabFailure, NodeState
 from urteil.harness.reaper import holders
 from urteil.harness.runtimes.process import ProcessRuntime
@@ -45,10 +45,7 @@ def runtime(tmp_path: Path) -> Iterator[ProcessRuntime]:
 
 
 def await_line(log: Path, count: int = 1) -> None:
-    deadline = time.monotonic() + 10
-    while log.read_text().count("up") < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: log.read_text().count("up") >= count)
 
 
 def test_kill_ends_a_node_and_it_can_start_again(runtime: ProcessRuntime, tmp_path: Path) -> None:
@@ -99,10 +96,7 @@ def test_a_node_that_does_not_end_tells_in_its_log_where_it_hangs(
 
 def test_a_node_that_ends_by_itself_is_noticed(runtime: ProcessRuntime, tmp_path: Path) -> None:
     runtime.start("b1", [sys.executable, "-c", "raise SystemExit(3)"], cwd=tmp_path)
-    deadline = time.monotonic() + 10
-    while not runtime.unexpected_ends():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(runtime.unexpected_ends)
     assert runtime.unexpected_ends()[0].exit_code == 3
 
 
@@ -118,14 +112,8 @@ def test_nothing_outlives_the_lab(tmp_path: Path, number: signal.Signals) -> Non
     lab = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert lab.stdout is not None
     token = lab.stdout.readline().strip()
-    deadline = time.monotonic() + 10
-    while len(holders(token)) < 6:
-        assert time.monotonic() < deadline, holders(token)
-        time.sleep(0.02)
+    until(lambda: len(holders(token)) >= 6)
     os.kill(lab.pid, number)
     lab.wait(10)
-    deadline = time.monotonic() + 5
-    while holders(token):
-        assert time.monotonic() < deadline, "a process outlived its lab"
-        time.sleep(0.02)
+    until(lambda: not holders(token), "a process outlived its lab")
     lab.stdout.close()

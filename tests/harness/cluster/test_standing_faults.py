@@ -6,12 +6,12 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import psutil
 import pytest
 
+from tests.waiting import until
 from urteil.chaos.controls import LabFailure
 from urteil.cli.main import exit_code
 from urteil.harness import standing
@@ -59,13 +59,6 @@ def ended(lab: subprocess.Popen[str]) -> None:
 
 def paused(cluster: standing.StandingCluster, node: str) -> bool:
     return bool(psutil.Process(cluster.pids[node]).status() == psutil.STATUS_STOPPED)
-
-
-def until(reached: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
-    while not reached():
-        assert time.monotonic() < deadline, "the deadline passed"
-        time.sleep(0.02)
 
 
 def test_a_fault_ends_with_the_lab_that_was_killed(cluster: standing.StandingCluster) -> None:

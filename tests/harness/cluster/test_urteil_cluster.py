@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.waiting import until
 from urteil.chaos.controls import LabFailure, NodeState, NotHealthy
 from urteil.harness import standing
 from urteil.harness.cluster import Cluster
@@ -73,10 +73,7 @@ def test_a_node_that_died_by_itself_fails_the_lab(tmp_path: Path) -> None:
         controls = cluster.controls()
         controls.check()
         psutil.Process(controls.status("b2").pid).kill()
-        deadline = time.monotonic() + 10
-        while controls.status("b2").state is not NodeState.DEAD:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        until(lambda: controls.status("b2").state is NodeState.DEAD)
         with pytest.raises(LabFailure, match="b2"):
             controls.check()
 
@@ -96,10 +93,7 @@ def test_a_killed_lab_leaves_no_process(tmp_path: Path) -> None:
     assert len(holders(token)) == 2 + 1 + 4  # brokers, ZooKeeper, a Toxiproxy a node and clients
     lab.kill()
     lab.wait(10)
-    deadline = time.monotonic() + 5
-    while holders(token):
-        assert time.monotonic() < deadline, "a process outlived its lab"
-        time.sleep(0.02)
+    until(lambda: not holders(token), "a process outlived its lab")
 
 
 @pytest.mark.usefixtures("own_state")
@@ -123,10 +117,7 @@ def test_a_standing_cluster_stands_until_it_is_taken_down() -> None:
 def test_a_cluster_whose_keeper_was_killed_is_down() -> None:
     made = standing.up(name="one", brokers=1)
     psutil.Process(made.keeper).kill()
-    deadline = time.monotonic() + 5
-    while any(psutil.pid_exists(pid) for pid in made.pids.values()):
-        assert time.monotonic() < deadline, "a node outlived its keeper"
-        time.sleep(0.02)
+    until(lambda: not any(map(psutil.pid_exists, made.pids.values())), "a node outlived its keeper")
     with pytest.raises(standing.StandingError):
         standing.status("one")
 

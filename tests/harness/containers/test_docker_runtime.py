@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from docker.models.containers import Container
 from kafka import KafkaConsumer, KafkaProducer
 
+from tests.waiting import until
 from urteil.chaos.controls import CLIENT, LabFailure, Link, NodeState, NotHealthy
 from urteil.harness.cluster import Cluster
 from urteil.harness.containers.engine import Engine
@@ -65,13 +65,6 @@ def ours(engine: Engine, node: str) -> Container:
     wanted = {"label": [f"org.urteil.node={node}", f"{LABEL}={start_reaper()}"]}
     newest: Container = engine.client.containers.list(filters=wanted)[0]
     return newest
-
-
-def until(reached: Callable[[], object], deadline_s: float) -> None:
-    deadline = time.monotonic() + deadline_s
-    while not reached():
-        assert time.monotonic() < deadline, "the deadline passed"
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")

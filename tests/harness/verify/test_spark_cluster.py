@@ -6,16 +6,15 @@ import os
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pyspark
 import pytest
 
 from tests.harness.verify.made import ONE, copy_of, healthy
+from tests.waiting import until
 from urteil.harness.parts import java
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
@@ -84,22 +83,14 @@ def cluster(tmp_path: Path) -> Iterator[tuple[Cluster, str]]:
     deploy = "org.apache.spark.deploy"
     try:
         log = found.start("master", f"{deploy}.master.Master", *here)
-        url = _await(lambda: re.search(r"Starting Spark master at (spark://\S+)", log.read_text()))
+        url = until(lambda: re.search(r"Starting Spark master at (spark://\S+)", log.read_text()))
         for name in ("worker1", "worker2"):
             worker = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / name))
             found.start(name, f"{deploy}.worker.Worker", *here, *worker, url[1])
-        _await(lambda: log.read_text().count("Registering worker") == 2)
+        until(lambda: log.read_text().count("Registering worker") == 2)
         yield found, url[1]
     finally:
         found.stop()
-
-
-def _await(condition: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + START_S
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "Spark's daemons did not start in time"
-        time.sleep(0.05)
-    return found
 
 
 @pytest.mark.spark_cluster

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from tests.waiting import until
 from urteil.harness.cluster import Cluster
 from urteil.harness.history.collect import collect
 from urteil.harness.runner.topics import create_topics
@@ -31,13 +32,6 @@ SCENARIO = Scenario(
         request_timeout_ms=1_000,
     ),
 )
-
-
-def await_that(condition, deadline_s=30.0):
-    deadline = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
 
 
 def rows(run_dir: Path, table: str):
@@ -73,18 +67,18 @@ def run_dir(tmp_path_factory):
 def _play(cluster, workload, spawned):
     controls = cluster.controls()
     workload.start()
-    await_that(lambda: workload.acked() > 50)
+    until(lambda: workload.acked() > 50)
     spawned["client-p2"].kill()
     leader = controls.partition("urteil", 0).leader
     followers = [node for node in controls.brokers if node != leader]
     for node in followers:
         controls.kill(node)
-    await_that(lambda: workload.progress().failed > 5)
+    until(lambda: workload.progress().failed > 5)
     for node in followers:
         controls.start(node)
     cluster.await_healthy(deadline_s=30)
     healed_ns = time.monotonic_ns()
-    await_that(lambda: workload.acked_since(healed_ns) > 20)
+    until(lambda: workload.acked_since(healed_ns) > 20)
     workload.stop_producers()
     rounds = leadership_rounds(controls, cluster.bootstrap, ["urteil"], deadline_s=60)
     reads = workload.final_reads(60, rounds)

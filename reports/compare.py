@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from urteil.harness.verify.words import counted
 from urteil.reports.loaded import Loaded, load_run
 from urteil.reports.opened import opened
 
@@ -107,7 +108,7 @@ def _faults(run: Loaded) -> dict[str, tuple[float, str]]:
 
 def _judged(run: Loaded) -> dict[str, str]:
     return {
-        g.name: f"{g.status}" + (f", {g.violations:,} violations" if g.violations else "")
+        g.name: f"{g.status}" + (f", {counted(g.violations, 'violation')}" if g.violations else "")
         + (f", {g.permitted:,} permitted" if g.permitted else "")
         for g in run.result.guarantees
     }  # fmt: skip

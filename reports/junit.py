@@ -6,6 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
+from urteil.harness.verify.words import counted
 
 
 def write_junit(run_dir: Path, result: Result) -> Path:
@@ -49,7 +50,7 @@ def _guarantee(suite: ElementTree.Element, result: Result, guarantee: GuaranteeR
     case = _case(suite, result, guarantee.name)
     if guarantee.status is Status.VIOLATED:
         sentences = [f.sentence for f in guarantee.findings if f.permitted is None]
-        _outcome(case, "failure", f"{guarantee.violations} violations", "\n".join(sentences))
+        _outcome(case, "failure", counted(guarantee.violations, "violation"), "\n".join(sentences))
     elif guarantee.status is Status.UNKNOWN:
         _outcome(case, "error", "unknown", guarantee.reason)
 

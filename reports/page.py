@@ -13,13 +13,17 @@ from typing import Any
 import jinja2
 import pyarrow as pa
 
+from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Finding, GuaranteeResult, Result, Status, Verdict
+from urteil.harness.verify.words import counted, times
 from urteil.reports.loaded import Loaded
 from urteil.reports.logs import Cut, cuts, stacks
 from urteil.reports.opened import NS, opened
 from urteil.reports.repeats import repeats
 from urteil.reports.series import Series, load_series
 
+KINDS = 3
+"""Of faults that the verdict's sentence names."""
 ORDER = [Status.VIOLATED, Status.UNKNOWN, Status.PERMITTED, Status.HOLDS, Status.NOT_JUDGED]
 
 
@@ -100,18 +104,33 @@ def sentence(result: Result) -> str:
     """The verdict in one sentence."""
     violated = [g for g in result.guarantees if g.status is Status.VIOLATED]
     judged = [g for g in result.guarantees if g.status in (Status.HOLDS, Status.PERMITTED)]
-    faults = f"under {_count(len(result.faults), 'fault')}" if result.faults else "without faults"
+    faults = _under(result)
     if result.verdict is Verdict.FAIL and violated:
-        broken = ", ".join(f"{g.name} ({g.violations:,})" for g in violated)
-        return f"Broken {faults}: {broken}."
+        first, *others = violated
+        also = ", ".join(f"{g.name} ({g.violations:,})" for g in others)
+        told = f"{_about(first.name)} ({first.name}, {times(first.violations)})"
+        return f"Broken {faults}: {told}{f'; also {also}' if also else ''}."
     if result.verdict is Verdict.PASS:
         sends = result.counts.get("sends", 0)
-        return f"{_count(len(judged), 'guarantee')} held over {sends:,} sends {faults}."
-    return "Nothing can be said: " + "; ".join(result.reasons) + "."
+        return f"{counted(len(judged), 'guarantee')} held over {sends:,} sends {faults}."
+    why = result.reasons or ["no reason was told"]
+    more = f", and {counted(len(why) - 1, 'more reason')}" if why[1:] else ""
+    return f"Nothing can be said: {why[0]}{more}."
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def _under(result: Result) -> str:
+    """How many faults, and the kinds of the first ones."""
+    if not result.faults:
+        return "without faults"
+    kinds = list(dict.fromkeys(fault.fault for fault in result.faults))
+    named = ", ".join([*kinds[:KINDS], *(["…"] if len(kinds) > KINDS else [])])
+    return f"under {counted(len(result.faults), 'fault')} ({named})"
+
+
+def _about(name: str) -> str:
+    """What it is that was seen, in words."""
+    known = GUARANTEES.get(name)
+    return known.about if known else "a promise that this version does not know"
 
 
 def _own(run: Loaded) -> list[GuaranteeResult]:
@@ -146,6 +165,8 @@ def _environment(origin_ns: int) -> jinja2.Environment:
         "record": record_of,
         "cycle": lambda finding: " -> ".join(cycle_of(finding)),
         "percent": partial("{:.1%}".format),
+        "counted": counted,
+        "times": times,
     }
     return environment
 

@@ -5,13 +5,22 @@ Bokeh draws. Its math text would be loaded from the network, so no text here may
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bokeh.embed import components
 from bokeh.layouts import column
-from bokeh.models import BoxAnnotation, ColumnDataSource, HoverTool, Label, Range1d
+from bokeh.models import (
+    BoxAnnotation,
+    ColumnDataSource,
+    FixedTicker,
+    HoverTool,
+    Label,
+    NumeralTickFormatter,
+    Range1d,
+)
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
@@ -22,6 +31,7 @@ from urteil.reports.tracks import Band, Track
 
 NAMES = {"info": "unknown"}
 LONGEST_TEXT = 60
+FEW_DECADES = 2
 LEFT_PX = 90
 """Beside every plot of the timeline; its title begins there."""
 
@@ -134,8 +144,21 @@ def _show_stall(plot: Any, stall: Stall) -> None:
 def _latency(series: Series, span: Range1d, kind: str, quantiles: Mapping[str, Values]) -> Any:
     title = f"How long {kind} took (ms, logarithmic)"
     plot = _figure(title, span, 205, y_axis_type="log")
+    plot.yaxis.ticker = FixedTicker(ticks=log_ticks(quantiles.values()))
+    plot.yaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
     _draw(plot, series, quantiles, QUANTILES, unit=" ms", dots=True)
     return plot
+
+
+def log_ticks(curves: Iterable[Values]) -> list[float]:
+    """Powers of ten, with halves and fifths of them where there is room: the axis' own ones lie on
+    each other as soon as the values fill less than two decades."""
+    values = [value for curve in curves for value in curve if value]
+    if not values:
+        return [1.0]
+    first, last = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    steps = (1, 2, 5) if last - first <= FEW_DECADES else (1,)
+    return [step * 10.0**power for power in range(first, last + 1) for step in steps]
 
 
 def _lines(title: str, series: Series, span: Range1d, curves: Mapping[str, Values]) -> Any:

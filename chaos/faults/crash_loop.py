@@ -53,7 +53,8 @@ class CrashLoop(Fault):
             started = together(controls.start, self.targets)
         deaths = 1 + (self.loop.done // 2 if self.loop is not None else 0)
         lives = ", ".join(f"{status.node} runs as pid {status.pid}" for status in started)
-        return f"died {deaths} times; {lives}"
+        often = "once" if deaths == 1 else f"{deaths} times"
+        return f"died {often}; {lives}"
 
     def remains(self, controls: Controls) -> str:
         return not_running(controls, self.targets)

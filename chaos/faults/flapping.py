@@ -55,7 +55,8 @@ class Flapping(Fault):
         finally:
             controls.net.heal(self.links, owner=self.owner)
         times = 1 + (self.flaps.done // 2 if self.flaps is not None else 0)
-        return f"was off {times} times; {answers_again(controls, self.links)}"
+        often = "once" if times == 1 else f"{times} times"
+        return f"was off {often}; {answers_again(controls, self.links)}"
 
     def remains(self, controls: Controls) -> str:
         return still_broken(controls, self.links)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from urteil.chaos import selectors
 from urteil.chaos.controls import Controls, Link, Probe
-from urteil.chaos.faults.base import Fault, Proof, probe_all, still_broken
+from urteil.chaos.faults.base import Fault, Proof, not_running, probe_all, still_broken
 from urteil.chaos.selectors import NoTarget
 
 PROBE_S = 0.5
@@ -51,8 +51,10 @@ def answers_again(controls: Controls, links: Sequence[Link]) -> str:
     """How many of the links carry answers now; a far end that is down under another fault, or
     that another fault still cuts off, is silent."""
     after = probe_all(controls, links, timeout_s=PROBE_S)
-    answered = sum(probe.answered for probe in after)
-    return f"{answered} of {len(after)} links answer"
+    silent = [probe.link for probe in after if not probe.answered]
+    down = not_running(controls, sorted({link.dst for link in silent}))
+    told = f"{len(after) - len(silent)} of {len(after)} links answer"
+    return f"{told} ({down})" if down else told
 
 
 def _sentence(before: Probe, after: Probe) -> str:

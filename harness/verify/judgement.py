@@ -25,6 +25,7 @@ from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.rest import save_rest
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
 from urteil.harness.verify.sound import Sound, sound
+from urteil.harness.verify.words import counted
 
 WORKERS = 2
 TIMED = frozenset(
@@ -264,7 +265,7 @@ def _result(
     by_name = {one.name: one for one in judged}
     doubts = doubts + _unjudged(scenario, by_name, doubts)
     broken = [
-        f"{one.name}: {one.violations} violations, the first: {one.findings[0].sentence}"
+        f"{one.name}: {_broken(one)}: {one.findings[0].sentence}"
         for one in judged
         if one.status is Status.VIOLATED
     ]
@@ -279,6 +280,11 @@ def _result(
         for name in scenario.must_find
     }
     return result
+
+
+def _broken(one: GuaranteeResult) -> str:
+    told = counted(one.violations, "violation")
+    return told if one.violations == 1 else f"{told}, the first"
 
 
 def _unjudged(

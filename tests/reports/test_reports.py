@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from tests.reports import made
 from urteil.harness.scenario import save
@@ -14,6 +15,7 @@ from urteil.harness.verify.result import Verdict
 from urteil.reports import write_reports
 from urteil.reports.opened import opened
 from urteil.reports.page import sentence
+from urteil.reports.plots import log_ticks
 from urteil.reports.series import load_series
 from urteil.reports.tracks import tracks
 
@@ -130,10 +132,37 @@ def test_junit_unknown_is_an_error_never_a_skip(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("verdict", "text"),
     [
-        (Verdict.FAIL, "Broken under 1 fault: lost_write (120)."),
-        (Verdict.PASS, "2 guarantees held over 2,000 sends under 1 fault."),
+        (
+            Verdict.FAIL,
+            "Broken under 1 fault (crash): an acknowledged record is missing in the end "
+            "(lost_write, 120 times).",
+        ),
+        (Verdict.PASS, "2 guarantees held over 2,000 sends under 1 fault (crash)."),
         (Verdict.UNKNOWN, "Nothing can be said: lost_write: 120 violations."),
     ],
 )
 def test_the_verdict_in_one_sentence(verdict: Verdict, text: str) -> None:
     assert sentence(made.result(verdict)) == text
+
+
+def test_many_faults_and_reasons_are_counted() -> None:
+    kinds = ("crash", "pause", "crash", "reset", "ring")
+    faults = [replace(made.result(Verdict.PASS).faults[0], fault=kind) for kind in kinds]
+    told = sentence(made.result(Verdict.PASS, faults=faults))
+    assert told.endswith("under 5 faults (crash, pause, reset, …).")
+    told = sentence(made.result(Verdict.UNKNOWN, reasons=["no sends", "no reads", "no logs"]))
+    assert told == "Nothing can be said: no sends, and 2 more reasons."
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ([3.0, 90.0, None], [1, 2, 5, 10, 20, 50, 100, 200, 500]),
+        ([0.4, 9000.0], [0.1, 1, 10, 100, 1000, 10_000]),
+        ([None, 0.0], [1]),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis_do_not_crowd(
+    values: list[float | None], ticks: list[float]
+) -> None:
+    assert log_ticks([values]) == pytest.approx(ticks)

@@ -15,7 +15,8 @@ from urteil.reports.texts import code, issue, summary
 
 def test_a_summary_says_what_broke_and_how_to_play_it_again(tmp_path: Path) -> None:
     told = summary(made.run(tmp_path))
-    assert told.startswith("### ❌ FAIL: Broken under 1 fault: lost\\_write (120).")
+    assert told.startswith("### ❌ FAIL: Broken under 1 fault (crash): an acknowledged record is")
+    assert "(lost\\_write, 120 times)." in told
     assert "Again: `urteil run demo --seed 7`" in told
     assert "| lost_write | violated | 1,000 | 120 | 0 |" in told
     assert "| crash | b1 | yes | 3.2 s | 1.5 s |" in told

@@ -25,7 +25,7 @@ suites_option = click.option(
 )
 
 
-@click.command()
+@click.command(short_help="Which seeded bugs are caught, by what, how soon.")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.mutants)
 @click.option("--seeds", type=click.IntRange(1, 10_000), default=1, show_default=True)
 @click.option("--first-seed", type=click.IntRange(0), default=1, show_default=True)

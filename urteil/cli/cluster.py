@@ -21,7 +21,8 @@ _name = click.option("--name", default="default", show_default=True, help="Sever
 @click.option("--zookeepers", type=click.IntRange(1, 5), default=1, show_default=True)
 @click.option("--target", help="urteil, kafka[:VERSION] or mix:KIND,...  [default: urteil]")
 @click.option("--mix", metavar="KIND,...", help="A target a broker: --mix kafka,urteil,urteil")
-@click.option("--runtime", type=click.Choice(["process", "docker"]), default="process")
+@click.option("--runtime", type=click.Choice(["process", "docker"]), default="process",
+              show_default=True)  # fmt: skip
 def up(name: str, brokers: int | None, target: str | None, mix: str | None, **asked: Any) -> None:
     """Start a cluster, print its bootstrap address and how to stop it."""
     from urteil.harness import standing

@@ -9,7 +9,7 @@ SHELLS = click.Choice(["bash", "zsh", "fish"])
 VARIABLE = "_URTEIL_COMPLETE"
 
 
-@click.command()
+@click.command(short_help="The script that makes a shell complete.")
 @click.argument("shell", type=SHELLS)
 def completion(shell: str) -> None:
     """Print the completion script of a SHELL.

@@ -7,7 +7,7 @@ import click
 EXIT_MISSING = 255
 
 
-@click.command()
+@click.command(short_help="The parts: found, version, how to get them.")
 @click.option("--install", is_flag=True, help="Get the required parts that are missing first.")
 @click.option("--compose", is_flag=True, help="With --install: Docker Compose too.")
 @click.option("--quiet", is_flag=True, help="Print nothing when every required part is there.")

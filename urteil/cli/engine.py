@@ -10,7 +10,7 @@ def engine() -> None:
     """A container engine of the lab's own, where none runs."""
 
 
-@engine.command()
+@engine.command(short_help="Start one that stays until it is stopped.")
 def start() -> None:
     """Start one that stays until `urteil engine stop`; eval $(urteil engine start) uses it."""
     from urteil.harness.containers import standing_engine
@@ -23,7 +23,7 @@ def start() -> None:
     click.echo(f"export DOCKER_HOST={found.url}")
 
 
-@engine.command()
+@engine.command(short_help="The engine that the lab uses.")
 def stop() -> None:
     """Stop it and remove its containers and networks; its images are kept for the next start."""
     from urteil.harness.containers import standing_engine
@@ -33,7 +33,7 @@ def stop() -> None:
     click.echo("the engine is stopped")
 
 
-@engine.command()
+@engine.command(short_help="Stop it, with its containers and networks.")
 def status() -> None:
     """Print the engine that the lab uses, and the lab's own if one stands."""
     from urteil.harness.containers import standing_engine

@@ -9,7 +9,7 @@ import click
 from urteil.cli.options import json_option, out_option, run_argument
 
 
-@click.command()
+@click.command(short_help="The life of one record.")
 @run_argument("run")
 @click.argument("record")
 @out_option()

@@ -27,7 +27,7 @@ def faults() -> None:
     """Faults by hand (`urteil list faults` names them)."""
 
 
-@faults.command()
+@faults.command(short_help="Let faults act and heal on an idle cluster.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--cluster", metavar="NAME", help="On a standing cluster [default: one of its own].")
 @click.option("--target", default=None, help="urteil, kafka[:VERSION] or mix  [default: urteil]")
@@ -57,7 +57,7 @@ def check(
     return 0 if all(one.good for one in found) else EXIT_NOT_SHOWN
 
 
-@faults.command()
+@faults.command(short_help="Hold one on a standing cluster.")
 @click.argument("name")
 @click.argument("target", required=False)
 @click.option("--cluster", metavar="NAME", default="default", show_default=True)
@@ -65,7 +65,8 @@ def check(
               help="Seconds; it is healed then, whatever became of this command.")  # fmt: skip
 @click.option("--topic", default="", help="Whose leader and followers are meant.")
 @click.option("--partition", type=click.IntRange(0), default=0)
-@click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE")
+@click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
+              help="An option of the fault (`urteil list faults` has them).")  # fmt: skip
 def hold(name: str, target: str | None, cluster: str, for_s: float, **asked: Any) -> int:
     """Hold the fault NAME on TARGET of a standing cluster until Ctrl-C, or for some seconds."""
     from urteil.chaos.faults import FAULTS

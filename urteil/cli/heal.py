@@ -11,7 +11,7 @@ from urteil.cli.options import out_option, run_argument
 DEADLINE_S = 120.0
 
 
-@click.command()
+@click.command(short_help="Heal everything now.")
 @run_argument("run", metavar="[RUN]", required=False)
 @click.option("--cluster", metavar="NAME", help="A standing cluster.")
 @click.option("--target", metavar="external:FILE.toml", help="A cluster that somebody else keeps.")

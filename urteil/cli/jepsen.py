@@ -15,7 +15,7 @@ from urteil.cli.runs import whole_run
 FORMS = click.Choice(["jepsen"])
 
 
-@click.command("export")
+@click.command("export", short_help="A history as jepsen.tests.kafka reads it.")
 @run_argument("run")
 @click.option("--format", "form", type=FORMS, default="jepsen", show_default=True)
 @click.option("--to", type=click.Path(dir_okay=False, path_type=Path), help="[default: in RUN]")
@@ -36,7 +36,7 @@ def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
     click.echo(path)
 
 
-@click.command("import")
+@click.command("import", short_help="Judge a history of Jepsen's, without a cluster.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--format", "form", type=FORMS, default="jepsen", show_default=True)
 @click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)

@@ -83,7 +83,7 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
 }
 
 
-@click.command("list")
+@click.command("list", short_help="Scenarios, faults, roles, guarantees, mutants.")
 @click.argument("kind", type=click.Choice(sorted(KINDS)))
 @json_option("An array of objects with name and about.")
 def list_command(kind: str, as_json: bool) -> None:

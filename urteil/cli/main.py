@@ -34,6 +34,8 @@ EXIT_LAB_FAILURE = 255
 def urteil() -> None:
     """A chaos lab for clusters that speak the Kafka protocol.
 
+    `urteil run demo` plays and judges a first run; its report is runs/latest/report.html.
+
     Exit codes: 0 PASS, 1 FAIL, 2 UNKNOWN, 254 wrong usage, 255 the lab's own failure.
     """
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from urteil.harness.campaign.night import Night
 
 
-@click.command()
+@click.command(short_help="Hours of runs that choose themselves.")
 @click.option("--hours", type=Number(0, 10_000), default=8.0, show_default=True)
 @click.option("--targets", default="urteil,kafka", show_default=True, help="By commas.")
 @suites_option
@@ -221,10 +221,12 @@ def _say(line: str) -> None:
 
 
 def _recognise(seen: Seen) -> None:
+    from urteil.harness.verify.words import times
+
     known_of = ""
     if seen.failure is not None:
         known_of = f"; again {seen.failure.rate}; smallest: {seen.failure.shortest}"
     _say(
-        f"seen before, {seen.times} times since {seen.first_at} ({seen.scenario}, seed "
+        f"seen before, {times(seen.times)} since {seen.first_at} ({seen.scenario}, seed "
         f"{seen.seed}): {seen.signature}{known_of}"
     )

@@ -38,10 +38,10 @@ schedule_option = click.option(
 )
 _engine = engine_option("spark")
 _result_json = json_option("Print result.json, and nothing else.")
-_master = click.option("--master", metavar="URL", help="Spark master [default: local[*]]")
+_master = click.option("--master", metavar="URL", help="Spark master [default: local[2]]")
 
 
-@click.command()
+@click.command(short_help="Play a scenario, judge it, write its report.")
 @click.argument("scenario", shell_complete=completion.scenarios)
 @click.option("--seed", type=click.IntRange(0), help="[default: drawn anew and printed]")
 @click.option(
@@ -117,7 +117,7 @@ def run(
     return tell(run_dir, result, as_json)
 
 
-@click.command()
+@click.command(short_help="Judge the evidence of a run again.")
 @run_argument()
 @_engine
 @_master
@@ -131,7 +131,7 @@ def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bo
     return tell(folder, judge_again(folder, engine=engine, master=master), as_json)
 
 
-@click.command()
+@click.command(short_help="Draw the report of a run again.")
 @run_argument()
 @click.option(
     "--format",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from urteil.harness.schedule import Entry
 
 
-@click.command()
+@click.command(short_help="What a seed draws, without playing it.")
 @click.argument("scenario", shell_complete=completion.scenarios)
 @click.option("--seed", type=click.IntRange(0), help="[default: drawn anew]")
 @click.option("--target", default=None, help="As `urteil run` takes it.")
@@ -32,13 +32,14 @@ def schedule(scenario: str, as_json: bool, **asked: Any) -> None:
     With --schedule, check a file and print what it says.
     """
     from urteil.harness.schedule import schedule_of, text_of
+    from urteil.harness.verify.words import counted
 
     whole = schedule_of(scenario_asked(scenario, {"mutant": None, **asked}))
     if as_json:
         click.echo(text_of(whole), nl=False)
         return
     click.echo(
-        f"{whole.scenario}, seed {whole.seed}: {len(whole.faults)} faults in "
+        f"{whole.scenario}, seed {whole.seed}: {counted(len(whole.faults), 'fault')} in "
         f"{whole.duration_s:g} s of load at {whole.rate_records_per_s:g} records/s"
     )
     for line in lines_of(whole.faults):

@@ -12,7 +12,7 @@ from urteil.cli.options import json_option, out_option, run_argument
 from urteil.cli.runs import find_run
 
 
-@click.command()
+@click.command(short_help="All runs in a browser, read only.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65_535), default=8017, show_default=True)
 @click.option("--token", help="What one must know to look [default: drawn, but for loopback]")
@@ -48,7 +48,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-@click.command()
+@click.command(short_help="Two runs side by side.")
 @run_argument("a", metavar="A")
 @run_argument("b", metavar="B")
 @out_option()

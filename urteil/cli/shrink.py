@@ -26,7 +26,7 @@ EXIT_CODES = {"smallest": 0, "budget": 2, "not reproduced": 2, "control": 2}
 _COLUMNS = "{:<44} {:>6} {:>8} {:>7} {:>7} {:>9} {:>7}  {}"
 
 
-@click.command()
+@click.command(short_help="The smallest schedule that shows it again.")
 @run_argument()
 @click.option("--guarantee", help="Whose violation to show again.  [default: the first found]")
 @click.option("--sub-kind", help="Which kind of it.  [default: the first found]")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from urteil.harness.verify.result import Result
 
 COLOURS = {"PASS": "green", "FAIL": "red", "UNKNOWN": "yellow"}
+NOT_JUDGED = "not judged"
 STATUS_COLOURS = {"violated": "red", "unknown": "yellow", "permitted": "cyan", "holds": "green"}
 
 
@@ -22,6 +23,9 @@ def print_verdict(run_dir: Path, result: Result) -> None:
     if result.faults:
         console.print(_faults(result))
     console.print(_guarantees(result))
+    if idle := [g.name for g in result.guarantees if g.status == NOT_JUDGED]:
+        told = f"not judged, for lack of an opportunity or of evidence: {', '.join(idle)}"
+        console.print(f"[dim]{told}[/]")
     for guarantee in result.guarantees:
         for finding in guarantee.findings[:3]:
             if finding.permitted is None:
@@ -48,7 +52,7 @@ def _faults(result: Result) -> Table:
 
 def _guarantees(result: Result) -> Table:
     table = Table("guarantee", "status", "opportunities", "violations", "permitted")
-    for g in result.guarantees:
+    for g in (one for one in result.guarantees if one.status != NOT_JUDGED):
         status = f"[{STATUS_COLOURS.get(g.status, 'dim')}]{g.status}[/]"
         table.add_row(
             g.name, status, f"{g.opportunities:,}", f"{g.violations:,}", f"{g.permitted:,}"

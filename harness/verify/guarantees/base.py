@@ -121,3 +121,8 @@ def place(row: Mapping[str, Any]) -> str:
     """`topic-partition@offset` of a finding's row, as far as it is known."""
     offset = "" if row.get("off") is None else f"@{row['off']}"
     return f"{row.get('topic') or '?'}-{row.get('partition')}{offset}"
+
+
+def acks(row: Mapping[str, Any]) -> str:
+    """`acks=all`, as people write it."""
+    return f"acks={'all' if row['acks'] == -1 else row['acks']}"

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, acks, place
+from urteil.harness.verify.words import counted
 
 JUDGED = """
 FROM vals v JOIN parts q ON v.sent_p = q.p
@@ -57,13 +58,15 @@ def _explain(row: Mapping[str, Any]) -> str:
         )
     if row["final_leader"] is None:
         return (
-            f"{row['value_id']} (acks={row['acks']}) {said} at {place(row)}, but no complete final "
+            f"{row['value_id']} ({acks(row)}) {said} at {place(row)}, but no complete final "
             "pass over that offset delivered it."
         )
-    held = f"{row['copies']} other replicas" if row["copies"] else "no replica"
+    others = counted(row["copies"] or 0, "other replica")
+    held = f"{others} still {'has' if row['copies'] == 1 else 'have'} it"
     return (
-        f"{row['value_id']} (acks={row['acks']}) {said} at {place(row)}, but is missing from the "
-        f"log of broker {row['final_leader']}, which leads in the end; {held} still has it."
+        f"{row['value_id']} ({acks(row)}) {said} at {place(row)}, but is missing from the "
+        f"log of broker {row['final_leader']}, which leads in the end; "
+        f"{held if row['copies'] else 'no replica still has it'}."
     )
 
 

@@ -128,6 +128,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     mutant: str | None = None
 
 
+IMPORTED = "imported"
+"""The runtime of a run whose history somebody else recorded."""
+
+
 class Phase(msgspec.Struct, frozen=True, kw_only=True):
     """A stretch of the run by CLOCK_MONOTONIC: setup, before, during, after, final."""
 

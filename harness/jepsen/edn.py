@@ -12,8 +12,9 @@ from typing import Any
 
 _TOKEN = re.compile(
     r"""[\s,]+ | ;[^\n]* | (?P<open>\#\{|[\[({]) | (?P<close>[\])}]) | (?P<discard>\#_)
-    | (?P<string>"(?:[^"\\]|\\.)*") | (?P<tag>\#[A-Za-z][\w.*+!?$%&=<>/-]*)
-    | (?P<char>\\(?:newline|space|tab|return|u[0-9A-Fa-f]{4}|.)) | (?P<atom>[^\s,;"()\[\]{}\\]+)""",
+    | (?P<string>"(?:[^"\\]|\\.)*") | (?P<tag>\#:?[A-Za-z][\w.*+!?$%&=<>/-]*)
+    | (?P<char>\\(?:newline|space|tab|return|u[0-9A-Fa-f]{4}|.))
+    | (?P<atom>(?:\#\#)?[^\s,;"()\[\]{}\\]+)""",
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)

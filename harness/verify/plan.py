@@ -1,6 +1,7 @@
 """The fused plan: the large evidence is shuffled once, and every check filters what comes of it.
 
-`slots`  a row for each (partition, offset, value) that anybody acknowledged, read or has on disk;
+`slots`  a row for each (partition, offset, value) that anybody acknowledged, read or has on disk
+         (`on_leader`: the final leader has it; without any logs, that somebody read it);
 `vals`   a row for each value: its send, if there is one, joined with where it ended up;
 `keyed`  sends to compacted topics, with the last of their key;
 `gaps`   reads that did not follow their predecessor's offset, or their pass's begin;
@@ -27,15 +28,14 @@ SELECT p.p * {SHIFT} + LEAST(s.offset, {SHIFT} - 1) AS slot, s.value_id AS value
        CAST(NULL AS STRING) AS rkey, 0 AS kind,
        CASE WHEN s.acks = -1 THEN 1 ELSE 0 END AS flag, 0 AS broken, 0 AS led,
        CAST(0 AS BIGINT) AS ident, CAST(0 AS BIGINT) AS base, CAST(NULL AS BIGINT) AS pid,
-       CAST(NULL AS BIGINT) AS pseq, CAST(0 AS BIGINT) AS bit, CAST(NULL AS BIGINT) AS read_ns,
-       0 AS told
+       CAST(NULL AS BIGINT) AS pseq, CAST(0 AS BIGINT) AS bit, CAST(NULL AS BIGINT) AS read_ns
 FROM sends s JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partition
 WHERE s.outcome = 'ok' AND s.offset >= 0
 UNION ALL
 SELECT p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)), r.value_id, COALESCE(r.key, ''),
        1, CASE WHEN g.client IS NOT NULL THEN 1 ELSE 0 END,
-       CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END, 0,
-       0, 0, NULL, NULL, COALESCE(b.bit, 0), r.read_ns, p.read_log
+       CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END, p.read_log,
+       0, 0, NULL, NULL, COALESCE(b.bit, 0), r.read_ns
 FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
 LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
      AND b.p = p.p
@@ -48,7 +48,7 @@ SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, l.
        CASE WHEN l.intact = FALSE THEN 1 ELSE 0 END,
        CASE WHEN l.broker = p.final_leader THEN 1 ELSE 0 END,
        l.leader_epoch * 4294967296 + l.batch_crc, l.batch_base, l.producer_id,
-       CASE WHEN l.sequence >= 0 THEN l.producer_epoch * 4294967296 + l.sequence END, 0, NULL, 0
+       CASE WHEN l.sequence >= 0 THEN l.producer_epoch * 4294967296 + l.sequence END, 0, NULL
 FROM replicas l JOIN parts p ON l.topic_id = p.topic_id AND l.partition = p.partition
 """
 
@@ -71,12 +71,11 @@ grouped AS (
     MAX(CASE WHEN kind = 2 THEN ident END) AS ident_high,
     MIN(CASE WHEN kind = 2 THEN base END) AS base_low,
     MAX(CASE WHEN kind = 2 THEN base END) AS base_high,
-    MAX(pid) AS pid, MAX(pseq) AS pseq, MAX(told) AS told
+    MAX(pid) AS pid, MAX(pseq) AS pseq
   FROM scattered GROUP BY slot, bucket, value_id),
 framed AS (
   SELECT g.*, g.slot DIV {SHIFT} AS p, g.slot % {SHIFT} AS off,
-    CASE WHEN (on_leader = 1 OR told = 1) AND marks = 0 AND value_id IS NOT NULL
-        THEN 1 ELSE 0 END AS visible,
+    CASE WHEN on_leader = 1 AND marks = 0 AND value_id IS NOT NULL THEN 1 ELSE 0 END AS visible,
     SUM(CASE WHEN value_id IS NOT NULL AND (n_reads > 0 OR on_leader = 1 OR acked_all > 0)
         THEN 1 ELSE 0 END) OVER (PARTITION BY slot, bucket) AS rivals,
     SUM(copies) OVER (PARTITION BY slot, bucket) AS slot_copies,

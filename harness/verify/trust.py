@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from urteil.harness.history.schema import SCHEMAS
-from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.administered import killed_clients
 from urteil.harness.verify.derived import Derived
@@ -50,8 +50,8 @@ def reasons(
         *_manifest(run_dir),
         *(f"the journal of {client} did not end properly" for client in sorted(derived.damaged)),
         *_faults(scenario, derived),
-        *_traffic(scenario, derived, ticks),
-        *_attempts(derived, tally),
+        *_traffic(scenario, facts, derived, ticks),
+        *_attempts(facts, derived, tally),
         *strays(facts, tally),
         *_passes(facts, derived),
         *_mutant(facts),
@@ -193,12 +193,17 @@ def lacking_faults(scenario: Scenario, derived: Derived) -> str | None:
     return f"only {have} of {asked} faults left a row in the evidence" if have < asked else None
 
 
-def _traffic(scenario: Scenario, derived: Derived, ticks: Sequence[Row]) -> list[str]:
-    """Too little traffic before the first fault, after the last one, or over the whole run."""
+def _traffic(
+    scenario: Scenario, facts: RunFacts, derived: Derived, ticks: Sequence[Row]
+) -> list[str]:
+    """Too little traffic before the first fault, after the last one, or over the whole run.
+
+    Where others recorded the history, their faults came when they came.
+    """
     begun = min((fault["begin_ns"] for fault in derived.faults), default=None)
     healed = max((fault["healed_ns"] or 0 for fault in derived.faults), default=None)
     counts = {"in all": sum(row["acks"] for row in ticks)}
-    if begun is not None and healed is not None:
+    if begun is not None and healed is not None and facts.runtime != IMPORTED:
         counts["before the faults"] = sum(r["acks"] for r in ticks if r["last_ns"] <= begun)
         counts["after the faults"] = sum(r["acks"] for r in ticks if r["first_ns"] >= healed)
     return [
@@ -208,8 +213,10 @@ def _traffic(scenario: Scenario, derived: Derived, ticks: Sequence[Row]) -> list
     ]
 
 
-def _attempts(derived: Derived, tally: Sequence[Row]) -> list[str]:
+def _attempts(facts: RunFacts, derived: Derived, tally: Sequence[Row]) -> list[str]:
     """Faults during which nobody even tried to send: acknowledgements a fault may well prevent."""
+    if facts.runtime == IMPORTED:
+        return []
     tried = {row["n"]: row["found"] for row in tally if row["what"] == "sends"}
     return [
         f"nobody sent anything during {fault['fault']} on {', '.join(targets_of(fault))}"
@@ -237,7 +244,7 @@ def _passes(facts: RunFacts, derived: Derived) -> list[str]:
     told += [
         f"no complete final pass over {part['topic']}-{part['partition']}"
         for part in derived.parts
-        if part["ours"] and part["seen_end"] is None
+        if part["ours"] and part["seen_end"] is None and facts.runtime != IMPORTED
     ]
     told += [f"no complete final pass asked {replica}" for replica in derived.unasked]
     return told + [

@@ -29,7 +29,7 @@ GUARANTEE = Guarantee(
     opportunities="SELECT COUNT(*) AS n FROM vals v WHERE v.sent = 1 AND v.idempotent = 1 "
     "AND (v.log_slots > 0 OR v.seen_slots > 0)",
     violations=f"""
-SELECT CASE WHEN v.log_slots > 1 THEN 'log' ELSE 'pass' END AS sub_kind, v.p,
+SELECT CASE WHEN v.log_slots > 1 AND v.copies > 0 THEN 'log' ELSE 'pass' END AS sub_kind, v.p,
   COALESCE(v.first_slot, v.first_seen) % {SLOT} AS off, v.invoke_ns AS at_ns,
   v.complete_ns AS until_ns, v.value_id, v.client, v.session, v.idempotent,
   COALESCE(v.last_slot, v.last_seen) % {SLOT} AS last_off,

@@ -32,7 +32,7 @@ SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
   COALESCE(f.any_floor, 0) AS any_floor, COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor
 FROM (SELECT v.*, COALESCE(v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on, q.final_leader,
         q.log_start {JUDGED}
-        AND ((q.has_log = 1 AND v.log_slots = 0) OR (v.log_slots > 0 AND v.unserved = 1)
+        AND ((q.has_log = 1 AND v.log_slots = 0) OR (q.has_log = 1 AND v.unserved = 1)
              OR (q.has_log = 0 AND v.seen_slots = 0))) l
 LEFT JOIN (SELECT s.p, MIN(s.off) AS first_off, MAX(s.off) AS last_off FROM slots s
            WHERE s.visible = 1 GROUP BY s.p) e ON e.p = l.p

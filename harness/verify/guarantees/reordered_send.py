@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Guarantee
 
+_SLOT = f"COALESCE(v.first_slot, q.p * {SLOT} + v.ack_off)"
+_JUDGED = """
+FROM vals v JOIN parts q ON q.p = v.sent_p WHERE v.sent = 1 AND v.outcome = 'ok'
+  AND (v.log_slots > 0 OR (q.read_log = 1 AND v.ack_off IS NOT NULL))
+"""
+"""Where there are no logs, acknowledgements tell the places of what nobody read."""
 _ORDERED = f"""
-SELECT v.p, v.client, v.session, v.op, v.value_id, v.first_slot, v.invoke_ns, v.complete_ns,
-  v.idempotent, v.acks, v.pid,
-  LAG(v.first_slot) OVER w AS prev_slot, LAG(v.value_id) OVER w AS prev_value
-FROM vals v WHERE v.sent = 1 AND v.outcome = 'ok' AND v.log_slots > 0
+SELECT v.p, v.client, v.session, v.op, v.value_id, {_SLOT} AS first_slot, v.invoke_ns,
+  v.complete_ns, v.idempotent, v.acks, v.pid,
+  LAG({_SLOT}) OVER w AS prev_slot, LAG(v.value_id) OVER w AS prev_value
+{_JUDGED}
 WINDOW w AS (PARTITION BY v.p, v.client, v.session, COALESCE(v.pid, -1),
   COALESCE(v.pseq, -1) DIV {EPOCH} ORDER BY v.op)
 """
@@ -23,8 +29,7 @@ GUARANTEE = Guarantee(
     promise="Messages sent by a producer to a particular topic partition will be appended in the "
     "order they are sent.",
     source="Kafka documentation, 1.1 Introduction: guarantees; KIP-98, KAFKA-5494",
-    opportunities="SELECT COUNT(*) AS n FROM vals v WHERE v.sent = 1 AND v.outcome = 'ok' "
-    "AND v.log_slots > 0",
+    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
 SELECT 'inverted' AS sub_kind, o.p, o.first_slot % {SLOT} AS off, o.invoke_ns AS at_ns,
   o.complete_ns AS until_ns, o.value_id, o.prev_value, o.prev_slot % {SLOT} AS prev_off, o.client,

@@ -32,13 +32,15 @@ def test_what_is_written_is_read_again(values: list[Any]) -> None:
 def test_what_clojure_writes_is_read() -> None:
     text = """; a comment
     #jepsen.history.Op{:index 0, :time 1.5E9, :type :ok, :f :txn, :f2 my/sym, :n 12N,
-      :value ([:poll {3 [[0 "a\\"\\u0041\\n"]]}]), :ks #{1 2}, :c \\a, :d #_ignored 7} nil"""
+      :value ([:poll {3 [[0 "a\\"\\u0041\\n"]]}]), :ks #{1 2}, :c \\a, :d #_ignored 7,
+      :worst ##Inf, :more #:error{:code 3, :cause #object[java.lang.Thread 0x1f "t"]}} nil"""
     first, second = read_all(text)
     assert first["type"] == Keyword("ok")
     assert first["value"] == [[Keyword("poll"), {3: [[0, 'a"A\n']]}]]
     assert first["ks"] == frozenset({1, 2})
     assert (first["f2"], first["c"], first["d"], first["n"]) == (Symbol("my/sym"), "a", 7, 12)
     assert first["time"] == 1.5e9
+    assert (first["worst"], first["more"]["code"]) == (Symbol("##Inf"), 3)
     assert second is None
 
 

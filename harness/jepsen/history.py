@@ -1,0 +1,131 @@
+"""The operations of a history file: each completion with its invocation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from urteil.harness.jepsen.edn import EdnError, Keyword, read_all, written
+
+Row = dict[str, Any]
+STEP_NS = 1_000_000
+"""Between two operations of a history that tells no times."""
+STEPS = ("send", "poll", "txn")
+_TYPES = ("invoke", "ok", "fail", "info")
+
+
+class HistoryError(ValueError):
+    """The file is no history of this workload; the message says where and what is expected."""
+
+
+def pairs(path: Path) -> Iterator[tuple[Row | None, Row]]:
+    """Each completion with its invocation; what never completed is `:info` at its invocation.
+
+    HistoryError names the line or operation that is not as expected.
+    """
+    open_ops: dict[Any, Row] = {}
+    for op in _timed(_operations(path)):
+        if op["type"] == "invoke":
+            if op["process"] in open_ops:
+                raise HistoryError(f"{where(op)}: process {op['process']} invokes again before "
+                                   "its last operation completed")  # fmt: skip
+            open_ops[op["process"]] = op
+        else:
+            yield open_ops.pop(op["process"], None), op
+    for op in open_ops.values():
+        yield op, op | {"type": Keyword("info")}
+
+
+def steps_of(invoked: Row | None, done: Row) -> list[list[Any]]:
+    """The sends and polls of an operation as it completed: `[:send k v]`, `[:poll {...}]`."""
+    steps = done.get("value")
+    if steps is None and invoked is not None:
+        steps = invoked.get("value")
+    if not isinstance(steps, list):
+        raise HistoryError(f"{where(done)}: the value of :{done['f']} is {written_or(steps)}, not "
+                           "a vector of [:send k v] and [:poll]")  # fmt: skip
+    for step in steps:
+        if not _is_step(step):
+            raise HistoryError(f"{where(done)}: {written_or(step)} is neither [:send k v] nor "
+                               "[:poll] nor [:poll {k [[offset value] ...]}]")  # fmt: skip
+    return steps
+
+
+def _is_step(step: Any) -> bool:
+    if not isinstance(step, list) or not step:
+        return False
+    if step[0] == "send":
+        return len(step) == 3
+    told = step[1] if len(step) > 1 else None
+    return step[0] == "poll" and (told is None or (isinstance(told, dict) and _are_pairs(told)))
+
+
+def _are_pairs(told: dict[Any, Any]) -> bool:
+    return all(
+        isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], (int, type(None)))
+        for pairs in told.values()
+        for pair in pairs or ()
+    )
+
+
+def sent_value(step: list[Any]) -> tuple[int | None, Any]:
+    """Offset, where it is known, and value of a `[:send k v]` or `[:send k [offset v]]`."""
+    told = step[2]
+    return (told[0], told[1]) if isinstance(told, list) and len(told) == 2 else (None, told)
+
+
+def _operations(path: Path) -> Iterator[Row]:
+    """The operations of a file: maps one after the other, or one vector of them."""
+    try:
+        for value in read_all(path.read_text(encoding="utf-8")):
+            yield from map(_operation, value if isinstance(value, list) else [value])
+    except EdnError as error:
+        raise HistoryError(f"{path}: {error}") from None
+    except UnicodeDecodeError as error:
+        raise HistoryError(f"{path} is no text ({error}); expected is history.edn") from None
+
+
+def _operation(value: Any) -> Row:
+    if not isinstance(value, dict):
+        raise HistoryError(f"{written_or(value)} is no operation, which is a map with :type, :f, "
+                           ":process, :time and :value")  # fmt: skip
+    for name in ("type", "f", "process"):
+        if value.get(name) is None:
+            raise HistoryError(f"{where(value)}: an operation without :{name}")
+    if value["type"] not in _TYPES:
+        raise HistoryError(f"{where(value)}: :type {value['type']} is none of :invoke, :ok, :fail "
+                           "and :info")  # fmt: skip
+    return value
+
+
+def _timed(ops: Iterable[Row]) -> list[Row]:
+    """Operations with their times; where none has one, their order is all that is known."""
+    told = list(ops)
+    if all(op.get("time") is None for op in told):
+        return [op | {"time": (n + 1) * STEP_NS} for n, op in enumerate(told)]
+    for op in told:
+        if op.get("time") is None:
+            raise HistoryError(f"{where(op)}: an operation without :time, though others have one")
+        if not isinstance(op["time"], int):
+            raise HistoryError(f"{where(op)}: :time {op['time']} is no number of nanoseconds")
+    return told
+
+
+def word(value: Any) -> str:
+    """A key, value or process as part of a name; different ones have different names."""
+    text = value if isinstance(value, str) else written_or(value)
+    return re.sub(r"[^\w.-]", lambda found: f"~{ord(found[0]):x}", text)
+
+
+def where(op: Row) -> str:
+    return f"operation {op.get('index', '?')}"
+
+
+def written_or(value: Any) -> str:
+    """A value as EDN, or as Python shows what has none."""
+    try:
+        return written(value)
+    except TypeError:
+        return repr(value)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from random import Random
 
 from urteil.chaos.faults import FAULTS
 from urteil.harness.campaign.job import Job
 from urteil.harness.campaign.matrix import Meant
 from urteil.harness.scenario import Scenario
+from urteil.harness.targets.external import PREFIX, ExternalFile, fitted, load_external
 
 DRAWN = 4.0
 """A new seed of a drawn schedule is a new schedule; elsewhere it only moves the moments."""
@@ -92,12 +95,30 @@ def seconds_of(at: str) -> float:
 
 
 def unfit(scenario: Scenario, target: str) -> str:
-    """Why a scenario cannot be played on a target in processes; empty when it can."""
+    """Why a scenario cannot be played on a target, in processes or where an external one runs;
+    empty when it can. ValueError as `load_external` raises it."""
     if scenario.runtime != "process":
         return f"{scenario.name} needs --runtime {scenario.runtime}"
+    if target.startswith(PREFIX):
+        return _unfit_there(scenario, target)
     named = [one.fault for one in scenario.faults]
     told = [FAULTS[name].unfit(runtime=scenario.runtime, target=target) for name in named]
     return next(filter(None, told), "")
+
+
+def _unfit_there(scenario: Scenario, target: str) -> str:
+    """As it was when the night began: a file that changes in its course changes nothing."""
+    file = _external(target)
+    try:
+        fitted(scenario, file)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@cache
+def _external(target: str) -> ExternalFile:
+    return load_external(Path(target.removeprefix(PREFIX)))
 
 
 def _product(weights: Mapping[str, float], *names: str) -> float:

@@ -69,18 +69,20 @@ def row_of(job: Job, result: Result, facts: RunFacts, *, seconds: float, at: str
         must_find=result.must_find,
         mutant_ran=facts.mutant_ran,
         shows=[one.name for one in outcome_of(run, result, seconds).shows],
-        signatures=[signature for g in result.guarantees if (signature := _signature(g))],
+        signatures=[one for g in result.guarantees if (one := _signature(g, facts.run))],
     )
 
 
-def _signature(guarantee: GuaranteeResult) -> str:
-    """Guarantee and sub-kind, the kinds of faults active at its first violation, and the topic."""
+def _signature(guarantee: GuaranteeResult, run: str) -> str:
+    """Guarantee and sub-kind, the kinds of faults active at its first violation, and the topic,
+    which in a cluster that stays is named after the run."""
     first = next((one for one in guarantee.findings if one.permitted is None), None)
     if guarantee.status != "violated" or first is None:
         return ""
     kinds = sorted({fault.split(" ", 1)[0] for fault in first.faults})
     name = Anomaly(guarantee.name, first.sub_kind).name
-    return f"{name} under {'+'.join(kinds) or 'no fault'} in {first.topic or 'the cluster'}"
+    topic = (first.topic or "the cluster").removesuffix(f"-{run}")
+    return f"{name} under {'+'.join(kinds) or 'no fault'} in {topic}"
 
 
 def _first_s(one: GuaranteeResult, facts: RunFacts) -> float | None:

@@ -39,7 +39,7 @@ from pathlib import Path
 import msgspec
 
 from urteil.chaos.faults import FAULTS
-from urteil.harness.scenario import Scenario
+from urteil.harness.scenario import ClusterSpec, Scenario
 
 PREFIX = "external:"
 NODE = re.compile(r"(b\d+|zk[1-9]\d*)")
@@ -54,6 +54,15 @@ NEEDS = {
     "resume": ("state",),
 }
 """What else must be there for a command: what shows that it acted, and what undoes it."""
+
+
+OWN = {
+    "own_clocks": "brokers with clocks of their own",
+    "log_dirs": "brokers with several log directories",
+    "users": "a listener for users",
+    "older": "brokers of an older release",
+}
+"""What a scenario's cluster may be, and somebody else's is not known to be."""
 
 
 class ExternalNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -116,8 +125,8 @@ def load_external(path: Path) -> ExternalFile:
 def fitted(scenario: Scenario, file: ExternalFile) -> Scenario:
     """The scenario with the cluster's settings, by which it will be judged.
 
-    ValueError for one with broker settings of its own, or a fault that acts on the lab's own
-    containers.
+    ValueError for one with broker settings of its own, or that needs what only a cluster of the
+    lab has: its containers, clocks of brokers, several log directories, a listener for users.
     """
     settings = SETTINGS | file.settings
     other = {k: v for k, v in scenario.cluster.config.items() if settings.get(k) != v}
@@ -127,6 +136,9 @@ def fitted(scenario: Scenario, file: ExternalFile) -> Scenario:
     for fault in scenario.faults:
         if why := FAULTS[fault.fault].unfit(runtime="", target=PREFIX):
             raise ValueError(why)
+    for name, what in OWN.items():
+        if getattr(scenario.cluster, name) != getattr(ClusterSpec(), name):
+            raise ValueError(f"{scenario.name} needs {what}, which only a cluster of the lab has")
     cluster = msgspec.structs.replace(scenario.cluster, config=settings)
     return msgspec.structs.replace(scenario, cluster=cluster)
 

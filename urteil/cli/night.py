@@ -31,9 +31,18 @@ if TYPE_CHECKING:
     from urteil.harness.campaign.night import Night
 
 
+TARGETS = "urteil,kafka"
+
+
 @click.command(short_help="Hours of runs that choose themselves.")
 @click.option("--hours", type=Number(0, 10_000), default=8.0, show_default=True)
-@click.option("--targets", default="urteil,kafka", show_default=True, help="By commas.")
+@click.option("--targets", help="By commas.  [default: urteil,kafka, where no --target is given]")
+@click.option(
+    "--target",
+    "others",
+    multiple=True,
+    help="One more, as `urteil run` takes it: external:FILE.toml, mix:KIND,KIND,...",
+)
 @suites_option
 @click.option("--scenario", "scenarios", multiple=True, help="This scenario alone.")
 @click.option(
@@ -106,7 +115,8 @@ def night(hours: float, summary: Path | None, **asked: Any) -> int:
 
 def _night(
     *,
-    targets: str,
+    targets: str | None,
+    others: Sequence[str],
     suites: Sequence[str],
     scenarios: Sequence[str],
     weights: Sequence[str],
@@ -123,9 +133,9 @@ def _night(
     from urteil.harness.campaign.play import play
     from urteil.harness.scenarios import SCENARIOS
 
-    wanted, aimed = chosen_scenarios(suites, scenarios), _targets(targets)
+    wanted, aimed = chosen_scenarios(suites, scenarios), _targets(targets, others)
     if mixed_in and "urteil" not in aimed:
-        raise click.UsageError(f"mutants change our own broker, not --targets {targets}")
+        raise click.UsageError(f"mutants change our own broker, not --targets {','.join(aimed)}")
     mutants = _mutants(wanted, suites, mixed_in, every=with_mutants)
     weighed = _weights(weights, aimed, [one.name for one in mutants])
     folder = campaign_folder(into, out, "night")
@@ -204,16 +214,28 @@ def _weight(text: str, number: str) -> float:
     return weight
 
 
-def _targets(text: str) -> list[str]:
-    from urteil.harness.targets import parse_target
-
-    names = [name.strip() for name in text.split(",")]
+def _targets(text: str | None, others: Sequence[str]) -> list[str]:
+    listed = text or ("" if others else TARGETS)
+    if "mix:" in listed:
+        raise click.UsageError(f"--targets {text}: a mix has commas of its own: use --target")
+    names = [name.strip() for name in listed.split(",") if listed] + list(others)
     for name in names:
         try:
-            parse_target(name)
+            _must_be_target(name)
         except ValueError as error:
-            raise click.UsageError(f"--targets {text}: {error}") from None
+            raise click.UsageError(f"--target {name}: {error}") from None
     return list(dict.fromkeys(names))
+
+
+def _must_be_target(name: str) -> None:
+    """ValueError for what `urteil run` does not take either."""
+    from urteil.harness.targets import parse_target
+    from urteil.harness.targets.external import PREFIX, load_external
+
+    if name.startswith(PREFIX):
+        load_external(Path(name.removeprefix(PREFIX)))
+    else:
+        parse_target(name)
 
 
 def _say(line: str) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from pathlib import Path
 
 from tests.harness.campaign.test_night import CABLE, CALM, KILL, LOSER
 from urteil.chaos.draw import Draw
-from urteil.harness.campaign.choice import AT, Candidate, candidates_of, next_of
-from urteil.harness.scenario import Scenario
+from urteil.harness.campaign.choice import AT, Candidate, candidates_of, next_of, unfit
+from urteil.harness.scenario import ClusterSpec, Scenario
 
 DRAWN = Scenario(name="drawn", draw=Draw(choices=()))
 
@@ -31,6 +32,19 @@ def test_all_that_can_be_played_weighs_by_its_names() -> None:
         ("drawn", "urteil", None): 4.0,
         ("drawn", "kafka", None): 2.0,
     }
+
+
+def test_on_somebody_elses_cluster_what_fits_it_is_played(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    file.write_text('bootstrap = ["127.0.0.1:1"]\nzookeeper = "127.0.0.1:2"\n')
+    clocks = Scenario(name="clocks", cluster=ClusterSpec(own_clocks=True))
+    sized = Scenario(name="sized", cluster=ClusterSpec(config={"message.max.bytes": "9"}))
+    target = f"external:{file}"
+    scenarios = [CALM, KILL, CABLE, clocks, sized]
+    found = candidates_of(scenarios, [target], [LOSER], {}, seed=1)
+    assert {(one.scenario, one.target) for one in found} == {("calm", target), ("kill", target)}
+    assert "clocks of their own" in unfit(clocks, target)
+    assert "message.max.bytes=9" in unfit(sized, target)
 
 
 def test_what_weighs_nothing_is_never_played() -> None:

@@ -40,6 +40,21 @@ def test_a_finding_has_a_signature() -> None:
     assert found.signatures == [LOST]
 
 
+def test_a_topic_that_is_named_after_its_run_is_recognised_in_the_next() -> None:
+    def signatures(run: str) -> list[str]:
+        told = made.result()
+        told.guarantees = [
+            replace(g, findings=[replace(one, topic=f"urteil-{run}") for one in g.findings])
+            for g in told.guarantees
+        ]
+        facts = RunFacts(run=run, seed=7, scenario="demo", target="external:x", runtime="external",
+                         boot_id="b", command="")  # fmt: skip
+        job = Job(scenario="demo", seed=7)
+        return row_of(job, told, facts, seconds=1.0, at="now", run=Path("x")).signatures
+
+    assert signatures("331af807") == signatures("9f00c1d2") == [LOST]
+
+
 def test_what_was_seen_before_is_recognised(tmp_path: Path) -> None:
     history = History(tmp_path / "history.db")
     first = replace(row("kill", 3, "FAIL"), signatures=[LOST])

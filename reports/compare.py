@@ -13,6 +13,7 @@ from urteil.harness.verify.words import counted
 from urteil.reports.loaded import Loaded, load_run
 from urteil.reports.opened import opened
 
+MANY = 4
 SAME = ("name", "about")
 
 
@@ -128,8 +129,15 @@ def _numbers(
 ) -> Iterator[Line]:
     for what in dict.fromkeys([*a, *b]):
         one, other = a.get(what), b.get(what)
-        change = f"{other[0] / one[0] - 1:+.0%}" if one and other and one[0] else ""
+        change = _change(other[0] / one[0]) if one and other and one[0] else ""
         yield Line(part=part, what=what, a=_shown(one), b=_shown(other), change=change)
+
+
+def _change(ratio: float) -> str:
+    """In percent, and how many times as much where that is easier to read."""
+    if ratio >= MANY or 0 < ratio <= 1 / MANY:
+        return f"x{ratio:.3g}"
+    return f"{ratio - 1:+.0%}"
 
 
 def _shown(value: tuple[float, str] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,13 @@ from urteil.reports.store import Listed
 
 COLOURS = {"PASS": "#2e9d5b", "FAIL": "#d64545", "UNKNOWN": "#e0a030"}
 NEWEST = 500
+TITLES = {
+    "acknowledged": "Acknowledged records a second of load",
+    "unavailable": "Longest unavailability under a fault (s)",
+    "recovery": "Longest recovery after a fault (s)",
+    "violations": "Violations",
+}
+"""Of what is drawn, where any run has it: one without faults has no recovery."""
 
 
 def trend(runs: Sequence[Listed]) -> tuple[str, str]:
@@ -34,12 +42,8 @@ def trend(runs: Sequence[Listed]) -> tuple[str, str]:
     )
     times = [run.at_s * 1000 for run in known]
     span = Range1d(min(times, default=0) - 3e5, max(times, default=0) + 3e5)
-    plots = [
-        _dots(source, span, "acknowledged", "Acknowledged records a second of load"),
-        _dots(source, span, "unavailable", "Longest unavailability under a fault (s)"),
-        _dots(source, span, "recovery", "Longest recovery after a fault (s)"),
-        _dots(source, span, "violations", "Violations"),
-    ]
+    shown = [name for name in TITLES if not all(map(math.isnan, source.data[name]))]
+    plots = [_dots(source, span, name, TITLES[name]) for name in shown]
     found: tuple[str, str] = components(column(*plots, sizing_mode="stretch_width"))
     return found
 

@@ -65,7 +65,9 @@ def make_app(
         Route("/run/{name:path}", pages.run),
     ]
     guard = Middleware(Guard, hosts=hosts, token=token)
-    return Starlette(routes=routes, middleware=[guard], exception_handlers={NoRun: _no_run})
+    return Starlette(
+        routes=routes, middleware=[guard], exception_handlers={NoRun: _no_run, 404: pages.nothing}
+    )
 
 
 async def _no_run(_request: Request, error: Exception) -> Response:
@@ -155,8 +157,14 @@ class _Pages:
             except (OSError, msgspec.MsgspecError):
                 continue
             return HTMLResponse(matrix_page(matrix))
-        return self._render("nothing", what="No matrix of mutants stands here: `urteil mutants` "
-                            "makes one.")  # fmt: skip
+        return self._render("nothing", what="No matrix of mutants stands here.",
+                            command="urteil mutants")  # fmt: skip
+
+    def nothing(self, _request: Request, _error: Exception) -> Response:
+        """What is not there."""
+        page = self._render("nothing", what="404: there is no such page here.", command="")
+        page.status_code = 404
+        return page
 
     def live(self, request: Request) -> Response:
         """A run that goes on: its curve grows by itself."""

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.reports import made
 from urteil.cli.main import exit_code
-from urteil.harness.verify.result import Verdict
+from urteil.harness.verify.result import FaultResult, Verdict
 from urteil.reports.compare import compare
 
 
@@ -24,6 +25,17 @@ def test_what_differs_is_told_with_numbers(tmp_path: Path) -> None:
     assert lines["load", "latency p99"].change == "+0%"
     assert lines["unavailability", "1. crash: unavailable"].a == "3.20 s"
     assert not [line for line in lines.values() if line.part == "settings"]
+
+
+def test_what_is_many_times_as_much_is_no_percentage(tmp_path: Path) -> None:
+    a, b = made.run(tmp_path / "a"), made.run(tmp_path / "b", faults=[slower(500.0)])
+    for first, second, told in ((a, b, "x156"), (b, a, "x0.0064")):
+        lines = {(line.part, line.what): line for line in compare(first, second)}
+        assert lines["unavailability", "1. crash: unavailable"].change == told
+
+
+def slower(seconds: float) -> FaultResult:
+    return replace(made.result(Verdict.PASS).faults[0], unavailable_s=seconds)
 
 
 def test_the_command_line_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,6 +98,13 @@ def test_it_is_read_only_and_answers_to_its_own_name_alone(port: int) -> None:
     assert "mutants" in ask(port, "/matrix")[1]
 
 
+def test_what_is_not_there_leads_back(port: int) -> None:
+    status, text = ask(port, "/nowhere")
+    assert status == 404
+    assert "there is no such page here" in text
+    assert '<a href="/">runs</a>' in text
+
+
 def test_a_token_opens_it_and_nothing_else_does(root: Path) -> None:
     with served(root, token="right") as port:
         assert ask(port, "/")[0] == 401

@@ -211,6 +211,8 @@ class Connection(asyncio.Protocol):
                 frame = await self._next_frame()
                 self.busy = True
                 await self._send(await self.answer(self, frame))
+                if self._frames:
+                    await asyncio.sleep(0)  # who asks much at once keeps nobody waiting
                 if self.muted_s:
                     self.muted_s = await asyncio.sleep(self.muted_s, 0.0)
         except Hangup as reason:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import tracemalloc
 
 from tests.broker.server.raw import framed, run
 from tests.broker.server.test_connection_limits import serving
 
 ANNOUNCED = (1 << 21) - 1
-PROMPT_S = 2.0
+IDLE_MS = 1_500
 
 
 def test_peers_that_stall_in_the_middle_of_a_frame_hold_no_memory_and_end() -> None:
     """A frame costs what was received of it, not what it announces."""
 
     async def scenario() -> None:
-        async with serving(max_idle_ms=700) as served:
-            honest = await served.connect()
-            assert await honest.says()
+        async with serving(max_idle_ms=IDLE_MS) as served:
             tracemalloc.start()
             stalling = [await served.connect() for _ in range(200)]
             for one in stalling:
                 one.writer.write(ANNOUNCED.to_bytes(4, "big") + b"x")
+            honest = await served.connect()
             assert await honest.says()
             held_bytes, _ = tracemalloc.get_traced_memory()
             tracemalloc.stop()
@@ -40,21 +38,20 @@ def test_peers_that_stall_in_the_middle_of_a_frame_hold_no_memory_and_end() -> N
 
 
 def test_a_peer_that_floods_waits_for_its_turn_like_the_others() -> None:
-    """Requests without end, whose answers are read or not: somebody else is answered soon."""
+    """Requests whose answers are read, or not: somebody else is answered long before them all."""
 
     async def scenario() -> None:
         async with serving() as served:
             flooding = [await served.connect() for _ in range(4)]
-            frames = framed(b"y" * 100) * 20_000
+            frames = framed(b"y" * 100) * 5_000
             for one in flooding:
                 one.writer.write(frames)
             reading = asyncio.create_task(flooding[0].reader.readexactly(len(frames)))
             honest = await served.connect()
             for _ in range(20):
-                began_s = time.monotonic()
                 assert await honest.says()
-                assert time.monotonic() - began_s < PROMPT_S
-            assert await asyncio.wait_for(reading, 30) == frames
+            assert not reading.done()
+            assert await reading == frames
             for one in flooding:
                 one.close()
 

@@ -19,6 +19,19 @@ SHARING = {
 }
 """Whose tests share something dear: where tests run two at a time, they run in one process."""
 
+FIRST = (
+    "tests/conformance/",
+    "tests/clients/",
+    "tests/harness/containers/",
+    "tests/urteil/test_containers_cli.py",
+    "tests/harness/verify/test_engines.py",
+    "tests/harness/cluster/",
+    "tests/urteil/",
+    "tests/interop/",
+    "tests/broker/server/",
+    "tests/broker/security/",
+)
+"""What takes longest begins first: of several processes none ends alone with it."""
 
 TOLD: list[str] = []
 """Lines to print at the end of the session, in whichever process they were found."""
@@ -32,6 +45,14 @@ class Scheduling(LoadFileScheduling):
             if nodeid.startswith(begin):
                 return what
         return str(super()._split_scope(nodeid))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def turn(item: pytest.Item) -> int:
+        turns = (n for n, begin in enumerate(FIRST) if item.nodeid.startswith(begin))
+        return next(turns, len(FIRST))
+
+    items.sort(key=turn)
 
 
 @pytest.hookimpl(optionalhook=True)

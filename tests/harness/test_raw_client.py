@@ -77,7 +77,7 @@ def _played(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) ->
         bootstrap=("nowhere:1",),
         journal=str(tmp_path / "journal"),
         topics=(topic,),
-        workload=WorkloadSpec(topics=(TopicSpec(name="t", partitions=1),)),
+        workload=WorkloadSpec(topics=(TopicSpec(name="t", partitions=1),), delivery_timeout_ms=500),
     )
 
     def ask(self: Repeater, address: str, frames: Sequence[bytes], topic: str) -> list[Answer]:

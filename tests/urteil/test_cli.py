@@ -164,11 +164,15 @@ def test_a_run_without_traffic_exits_2(tmp_path: Path) -> None:
     assert (tmp_path / "latest" / "junit.xml").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_lab_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: int) -> None:
-    lab = subprocess.Popen(
-        [*URTEIL, "run", "leader-crash", "--out", str(tmp_path)], preexec_fn=hear_ctrl_c
-    )
+@pytest.mark.parametrize(
+    ("number", "engine"),
+    [(signal.SIGINT, "duckdb"), (signal.SIGTERM, "duckdb"), (signal.SIGKILL, "spark")],
+)
+def test_a_lab_that_is_stopped_leaves_nothing_running(
+    tmp_path: Path, number: int, engine: str
+) -> None:
+    words = ("run", "leader-crash", "--engine", engine, "--out", str(tmp_path))
+    lab = subprocess.Popen([*URTEIL, *words], preexec_fn=hear_ctrl_c)
     journal = tmp_path / "latest" / "faults.jsonl"
     until(journal.exists, "no fault began")
     began = [one for one in belonging_to(tmp_path) if one.pid != lab.pid]

@@ -57,6 +57,7 @@ def test_both_engines_find_the_same_in_evidence_damaged_in_every_way(
     assert told["spark"] == told["duckdb"]
 
 
+@pytest.mark.spark_long
 @pytest.mark.timeout(900)
 def test_both_engines_say_the_same_of_generated_histories_damaged_or_not(
     session: Any, tmp_path: Path

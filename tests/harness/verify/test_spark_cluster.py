@@ -93,7 +93,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[Cluster, str]]:
         found.stop()
 
 
-@pytest.mark.spark_cluster
+@pytest.mark.spark_long
 @pytest.mark.timeout(300)
 def test_two_workers_find_what_one_process_finds(
     cluster: tuple[Cluster, str], tmp_path: Path

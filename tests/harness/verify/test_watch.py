@@ -59,7 +59,7 @@ def test_one_that_no_interrupt_ends_is_left_alone(
     assert "in hang" in (run_dir / "stacks" / "judge.txt").read_text()
 
 
-@pytest.mark.spark_cluster
+@pytest.mark.spark_long
 def test_spark_that_stands_still_is_killed_and_the_next_one_judges(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.verify import cells
 
 Row = dict[str, Any]
 
@@ -60,12 +61,15 @@ def castable(have: pa.Field, ours: pa.Field) -> bool:
 
 
 def rows(run_dir: Path, table: str) -> list[Row]:
-    """All rows of a small table, with the columns of its schema."""
-    found: list[Row] = []
-    for part in files(run_dir, table):
-        found.extend(pq.read_table(part).to_pylist())
+    """The rows of a small table that can be placed, with the columns of its schema."""
+    found = [row for part in files(run_dir, table) for row in rows_of(part, table)]
+    return cells.clean(table, found)
+
+
+def rows_of(part: Path, table: str) -> list[Row]:
+    """All rows of one part file, as they are."""
     names = SCHEMAS[table].names
-    return [{name: row.get(name) for name in names} for row in found]
+    return [{name: row.get(name) for name in names} for row in pq.read_table(part).to_pylist()]
 
 
 def row_count(run_dir: Path, table: str) -> int:

@@ -58,7 +58,8 @@ SELECT 'stray reads', -1, COUNT(*) FROM reads r LEFT JOIN parts p ON r.topic_id 
 WHERE p.p IS NULL OR (p.ours = 0 AND p.gone = 0)
 UNION ALL
 SELECT 'blank sends', -1, COUNT(*) FROM sends s
-WHERE s.value_id IS NULL OR s.outcome IS NULL OR s.invoke_ns IS NULL
+WHERE s.value_id IS NULL OR COALESCE(s.outcome, '') NOT IN ('ok', 'fail', 'info')
+  OR s.invoke_ns IS NULL
   OR (s.outcome = 'ok' AND s.complete_ns IS NULL)
 UNION ALL
 SELECT 'doubled sends', -1, COUNT(*) FROM slots s WHERE s.acked > 1
@@ -166,7 +167,7 @@ def _tears(found: Sound, facts: RunFacts, tally: Sequence[Row]) -> dict[str, str
         told |= {table: stray for table in ("sends", "reads") if f" {table} " in stray}
     for blank in trust.blanks(tally):
         told["sends"] = blank
-    return told
+    return told | whole.blanks(tally)
 
 
 def _doubt(name: str, tears: dict[str, str]) -> str | None:

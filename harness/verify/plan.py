@@ -189,6 +189,7 @@ SELECT l.p, l.broker,
   SUM(CASE WHEN r.offset >= l.log_start AND r.offset < l.log_end THEN 1 ELSE 0 END) AS n,
   SUM(CASE WHEN r.offset >= l.log_end THEN 1 ELSE 0 END) AS beyond,
   SUM(CASE WHEN r.offset IS NULL OR r.leader_epoch IS NULL OR r.batch_crc IS NULL
+        OR (r.sequence >= 0 AND (r.producer_id IS NULL OR r.producer_epoch IS NULL))
       THEN 1 ELSE 0 END) AS blank
 FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
 JOIN logs_p l ON l.p = q.p AND l.broker = r.broker

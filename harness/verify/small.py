@@ -66,11 +66,13 @@ def read(run_dir: Path, facts: RunFacts) -> Small:
 
 
 def _states(run_dir: Path, facts: RunFacts) -> list[Row]:
-    """States of the run itself; what the brokers' final shutdown wrote is no evidence."""
+    """States of the run itself, each once; what the brokers' final shutdown wrote is no
+    evidence."""
     end_ns = max((phase.end_ns for phase in facts.phases), default=FOREVER_NS)
+    once = {(row["zxid"], row["path"]): row for row in evidence.rows(run_dir, "states")}
     return [
         row
-        for row in evidence.rows(run_dir, "states")
+        for row in once.values()
         if None not in (row["zxid"], row["at_ns"]) and row["at_ns"] <= end_ns
     ]
 

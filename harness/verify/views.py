@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def views(
         table = pq.read_table(part, filters=[("metric", "in", [LEADER, EPOCH])])
         for row in table.to_pylist():
             place = _place(row, numbers, topic_ids)
-            if place is None:
+            if place is None or row["value"] is None or not isfinite(row["value"]):
                 continue
             p, broker = place
             view = found.setdefault(
@@ -49,6 +50,7 @@ def _place(
 
 
 KINDS = tuple((kind, kind) for kind in ("latest", "stable", "earliest", "epoch", "max"))
+LATEST_MS = (1 << 63) - 1
 _NUMBER = re.compile(r"\d+")
 _SPECIAL = {"-1": "latest", "-2": "earliest", "-3": "max", "end": "latest", "start": "earliest"}
 
@@ -67,7 +69,7 @@ def answers(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]:
         query = str(row["query"] or "").lower()
         kind = _SPECIAL.get(query) or next((k for word, k in KINDS if word in query), "time")
         told = _NUMBER.search(query)
-        asked_ms = row["timestamp_ms"] if told is None else int(told[0])
+        asked_ms = row["timestamp_ms"] if told is None else min(int(told[0]), LATEST_MS)
         found.append(
             {"p": p, "kind": kind, "query": query, "asked_ms": asked_ms if kind == "time" else None}
             | {name: row[name] for name in _SAME}

@@ -17,15 +17,18 @@ from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row
 
 LACKING = {
-    "blank reads": "reads lack their offset, time or whether they were intact (evidence/reads)",
-    "blank replicas": "records on disks lack offset, leader epoch or CRC (evidence/replicas)",
+    "blank reads": "reads lack their client, session, offset, time or whether they were intact "
+    "(evidence/reads)",
+    "blank replicas": "records on disks lack offset, leader epoch, CRC, or a sequence's producer "
+    "(evidence/replicas)",
     "beyond replicas": "records on disks lie beyond the end of their log (evidence/logs)",
     "nameless sends": "sends are of clients that evidence/clients does not have",
     "nameless reads": "reads are of clients that evidence/clients does not have",
 }
 TALLY = """
 SELECT 'blank reads' AS what, -1 AS n, COUNT(*) AS found FROM reads r
-WHERE r.offset IS NULL OR r.intact IS NULL OR r.read_ns IS NULL
+WHERE r.offset IS NULL OR r.intact IS NULL OR r.read_ns IS NULL OR r.client IS NULL
+  OR r.session IS NULL
 UNION ALL
 SELECT 'blank replicas', -1, SUM(h.blank) FROM held h
 UNION ALL
@@ -40,6 +43,15 @@ LEFT JOIN (SELECT DISTINCT c.client FROM clients c) k ON k.client = r.client
 WHERE k.client IS NULL
 """
 """Counts for `lacking`, to be asked with judgement's own."""
+
+
+def blanks(tally: Sequence[Row]) -> dict[str, str]:
+    """Tables with rows that nobody can place or compare, each with its sentence."""
+    return {
+        str(row["what"]).split()[1]: f"{row['found']} {LACKING[row['what']]}"
+        for row in tally
+        if str(row["what"]).startswith("blank ") and row["what"] in LACKING and row["found"]
+    }
 
 
 def lacking(run_dir: Path, facts: RunFacts, derived: Derived, tally: Sequence[Row]) -> list[str]:

@@ -1,0 +1,102 @@
+"""Cells of small tables that must be there, or hold JSON of a kind.
+
+What does not is told with its file, and left out: a row without what places it, else the cell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+AGAIN = "collect the evidence again"
+
+Row = dict[str, Any]
+Fits = Callable[[Any], bool]
+
+
+def _brokers(told: Any) -> bool:
+    return isinstance(told, list) and all(type(one) is int for one in told)
+
+
+def _replicas(told: Any) -> bool:
+    """A partition's, or a topic's by partition."""
+    if not isinstance(told, dict):
+        return _brokers(told)
+    return all(name.isdigit() and _brokers(one) for name, one in told.items())
+
+
+def _starts(told: Any) -> bool:
+    return isinstance(told, dict) and all(
+        name.isdigit() and type(start) is int for name, start in told.items()
+    )
+
+
+def _harm(told: Any) -> bool:
+    if not isinstance(told, dict) or not isinstance(told.get("brokers", {}), dict):
+        return False
+    logs = list(told.get("brokers", {}).values())
+    return (not logs or type(told.get("at_ns")) is int) and all(map(_ranges, logs))
+
+
+def _ranges(logs: Any) -> bool:
+    return isinstance(logs, dict) and all(
+        isinstance(pair, list)
+        and len(pair) == 2
+        and all(one is None or type(one) is int for one in pair)
+        for pair in logs.values()
+    )
+
+
+NEEDED: dict[str, tuple[str, ...]] = {
+    "logs": ("broker", "topic_id", "partition", "log_end"),
+    "passes": ("client", "session", "pass", "topic_id", "partition", "to_offset"),
+}
+"""Of `passes`, those that are final and complete need them."""
+JSON: dict[str, dict[str, tuple[str, Fits]]] = {
+    "states": {
+        "isr": ("a list of brokers", _brokers),
+        "replicas": ("a list of brokers, or one for each partition", _replicas),
+    },
+    "logs": {"epochs": ("an object of epochs and their start offsets", _starts)},
+    "faults": {
+        "targets": ("a name, or a list of names", lambda told: isinstance(told, list)),
+        "harm": ('{"at_ns": t, "brokers": {"b1": {"topic-0": [low, high]}}}', _harm),
+    },
+}
+
+
+def clean(table: str, rows: Sequence[Row]) -> list[Row]:
+    """The rows that can be placed, with null for every cell that is not what it should be."""
+    kept = [row for row in rows if _placed(table, row)]
+    for column in JSON.get(table, ()):
+        for row in kept:
+            row[column] = row[column] if _fits(table, column, row.get(column)) else None
+    return kept
+
+
+def odd(table: str, name: str, rows: Sequence[Row]) -> Iterator[str]:
+    """A sentence for each column of part `name` with cells that `clean` leaves out."""
+    lost = sum(not _placed(table, row) for row in rows)
+    if lost:
+        yield f"{name}: {lost} rows lack one of {', '.join(NEEDED[table])}: {AGAIN}"
+    for column, (kind, _) in JSON.get(table, {}).items():
+        wrong = [row[column] for row in rows if not _fits(table, column, row.get(column))]
+        if wrong:
+            first = " ".join(wrong[0][:60].split())
+            yield f"{name}: {column} of {len(wrong)} rows is not {kind}, as {first}: {AGAIN}"
+
+
+def _placed(table: str, row: Row) -> bool:
+    if table == "passes" and not (row["final"] and row["complete"]):
+        return True
+    return all(row[name] is not None for name in NEEDED.get(table, ()))
+
+
+def _fits(table: str, column: str, text: str | None) -> bool:
+    if text is None or (column == "targets" and not text.startswith("[")):
+        return True
+    try:
+        return JSON[table][column][1](json.loads(text))
+    except (ValueError, RecursionError):
+        return False

@@ -309,6 +309,18 @@ class DiskControls(Protocol):
         operating system tells of them then."""
         ...
 
+    def hold_writes(self, node: str, delay_ms: int) -> None:
+        """From now on each write and sync of a log or checkpoint takes so much longer."""
+        ...
+
+    def held_writes(self, node: str) -> int | None:
+        """How many were held back by now; None where none are."""
+        ...
+
+    def release_writes(self, node: str) -> int:
+        """No more; how many were held back in all. Repeatable, then 0."""
+        ...
+
 
 class ClientControls(Protocol):
     """The clients of a run, by name. A killed one is followed by another session of its own name:

@@ -19,6 +19,7 @@ from urteil.chaos.faults.disk_emptied import DiskEmptied
 from urteil.chaos.faults.disk_full import DiskFull
 from urteil.chaos.faults.disk_gone import DiskGone
 from urteil.chaos.faults.disk_readonly import DiskReadonly
+from urteil.chaos.faults.disk_slow import DiskSlow
 from urteil.chaos.faults.elect_preferred import ElectPreferred
 from urteil.chaos.faults.elect_unclean import ElectUnclean
 from urteil.chaos.faults.flapping import Flapping
@@ -72,6 +73,7 @@ FAULTS: dict[str, type[Fault]] = {
         DiskFull,
         DiskGone,
         DiskReadonly,
+        DiskSlow,
         ElectPreferred,
         ElectUnclean,
         Flapping,

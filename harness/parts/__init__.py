@@ -9,6 +9,7 @@ from urteil.harness.parts.java import java, java_part
 from urteil.harness.parts.kafka import kafka_classpath, kafka_part, kafka_tool
 from urteil.harness.parts.part import MissingPart, Part, cache_dir
 from urteil.harness.parts.python import simulation_part, simulation_python
+from urteil.harness.parts.strace import strace_binary, strace_part
 from urteil.harness.parts.toxiproxy import toxiproxy_binary, toxiproxy_part
 from urteil.harness.parts.zookeeper import zookeeper_classpath, zookeeper_part
 
@@ -25,6 +26,7 @@ __all__ = [
     "kafka_classpath",
     "kafka_tool",
     "simulation_python",
+    "strace_binary",
     "toxiproxy_binary",
     "zookeeper_classpath",
 ]
@@ -39,6 +41,7 @@ def inventory() -> list[Part]:
         kafka_part(),
         compose_part(),
         faketime_part(),
+        strace_part(),
         simulation_part(),
         chromium_part(),
     ]

@@ -44,6 +44,15 @@ class ContainerDisks:
     def freeze(self, node: str) -> Sequence[str]:
         raise LabFailure(f"the disk of {node} can be made read-only {PROCESSES_ALONE}")
 
+    def hold_writes(self, node: str, delay_ms: int) -> None:
+        raise LabFailure(f"writes of {node} can be held back {PROCESSES_ALONE}")
+
+    def held_writes(self, node: str) -> int | None:
+        return None
+
+    def release_writes(self, node: str) -> int:
+        return 0
+
 
 def _below_home(node: str, log_dir: Path) -> tuple[str, ...]:
     """`nodes/b1/data/disk1` of the run is `data/disk1` of the broker's home."""

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from urteil.chaos.controls import LabFailure, NodeStatus
+from urteil.harness.runtimes.slow_disk import SlowDisk
 
 LogDirs = Callable[[str], Sequence[Path]]
 COMMAND_S = 10.0
@@ -40,6 +41,7 @@ class ProcessDisks:
     def __init__(self, log_dirs: LogDirs, status: Callable[[str], NodeStatus]) -> None:
         self._log_dirs = log_dirs
         self._status = status
+        self._slow: dict[str, SlowDisk] = {}
 
     @contextmanager
     def opened(self, node: str) -> Iterator[Sequence[Path]]:
@@ -71,6 +73,18 @@ class ProcessDisks:
             raise LabFailure(f"the disk of {node} stays writable: {done.stderr.strip()}")
         told = {words[1]: words[3] for words in map(str.split, done.stdout.splitlines())}
         return [f"{one} is mounted {told.get(str(one), '')[:2]}" for one in self._log_dirs(node)]
+
+    def hold_writes(self, node: str, delay_ms: int) -> None:
+        self.release_writes(node)
+        self._slow[node] = SlowDisk(self._pid(node), self._log_dirs(node), delay_ms)
+
+    def held_writes(self, node: str) -> int | None:
+        slow = self._slow.get(node)
+        return None if slow is None else slow.held()
+
+    def release_writes(self, node: str) -> int:
+        slow = self._slow.pop(node, None)
+        return 0 if slow is None else slow.close()
 
     def _pid(self, node: str) -> int:
         pid = self._status(node).pid

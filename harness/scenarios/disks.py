@@ -60,6 +60,19 @@ DISK_READONLY = Scenario(
     duration_s=27.0,
 )
 
+DISK_SLOW = Scenario(
+    name="disk-slow",
+    about="a leader's disk takes 150 ms for every write, then a follower's",
+    cluster=cluster(),
+    workload=PATIENT,
+    faults=(
+        fault("disk_slow", "leader", 5, 7, delay_ms=150),
+        fault("disk_slow", "follower", 15, 7, delay_ms=150),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    duration_s=28.0,
+)
+
 DISK_GONE = Scenario(
     name="disk-gone",
     about="one of a broker's two log directories is gone: it goes on without what lay there",
@@ -117,6 +130,7 @@ FAMILY = (
     POWER_CUT_ALL,
     DISK_FULL,
     DISK_READONLY,
+    DISK_SLOW,
     DISK_GONE,
     DISK_EMPTIED,
     DISK_EMPTIED_LAST,

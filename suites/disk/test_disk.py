@@ -23,6 +23,11 @@ def test_a_broker_whose_disk_fails_gives_way(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "duplicate")
 
 
+@pytest.mark.parametrize("result", ["disk-slow"], indirect=True)
+def test_a_slow_disk_costs_time_alone(result: Result) -> None:
+    assert_holds(result, "lost_write", "replica_divergence", "duplicate")
+
+
 @pytest.mark.parametrize("result", ["disk-emptied"], indirect=True)
 def test_an_emptied_disk_is_filled_again(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "unclean_leader")

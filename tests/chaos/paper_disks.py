@@ -48,6 +48,7 @@ class PaperDisks:
         self.cluster = cluster
         self._place = tempfile.TemporaryDirectory()
         self.limits: dict[str, int] = {}
+        self.held: dict[str, int] = {}
 
     def folder(self, node: str) -> Path:
         log_dir = Path(self._place.name, node, "data")
@@ -69,6 +70,15 @@ class PaperDisks:
 
     def freeze(self, node: str) -> Sequence[str]:
         return [f"data is mounted {'rw' if self.cluster.toothless else 'ro'}"]
+
+    def hold_writes(self, node: str, delay_ms: int) -> None:
+        self.held[node] = 0 if self.cluster.toothless else 3
+
+    def held_writes(self, node: str) -> int | None:
+        return self.held.get(node)
+
+    def release_writes(self, node: str) -> int:
+        return self.held.pop(node, 0)
 
 
 class PaperKeeper:

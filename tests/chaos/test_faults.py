@@ -21,7 +21,10 @@ FAMILIES = {
 }  # fmt: skip
 
 
-HASTY = ("elect_preferred", "elect_unclean", "reassign", "recreate_topic", "topic_churn")
+HASTY = (
+    *("disk_slow", "elect_preferred", "elect_unclean", "reassign", "recreate_topic"),
+    "topic_churn",
+)
 
 
 def prepared(name: str, *, toothless: bool = False) -> PaperCluster:

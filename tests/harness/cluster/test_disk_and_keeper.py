@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,11 +11,12 @@ from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import NodeState
+from urteil.chaos.controls import LabFailure, NodeState
 from urteil.chaos.faults import FAULTS, Fault, Proof
 from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.sessions import SessionGone, end_session, password
 from urteil.harness.runtimes.disks import can_mount
+from urteil.harness.runtimes.slow_disk import SlowDisk, tracer
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import UrteilTarget
 
@@ -73,6 +75,27 @@ def test_a_gone_disk_takes_its_replicas_alone(cluster: Cluster) -> None:
     assert controls.status(before[0] or "").state is NodeState.RUNNING
     fault.heal(controls)
     controls.await_healthy(deadline_s=HEALTHY_S)
+
+
+def test_a_slow_disk_takes_its_time_and_nothing_else(cluster: Cluster) -> None:
+    controls = cluster.controls()
+    fault = FAULTS["disk_slow"](Aim(target="leader", topic=TOPIC, options={"delay_ms": 150.0}))
+    proof = fault.begin(controls)
+    assert proof.acted, proof.text
+    leader = controls.status(fault.targets[0])
+    before, began = controls.disks.held_writes(leader.node) or 0, time.monotonic()
+    send(cluster, 4)
+    assert time.monotonic() - began > 4 * 0.15
+    assert (controls.disks.held_writes(leader.node) or 0) >= before + 4
+    fault.heal(controls)
+    assert fault.remains(controls) == ""
+    assert tracer(leader.pid or 0) == 0
+    assert controls.status(leader.node) == leader
+
+
+def test_a_process_that_cannot_be_traced_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LabFailure, match="cannot be attached to process 0"):
+        SlowDisk(0, [tmp_path], 100)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,103 @@
+"""A disk that is slow for one process: strace holds back its writes to the files of its logs.
+
+It attaches to the living process (ptrace), looks at every call, and lets those wait that are
+injected a delay. When it ends in any way, SIGKILL included, the kernel detaches it and the process
+goes on as before.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from urteil.chaos.controls import LabFailure
+from urteil.chaos.faults.base import until
+from urteil.chaos.log_files import partitions, segments
+from urteil.harness.parts import MissingPart, strace_binary
+
+CALLS = "write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,ftruncate"
+CHECKPOINTS = (
+    "replication-offset-checkpoint",
+    "recovery-point-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+)
+"""Written anew as NAME.tmp and renamed."""
+HELD = b"(DELAYED)"
+ATTACH_S = 20.0
+END_S = 10.0
+
+
+class SlowDisk:
+    """Holds back what process `pid` writes to the active segments and checkpoints of `log_dirs`,
+    each call for `delay_ms`, until `close`. LabFailure when it cannot be attached."""
+
+    def __init__(self, pid: int, log_dirs: Sequence[Path], delay_ms: int) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="urteil-slow-disk-")
+        self._record = Path(self._folder.name) / "held"
+        self._said = Path(self._folder.name) / "said"
+        self._pid = pid
+        with self._said.open("wb") as said:
+            self._strace = subprocess.Popen(
+                self._argv(log_dirs, delay_ms), stdin=subprocess.DEVNULL, stdout=said, stderr=said
+            )
+        until(lambda: self._ended() or self._attached(), deadline_s=ATTACH_S)
+        if not self._attached():
+            why = self._said.read_text(errors="replace").strip()[-300:]
+            self.close()
+            raise LabFailure(f"strace cannot be attached to process {pid}: {why or 'no answer'}")
+
+    def _argv(self, log_dirs: Sequence[Path], delay_ms: int) -> list[str]:
+        try:
+            strace = strace_binary()
+        except MissingPart as error:
+            raise LabFailure(str(error)) from None
+        files = [
+            path
+            for log_dir in log_dirs
+            for path in (
+                *(log_dir / f"{name}.tmp" for name in CHECKPOINTS),
+                *(active for folder in partitions(log_dir) for active in segments(folder)[-1:]),
+            )
+        ]
+        named = [word for path in files for word in ("-P", str(path))]
+        return [
+            strace, "-f", "-p", str(self._pid), "-o", str(self._record), "-e", f"trace={CALLS}",
+            "-e", f"inject={CALLS}:delay_enter={1000 * delay_ms}", *named,
+        ]  # fmt: skip
+
+    def held(self) -> int:
+        """How many calls were held back by now."""
+        return self._record.read_bytes().count(HELD) if self._record.exists() else 0
+
+    def close(self) -> int:
+        """Let it write as before; how many calls were held back in all. Repeatable."""
+        self._strace.terminate()
+        try:
+            self._strace.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._strace.kill()
+            self._strace.wait()
+        held = self.held()
+        self._folder.cleanup()
+        return held
+
+    def _attached(self) -> bool:
+        return tracer(self._pid) == self._strace.pid
+
+    def _ended(self) -> bool:
+        return self._strace.poll() is not None
+
+
+def tracer(pid: int) -> int:
+    """The process that traces all threads of another one; 0 when none does."""
+    found = set()
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        try:
+            text = status.read_text()
+        except OSError:
+            continue  # a thread that has just ended
+        found.add(int(text.partition("TracerPid:")[2].split("\n", 1)[0]))
+    return found.pop() if len(found) == 1 else 0

@@ -215,5 +215,6 @@ class FaultSession:
         except (EOFError, OSError) as error:
             raise LabFailure(f"the keeper of the cluster went away: {error}") from error
         if "error" in answer:
-            raise LabFailure(f"{answer['kind']}: {answer['error']}")
+            known = answer["kind"] in ("LabFailure", "NoTarget", "ValueError")
+            raise LabFailure(answer["error"] if known else f"{answer['kind']}: {answer['error']}")
         return answer

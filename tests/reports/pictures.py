@@ -26,12 +26,12 @@ def take(browser: Browser, address: str, path: Path, *, begin: str = "", height:
          width: int = WIDTH, dark: bool = False) -> None:  # fmt: skip
     """A picture of a page from the element `begin` on, with few colours."""
     browser.open(address, width=width, height=height, dark=dark)
-    if "bokeh.js" in browser.run("return document.documentElement.innerHTML") or begin:
+    if browser.run("return Boolean(window.Bokeh)"):
         browser.until(DRAWN)
     if begin:
         browser.run(f"document.querySelector('{begin}').scrollIntoView()")
     browser.picture(path)
-    Image.open(path).convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(
+    Image.open(path).convert("RGB").quantize(COLOURS, Image.Quantize.MEDIANCUT).save(
         path, optimize=True
     )
     print(path, path.stat().st_size)

@@ -97,9 +97,15 @@ def exit_code(arguments: list[str] | None = None) -> int:
 
 
 def _failed(error: Exception) -> int:
-    """What nobody foresaw: its kind, its text, and how to see where."""
+    """What nobody foresaw: its kind, its text, and how to see where; a failure of the lab that it
+    has words for, in those."""
+    from urteil.chaos.controls import LabFailure
+
     if os.environ.get("URTEIL_DEBUG"):
         traceback.print_exception(error)
+    if isinstance(error, LabFailure):
+        click.echo(f"urteil: {error}", err=True)
+        return EXIT_LAB_FAILURE
     click.echo(f"urteil: the lab failed: {type(error).__name__}: {error}", err=True)
     click.echo("urteil: URTEIL_DEBUG=1 shows where", err=True)
     return EXIT_LAB_FAILURE

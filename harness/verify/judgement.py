@@ -137,7 +137,7 @@ def _judged(
         judged = [_doubted(one, boots[0]) if one.name in TIMED else one for one in judged]
     if not facts.healed:
         judged = [_doubted(one, LOST) if one.name in AVAILABILITY else one for one in judged]
-    told = [*found.told, *dict.fromkeys(doubts.values()), *back]
+    told = [*facts.problems, *found.told, *dict.fromkeys(doubts.values()), *back]
     told += trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
     told += whole.lacking(run_dir, facts, derived, tally)
     told = list(dict.fromkeys(told))

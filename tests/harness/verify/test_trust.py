@@ -103,6 +103,13 @@ def test_problems_of_the_lab_make_it_unknown(tmp_path: Path) -> None:
     assert (result.verdict, result.reasons) == (Verdict.UNKNOWN, ["zk1 died"])
 
 
+def test_what_went_wrong_in_the_lab_comes_before_what_lacks_by_it(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["sends"].clear()
+    result = judged(tmp_path, tables, facts=synthetic.facts(ONE, problems=["b2 did not start"]))
+    assert result.reasons[:2] == ["b2 did not start", "the evidence has no sends"]
+
+
 @pytest.mark.parametrize(("ran", "verdict"), [(False, Verdict.UNKNOWN), (True, Verdict.PASS)])
 def test_a_mutant_must_have_run(ran: bool, verdict: Verdict, tmp_path: Path) -> None:
     facts = synthetic.facts(ONE, mutant="no_crc_check", mutant_ran=ran)

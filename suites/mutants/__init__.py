@@ -55,6 +55,8 @@ NAMES = (
     "stale_controller_accepted",
     "end_told_late",
     "own_metadata_not_updated",
+    "time_found_too_late",
+    "last_commits_not_loaded",
 )
 
 

@@ -43,6 +43,8 @@ ELSEWHERE = {
     "stale_controller_accepted",  # nor a /controller that is deleted by hand
     "end_told_late",  # nor a client that asks where logs end, and who leads
     "own_metadata_not_updated",
+    "time_found_too_late",
+    "last_commits_not_loaded",
 }
 FOUND_AS = {"stale_leader_accepts_writes": "no_progress"}
 """Where not as in the lab: these clients wait for all replicas, which do not follow a stale leader;

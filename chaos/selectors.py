@@ -43,9 +43,13 @@ class NoTarget(Exception):
 
 
 def _view(controls: Controls, aim: Aim) -> PartitionView:
-    view = controls.partition(aim.topic, aim.partition)
+    topic = aim.topic or next((one for one in sorted(controls.topics()) if one[:2] != "__"), "")
+    if not topic:
+        raise NoTarget("no topic is there whose leader or followers could be meant: make one, or "
+                       "aim at a node by its name, b1 say")  # fmt: skip
+    view = controls.partition(topic, aim.partition)
     if view is None:
-        raise NoTarget(f"{aim.topic}-{aim.partition} does not exist")
+        raise NoTarget(f"{topic}-{aim.partition} does not exist")
     return view
 
 

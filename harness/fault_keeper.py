@@ -138,6 +138,10 @@ class FaultServer:
                 yield msgspec.to_builtins(one)
 
 
+class Refused(LabFailure):
+    """A fault with a target or an option that there is not."""
+
+
 def heal_now(controls: Controls) -> list[str]:
     """Resume what is paused, start what is dead, take every fault off every link, feed what is
     starved; returns what was done once the cluster is healthy. NotHealthy after HEAL_DEADLINE_S."""
@@ -191,7 +195,7 @@ class FaultSession:
     ) -> Iterator[tuple[Proof, list[str]]]:  # fmt: skip
         """A fault for the length of a `with` block: its proof and whom it hit.
 
-        LabFailure when the keeper could not play it.
+        Refused when it cannot be meant so, LabFailure when the keeper could not play it.
         """
         aim = {
             "target": target, "topic": topic, "partition": partition, "seed": seed,
@@ -215,6 +219,8 @@ class FaultSession:
         except (EOFError, OSError) as error:
             raise LabFailure(f"the keeper of the cluster went away: {error}") from error
         if "error" in answer:
-            known = answer["kind"] in ("LabFailure", "NoTarget", "ValueError")
-            raise LabFailure(answer["error"] if known else f"{answer['kind']}: {answer['error']}")
+            kind, text = answer["kind"], answer["error"]
+            if kind in ("NoTarget", "ValueError"):
+                raise Refused(text)
+            raise LabFailure(text if kind == "LabFailure" else f"{kind}: {text}")
         return answer

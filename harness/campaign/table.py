@@ -9,6 +9,7 @@ from urteil.harness.campaign.failure import Failure
 from urteil.harness.campaign.job import Row
 from urteil.harness.campaign.markdown import markdown
 from urteil.harness.campaign.matrix import Meant, matrix_of, text_of
+from urteil.harness.verify.words import counted
 
 
 def night_text(
@@ -66,9 +67,9 @@ def _line(target: str, name: str, rows: Sequence[Row]) -> list[str]:
 def _counted(rows: Sequence[Row]) -> str:
     hours = sum(row.seconds for row in rows) / 3600
     return (
-        f"{len(rows)} runs in {hours:.1f} h. `fails at most`: the one-sided Clopper-Pearson bound "
-        "of how often a run fails, with 95 % confidence (50 clean seeds: 5.8 %); UNKNOWN runs "
-        "do not count.\n"
+        f"{counted(len(rows), 'run')} in {hours:.1f} h. `fails at most`: the one-sided "
+        "Clopper-Pearson bound of how often a run fails, with 95 % confidence (50 clean seeds: "
+        "5.8 %); UNKNOWN runs do not count.\n"
     )
 
 

@@ -48,6 +48,14 @@ def test_a_role_that_nobody_has_is_told() -> None:
         selectors.nodes(cluster, Aim(target="leader", topic="t", election_deadline_s=0.2))
 
 
+def test_without_a_topic_the_first_one_is_meant_or_none_is_there() -> None:
+    cluster = PaperCluster()
+    assert selectors.nodes(cluster, Aim(target="leader")) == ["b2"]
+    cluster.views.clear()
+    with pytest.raises(selectors.NoTarget, match="no topic is there .* aim at a node by its name"):
+        selectors.nodes(cluster, Aim(target="leader"))
+
+
 def test_a_dead_leader_is_waited_for() -> None:
     cluster = PaperCluster()
     cluster.kill("b2")

@@ -11,7 +11,7 @@ import pytest
 from tests.chaos.paper import PaperCluster
 from tests.waiting import until
 from urteil.chaos.controls import LabFailure, NodeState
-from urteil.harness.fault_keeper import FaultServer, FaultSession
+from urteil.harness.fault_keeper import FaultServer, FaultSession, Refused
 
 KEY = b"k" * 16
 
@@ -81,12 +81,12 @@ def test_healing_everything_is_for_all_sessions(standing: Standing, held: ExitSt
 def test_what_cannot_be_played_is_told(standing: Standing) -> None:
     session = standing.session()
     with (
-        pytest.raises(LabFailure, match="pause takes no option x"),
+        pytest.raises(Refused, match="pause takes no option x"),
         session.fault("pause", "b1", expiry_s=1, options={"x": 1}),
     ):
         pass
     with (
-        pytest.raises(LabFailure, match="neither a role"),
+        pytest.raises(Refused, match="neither a role"),
         session.fault("pause", "b9", expiry_s=1),
     ):
         pass

@@ -7,6 +7,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from urteil.cli.options import Number, json_option
 
 if TYPE_CHECKING:
     from urteil.chaos.aim import Option
+    from urteil.chaos.faults import Proof
     from urteil.harness.fault_check import Checked
 
 EXIT_NOT_SHOWN = 1
@@ -63,7 +65,11 @@ def check(
 @click.option("--cluster", metavar="NAME", default="default", show_default=True)
 @click.option("--for", "for_s", type=Number(0.1, 86_400), default=30, show_default=True,
               help="Seconds; it is healed then, whatever became of this command.")  # fmt: skip
-@click.option("--topic", default="", help="Whose leader and followers are meant.")
+@click.option(
+    "--topic",
+    default="",
+    help="Whose leader and followers are meant.  [default: the first by name]",
+)
 @click.option("--partition", type=click.IntRange(0), default=0)
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
               help="An option of the fault (`urteil list faults` has them).")  # fmt: skip
@@ -71,6 +77,7 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **asked: Any
     """Hold the fault NAME on TARGET of a standing cluster until Ctrl-C, or for some seconds."""
     from urteil.chaos.faults import FAULTS
     from urteil.harness import standing
+    from urteil.harness.fault_keeper import Refused
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # scripts start us with it ignored
     kind = FAULTS[known("fault", name, FAULTS)]
@@ -79,9 +86,17 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **asked: Any
         session = standing.faults_on(cluster)
     except standing.StandingError as error:
         raise click.UsageError(str(error)) from None
-    with session.fault(
+    held = session.fault(
         name, target or kind.sample, expiry_s=for_s + 1, options=options, **asked
-    ) as (proof, hit):
+    )  # fmt: skip
+    try:
+        return _hold(name, held, for_s)
+    except Refused as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _hold(name: str, held: AbstractContextManager[tuple[Proof, list[str]]], for_s: float) -> int:
+    with held as (proof, hit):
         acts = "acts" if proof.acted else "DID NOT ACT"
         click.echo(f"{name} {', '.join(hit)} {acts}: {proof.text}")
         if proof.acted:

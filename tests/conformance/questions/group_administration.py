@@ -141,6 +141,25 @@ def forgotten(it: Asked) -> Any:
     return [*seen, it.ask(forget(group), to=at)]
 
 
+@FORGET.question("of a group's last position")
+def forgotten_wholly(it: Asked) -> Any:
+    """With it the group goes, one that never had a member and one that was left."""
+    seen, topic = [], filled(it.side)
+    for group in (it.name("simple"), it.name("left")):
+        at = it.side.coordinator(group)
+        if "left" in group:
+            at, member, generation = stable(it.side, group)
+            known = commit(group, [(topic, 1, 3)], member=member, generation=generation)
+            it.side.ask(known, 8, to=at)
+            it.side.ask(leave(group, member), 1, to=at)
+        else:
+            it.side.ask(commit(group, [(topic, 1, 3)]), 8, to=at)
+        seen += [it.ask(forget(group, (topic, 1)), to=at) for _ in range(2)]
+        seen.append(it.side.ask(DescribeGroupsRequest(groups=[group]), 4, to=at))
+        seen.append(it.side.ask(DeleteGroupsRequest(groups_names=[group]), 1, to=at))
+    return seen
+
+
 @FORGET.question("of a group with members")
 def forgotten_of_members(it: Asked) -> Any:
     """The members' metadata names no topics that could be read."""

@@ -26,6 +26,7 @@ from urteil.broker.replication.manager import ReplicaManager
 from urteil.broker.security.acl_keeper import AclKeeper
 from urteil.broker.security.authorizer import Authorizer, make_authorizer
 from urteil.broker.security.token_keeper import make_token_keeper
+from urteil.broker.server.acl_session import AclSession
 from urteil.broker.server.channels import Channels
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
@@ -116,8 +117,10 @@ class Broker:
         self.users.find_token = self.tokens.table.find
         self.acl_keeper: AclKeeper | None = None
         self.authorizer: Authorizer | None = None
+        resolve = self._resolver.resolve
+        self._acl_session = AclSession(self.config, self.zk, self._machine, resolve)
         if self.config.authorizer_class_name:
-            self.acl_keeper = AclKeeper(self.zk, now_ms)
+            self.acl_keeper = AclKeeper(self._acl_session.zk, now_ms)
             self.authorizer = make_authorizer(properties, self.acl_keeper.table)
 
     def _make_controller(self) -> None:
@@ -188,10 +191,7 @@ class Broker:
         certificates).
         """
         load_handlers()
-        timeout_ms = (
-            self.config.zookeeper_connection_timeout_ms or self.config.zookeeper_session_timeout_ms
-        )
-        await self.zk.connect(timeout_ms / 1000)
+        await self.zk.connect(self.config.zookeeper_patience_ms / 1000)
         await create_persistent_paths(self.zk)
         self.cluster_id = await cluster_id(self.zk, self._make_uuid)
         await self.dynamic.load()
@@ -199,6 +199,7 @@ class Broker:
         await self.users.load(self.controller.configs)
         self.dynamic.follow(self.security.check, self.security.take_on)
         if self.acl_keeper is not None:
+            await self._acl_session.connect()
             await self.acl_keeper.start()
         await self.tokens.start(lambda: self.controller.is_active)
         await self.quota_configs.load()
@@ -333,6 +334,7 @@ class Broker:
         await self.controller.stop()
         if self.acl_keeper is not None:
             await self.acl_keeper.stop()
+            await self._acl_session.close()
         await self.tokens.stop()
         self.channels.close()
         self.replicas.checkpoint_high_watermarks()

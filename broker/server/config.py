@@ -19,6 +19,8 @@ RACK_AWARE = f"{_REPLICA}.RackAwareReplicaSelector"
 AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 AUTHORIZER_NAMES = ("super.users", "allow.everyone.if.no.acl.found")
 """Settings of the authorizer, which Apache Kafka passes on as they are."""
+UNSERVED = ("zookeeper.set.acl", "zookeeper.ssl.client.enable")
+"""Settings that must not be passed over."""
 SELECTORS = (RACK_AWARE, f"{_REPLICA}.LeaderSelector")
 
 
@@ -99,6 +101,11 @@ class BrokerConfig:
     zookeeper_session_timeout_ms: int
 
     @property
+    def zookeeper_patience_ms(self) -> int:
+        """How long to wait for the first connection."""
+        return self.zookeeper_connection_timeout_ms or self.zookeeper_session_timeout_ms
+
+    @property
     def inter_broker(self) -> Listener:
         """The listener by which brokers reach this one."""
         return next(one for one in self.listeners if one.name == self.inter_broker_listener)
@@ -142,6 +149,12 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
             f"Invalid value {view['authorizer_class_name']} for configuration "
             f"authorizer.class.name: not {AUTHORIZER}, the one that keeps ACLs in ZooKeeper"
         )
+    for name in UNSERVED:
+        if values[name]:
+            raise ConfigError(
+                f"Invalid value true for configuration {name}: this broker has no credentials for "
+                "ZooKeeper, and would leave open what the setting is to close"
+            )
     if 0 < view["queued_max_request_bytes"] < view["socket_request_max_bytes"]:
         raise ConfigError(
             "requirement failed: queued.max.request.bytes must be larger or equal to "

@@ -18,6 +18,10 @@ from urteil.broker.security.acls import (
     Permission,
     ResourceType,
 )
+from urteil.broker.server.acl_session import AclSession
+from urteil.broker.server.config import load_config
+from urteil.broker.server.config_values import ConfigError
+from urteil.broker.server.machine import Machine
 from urteil.broker.zookeeper.acls import acl_path, decode_change, encode_change
 
 ORDERS = Pattern(ResourceType.TOPIC, "orders")
@@ -31,6 +35,40 @@ def entry(principal: str, operation: Operation = Operation.READ) -> Entry:
 def standing(keeper: AclKeeper, pattern: Pattern) -> set[Entry]:
     acls = keeper.table.get(pattern)
     return set(acls.entries) if acls else set()
+
+
+def test_acls_may_be_in_a_zookeeper_of_their_own(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    properties = {"broker.id": "1", "zookeeper.connect": zookeeper.connect + chroot}
+    url = {"authorizer.zookeeper.url": f"{zookeeper.connect}{chroot}/apart"}
+    timeout = {"authorizer.zookeeper.session.timeout.ms": "5000"}
+
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as own:
+            shared = AclSession(load_config(properties), own, Machine(), str)
+            assert shared.zk is own
+            apart = AclSession(load_config({**properties, **url, **timeout}), own, Machine(), str)
+            await apart.connect()
+            keeper = AclKeeper(apart.zk, lambda: 0)
+            await keeper.start()
+            await keeper.add(ORDERS, [entry("User:ann")])
+            assert await own.children("/apart/kafka-acl/Topic") == ["orders"]
+            assert "kafka-acl" not in await own.children("/")
+            await keeper.stop()
+            await apart.close()
+
+    run(scenario)
+
+
+def test_a_time_that_is_none_is_named(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    time = {"authorizer.zookeeper.session.timeout.ms": "soon"}
+
+    async def scenario() -> None:
+        config = load_config({"broker.id": "1", "zookeeper.connect": zookeeper.connect, **time})
+        async with session(zookeeper, chroot) as own:
+            with pytest.raises(ConfigError, match=r"soon for configuration authorizer\.zookeeper"):
+                AclSession(config, own, Machine(), str)
+
+    run(scenario)
 
 
 def test_every_broker_sees_changes(zookeeper: ZooKeeperServer, chroot: str) -> None:

@@ -82,6 +82,8 @@ def test_a_bad_value_is_named_with_its_property(name: str, value: str, why: str)
             },
             "Only one of inter.broker.listener.name and security.inter.broker.protocol",
         ),
+        ({"zookeeper_set_acl": "true"}, "true for configuration zookeeper.set.acl: this broker"),
+        ({"zookeeper_ssl_client_enable": "true"}, "no credentials for ZooKeeper"),
         ({"queued_max_request_bytes": "1000"}, "queued.max.request.bytes must be larger"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,8 @@ from urteil.harness.targets.external import PREFIX, ExternalFile, fitted, load_e
 
 DRAWN = 4.0
 """A new seed of a drawn schedule is a new schedule; elsewhere it only moves the moments."""
+MIXED_IN = 5.0
+"""A mutant that shall prove a night is played before the hours are over, however few they are."""
 MUTANTS = "mutants"
 AT = "%Y-%m-%d %H:%M:%S"
 
@@ -41,6 +43,7 @@ def candidates_of(
     weights: Mapping[str, float],
     *,
     seed: int,
+    mixed_in: Container[str] = (),
 ) -> list[Candidate]:
     """All that can be played and weighs anything, in an order drawn by the seed.
 
@@ -60,7 +63,8 @@ def candidates_of(
         Candidate(
             scenario=one.scenario,
             mutant=one.name,
-            weight=_product(weights, one.scenario, "urteil", one.name, MUTANTS),
+            weight=(MIXED_IN if one.name in mixed_in else 1.0)
+            * _product(weights, one.scenario, "urteil", one.name, MUTANTS),
         )
         for one in mutants
         if "urteil" in targets

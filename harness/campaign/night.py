@@ -58,7 +58,12 @@ class Night:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.ledger = Ledger(self.folder / "ledger.jsonl")
         self.candidates = candidates_of(
-            self.scenarios, self.targets, self.mutants, self.weights, seed=self.first_seed
+            self.scenarios,
+            self.targets,
+            self.mutants,
+            self.weights,
+            seed=self.first_seed,
+            mixed_in=self.mixed_in,
         )
 
     def hunt(self, deadline: float) -> None:

@@ -51,7 +51,7 @@ TARGETS = "urteil,kafka"
     multiple=True,
     metavar="NAME=W",
     help="How often beside others: a scenario, suite, target, mutant or `mutants`; 0 is never. "
-    "[default: 1, and 4 where the seed draws the schedule]",
+    "[default: 1, 4 where the seed draws the schedule, 5 for --mutant]",
 )
 @click.option("--mutants/--no-mutants", "with_mutants", default=False, help="Every mutant too.")
 @click.option(

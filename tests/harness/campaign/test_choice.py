@@ -34,6 +34,13 @@ def test_all_that_can_be_played_weighs_by_its_names() -> None:
     }
 
 
+def test_a_mutant_that_is_mixed_in_comes_first() -> None:
+    found = candidates_of([KILL, DRAWN], ["urteil"], [LOSER], {}, seed=1, mixed_in={LOSER.name})
+    first = next_of(found, last_played=lambda _: "", plays=lambda _: 0, now_s=0.0)
+    assert first is not None
+    assert first.mutant == LOSER.name
+
+
 def test_on_somebody_elses_cluster_what_fits_it_is_played(tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text('bootstrap = ["127.0.0.1:1"]\nzookeeper = "127.0.0.1:2"\n')

@@ -32,9 +32,12 @@ class Aim:
     def number(self, option: str, default: float) -> float:
         """A numeric option; ValueError when it is none."""
         value = self.options.get(option, default)
-        if isinstance(value, bool):
-            raise ValueError(f"{option} must be a number, not {value}")
-        return float(value)
+        try:
+            if not isinstance(value, bool):
+                return float(value)
+        except ValueError:
+            pass
+        raise ValueError(f"{option} must be a number, not {value}")
 
     def flag(self, option: str, default: bool = False) -> bool:
         """An option that is true or false; text from a command line counts too."""

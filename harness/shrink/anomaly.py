@@ -61,7 +61,9 @@ def anomaly_of(
         if guarantee in (None, one.guarantee) and sub_kind in (None, one.sub_kind)
     ]
     if not wanted:
-        shown = ", ".join(sorted({str(one) for _, one in found})) or "no violation"
+        shown = ", ".join(sorted({str(one) for _, one in found}))
+        if not shown:
+            raise NoAnomaly("the run shows no violation: nothing to shrink")
         asked = str(Anomaly(guarantee or "any guarantee", sub_kind or ""))
         raise NoAnomaly(f"the run shows {shown}, not {asked}: nothing to shrink")
     return min(wanted, key=lambda pair: _first_ns(*pair))[1]

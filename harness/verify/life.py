@@ -87,6 +87,8 @@ def life_of(run_dir: Path, value_id: str) -> Life:
     if value_id.count("/") == 1:
         value_id = f"{facts.run}/{value_id}"
     found = lives_of(run_dir, [value_id], facts)
+    if not any(files(run_dir, table) for table in ("sends", "reads", "replicas")):
+        raise UnknownRecord(f"{run_dir.name} has no evidence of sends, reads or replicas")
     if not found:
         raise UnknownRecord(
             f"no record {value_id} in {run_dir.name}: nobody sent or read it and no replica holds "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,9 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.harness.verify.made import ONE, healthy
 from tests.waiting import until
 from urteil.cli import listing
 from urteil.cli.main import exit_code
+from urteil.harness.verify import synthetic
 
 URTEIL = (sys.executable, "-m", "urteil")
 
@@ -46,6 +49,9 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("night --target kafak", "unknown target 'kafak'"),
         ("night --target external:none.toml", "none.toml cannot be read"),
         ("night --target mix:kafka,urteil --mutant no_crc_check", "change our own broker"),
+        ("night --history pyproject.toml", "--history pyproject.toml: file is not a database"),
+        ("import pyproject.toml", "pyproject.toml: "),
+        ("cluster up --name a/b", "'a/b' is no name"),
         ("night --weight calm", "write NAME=W"),
         ("night --weight clam=2", "did you mean calm?"),
         ("night --mutant no_crc", "did you mean no_crc_check?"),
@@ -121,6 +127,18 @@ def test_a_run_whose_files_are_damaged_is_wrong_usage_that_names_one(
     assert len([line for line in told if line.startswith("Error: ")]) == 1
     assert any(name in told[-1] for name in files)
     assert "cannot be read" in told[-1]
+
+
+def test_a_run_without_evidence_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
+    shutil.rmtree(tmp_path / "evidence" / "polls")
+    assert exit_code(["export", str(tmp_path)]) == 0
+    assert "has no evidence/polls: what is exported lacks it" in capsys.readouterr().err
+    assert exit_code(["shrink", str(tmp_path)]) == 254
+    shutil.rmtree(tmp_path / "evidence")
+    for words, told in ((["export"], "nothing to export"), (["explain", "p1/1"], "no evidence of")):
+        assert exit_code([words[0], str(tmp_path), *words[1:]]) == 254
+        assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["scenarios", "faults", "guarantees", "mutants", "targets"])

@@ -40,7 +40,8 @@ def up(name: str, brokers: int | None, target: str | None, mix: str | None, **as
     try:
         info = standing.up(name=name, brokers=brokers, target=target, **asked)
     except standing.StandingError as error:
-        raise click.ClickException(str(error)) from None
+        kind = click.ClickException if standing.NAME.fullmatch(name) else click.UsageError
+        raise kind(str(error)) from None
     click.echo(str(info))
 
 

@@ -25,8 +25,14 @@ def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
     import pyarrow as pa
 
     from urteil.harness.jepsen.export import export
+    from urteil.harness.verify.evidence import files
 
     folder = whole_run(run, out, "scenario.json", "run.json")
+    if lacks := [table for table in ("sends", "polls") if not files(folder, table)]:
+        told = f"{folder.name} has no evidence/{' and no evidence/'.join(lacks)}"
+        if len(lacks) > 1:
+            raise click.UsageError(f"{told}: there is nothing to export")
+        click.echo(f"{told}: what is exported lacks it", err=True)
     path = to or folder / "history.edn"
     try:
         ops = export(folder, path)
@@ -80,7 +86,8 @@ def import_command(
             command=shlex.join(words),
         )
     except HistoryError as error:
-        raise click.UsageError(str(error)) from None
+        told = str(error)
+        raise click.UsageError(told if str(file) in told else f"{file}: {told}") from None
     result = judge_again(run_dir, engine=engine)
     draw_report(run_dir)
     return tell(run_dir, result, as_json)

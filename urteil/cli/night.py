@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sqlite3
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -25,7 +26,7 @@ from urteil.cli.options import Number, engine_option, summary_option
 from urteil.cli.run import EXIT_CODES
 
 if TYPE_CHECKING:
-    from urteil.harness.campaign.history import Seen
+    from urteil.harness.campaign.history import History, Seen
     from urteil.harness.campaign.inspector import Inspector
     from urteil.harness.campaign.matrix import Meant
     from urteil.harness.campaign.night import Night
@@ -128,7 +129,6 @@ def _night(
     **asked: Any,
 ) -> Night:
     """UsageError for what is not known."""
-    from urteil.harness.campaign.history import History
     from urteil.harness.campaign.night import Night
     from urteil.harness.campaign.play import play
     from urteil.harness.scenarios import SCENARIOS
@@ -150,11 +150,20 @@ def _night(
         told=tell_row,
         weights=weighed,
         mixed_in=frozenset(mixed_in),
-        history=History(history or out / "history.db"),
+        history=_history(history or out / "history.db"),
         inspector=_inspector(folder / "failures", **asked),
         recognised=_recognise,
         budget_bytes=float("inf") if budget_gb is None else budget_gb * 1e9,
     )
+
+
+def _history(path: Path) -> History:
+    from urteil.harness.campaign.history import History
+
+    try:
+        return History(path)
+    except sqlite3.DatabaseError as error:
+        raise click.UsageError(f"--history {path}: {error}; name another file") from None
 
 
 def _inspector(

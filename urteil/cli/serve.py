@@ -29,11 +29,14 @@ def serve(host: str, port: int, token: str | None, out: Path) -> None:
     local = _is_loopback(host)
     token = token or (None if local else secrets.token_urlsafe(24))
     app = make_app(out, mutants=caught(), token=token, hosts=(*LOOPBACK, host) if local else ())
-    config = uvicorn.Config(app, host=host, port=port, log_level="warning", server_header=False)
+    config = uvicorn.Config(app, host=host, port=port, log_level="critical", server_header=False)
     try:
         listener = config.bind_socket()
     except SystemExit:
-        raise click.ClickException(f"{host}:{port} cannot be listened on; try --port 0") from None
+        raise click.ClickException(
+            f"{host}:{port} is no address of this machine that is free: name another --host or "
+            "--port (0 takes a free one)"
+        ) from None
     listener.listen()
     shown = f"[{host}]" if ":" in host else host
     query = f"?token={token}" if token else ""

@@ -144,7 +144,7 @@ def overwrite(life: Life, cluster: Cluster) -> None:
         active = max(int(one.stem) for one in (data / f"{COMPACTED}-0").glob("*.log"))
         return f"{COMPACTED} 0 {active}\n" in (data / "cleaner-offset-checkpoint").read_text()
 
-    until(is_clean, "compacted", 60)
+    until(is_clean, "compacted", deadline_s=60)
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def hand_over(cluster: Cluster, node: str) -> None:
     for one in others:
         controls.pause(one)
     cluster.zk.delete("/controller")
-    until(lambda: controls.controller() == node, f"{node} is elected", 30)
+    until(lambda: controls.controller() == node, f"{node} is elected", deadline_s=30)
     for one in others:
         controls.resume(one)
     cluster.await_healthy(deadline_s=60)
@@ -89,8 +89,12 @@ def come_and_go(cluster: Cluster, side: Side, topic: str) -> None:
     answer = side.get(request, 4, to=side.controller())
     assert answer.responses[0].error_code == ErrorCode.NONE
     places = [data / f"{topic}-{n}" for data in cluster.data_dirs().values() for n in (0, 1)]
-    until(lambda: not any(one.exists() for one in places), f"{topic} is deleted everywhere", 30)
-    until(lambda: topic not in cluster.controls().topics(), f"{topic} is forgotten", 30)
+    until(
+        lambda: not any(one.exists() for one in places),
+        f"{topic} is deleted everywhere",
+        deadline_s=30,
+    )
+    until(lambda: topic not in cluster.controls().topics(), f"{topic} is forgotten", deadline_s=30)
 
 
 @pytest.mark.timeout(240)
@@ -110,7 +114,11 @@ def test_brokers_of_both_kinds_are_one_cluster(cluster: Cluster, side: Side) -> 
             come_and_go(cluster, side, f"made-under-{kind}")
             traffic.await_more(100)
             controls.kill(node)
-            until(lambda: controls.controller() not in (None, node), "another controls", 30)  # noqa: B023
+            until(
+                lambda: controls.controller() not in (None, node),  # noqa: B023
+                "another controls",
+                deadline_s=30,
+            )
             traffic.await_more(200)
             controls.start(node)
             cluster.await_healthy(deadline_s=90)

@@ -43,7 +43,7 @@ class Nodes:
         for broker in self.ports:
             self.start(broker)
         self.zk.start()
-        until(self._all_registered, "all brokers registered", 30)
+        until(self._all_registered, "all brokers registered", deadline_s=30)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -39,13 +39,13 @@ def test_leaders_die_and_nothing_acknowledged_is_lost(nodes: Nodes) -> None:
             traffic.await_more(300)
             assert nodes.state("orders", 0)["leader"] != leader
             nodes.start(leader)
-            until(lambda: full_isr(nodes), "ISR full again", 30)
+            until(lambda: full_isr(nodes), "ISR full again", deadline_s=30)
         leader = nodes.state("orders", 0)["leader"]
         assert nodes.stop(leader) == 0
         assert "controlled shutdown succeeded" in nodes.log(leader).read_text()
         traffic.await_more(300)
         nodes.start(leader)
-        until(lambda: full_isr(nodes), "ISR full again", 30)
+        until(lambda: full_isr(nodes), "ISR full again", deadline_s=30)
     found = read_all(nodes.bootstrap, TOPICS, PARTITIONS)
     assert {v: w for v, w in traffic.acknowledged.items() if found.get(v) != [w]} == {}
 
@@ -58,7 +58,7 @@ def test_a_restart_within_the_session_registers_again(nodes: Nodes) -> None:
         nodes.kill(2)
         nodes.start(2)
         until(lambda: nodes.registration(2) not in (None, before), "registered anew")
-        until(lambda: full_isr(nodes), "ISR full again", 30)
+        until(lambda: full_isr(nodes), "ISR full again", deadline_s=30)
         traffic.await_more(100)
     found = read_all(nodes.bootstrap, TOPICS, PARTITIONS)
     assert {v: w for v, w in traffic.acknowledged.items() if found.get(v) != [w]} == {}

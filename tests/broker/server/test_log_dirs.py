@@ -124,7 +124,7 @@ def test_a_directory_breaks_and_the_rest_goes_on(nodes: Nodes) -> None:
             states = [nodes.state("broken", index) for index in lost]
             return all(one["leader"] != broker and broker not in one["isr"] for one in states)
 
-        until(moved, "its partitions are led elsewhere", 30)
+        until(moved, "its partitions are led elsewhere", deadline_s=30)
         traffic.await_more(300)
         assert nodes.processes[broker].poll() is None
         assert all(broker in nodes.state("broken", index)["isr"] for index in kept)
@@ -142,7 +142,7 @@ def test_a_directory_breaks_and_the_rest_goes_on(nodes: Nodes) -> None:
         until(
             lambda: all(nodes.isr_size("broken", index) == 3 for index in range(PARTITIONS)),
             "ISR full again",
-            30,
+            deadline_s=30,
         )
     found = read_all(nodes.bootstrap, ["broken"], PARTITIONS)
     assert {v: w for v, w in traffic.acknowledged.items() if found.get(v) != [w]} == {}

@@ -61,7 +61,7 @@ def await_up(nodes: Nodes, broker: int, before: int | None) -> None:
         assert nodes.processes[broker].poll() is None, nodes.log(broker).read_text()[-3000:]
         return nodes.registration(broker) not in (None, before)
 
-    until(registered, f"broker {broker} registered anew", DEADLINE_S)
+    until(registered, f"broker {broker} registered anew", deadline_s=DEADLINE_S)
 
 
 def is_whole(nodes: Nodes) -> bool:
@@ -93,7 +93,9 @@ def test_nothing_acknowledged_is_lost(
     ) as traffic:
         traffic.await_more(100)
         play(nodes, random.Random(seed), rounds)
-        until(lambda: is_whole(nodes), f"all replicas in sync again ({again})", DEADLINE_S)
+        until(
+            lambda: is_whole(nodes), f"all replicas in sync again ({again})", deadline_s=DEADLINE_S
+        )
         traffic.await_more(100)
     found = read_all(nodes.bootstrap, list(TOPICS), PARTITIONS)
     lost = {

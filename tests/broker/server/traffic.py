@@ -71,7 +71,9 @@ class Traffic:
 
     def await_more(self, count: int) -> None:
         goal = len(self.acknowledged) + count
-        until(lambda: len(self.acknowledged) >= goal, f"{count} more acknowledgements", 60)
+        until(
+            lambda: len(self.acknowledged) >= goal, f"{count} more acknowledgements", deadline_s=60
+        )
 
 
 def read_all(

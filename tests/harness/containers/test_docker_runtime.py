@@ -102,7 +102,7 @@ def test_a_paused_node_is_frozen_and_goes_on(cluster: Cluster) -> None:
     assert controls.pause("b1").state is NodeState.PAUSED
     assert not controls.net.probe(link, timeout_s=0.5).answered
     assert controls.resume("b1").state is NodeState.RUNNING
-    until(lambda: controls.net.probe(link, timeout_s=0.5).answered, 5)
+    until(lambda: controls.net.probe(link, timeout_s=0.5).answered, deadline_s=5)
 
 
 def test_a_paused_node_dies_by_sigkill(cluster: Cluster) -> None:
@@ -146,7 +146,7 @@ def test_limits_act_while_a_node_runs_and_are_taken_off(cluster: Cluster) -> Non
             net.probe(Link(CLIENT, "b1"), timeout_s=0.5)
         return boxes.limits("b1").throttled
 
-    until(throttled, 20)
+    until(throttled, deadline_s=20)
     free = boxes.unlimit("b1")
     assert (free.cpus, free.memory_mb) == (None, None)
 
@@ -225,7 +225,7 @@ def test_nothing_outlives_a_lab_that_is_killed(engine: Engine, tmp_path: Path) -
     assert len(left_of(engine, token)) >= 9
     lab.kill()
     lab.wait()
-    until(lambda: not left_of(engine, token), 5)
+    until(lambda: not left_of(engine, token), deadline_s=5)
 
 
 def test_a_run_in_containers_is_judged(engine: Engine, tmp_path: Path) -> None:

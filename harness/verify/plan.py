@@ -42,7 +42,8 @@ LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pas
 LEFT JOIN (SELECT k.client, k.session FROM clients k WHERE k.kind IN ('group', 'copier')
            GROUP BY k.client, k.session) g ON g.client = r.client AND g.session = r.session
 UNION ALL
-SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, l.key, 2,
+SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id,
+       CASE WHEN l.value_id IS NOT NULL THEN COALESCE(l.key, '') END, 2,
        (CASE WHEN l.control = 'abort' THEN 4 WHEN l.control IS NOT NULL THEN 2 ELSE 0 END)
        + (CASE WHEN l.transactional THEN 1 ELSE 0 END),
        CASE WHEN l.intact = FALSE THEN 1 ELSE 0 END,

@@ -64,7 +64,9 @@ def lacking(run_dir: Path, facts: RunFacts, derived: Derived, tally: Sequence[Ro
     if "states" not in facts.withheld:
         told += skipped(derived.tables["spans"])
         told += _logs(run_dir, derived) if "logs" not in facts.withheld else []
-    return told + [one for part in derived.parts if part["ours"] for one in _unread(part, derived)]
+    ours = [part for part in derived.parts if part["ours"]]
+    told += [one for part in ours for one in _unread(part, derived)]
+    return told + [one for part in ours for one in _ends_early(part)]
 
 
 def skipped(spans: Iterable[Row]) -> list[str]:
@@ -122,3 +124,15 @@ def _unread(part: Row, derived: Derived) -> list[str]:
     if not covered and part["committed_end"] > part["log_start"]:
         return [f"the final passes over {part['topic']}-{part['partition']} cover nothing of it"]
     return []
+
+
+def _ends_early(part: Row) -> list[str]:
+    """A log that ends below what final passes were told is its end: they came after all faults."""
+    ends = part["log_end"] if part["has_log"] and not (part["gone"] or part["compacted"]) else None
+    if ends is None or part["seen_end"] is None or part["seen_end"] <= ends:
+        return []
+    name = f"{part['topic']}-{part['partition']}"
+    return [
+        f"final passes over {name} were told that it ends at {part['seen_end']}, the final "
+        f"leader's log ends at {ends} (evidence/passes, evidence/logs)"
+    ]

@@ -16,6 +16,7 @@ ELSEWHERE = {
     "generation_not_checked",  # nor are there consumer groups
     "rebalance_without_revocation",
     "offsets_acked_before_replication",
+    "last_commits_not_loaded",
     "append_after_io_error",  # nor disks that fill up
     "cached_zk_version_forever",  # nor deadlines for recovery
     "ephemeral_lost_after_expiry",
@@ -44,7 +45,6 @@ ELSEWHERE = {
     "end_told_late",  # nor a client that asks where logs end, and who leads
     "own_metadata_not_updated",
     "time_found_too_late",
-    "last_commits_not_loaded",
 }
 FOUND_AS = {"stale_leader_accepts_writes": "no_progress"}
 """Where not as in the lab: these clients wait for all replicas, which do not follow a stale leader;

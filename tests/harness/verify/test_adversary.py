@@ -99,6 +99,24 @@ def test_a_lone_read_without_its_key_and_an_absurd_offset_are_found(tmp_path: Pa
     assert named(result, "phantom").findings[0].sub_kind == "another key"
 
 
+@pytest.mark.parametrize("broker", [1, 2, 3])
+def test_a_record_that_lost_its_key_on_one_disk_is_found(broker: int, tmp_path: Path) -> None:
+    tables = healthy()
+    for row in tables["replicas"]:
+        row["key"] = None if (row["broker"], row["offset"]) == (broker, 50) else row["key"]
+    (finding,) = named(judged(tmp_path, tables), "phantom").findings
+    assert (finding.sub_kind, finding.offset) == ("another key", 50)
+
+
+def test_a_log_that_ends_below_what_readers_were_told_is_a_reason(tmp_path: Path) -> None:
+    tables = healthy()
+    final = [row for row in tables["passes"] if row["final"]]
+    final[0]["to_offset"] += 7
+    result = judged(tmp_path, tables)
+    assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
+    assert "were told that it ends at 407, the final leader's log ends at 400" in result.reasons[0]
+
+
 def _from(base: int) -> Tables:
     tables = healthy()
     moved = {"offset", "batch_base", "log_start", "log_end", "high_watermark", "from_offset"}

@@ -10,7 +10,8 @@ GUARANTEE = Guarantee(
     promise="Record batches carry a CRC-32C over their content, which the broker checks before it "
     "appends and the consumer when it reads.",
     source="Kafka documentation, 5.3 Message Format: Record Batch; KIP-98",
-    opportunities="SELECT COALESCE(SUM(s.n_reads + s.copies), 0) AS n FROM slots s",
+    opportunities="SELECT COALESCE(SUM(s.n_reads + s.copies), 0) AS n FROM slots s "
+    "JOIN parts q ON q.p = s.p WHERE q.read_log = 0",
     violations="""
 SELECT CASE WHEN s.broken_read > 0 THEN 'served' ELSE 'on disk' END AS sub_kind, s.p, s.off,
   s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.broken_read, s.broken_disk,

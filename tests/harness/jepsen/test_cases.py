@@ -229,6 +229,9 @@ HEALTHY: dict[str, tuple[Op, ...]] = {
 def test_what_it_allows_passes(tmp_path: Path) -> None:
     result = judged(tmp_path, together(HEALTHY.values()))
     assert (violated(result), result.reasons) == ({}, [])
+    held = {g.name for g in result.guarantees if g.status is Status.HOLDS}
+    assert "lost_write" in held
+    assert "corrupt" not in held, "nobody compared a checksum"
 
 
 def test_what_readers_of_uncommitted_records_see_of_aborted_ones_is_none_of_it(

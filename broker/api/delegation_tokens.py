@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may
@@ -9,6 +10,7 @@ from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.security.delegation import NO_TIME, Token
 from urteil.broker.security.principals import ANONYMOUS, USER, Principal
+from urteil.broker.security.token_keeper import Told
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 Described = DescribeDelegationTokenResponse.DescribedDelegationToken
 Renewer = DescribeDelegationTokenResponse.DescribedDelegationTokenRenewer
+Change = Callable[[Principal, bytes, int], Awaitable[Told]]
 
 
 @handler(ApiKey.CREATE_DELEGATION_TOKEN, 0, 3)
@@ -80,11 +83,9 @@ def _refused(error: ErrorCode, owner: Principal, asker: Principal) -> CreateDele
 async def renew_delegation_token(
     broker: Broker, context: RequestContext, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse:
-    error, ends_ms = _refusal(broker, context), NO_TIME
-    if not error:
-        error, ends_ms = await broker.tokens.renew(
-            context.principal, bytes(request.hmac), request.renew_period_ms
-        )
+    error, ends_ms = await _ended(
+        broker, context, broker.tokens.renew, request.hmac, request.renew_period_ms
+    )
     return RenewDelegationTokenResponse(error_code=error, expiry_timestamp_ms=ends_ms)
 
 
@@ -92,12 +93,20 @@ async def renew_delegation_token(
 async def expire_delegation_token(
     broker: Broker, context: RequestContext, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse:
-    error, ends_ms = _refusal(broker, context), NO_TIME
-    if not error:
-        error, ends_ms = await broker.tokens.expire(
-            context.principal, bytes(request.hmac), request.expiry_time_period_ms
-        )
+    error, ends_ms = await _ended(
+        broker, context, broker.tokens.expire, request.hmac, request.expiry_time_period_ms
+    )
     return ExpireDelegationTokenResponse(error_code=error, expiry_timestamp_ms=ends_ms)
+
+
+async def _ended(
+    broker: Broker, context: RequestContext, change: Change, hmac: bytes, period_ms: int
+) -> Told:
+    """What comes of a new end, where who asks may name one."""
+    refusal = _refusal(broker, context)
+    if refusal:
+        return refusal, NO_TIME
+    return await change(context.principal, bytes(hmac), period_ms)
 
 
 @handler(ApiKey.DESCRIBE_DELEGATION_TOKEN, 0, 3)

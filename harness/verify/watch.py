@@ -23,18 +23,20 @@ GRACE_S = 30.0
 VARIABLE = "URTEIL_JUDGE_LIMIT_S"
 
 
-def limit_s(run_dir: Path) -> float:
-    """How long the judgement of a run may take: by its rows, or as URTEIL_JUDGE_LIMIT_S says.
-
-    ValueError when that is no number above 0.
-    """
+def asked_limit_s() -> float | None:
+    """What URTEIL_JUDGE_LIMIT_S says; ValueError when that is no number above 0."""
     asked = os.environ.get(VARIABLE)
     if asked is None:
-        return LEAST_S + _rows(run_dir) / ROWS_PER_S
+        return None
     with contextlib.suppress(ValueError):
         if float(asked) > 0:
             return float(asked)
     raise ValueError(f"{VARIABLE}={asked} is no number of seconds above 0")
+
+
+def limit_s(run_dir: Path) -> float:
+    """How long the judgement of a run may take: by its rows, or as it was asked for."""
+    return asked_limit_s() or LEAST_S + _rows(run_dir) / ROWS_PER_S
 
 
 def _rows(run_dir: Path) -> int:

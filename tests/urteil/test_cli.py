@@ -87,6 +87,15 @@ def test_wrong_usage_is_254_and_says_what_to_do(
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("line", ["run demo", "verify latest", "night --hours 0"])
+def test_a_limit_that_is_no_number_is_wrong_usage_before_anything_is_done(
+    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("URTEIL_JUDGE_LIMIT_S", "soon")
+    assert exit_code(line.split()) == 254
+    assert "URTEIL_JUDGE_LIMIT_S=soon is no number" in capsys.readouterr().err
+
+
 def test_a_failure_of_the_lab_is_255(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,8 +45,20 @@ def into_option(told: str) -> Decorator:
 
 def engine_option(default: str = "duckdb") -> Decorator:
     return click.option(
-        "--engine", type=ENGINES, default=default, show_default=True, help="What judges."
-    )
+        "--engine", type=ENGINES, default=default, show_default=True, help="What judges.",
+        callback=_to_judge_in_time,
+    )  # fmt: skip
+
+
+def _to_judge_in_time(_context: Any, _param: Any, engine: str) -> str:
+    """The environment's own limit is refused before anything is played or judged anew."""
+    from urteil.harness.verify.watch import asked_limit_s
+
+    try:
+        asked_limit_s()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    return engine
 
 
 def budget_option(told: str) -> Decorator:

@@ -11,9 +11,9 @@ from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Guarantee
 _SLOT = f"COALESCE(v.first_slot, q.p * {SLOT} + v.ack_off)"
 _JUDGED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p WHERE v.sent = 1 AND v.outcome = 'ok'
-  AND (v.log_slots > 0 OR (q.read_log = 1 AND v.ack_off IS NOT NULL))
+  AND (v.log_slots > 0 OR (q.read_log = 1 AND v.asked = 0 AND v.ack_off IS NOT NULL))
 """
-"""Where there are no logs, acknowledgements tell the places of what nobody read."""
+"""Where there are no logs, acknowledgements tell the places of what nobody has read so far."""
 _ORDERED = f"""
 SELECT v.p, v.client, v.session, v.op, v.value_id, {_SLOT} AS first_slot, v.invoke_ns,
   v.complete_ns, v.idempotent, v.acks, v.pid,

@@ -234,6 +234,15 @@ def test_what_it_allows_passes(tmp_path: Path) -> None:
     assert "corrupt" not in held, "nobody compared a checksum"
 
 
+def test_what_was_lost_stands_in_no_order(tmp_path: Path) -> None:
+    """The records after a loss take its offsets; in what is left they stand as they were sent."""
+    one_after_another = (":x [0 :a]", ":x [1 :b]", ":x [2 :c]", ":x [1 :d]", ":x [2 :e]")
+    ops = [op for one in one_after_another for op in sent(0, one)]
+    found = violated(judged(tmp_path, [*ops, *whole(8, ":x [[0 :a] [1 :d] [2 :e]]")]))
+    assert found["lost_write"] == [1, 2]
+    assert "reordered_send" not in found
+
+
 def test_what_readers_of_uncommitted_records_see_of_aborted_ones_is_none_of_it(
     tmp_path: Path,
 ) -> None:

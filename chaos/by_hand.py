@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from urteil.chaos.aim import Aim, Option
-from urteil.chaos.controls import Controls, LabFailure
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults import FAULTS, Proof
 from urteil.chaos.nemesis import Injection
+from urteil.chaos.views import LabFailure
 
 RECOVERY_DEADLINE_S = 60.0
 EXPIRY_S = 600.0

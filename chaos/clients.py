@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import ClientControls, NodeState
+from urteil.chaos.controls import ClientControls
 from urteil.chaos.selectors import NoTarget
+from urteil.chaos.views import NodeState
 
 KINDS = {
     "producer": "producer",

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from urteil.chaos.administration import ActFailed
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import Controls, LabFailure
+from urteil.chaos.controls import Controls
+from urteil.chaos.views import LabFailure
 
 POLL_S = 0.05
 

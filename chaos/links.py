@@ -9,19 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
-from urteil.chaos.controls import (
-    CLIENT,
-    DOWNSTREAM,
-    UPSTREAM,
-    LabFailure,
-    Link,
-    Probe,
-    Transfer,
-)
 from urteil.chaos.probes import probe
 from urteil.chaos.topology import Address, Plan, ProxyPlan
 from urteil.chaos.toxiproxy import Toxic, ToxiproxyFailed, ToxiproxyServer, ToxiproxyStuck
 from urteil.chaos.transfers import BAD_FRAME, MONITOR, framed_question, transfer
+from urteil.chaos.views import CLIENT, DOWNSTREAM, UPSTREAM, LabFailure, Link, Probe, Transfer
 
 T = TypeVar("T")
 STREAMS = (DOWNSTREAM, UPSTREAM)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from urteil.chaos.controls import Controls, LabFailure, NodeState, NotHealthy
+from urteil.chaos.controls import Controls
 from urteil.chaos.events import EventWatch
 from urteil.chaos.faults import FAULTS, Fault, Proof
 from urteil.chaos.schedule import Planned
 from urteil.chaos.selectors import NoTarget
+from urteil.chaos.views import LabFailure, NodeState, NotHealthy
 
 TICK_S = 0.05
 CHECK_EVERY_S = 2.0

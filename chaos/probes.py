@@ -7,7 +7,7 @@ import struct
 import time
 from dataclasses import dataclass
 
-from urteil.chaos.controls import Link, Probe
+from urteil.chaos.views import Link, Probe
 
 API_VERSIONS, METADATA, CORRELATION_ID, CLIENT_ID = 18, 3, 7, b"urteil-probe"
 LARGEST_ANSWER = 1 << 20

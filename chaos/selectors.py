@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import CLIENT, Controls, Link, NodeState, PartitionView
+from urteil.chaos.controls import Controls
+from urteil.chaos.views import CLIENT, Link, NodeState, PartitionView
 
 POLL_S = 0.1
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"

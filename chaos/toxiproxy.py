@@ -14,7 +14,7 @@ import requests
 from toxiproxy.api import APIConsumer
 from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
 
-from urteil.chaos.controls import LabFailure
+from urteil.chaos.views import LabFailure
 
 DEADLINE_S = 3.0
 REMOVE_DEADLINE_S = 1.5

@@ -12,8 +12,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from urteil.chaos.controls import Link, Transfer
 from urteil.chaos.probes import API_VERSIONS
+from urteil.chaos.views import Link, Transfer
 
 MONITOR = b"mntr"
 BAD_FRAME = b"\xff\xff\xff\xff"

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import Controls, LabFailure, NotHealthy
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.selectors import NoTarget
+from urteil.chaos.views import LabFailure, NotHealthy
 from urteil.harness.runner.topics import create_topics
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
 

@@ -21,9 +21,10 @@ from typing import Any
 import msgspec
 
 from urteil.chaos.aim import Aim, Option
-from urteil.chaos.controls import Controls, LabFailure, NodeState, NotHealthy
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults import FAULTS, Fault, Proof
 from urteil.chaos.selectors import NoTarget
+from urteil.chaos.views import LabFailure, NodeState, NotHealthy
 from urteil.harness.fault_check import Checked, check_all, prepare
 
 HEAL_DEADLINE_S = 60.0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from urteil.chaos.controls import LabFailure, NotHealthy
+from urteil.chaos.views import LabFailure, NotHealthy
 from urteil.harness.cluster import Cluster
 from urteil.harness.fault_keeper import FaultServer
 from urteil.harness.parts import MissingPart

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from urteil.chaos.by_hand import ByHand
-from urteil.chaos.controls import LabFailure
+from urteil.chaos.views import LabFailure
 from urteil.drawing import draw
 from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.state import ClusterState

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from urteil.chaos.aim import Aim, Option
-from urteil.chaos.controls import Controls, Link, NodeState, Probe
+from urteil.chaos.controls import Controls
+from urteil.chaos.views import Link, NodeState, Probe
 
 T = TypeVar("T")
 

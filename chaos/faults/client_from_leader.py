@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from urteil.chaos import selectors
-from urteil.chaos.controls import CLIENT, Controls, Link
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.partition import CutLinks
+from urteil.chaos.views import CLIENT, Link
 
 
 class ClientFromLeader(CutLinks):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
-from urteil.chaos.controls import Controls, Tenure
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof
+from urteil.chaos.views import Tenure
 
 ELECTED_S = 10.0
 POLL_S = 0.02

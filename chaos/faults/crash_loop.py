@@ -8,9 +8,10 @@ from typing import ClassVar
 
 from urteil.chaos import selectors
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import Fault, Proof, not_running, together
 from urteil.chaos.faults.recurring import Recurring
+from urteil.chaos.views import NodeState
 
 
 class CrashLoop(Fault):

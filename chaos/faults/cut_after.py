@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import DOWNSTREAM, UPSTREAM, Controls, Link, Transfer
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.spoiled import CLIENTS, SpoiledLinks
 from urteil.chaos.selectors import NoTarget
 from urteil.chaos.transfers import SMALLEST_QUESTION
+from urteil.chaos.views import DOWNSTREAM, UPSTREAM, Link, Transfer
 
 ANSWER_BYTES = 200
 

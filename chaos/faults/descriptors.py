@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos import selectors
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import Controls, Descriptors, LabFailure, Link, NodeState
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import (
     KAFKA,
     MIX,
@@ -16,6 +16,7 @@ from urteil.chaos.faults.base import (
     together,
 )
 from urteil.chaos.faults.partition import answers_again, silence_proven
+from urteil.chaos.views import Descriptors, LabFailure, Link, NodeState
 
 FIRST_OPENED = 8
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from urteil.chaos import selectors
-from urteil.chaos.controls import Controls, NodeState, NodeStatus
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import (
     KAFKA,
     MIX,
@@ -16,6 +16,7 @@ from urteil.chaos.faults.base import (
     not_running,
     together,
 )
+from urteil.chaos.views import NodeState, NodeStatus
 
 
 class LivingDiskFault(Fault):

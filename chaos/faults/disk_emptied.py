@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from urteil.chaos import selectors
-from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import (
     KAFKA,
     MIX,
@@ -21,6 +21,7 @@ from urteil.chaos.faults.base import (
     together,
 )
 from urteil.chaos.log_files import partitions
+from urteil.chaos.views import NodeState
 
 
 class DiskEmptied(Fault):

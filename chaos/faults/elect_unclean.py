@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.controls import Controls, PartitionView
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.administrative import TopicFault
 from urteil.chaos.faults.base import Proof, until
 from urteil.chaos.selectors import NoTarget
+from urteil.chaos.views import PartitionView
 
 LEADERLESS_S = 20.0
 ELECTED_S = 5.0

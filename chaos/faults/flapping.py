@@ -7,11 +7,12 @@ from itertools import cycle
 from typing import ClassVar
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import Controls, Link
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import Fault, Proof, still_broken
 from urteil.chaos.faults.partition import answers_again, cut_and_prove
 from urteil.chaos.faults.recurring import Recurring
 from urteil.chaos.faults.spoiled import CLIENTS, links_of
+from urteil.chaos.views import Link
 
 
 class Flapping(Fault):

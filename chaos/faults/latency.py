@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.controls import Controls, Link
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import HEALED_S, Fault, Proof, probe_all, still_broken
 from urteil.chaos.faults.spoiled import links_of
 from urteil.chaos.selectors import NoTarget
+from urteil.chaos.views import Link
 
 
 class Latency(Fault):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from urteil.chaos import selectors
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import Controls, Limits
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import (
     DOCKER,
     KAFKA,
@@ -17,6 +17,7 @@ from urteil.chaos.faults.base import (
     Proof,
     together,
 )
+from urteil.chaos.views import Limits
 
 CPUS = 0.1
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from urteil.chaos import selectors
-from urteil.chaos.controls import Controls, Link, Probe
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import Fault, Proof, not_running, probe_all, still_broken
 from urteil.chaos.selectors import NoTarget
+from urteil.chaos.views import Link, Probe
 
 PROBE_S = 0.5
 

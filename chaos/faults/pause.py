@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from urteil.chaos import selectors
-from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import Fault, Proof, not_running, together
+from urteil.chaos.views import NodeState
 
 
 class Pause(Fault):

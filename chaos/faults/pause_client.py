@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from urteil.chaos.clients import SELECTORS, clients
-from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import Fault, Proof
+from urteil.chaos.views import NodeState
 
 
 class PauseClient(Fault):

@@ -7,7 +7,7 @@ import time
 from random import Random
 
 from urteil.chaos import selectors
-from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import (
     KAFKA,
     MIX,
@@ -18,6 +18,7 @@ from urteil.chaos.faults.base import (
     together,
 )
 from urteil.chaos.log_files import Cut, cut_power, partitions, recovery_points
+from urteil.chaos.views import NodeState
 
 
 class PowerCut(Fault):

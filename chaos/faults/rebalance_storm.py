@@ -7,8 +7,9 @@ import time
 from typing import ClassVar
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import ClientControls, Controls, LabFailure
+from urteil.chaos.controls import ClientControls, Controls
 from urteil.chaos.faults.base import Fault, Proof
+from urteil.chaos.views import LabFailure
 
 EVERY_MS = 500
 JOINED_DEADLINE_S = 20.0

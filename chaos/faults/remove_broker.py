@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from urteil.chaos import selectors
-from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import Fault, Proof, not_running
 from urteil.chaos.faults.draining import Before, drain, held, move
+from urteil.chaos.views import NodeState
 
 
 class RemoveBroker(Fault):

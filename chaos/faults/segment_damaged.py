@@ -10,10 +10,11 @@ from typing import ClassVar
 
 from urteil.chaos import selectors
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import Controls, NodeState
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof, not_running
 from urteil.chaos.log_files import closed_batches, cut_segment, flip_bit, partitions, segments
 from urteil.chaos.selectors import NoTarget
+from urteil.chaos.views import NodeState
 
 BIT, CUT = "bit", "cut"
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from urteil.chaos.controls import Controls, NodeStatus
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.crash import Crash
+from urteil.chaos.views import NodeStatus
 
 
 class Shutdown(Crash):

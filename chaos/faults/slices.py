@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import Controls, Transfer
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.spoiled import CLIENTS, SpoiledLinks
+from urteil.chaos.views import Transfer
 
 
 class Slices(SpoiledLinks):

@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 from urteil.chaos import selectors
-from urteil.chaos.controls import Controls, Link, Transfer
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import Fault, Proof, still_broken, until
 from urteil.chaos.faults.partition import answers_again
 from urteil.chaos.selectors import NoTarget
+from urteil.chaos.views import Link, Transfer
 
 Both = tuple[Transfer, Transfer]
 TRANSFER_S = 10.0

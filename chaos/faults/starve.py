@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from urteil.chaos import selectors
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import Controls, Limits
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof, together
+from urteil.chaos.views import Limits
 
 CPUS = 0.1
 SEEN = 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos import selectors
-from urteil.chaos.controls import Controls, Link
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import (
     DOCKER,
     KAFKA,
@@ -15,6 +15,7 @@ from urteil.chaos.faults.base import (
     together,
 )
 from urteil.chaos.faults.partition import silence_proven
+from urteil.chaos.views import Link
 
 
 class Unplug(Fault):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from urteil.chaos import selectors
-from urteil.chaos.controls import Controls, Link
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults.partition import CutLinks
 from urteil.chaos.selectors import NoTarget
+from urteil.chaos.views import Link
 
 
 class ZookeeperFromZookeeper(CutLinks):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
 
-from urteil.chaos.controls import LabFailure
+from urteil.chaos.views import LabFailure
 from urteil.harness.campaign.choice import Candidate, candidates_of, next_of, unfit
 from urteil.harness.campaign.failure import Failure, guarantee_of
 from urteil.harness.campaign.history import History, Seen

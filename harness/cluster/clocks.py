@@ -16,7 +16,7 @@ from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
-from urteil.chaos.controls import LabFailure
+from urteil.chaos.views import LabFailure
 from urteil.harness.parts.faketime import faketime_library
 
 TOPIC = "urteil-clocks"

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Protocol
 
 from urteil.chaos.administration import Administration
-from urteil.chaos.controls import (
-    ClientControls,
-    ClockControls,
-    ContainerControls,
+from urteil.chaos.controls import ClientControls, ClockControls, ContainerControls, DiskControls
+from urteil.chaos.links import Links
+from urteil.chaos.probes import ask_broker, ask_metadata, zookeeper_leads, zookeeper_serves
+from urteil.chaos.topology import Plan
+from urteil.chaos.views import (
     Descriptors,
-    DiskControls,
     LabFailure,
     Limits,
     NodeState,
@@ -22,9 +22,6 @@ from urteil.chaos.controls import (
     NotHealthy,
     PartitionView,
 )
-from urteil.chaos.links import Links
-from urteil.chaos.probes import ask_broker, ask_metadata, zookeeper_leads, zookeeper_serves
-from urteil.chaos.topology import Plan
 from urteil.harness.cluster.keeper import Keeper
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.runtimes.base import Nodes

@@ -13,19 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from urteil.chaos.controls import (
-    CLIENT,
-    ContainerControls,
-    DiskControls,
-    LabFailure,
-    Limits,
-    Link,
-    NodeState,
-    NodeStatus,
-    NotHealthy,
-)
+from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.links import Links
 from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
+from urteil.chaos.views import CLIENT, LabFailure, Limits, Link, NodeState, NodeStatus, NotHealthy
 from urteil.harness.cluster.acts import ActLog
 from urteil.harness.cluster.administration import ClusterAdministration, Releases
 from urteil.harness.cluster.controls import ClusterControls

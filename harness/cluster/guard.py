@@ -17,7 +17,7 @@ import threading
 from itertools import count
 from pathlib import Path
 
-from urteil.chaos.controls import LabFailure
+from urteil.chaos.views import LabFailure
 from urteil.harness.reaper import VARIABLE
 
 BYE_S = 30.0

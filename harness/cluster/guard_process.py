@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from urteil.chaos.controls import LabFailure, NodeState, NotHealthy
 from urteil.chaos.links import Links
+from urteil.chaos.views import LabFailure, NodeState, NotHealthy
 from urteil.harness.cluster.external import Commands, ExternalPlan, TheirToxiproxies
 from urteil.harness.targets.external import load_external
 

@@ -10,7 +10,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
-from urteil.chaos.controls import LabFailure, Tenure
+from urteil.chaos.views import LabFailure, Tenure
 from urteil.harness.cluster.sessions import SessionGone, end_session
 
 ANSWER_S = 5.0

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from urteil.chaos.controls import CLIENT, Link
 from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan, index
+from urteil.chaos.views import CLIENT, Link
 
 PORTS = Ports(
     internal=9092,

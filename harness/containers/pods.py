@@ -22,8 +22,8 @@ from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-from urteil.chaos.controls import LabFailure
 from urteil.chaos.topology import Address
+from urteil.chaos.views import LabFailure
 from urteil.harness.containers.engine import Engine
 from urteil.harness.containers.plan import PodPlan
 from urteil.harness.reaper import LABEL

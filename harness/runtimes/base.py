@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from urteil.chaos.controls import ContainerControls, DiskControls, Limits, NodeStatus
+from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.topology import Plan
+from urteil.chaos.views import Limits, NodeStatus
 
 
 class Programs(Protocol):

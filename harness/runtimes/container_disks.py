@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from urteil.chaos.controls import LabFailure, NodeState, NodeStatus
+from urteil.chaos.views import LabFailure, NodeState, NodeStatus
 
 PROCESSES_ALONE = "only where brokers are processes of this machine: use --runtime process"
 

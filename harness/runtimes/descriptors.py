@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from urteil.chaos.controls import Descriptors, LabFailure
+from urteil.chaos.views import Descriptors, LabFailure
 
 NOFILE = "Max open files"
 TIMEOUT_S = 10

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from urteil.chaos.controls import LabFailure, NodeStatus
+from urteil.chaos.views import LabFailure, NodeStatus
 from urteil.harness.runtimes.slow_disk import SlowDisk
 
 LogDirs = Callable[[str], Sequence[Path]]

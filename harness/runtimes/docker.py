@@ -19,14 +19,8 @@ import psutil
 import requests
 from docker.models.containers import Container
 
-from urteil.chaos.controls import (
-    ContainerControls,
-    DiskControls,
-    LabFailure,
-    Limits,
-    NodeState,
-    NodeStatus,
-)
+from urteil.chaos.controls import ContainerControls, DiskControls
+from urteil.chaos.views import LabFailure, Limits, NodeState, NodeStatus
 from urteil.harness.containers.engine import connect
 from urteil.harness.containers.images import ensure_images
 from urteil.harness.containers.pods import Pods, all_at_once

@@ -15,15 +15,9 @@ from pathlib import Path
 
 import psutil
 
-from urteil.chaos.controls import (
-    ContainerControls,
-    DiskControls,
-    LabFailure,
-    Limits,
-    NodeState,
-    NodeStatus,
-)
+from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.loopback import Claim, LoopbackPlan
+from urteil.chaos.views import LabFailure, Limits, NodeState, NodeStatus
 from urteil.harness.parts import java, kafka_classpath, toxiproxy_binary, zookeeper_classpath
 from urteil.harness.reaper import VARIABLE, start_reaper
 from urteil.harness.runtimes.base import Programs

@@ -12,9 +12,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from urteil.chaos.controls import LabFailure
 from urteil.chaos.faults.base import until
 from urteil.chaos.log_files import partitions, segments
+from urteil.chaos.views import LabFailure
 from urteil.harness.parts import MissingPart, strace_binary
 
 CALLS = "write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,ftruncate"

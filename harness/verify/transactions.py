@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from urteil.chaos.controls import CLIENT
+from urteil.chaos.views import CLIENT
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.evidence import Row, targets_of

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from urteil.chaos.controls import LabFailure, NodeState, NodeStatus
+from urteil.chaos.views import LabFailure, NodeState, NodeStatus
 from urteil.harness.history.journal import CLIENT_ACTS, KILL
 from urteil.harness.workload.processes import Clients
 

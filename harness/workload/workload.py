@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kafka.errors import KafkaError
 
-from urteil.chaos.controls import LabFailure, NotHealthy
+from urteil.chaos.views import LabFailure, NotHealthy
 from urteil.harness.history.journal import JournalReader, PassBegin, PassEnd
 from urteil.harness.scenario import Scenario, TopicFact
 from urteil.harness.stacks import Teller

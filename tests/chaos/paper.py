@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.chaos.paper_admin import PaperAdmin
 from tests.chaos.paper_disks import PaperClocks, PaperDisks, PaperKeeper
-from urteil.chaos.controls import (
+from urteil.chaos.views import (
     CLIENT,
     Descriptors,
     LabFailure,

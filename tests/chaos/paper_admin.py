@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from urteil.chaos.administration import Replicas
-from urteil.chaos.controls import PartitionView
+from urteil.chaos.views import PartitionView
 
 if TYPE_CHECKING:
     from tests.chaos.paper import PaperCluster

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from urteil.chaos.controls import Tenure
+from urteil.chaos.views import Tenure
 
 if TYPE_CHECKING:
     from tests.chaos.paper import PaperCluster

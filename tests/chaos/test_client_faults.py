@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import LabFailure, NodeState, NodeStatus
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.selectors import NoTarget
+from urteil.chaos.views import LabFailure, NodeState, NodeStatus
 
 
 class PaperClients:

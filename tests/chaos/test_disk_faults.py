@@ -12,9 +12,9 @@ from tests.chaos.paper import PaperCluster
 from tests.chaos.paper_disks import BATCH_BYTES, write_log, write_recovery_points
 from urteil.chaos import log_files
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import NodeState
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.selectors import NoTarget
+from urteil.chaos.views import NodeState
 
 ACTIVE_BASE = 20
 LOG_BYTES = 5 * BATCH_BYTES

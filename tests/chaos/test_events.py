@@ -13,8 +13,8 @@ from tests.chaos.paper import PaperCluster
 from tests.chaos.test_nemesis import nemesis, rows, schedule
 from urteil.chaos.administration import ActFailed
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import LabFailure
 from urteil.chaos.events import EVENTS, EventWatch
+from urteil.chaos.views import LabFailure
 from urteil.harness.scenario import FaultSpec
 
 AIM = Aim(target="leader", topic="t")

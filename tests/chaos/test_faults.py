@@ -9,9 +9,9 @@ import pytest
 from tests.chaos.paper import VIEW, PaperCluster
 from tests.waiting import until
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import Link, NodeState, NotHealthy
 from urteil.chaos.faults import FAULTS, clock, controller_deleted
 from urteil.chaos.selectors import NoTarget
+from urteil.chaos.views import Link, NodeState, NotHealthy
 
 ON_NODES = [name for name, fault in FAULTS.items() if fault.family != "clients"]
 """What acts on clients has a paper of its own: test_client_faults.py."""

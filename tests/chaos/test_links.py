@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
-from urteil.chaos.controls import LabFailure, Link
 from urteil.chaos.links import Links
+from urteil.chaos.views import LabFailure, Link
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.toxiproxies import Toxiproxies
 from urteil.harness.runtimes.process import ProcessRuntime

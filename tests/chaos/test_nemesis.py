@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.chaos.paper import PaperCluster
-from urteil.chaos.controls import NodeState, NotHealthy
 from urteil.chaos.nemesis import Nemesis
 from urteil.chaos.schedule import Planned, plan
+from urteil.chaos.views import NodeState, NotHealthy
 from urteil.harness.scenario import FaultSpec
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from urteil.chaos.controls import CLIENT, Link
 from urteil.chaos.loopback import Claim, LoopbackPlan
 from urteil.chaos.topology import Ports
+from urteil.chaos.views import CLIENT, Link
 
 PORTS = Ports(internal=1, client=2, zookeeper=3, peer=4, election=5, toxiproxy=6, metrics=7)
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from urteil.chaos.controls import Link, Transfer
 from urteil.chaos.transfers import MONITOR, framed_question, transfer
+from urteil.chaos.views import Link, Transfer
 
 ANSWER = struct.pack(">i", 100) + b"a" * 100
 LINK = Link("b1", "b2")

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tests.waiting import until
-from urteil.chaos.controls import LabFailure, NodeState
+from urteil.chaos.views import LabFailure, NodeState
 from urteil.harness.runtimes.process import ProcessRuntime
 
 SPIN = "open('spins', 'x').close()\nwhile True: pass"

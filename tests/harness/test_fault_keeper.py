@@ -10,7 +10,7 @@ import pytest
 
 from tests.chaos.paper import PaperCluster
 from tests.waiting import until
-from urteil.chaos.controls import LabFailure, NodeState
+from urteil.chaos.views import LabFailure, NodeState
 from urteil.harness.fault_keeper import FaultServer, FaultSession, Refused
 
 KEY = b"k" * 16

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.harness.campaign.rows import row
-from urteil.chaos.controls import LabFailure
+from urteil.chaos.views import LabFailure
 from urteil.harness.campaign import Job, Row
 from urteil.harness.campaign.matrix import Meant
 from urteil.harness.campaign.night import Night

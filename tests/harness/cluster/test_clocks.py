@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import LabFailure
 from urteil.chaos.faults import FAULTS
+from urteil.chaos.views import LabFailure
 from urteil.harness.cluster import Cluster
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import UrteilTarget

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from urteil.chaos.controls import LabFailure, NodeState, NodeStatus
+from urteil.chaos.views import LabFailure, NodeState, NodeStatus
 from urteil.harness.runtimes.container_disks import ContainerDisks
 
 

@@ -11,8 +11,8 @@ from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import LabFailure, NodeState
 from urteil.chaos.faults import FAULTS, Fault, Proof
+from urteil.chaos.views import LabFailure, NodeState
 from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.sessions import SessionGone, end_session, password
 from urteil.harness.runtimes.disks import can_mount

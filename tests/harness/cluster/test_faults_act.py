@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.controls import DOWNSTREAM, Controls
+from urteil.chaos.controls import Controls
 from urteil.chaos.faults import FAULTS
+from urteil.chaos.views import DOWNSTREAM
 from urteil.harness.cluster import Cluster
 from urteil.harness.fault_check import (
     BROKERS,

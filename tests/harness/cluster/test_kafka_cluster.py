@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
-from urteil.chaos.controls import Link, NodeState, NotHealthy
+from urteil.chaos.views import Link, NodeState, NotHealthy
 from urteil.harness.cluster import Cluster
 from urteil.harness.parts import kafka_tool
 from urteil.harness.reaper import holders, start_reaper

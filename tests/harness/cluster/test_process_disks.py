@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from urteil.chaos.controls import LabFailure, NodeState, NodeStatus
+from urteil.chaos.views import LabFailure, NodeState, NodeStatus
 from urteil.harness.runtimes.disks import ProcessDisks, can_mount
 
 WRITER = 'until ! touch "$0/file"; do :; done 2>/dev/null'

@@ -13,7 +13,7 @@ from docker.models.containers import Container
 from kafka import KafkaConsumer, KafkaProducer
 
 from tests.waiting import until
-from urteil.chaos.controls import CLIENT, LabFailure, Link, NodeState, NotHealthy
+from urteil.chaos.views import CLIENT, LabFailure, Link, NodeState, NotHealthy
 from urteil.harness.cluster import Cluster
 from urteil.harness.containers.engine import Engine
 from urteil.harness.reaper import LABEL, start_reaper

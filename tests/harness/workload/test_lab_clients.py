@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from urteil.chaos.controls import NodeState
+from urteil.chaos.views import NodeState
 from urteil.harness.workload.lab_clients import LabClients
 from urteil.harness.workload.processes import Clients, spawn_process
 

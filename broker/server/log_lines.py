@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import nullcontext, suppress
 from typing import TextIO
 
 _FORMAT = "%(asctime)s.%(msecs)03d %(levelname)s %(name)s %(message)s"
@@ -54,14 +55,12 @@ class _Lines(logging.StreamHandler[TextIO]):
             self.flush()
 
     def flush(self) -> None:
-        self.acquire()
-        try:
+        """What the stream does not take, as on a full disk, is said to nobody and stops nobody."""
+        with self.lock or nullcontext(), suppress(OSError):
             lines, self._held = self._held, []
             if lines:
                 self.stream.write("".join(lines))
             super().flush()
-        finally:
-            self.release()
 
 
 class _Formatter(logging.Formatter):

@@ -6,8 +6,10 @@ import asyncio
 import io
 import logging
 import re
+import resource
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -83,3 +85,20 @@ def test_a_long_turn_is_heard_before_its_end(
         return stream.getvalue()
 
     assert asyncio.run(turn()).count("\n") == 2
+
+
+def test_a_full_disk_under_the_log_stops_nobody(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    path = tmp_path / "broker.log"
+    path.write_text("x" * 100)
+    with path.open("a", buffering=1) as stream:
+        handler = lines_to(stream)
+        log = logging.Logger("full")
+        log.addHandler(handler)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50, hard))
+        try:
+            log.error("nobody will read this")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        log.error("but this")
+    assert "but this" in path.read_text()

@@ -85,7 +85,9 @@ def test_a_broker_without_a_replica_forgets_a_deleted_topic_as_well() -> None:
 
         broker: Any = SimpleNamespace(
             authorizer=None,
-            groups=SimpleNamespace(spawn=lambda coroutine: coroutine.close()),
+            groups=SimpleNamespace(
+                tasks=SimpleNamespace(spawn=lambda coroutine: coroutine.close())
+            ),
             group_administration=SimpleNamespace(topics_deleted=topics_deleted),
             registration=SimpleNamespace(registered=registered),
             control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE),

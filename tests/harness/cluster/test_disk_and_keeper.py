@@ -38,8 +38,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def send(cluster: Cluster, count: int = 60) -> int:
     """Records of 200 bytes one by one, acknowledged by all; the offset of the last one."""
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")
-    told = [producer.send(TOPIC, value=bytes(200), partition=0).get(20) for _ in range(count)]
-    producer.close()
+    try:
+        told = [producer.send(TOPIC, value=bytes(200), partition=0).get(20) for _ in range(count)]
+    finally:
+        producer.close(timeout=0)  # one that is left open waits wherever it is collected
     return int(told[-1].offset)
 
 

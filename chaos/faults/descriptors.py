@@ -52,8 +52,11 @@ class OutOfDescriptors(Fault):
         return Proof(acted=proof.acted, text=f"before: {text}; {proof.text}")
 
     def heal(self, controls: Controls) -> str:
-        told = together(lambda node: self._restore(controls, node), self.targets)
-        return "; ".join([*told, answers_again(controls, self._doors(controls))])
+        told = [self._give_back(controls, node) for node in self.targets]
+        told.append(answers_again(controls, self._doors(controls)))
+        # who ends by what failed under the limit has ended before it answers something new
+        told += together(lambda node: self._run_again(controls, node), self.targets)
+        return "; ".join(filter(None, told))
 
     def remains(self, controls: Controls) -> str:
         limits = {node: controls.descriptors(node).limit for node in self._before}
@@ -64,17 +67,23 @@ class OutOfDescriptors(Fault):
         now = self._before[node] = controls.descriptors(node)
         controls.limit_descriptors(node, min(now.lowest_free, FIRST_OPENED))
 
-    def _restore(self, controls: Controls, node: str) -> str:
-        """Give the limit back to the process that lost it, or start another in its place."""
-        if node in self._before:
-            try:
-                now = controls.limit_descriptors(node, self._before[node].limit)
-                controls.may_end(node, allowed=False)
-                return f"{node}: {now}"
-            except LabFailure:
-                if controls.status(node).state is not NodeState.DEAD:
-                    raise
-        return f"{node} ended and runs again as pid {controls.start(node).pid}"
+    def _give_back(self, controls: Controls, node: str) -> str:
+        """The limit, to a process that lost it and lives."""
+        if node not in self._before:
+            return ""
+        try:
+            return f"{node}: {controls.limit_descriptors(node, self._before[node].limit)}"
+        except LabFailure:
+            if controls.status(node).state is not NodeState.DEAD:
+                raise
+        return ""
+
+    def _run_again(self, controls: Controls, node: str) -> str:
+        """Start another in the place of one that ended."""
+        if controls.status(node).state is NodeState.DEAD:
+            return f"{node} ended and runs again as pid {controls.start(node).pid}"
+        controls.may_end(node, allowed=False)
+        return ""
 
     def _doors(self, controls: Controls) -> list[Link]:
         """A link to each node, by which a new connection comes."""

@@ -11,7 +11,7 @@ from tests.waiting import until
 from urteil.chaos.aim import Aim
 from urteil.chaos.faults import FAULTS, clock, controller_deleted
 from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import Link, NodeState, NotHealthy
+from urteil.chaos.views import Descriptors, Link, NodeState, NotHealthy
 
 ON_NODES = [name for name, fault in FAULTS.items() if fault.family != "clients"]
 """What acts on clients has a paper of its own: test_client_faults.py."""
@@ -229,3 +229,23 @@ def test_a_step_that_fails_is_told_at_healing() -> None:
 def test_a_number_out_of_its_range_is_refused(name: str, options: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         FAULTS[name](aim("leader", **options))
+
+
+def test_a_node_that_ends_by_what_it_could_not_open_is_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its limit was given back to a process that was ending already."""
+    cluster = PaperCluster()
+    fault = FAULTS["out_of_descriptors"](Aim(target="leader", topic="t"))
+    fault.begin(cluster)
+    (node,) = fault.targets
+    give_back = cluster.limit_descriptors
+
+    def too_late(name: str, most: int) -> Descriptors:
+        told = give_back(name, most)
+        cluster.states[name] = NodeState.DEAD
+        return told
+
+    monkeypatch.setattr(cluster, "limit_descriptors", too_late)
+    assert f"{node} ended and runs again" in fault.heal(cluster)
+    assert fault.remains(cluster) == ""

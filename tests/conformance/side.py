@@ -25,7 +25,7 @@ from urteil.chaos.controls import Controls
 Made = TypeVar("Made")
 
 CLOSED: Final = "closed"
-ANSWER_TIMEOUT_S = 8.0
+ANSWER_TIMEOUT_S = 30.0
 SILENCE_S = 0.3
 CORRELATION = 77
 POLL_S = 0.03

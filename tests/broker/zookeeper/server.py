@@ -67,6 +67,7 @@ class ZooKeeperServer:
     def pause(self) -> None:
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGSTOP)
+        os.waitpid(self._process.pid, os.WUNTRACED)  # all its threads stand
 
     def resume(self) -> None:
         assert self._process is not None

@@ -63,9 +63,17 @@ def member(pair: Pair, side: Side) -> Iterator[KafkaConsumer]:
             enable_auto_commit=False,
             metadata_max_age_ms=100,
         )
+        await_topic(consumer, topic)  # or this join is lost, too
         poll_until(consumer, lambda: len(consumer.assignment()) == 1)
         yield consumer
         consumer.close()
+
+
+def await_topic(consumer: KafkaConsumer, topic: str) -> None:
+    """Before its first poll, with which it joins."""
+    deadline = time.monotonic() + WAIT_S
+    while not consumer.partitions_for_topic(topic):
+        assert time.monotonic() < deadline, topic
 
 
 def poll_until(consumer: KafkaConsumer, holds: Any) -> None:

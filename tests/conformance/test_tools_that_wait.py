@@ -15,6 +15,8 @@ from tests.conformance.test_partitions import partitions, replicas_are
 
 RECORD_BYTES, RECORDS = 64 * 1024, 128
 THROTTLE_BYTES_PER_S = 1_000_000
+SIDES = ("leader", "follower")
+ALL_THROTTLED = {f"{one}.replication.throttled.replicas": "*" for one in SIDES}
 BURST_S = 3.0
 """A quota is of windows of a second, and the first fetches find it unused."""
 
@@ -52,8 +54,10 @@ def test_a_throttle_slows_a_reassignment(pair: Pair, tmp_path: Path) -> None:
     took_s = {}
     for throttle in ((), ("--throttle", str(THROTTLE_BYTES_PER_S))):
         topic = pair.name("throttled")
-        ours.create(topic, [(1,)])
+        ours.create(topic, [(1,)], ALL_THROTTLED if throttle else {})
         _fill(ours, topic)
+        if throttle:
+            _limit(ours)
         file = plan(tmp_path, topic, (2,))
         options = ("--reassignment-json-file", file)
         began_s = time.monotonic()  # on a busy machine all is moved before the tool has ended
@@ -65,6 +69,14 @@ def test_a_throttle_slows_a_reassignment(pair: Pair, tmp_path: Path) -> None:
     slowest_s = RECORD_BYTES * RECORDS / THROTTLE_BYTES_PER_S
     assert took_s[True] > slowest_s - BURST_S
     assert took_s[True] > took_s[False] + BURST_S
+
+
+def _limit(side: Side) -> None:
+    """Beforehand: all may be moved before brokers hear of the rate that the tool sets."""
+    rates = (f"{one}.replication.throttled.rate={THROTTLE_BYTES_PER_S}" for one in SIDES)
+    words = ("--alter", "--entity-type", "brokers", "--add-config", ",".join(rates))
+    for broker in "12":
+        tool("kafka.admin.ConfigCommand", side.bootstrap, *words, "--entity-name", broker)
 
 
 def _fill(side: Side, topic: str) -> None:

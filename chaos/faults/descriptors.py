@@ -53,10 +53,10 @@ class OutOfDescriptors(Fault):
 
     def heal(self, controls: Controls) -> str:
         told = [self._give_back(controls, node) for node in self.targets]
-        told.append(answers_again(controls, self._doors(controls)))
-        # who ends by what failed under the limit has ended before it answers something new
+        doors = self._doors(controls)
+        answers_again(controls, doors)  # who ends by what failed under the limit ends before that
         told += together(lambda node: self._run_again(controls, node), self.targets)
-        return "; ".join(filter(None, told))
+        return "; ".join(filter(None, [*told, answers_again(controls, doors)]))
 
     def remains(self, controls: Controls) -> str:
         limits = {node: controls.descriptors(node).limit for node in self._before}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -14,6 +13,7 @@ from kafka.future import Future
 
 from tests.conformance.pair import Pair
 from tests.conformance.side import Side
+from tests.waiting import until
 from urteil.harness.workload.repairs import finish_joining
 
 POLL_MS = 50
@@ -63,24 +63,18 @@ def member(pair: Pair, side: Side) -> Iterator[KafkaConsumer]:
             enable_auto_commit=False,
             metadata_max_age_ms=100,
         )
-        await_topic(consumer, topic)  # or this join is lost, too
+        until(lambda: consumer.partitions_for_topic(topic), topic)  # or this join is lost, too
         poll_until(consumer, lambda: len(consumer.assignment()) == 1)
         yield consumer
         consumer.close()
 
 
-def await_topic(consumer: KafkaConsumer, topic: str) -> None:
-    """Before its first poll, with which it joins."""
-    deadline = time.monotonic() + WAIT_S
-    while not consumer.partitions_for_topic(topic):
-        assert time.monotonic() < deadline, topic
-
-
-def poll_until(consumer: KafkaConsumer, holds: Any) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not holds():
-        assert time.monotonic() < deadline, consumer.assignment()
+def poll_until(consumer: KafkaConsumer, holds: Callable[[], object]) -> None:
+    def polled() -> object:
         consumer.poll(POLL_MS)
+        return holds()
+
+    until(polled, deadline_s=WAIT_S)
 
 
 def grow(side: Side, topic: str) -> None:

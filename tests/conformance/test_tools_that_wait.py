@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kafka import KafkaProducer
 
+from tests.conformance.configs import BROKER, TOPIC, values
 from tests.conformance.conftest import Pair
 from tests.conformance.kafka_tools import tool
 from tests.conformance.side import Side
@@ -15,8 +16,8 @@ from tests.conformance.test_partitions import partitions, replicas_are
 
 RECORD_BYTES, RECORDS = 64 * 1024, 128
 THROTTLE_BYTES_PER_S = 1_000_000
-SIDES = ("leader", "follower")
-ALL_THROTTLED = {f"{one}.replication.throttled.replicas": "*" for one in SIDES}
+REPLICAS = tuple(f"{one}.replication.throttled.replicas" for one in ("follower", "leader"))
+RATES = tuple(f"{one}.replication.throttled.rate" for one in ("follower", "leader"))
 BURST_S = 3.0
 """A quota is of windows of a second, and the first fetches find it unused."""
 
@@ -54,7 +55,7 @@ def test_a_throttle_slows_a_reassignment(pair: Pair, tmp_path: Path) -> None:
     took_s = {}
     for throttle in ((), ("--throttle", str(THROTTLE_BYTES_PER_S))):
         topic = pair.name("throttled")
-        ours.create(topic, [(1,)], ALL_THROTTLED if throttle else {})
+        ours.create(topic, [(1,)], dict.fromkeys(REPLICAS, "*") if throttle else {})
         _fill(ours, topic)
         if throttle:
             _limit(ours)
@@ -64,19 +65,32 @@ def test_a_throttle_slows_a_reassignment(pair: Pair, tmp_path: Path) -> None:
         tool(REASSIGN, ours.bootstrap, "--execute", *options, *throttle)
         ours.until(lambda name=topic: replicas_are(ours, name, (2,)))  # type: ignore[misc]
         took_s[bool(throttle)] = time.monotonic() - began_s
+        if throttle:
+            assert list(values(ours, TOPIC, topic, *REPLICAS).values()) == ["0:2", "0:1"]
+            assert all(_rates(ours, broker) == {str(THROTTLE_BYTES_PER_S)} for broker in (1, 2))
         tool(REASSIGN, ours.bootstrap, "--verify", *options)
     print(f"free: {took_s[False]:.1f} s, throttled: {took_s[True]:.1f} s")
     slowest_s = RECORD_BYTES * RECORDS / THROTTLE_BYTES_PER_S
     assert took_s[True] > slowest_s - BURST_S
     assert took_s[True] > took_s[False] + BURST_S
+    ours.until(lambda: set(values(ours, TOPIC, topic, *REPLICAS).values()) == {""})
+    ours.until(lambda: _rates(ours, 1) == _rates(ours, 2) == set())
 
 
 def _limit(side: Side) -> None:
-    """Beforehand: all may be moved before brokers hear of the rate that the tool sets."""
-    rates = (f"{one}.replication.throttled.rate={THROTTLE_BYTES_PER_S}" for one in SIDES)
-    words = ("--alter", "--entity-type", "brokers", "--add-config", ",".join(rates))
-    for broker in "12":
-        tool("kafka.admin.ConfigCommand", side.bootstrap, *words, "--entity-name", broker)
+    """All may be moved before brokers hear of the rate that the tool sets; so they know of one that
+    is far too low to end in time, and the tool's must take its place."""
+    setting = ",".join(f"{rate}={THROTTLE_BYTES_PER_S // 10}" for rate in RATES)
+    words = ("--alter", "--entity-type", "brokers", "--add-config", setting)
+    for broker in (1, 2):
+        tool("kafka.admin.ConfigCommand", side.bootstrap, *words, "--entity-name", str(broker))
+    low = {str(THROTTLE_BYTES_PER_S // 10)}
+    side.until(lambda: _rates(side, 1) == _rates(side, 2) == low)
+
+
+def _rates(side: Side, broker: int) -> set[str | None]:
+    """As the broker itself has them."""
+    return set(values(side, BROKER, str(broker), *RATES, to=broker).values())
 
 
 def _fill(side: Side, topic: str) -> None:

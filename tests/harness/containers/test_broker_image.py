@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from uuid import uuid4
 import docker
 import pytest
 
+from tests.waiting import until
 from urteil.compose.broker import settings
 from urteil.compose.broker.health import first_listener
 from urteil.harness.containers.engine import Engine
@@ -34,11 +34,15 @@ HEALTHY_S = 90.0
 
 def await_health(container: Any) -> None:
     """Until Docker's own check says so; an engine tells of it in events, but not of the past."""
-    deadline = time.monotonic() + HEALTHY_S
-    while container.attrs["State"].get("Health", {}).get("Status") != "healthy":
-        assert time.monotonic() < deadline, container.logs().decode()
-        time.sleep(0.2)
+
+    def healthy() -> bool:
         container.reload()
+        return bool(container.attrs["State"].get("Health", {}).get("Status") == "healthy")
+
+    try:
+        until(healthy, container.name, deadline_s=HEALTHY_S)
+    finally:
+        print(container.logs().decode())  # seen where it is not
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from urteil.harness.history.growing import lines_from
+
 NS = 1_000_000_000
 KINDS = ("ok", "fail", "info")
 _LINE = msgspec.json.Decoder(list[Any])
@@ -31,15 +33,14 @@ def _counted(run_dir: Path) -> Counter[tuple[str, int]]:
     sent: list[tuple[str, int]] = []
     begin_ns = 0
     for path in sorted((run_dir / "journal").glob("*.jsonl")):
-        with path.open("rb") as lines:
-            for line in lines:
-                try:
-                    entry = _LINE.decode(line)
-                    kind, at_ns = entry[0], int(entry[2])
-                except (msgspec.MsgspecError, IndexError, TypeError, ValueError):
-                    continue
-                if kind == "send":
-                    begin_ns = min(begin_ns or at_ns, at_ns)
-                elif kind in KINDS:
-                    sent.append((kind, at_ns))
+        for line in lines_from(path):
+            try:
+                entry = _LINE.decode(line)
+                kind, at_ns = entry[0], int(entry[2])
+            except (msgspec.MsgspecError, IndexError, TypeError, ValueError):
+                continue
+            if kind == "send":
+                begin_ns = min(begin_ns or at_ns, at_ns)
+            elif kind in KINDS:
+                sent.append((kind, at_ns))
     return Counter((kind, (at_ns - begin_ns) // NS) for kind, at_ns in sent)

@@ -1,13 +1,12 @@
 """The journal of one client: what it called and what came of it, one JSON array a line.
 
-Invocations are written before the call and completions after it, each by one `write` to a file
-opened for appending: what was written survives the SIGKILL of the client. Only the last entry can
-be unfinished, and a journal without its `End` says that it was cut.
+Invocations are written before the call and completions after it, each at once to a file that
+outlives the SIGKILL of the client (`growing.py`). Only the last entry can be unfinished, and a
+journal without its `End` says that it was cut.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 
 import msgspec
+
+from urteil.harness.history.growing import LineFile
 
 CLIENT_ACTS, KILL = "clients.jsonl", "kill client"
 GRANT, REVOKE = "grant", "revoke"
@@ -298,35 +299,30 @@ class JournalWriter:
     """Appends entries; safe to use from any thread. Every entry is on its way to disk at once."""
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._file = LineFile(path)
         self._encoder = msgspec.json.Encoder()
         self._lock = threading.Lock()
         self._entries = 0
         self._closed = False
 
     def write(self, entry: msgspec.Struct) -> None:
-        """Append one entry. OSError when the disk does not take it whole."""
-        line = self._encoder.encode(entry) + b"\n"
+        """Append one entry. OSError when the disk has no room for it."""
         with self._lock:
             if self._closed:
                 return
-            self._put(line)
+            self._file.append(self._encoder.encode(entry))
             self._entries += 1
 
     def end(self, end_ns: int) -> None:
         """Write the `End` entry and close; later entries are dropped, they were not in time."""
         with self._lock:
             if not self._closed:
-                self._put(self._encoder.encode(End(self._entries, end_ns)) + b"\n")
+                self._file.append(self._encoder.encode(End(self._entries, end_ns)))
                 self._close()
-
-    def _put(self, line: bytes) -> None:
-        if os.write(self._file, line) != len(line):
-            raise OSError("the disk took only a part of a journal entry")
 
     def _close(self) -> None:
         self._closed = True
-        os.close(self._file)
+        self._file.close()
 
     def __enter__(self) -> JournalWriter:
         return self
@@ -367,7 +363,7 @@ class JournalReader:
         with self.path.open("rb", buffering=1 << 20) as lines:
             for line in lines:
                 if not line.endswith(b"\n"):
-                    state.unfinished = True
+                    state.unfinished = bool(line.strip(b"\0"))
                     return
                 try:
                     entry = decoder.decode(line)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from urteil.chaos.views import LabFailure, NodeState, NodeStatus
+from urteil.harness.history.growing import end_of, lines_from
 from urteil.harness.history.journal import CLIENT_ACTS, KILL
 from urteil.harness.workload.processes import Clients
 
@@ -119,11 +120,11 @@ class LabClients:
 
     def journal_bytes(self, name: str) -> int:
         path = self._journal(name)
-        return path.stat().st_size if path.exists() else 0
+        return end_of(path) if path.exists() else 0
 
     def assignments(self, name: str) -> int:
         path = self._journal(name)
-        lines = path.read_bytes().splitlines() if path.exists() else []
+        lines = lines_from(path) if path.exists() else ()
         return sum(line.startswith(ASSIGNED) and GIVEN in line for line in lines)
 
     def _journal(self, name: str) -> Path:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from urteil.harness.history.growing import lines_from
 from urteil.harness.history.journal import Ok, Send
 
 _OK, _SEND = b'["ok",', b'["send",'
@@ -48,7 +49,6 @@ class JournalTail:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
-        self._rest = b""
         self._counts: dict[bytes, int] = defaultdict(int)
         self._ok: msgspec.json.Decoder[Ok] = msgspec.json.Decoder(Ok)
         self._send: msgspec.json.Decoder[Send] = msgspec.json.Decoder(Send)
@@ -60,13 +60,8 @@ class JournalTail:
         """Take in what was written since the last call; a half-written line waits."""
         if not self._path.exists():
             return
-        with self._path.open("rb") as journal:
-            journal.seek(self._offset)
-            new = journal.read()
-        self._offset += len(new)
-        lines = (self._rest + new).split(b"\n")
-        self._rest = lines.pop()
-        for line in lines:
+        for line in lines_from(self._path, self._offset):
+            self._offset += len(line)
             self._take(line)
 
     def progress(self) -> Progress:

@@ -18,6 +18,8 @@ from rich.live import Live
 from rich.markup import escape
 from rich.text import Text
 
+from urteil.harness.history.growing import lines_from
+
 KINDS = {b'["ok"': "ok", b'["inf': "unknown", b'["fai': "failed"}
 _BEGINS = re.compile(r"^(.+?) acts(?:: |$)")
 _ENDS = re.compile(r"^(.+?) healed")
@@ -73,15 +75,11 @@ class Progress:
         if self._run_dir is None or self.phase not in ("load", "final reads"):
             return
         for path in self._run_dir.glob("journal/*.jsonl"):
-            with path.open("rb") as lines:
-                lines.seek(self._read.get(path, 0))
-                for line in lines:
-                    if not line.endswith(b"\n"):
-                        break
-                    self._read[path] = self._read.get(path, 0) + len(line)
-                    kind = KINDS.get(line[:5])
-                    if kind is not None:
-                        self.counts[kind] += 1
+            for line in lines_from(path, self._read.get(path, 0)):
+                self._read[path] = self._read.get(path, 0) + len(line)
+                kind = KINDS.get(line[:5])
+                if kind is not None:
+                    self.counts[kind] += 1
         now, acked = time.monotonic(), self.counts["ok"]
         if now - self._last[0] >= 1:
             self._rate = (acked - self._last[1]) / (now - self._last[0]) if self._last[0] else 0.0

@@ -56,7 +56,7 @@ def load(
     """Make `run_dir` a run of the history at `path`; how many operations it has.
 
     `acks`, `idempotent` and `isolation` are the clients' settings, which a history does not tell.
-    HistoryError names the line or operation that is not as expected.
+    HistoryError names the line or operation that is not as expected; nothing is written then.
     """
     found = Import(secrets.token_hex(4), acks, idempotent, isolation)
     ops = list(pairs(path))

@@ -5,26 +5,30 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from itertools import count
 from pathlib import Path
 
 from urteil.harness.scenario import Scenario, save
 
 
 def new_run_dir(out: Path, scenario: Scenario) -> Path:
-    """Make `out/<time>-<scenario>-<seed>/` with its scenario.json; `out/latest` links to it.
-
-    Two runs of one second get different folders.
-    """
-    out.mkdir(parents=True, exist_ok=True)
-    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{scenario.name}-{scenario.seed}"
-    for attempt in range(1000):
-        run_dir = (out / (stem if not attempt else f"{stem}-{attempt}")).resolve()
-        with contextlib.suppress(FileExistsError):
-            run_dir.mkdir()
-            break
+    """Make `out/<time>-<scenario>-<seed>/` with its scenario.json; `out/latest` links to it."""
+    run_dir = dated_folder(out, f"{scenario.name}-{scenario.seed}")
     save(run_dir / "scenario.json", scenario)
     _point_latest(run_dir)
     return run_dir
+
+
+def dated_folder(out: Path, name: str) -> Path:
+    """Make `out/<time>-<name>/`, or one with a number behind it where that is taken."""
+    out.mkdir(parents=True, exist_ok=True)
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"
+    for attempt in count():
+        folder = (out / (stem if not attempt else f"{stem}-{attempt}")).resolve()
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            break
+    return folder
 
 
 def _point_latest(run_dir: Path) -> None:

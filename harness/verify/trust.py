@@ -12,8 +12,20 @@ from urteil.harness.verify.administered import killed_clients
 from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.timeline import NO_OFFSET
+from urteil.harness.verify.words import counted
 
 _FAULTS = "faults.jsonl"
+TIMED = {
+    "sends": "send",
+    "polls": "poll",
+    "commits": "commit",
+    "commit_reads": "OffsetFetch answer",
+    "offset_answers": "ListOffsets answer",
+    "accesses": "access attempt",
+    "passes": "sweep",
+}
+"""Tables whose rows begin and end, to what one row is."""
+
 REQUIRED = ("sends", "reads", "passes", "replicas", "logs", "states", "manifest")
 
 
@@ -128,8 +140,8 @@ def blanks(tally: Sequence[Row]) -> list[str]:
     """Sends that do not say what they were, or say it twice: what they wrote would seem to come
     from nowhere, or from two."""
     lacks = {
-        "blank sends": "sends lack their value_id, outcome or times",
-        "doubled sends": "sends stand twice in evidence/sends",
+        "blank sends": ("send", "without value_id, outcome or times"),
+        "doubled sends": ("send", "doubled in evidence/sends"),
     }
     return _counted(lacks, tally)
 
@@ -137,26 +149,16 @@ def blanks(tally: Sequence[Row]) -> list[str]:
 def turned(tally: Sequence[Row]) -> list[str]:
     """Clocks that went back: nothing that compares times accuses anybody then."""
     lacks = {
-        "turned sends": "sends ended before they began: a clock went back (evidence/sends)",
-        "turned polls": "polls ended before they began: a clock went back (evidence/polls)",
-        "turned commits": "commits ended before they began: a clock went back (evidence/commits)",
-        "turned commit_reads": "answers of OffsetFetch came before they were asked for: a clock "
-        "went back (evidence/commit_reads)",
-        "turned offset_answers": "answers of ListOffsets came before they were asked for: a clock "
-        "went back (evidence/offset_answers)",
-        "turned accesses": "tries of users ended before they began: a clock went back "
-        "(evidence/accesses)",
-        "turned passes": "passes ended before they began: a clock went back (evidence/passes)",
+        f"turned {table}": (noun, f"ended before beginning: a clock went back (evidence/{table})")
+        for table, noun in TIMED.items()
     }
     return _counted(lacks, tally)
 
 
-def _counted(lacks: dict[str, str], tally: Sequence[Row]) -> list[str]:
-    return [
-        f"{row['found']} {lacks[row['what']]}"
-        for row in tally
-        if row["what"] in lacks and row["found"]
-    ]
+def _counted(lacks: dict[str, tuple[str, str]], tally: Sequence[Row]) -> list[str]:
+    """What there is any of: its noun, and what is wrong with it."""
+    found = [(row["found"], lacks[row["what"]]) for row in tally if row["what"] in lacks]
+    return [f"{counted(number, noun)} {wrong}" for number, (noun, wrong) in found if number]
 
 
 def boots(run_dir: Path, facts: RunFacts) -> list[str]:

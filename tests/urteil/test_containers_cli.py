@@ -20,9 +20,10 @@ def test_images_are_built_and_listed(engine: Engine, capsys: pytest.CaptureFixtu
     assert re.search(r"^kafka +(current|missing|out of date)", listed, re.MULTILINE)
 
 
-def test_an_unknown_image_is_wrong_usage(
-    engine: Engine, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
+def test_an_unknown_image_is_wrong_usage_before_an_engine_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     assert exit_code(["images", "build", "brokr"]) == 254
     assert "no image named 'brokr'; known: broker" in capsys.readouterr().err
 

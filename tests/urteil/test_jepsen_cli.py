@@ -26,5 +26,7 @@ def test_what_is_no_history_is_wrong_usage(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "h.edn").write_text("[:nothing]")
-    assert exit_code(["import", str(tmp_path / "h.edn"), "--out", str(tmp_path)]) == 254
+    runs = tmp_path / "runs"
+    assert exit_code(["import", str(tmp_path / "h.edn"), "--out", str(runs)]) == 254
     assert ":nothing is no operation" in capsys.readouterr().err
+    assert not list(runs.iterdir())

@@ -28,9 +28,12 @@ def build(names: tuple[str, ...], base: str | None) -> None:
     NAMES are broker, zookeeper, toxiproxy (these three by default), kafka or kafka:VERSION.
     """
     from urteil.harness.containers.images import ensure_images
+    from urteil.harness.containers.recipes import recipe
     from urteil.harness.parts import MissingPart
 
     try:
+        for name in names:
+            recipe(name)
         found = ensure_images(_engine(), names or DEFAULT, say, base=base)
     except ValueError as error:
         raise click.UsageError(str(error)) from None

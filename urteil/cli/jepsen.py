@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
 from pathlib import Path
 
 import click
@@ -72,8 +71,9 @@ def import_command(
     """
     from urteil.harness.jepsen.load import HistoryError, load
     from urteil.harness.runner import judge_again
+    from urteil.harness.runner.folder import dated_folder
 
-    run_dir = out / f"{time.strftime('%Y%m%d-%H%M%S')}-jepsen-{file.stem}"
+    run_dir = dated_folder(out, f"jepsen-{file.stem}")
     words = ["urteil", "import", str(file), "--acks", acks, "--isolation", isolation]
     words += [] if idempotent else ["--no-idempotent"]
     try:
@@ -86,6 +86,7 @@ def import_command(
             command=shlex.join(words),
         )
     except HistoryError as error:
+        run_dir.rmdir()
         told = str(error)
         raise click.UsageError(told if str(file) in told else f"{file}: {told}") from None
     result = judge_again(run_dir, engine=engine)

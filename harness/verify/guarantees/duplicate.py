@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.words import times
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -17,7 +18,7 @@ def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "one offset twice":
         return f"A final pass delivered {who} at {place(row)} twice."
     where = "lies" if row["sub_kind"] == "log" else "was delivered in one pass"
-    return f"{who} {where} {row['times']} times, first at {place(row)}, last at {row['last_off']}."
+    return f"{who} {where} {times(row['times'])}, first at {place(row)}, last at {row['last_off']}."
 
 
 GUARANTEE = Guarantee(

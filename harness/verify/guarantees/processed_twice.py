@@ -9,6 +9,7 @@ from __future__ import annotations
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.torn_txn import LATE_END
 from urteil.harness.verify.guarantees.unprocessed import COPIED, PROMISE
+from urteil.harness.verify.words import times
 
 _MADE = f"""
 SELECT w.source, COUNT(*) AS copies, MIN(w.shown_slot) % {SLOT} AS first_copy,
@@ -38,7 +39,7 @@ FROM ({_MADE}) m JOIN vals v ON v.value_id = m.source WHERE m.copies > 1""",
     permitted="CASE WHEN x.promised = 'at-least-once' THEN 'the application promises at least once'"
     f" WHEN x.promised = 'late' THEN '{LATE_END}' END",
     explain=lambda row: (
-        f"{row['value_id']} at {place(row)} is {row['copies']} times in the output, first at "
+        f"{row['value_id']} at {place(row)} is {times(row['copies'])} in the output, first at "
         f"offset {row['first_copy']}, last at {row['last_copy']}."
     ),
     rests_on=(*RECORDS, "txns"),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.words import times
 
 _SEEN = """
 SELECT a.*, CASE WHEN a.outcome IN ('ok', 'shows grant') THEN 1 ELSE 0 END AS may
@@ -43,7 +44,7 @@ def _explain(row: Mapping[str, Any]) -> str:
         return f"{done}, which nobody had ever granted."
     return (
         f"{done}, though it had shown before that this was granted no more: it has turned "
-        f"{row['turns']} times, and the right was changed {row['changes']} times until then."
+        f"{times(row['turns'])}, and the right was changed {times(row['changes'])} until then."
     )
 
 

@@ -144,7 +144,7 @@ def test_what_no_check_can_place_is_a_reason(tmp_path: Path) -> None:
     assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
     assert result.reasons[:3] == [
         "1 reads name no partition of a topic in run.json",
-        "1 sends lack their value_id, outcome or times",
+        "1 send without value_id, outcome or times",
         "1 sends name no partition of a topic in run.json",
     ]
 

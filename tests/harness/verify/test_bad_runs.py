@@ -143,8 +143,8 @@ def test_doubled_rows_and_clocks_that_went_back_accuse_nobody(tmp_path: Path) ->
     tables["sends"][90]["invoke_ns"] = END_NS
     result = judged(tmp_path, tables)
     assert result.verdict is Verdict.UNKNOWN
-    assert "1 sends stand twice in evidence/sends" in result.reasons
-    told = "2 sends ended before they began: a clock went back (evidence/sends)"
+    assert "1 send doubled in evidence/sends" in result.reasons
+    told = "2 sends ended before beginning: a clock went back (evidence/sends)"
     assert told in result.reasons
 
 

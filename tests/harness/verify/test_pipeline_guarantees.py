@@ -84,4 +84,4 @@ def test_a_record_that_was_copied_twice(tmp_path: Path) -> None:
         assert result["processed_twice"].status is status
         assert result["unprocessed"].status is Status.HOLDS
     (finding,) = result["processed_twice"].findings
-    assert "2 times in the output, first at offset 40, last at 400" in finding.sentence
+    assert "twice in the output, first at offset 40, last at 400" in finding.sentence

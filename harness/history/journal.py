@@ -300,24 +300,25 @@ class JournalWriter:
 
     def __init__(self, path: Path) -> None:
         self._file = LineFile(path)
-        self._encoder = msgspec.json.Encoder()
+        self._encode = msgspec.json.Encoder().encode
         self._lock = threading.Lock()
         self._entries = 0
         self._closed = False
 
     def write(self, entry: msgspec.Struct) -> None:
         """Append one entry. OSError when the disk has no room for it."""
+        line = self._encode(entry)
         with self._lock:
             if self._closed:
                 return
-            self._file.append(self._encoder.encode(entry))
+            self._file.append(line)
             self._entries += 1
 
     def end(self, end_ns: int) -> None:
         """Write the `End` entry and close; later entries are dropped, they were not in time."""
         with self._lock:
             if not self._closed:
-                self._file.append(self._encoder.encode(End(self._entries, end_ns)))
+                self._file.append(self._encode(End(self._entries, end_ns)))
                 self._close()
 
     def _close(self) -> None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from urteil.harness.verify.damage.copy import Copy, S, Trace, brokers, first, leader, states
+from urteil.harness.verify.damage.copy import (
+    Copy,
+    S,
+    Trace,
+    brokers,
+    first,
+    followers,
+    leader,
+    states,
+)
 from urteil.harness.verify.evidence import Row
 
 
@@ -75,8 +84,7 @@ def stall(copy: Copy) -> Trace:
 def stay_broken(copy: Copy) -> Trace:
     """After a crash was healed, the ISR stays short."""
     crash = _crash(copy)
-    followers = [broker for broker in brokers(copy) if broker != leader(copy)]
-    _add_state(copy, isr=json.dumps(followers[:1]), at_ns=crash["begin_ns"] + 1)
+    _add_state(copy, isr=json.dumps(followers(copy)[:1]), at_ns=crash["begin_ns"] + 1)
     copy.tables["faults"] = [crash]
     return Trace("slow_recovery", "late")
 

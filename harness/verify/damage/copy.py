@@ -106,6 +106,11 @@ def leader(copy: Copy) -> int:
     return int(led[-1]) if led else min(have)
 
 
+def followers(copy: Copy) -> list[int]:
+    """Those who did not lead last, by their ids."""
+    return [broker for broker in brokers(copy) if broker != leader(copy)]
+
+
 def states(copy: Copy) -> list[Row]:
     states = [
         row

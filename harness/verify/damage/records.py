@@ -7,10 +7,9 @@ from urteil.harness.verify.damage.copy import (
     S,
     Trace,
     Untried,
-    brokers,
     first,
+    followers,
     has_value,
-    leader,
     states,
 )
 from urteil.harness.verify.evidence import Row
@@ -26,7 +25,7 @@ def lose(copy: Copy) -> Trace:
 def lose_on_leader(copy: Copy) -> Trace:
     """Gone from every log but one that does not lead."""
     victim = copy.take()
-    keep = next(broker for broker in brokers(copy) if broker != leader(copy))
+    keep = followers(copy)[0]
     copy.drop("replicas", lambda row: has_value(victim)(row) and row["broker"] != keep)
     copy.drop("reads", has_value(victim))
     return Trace("lost_write", "", victim["offset"])

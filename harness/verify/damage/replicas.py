@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from urteil.harness.verify.damage.copy import Copy, Trace, Untried, first, leader
+from urteil.harness.verify.damage.copy import Copy, Trace, Untried, first, followers, leader
 from urteil.harness.verify.evidence import Row
 
 
@@ -37,11 +37,13 @@ def _on_follower(copy: Copy, victim: Row) -> Row:
 
 
 def cut_follower(copy: Copy) -> Trace:
-    """A member of the ISR whose log ends below the leader's high watermark."""
-    follower = first(row for row in copy.rows("logs") if row["broker"] != leader(copy))
+    """A member of the ISR, also of the short one of `stay_broken`, whose log ends below the
+    leader's high watermark."""
+    broker = followers(copy)[0]
+    follower = first(row for row in copy.rows("logs") if row["broker"] == broker)
     del copy.victims[-4:]
     follower["log_end"] -= 3
-    end, broker = follower["log_end"], follower["broker"]
+    end = follower["log_end"]
     copy.drop("replicas", lambda row: row["broker"] == broker and row["offset"] >= end)
     return Trace("replica_divergence", "short", end)
 

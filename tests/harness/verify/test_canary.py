@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,16 @@ from urteil.harness.verify.synthetic import Shape
 def test_every_damage_is_found_in_a_run_of_several_partitions(tmp_path: Path) -> None:
     shape = Shape(records=500, partitions=3)
     result = judged(tmp_path, healthy(shape), shape=shape, canary=True)
+    assert result.canary == {one.name: "found" for one in DAMAGES}
+    assert result.verdict is Verdict.PASS
+
+
+def test_every_damage_is_found_whatever_order_the_rows_stand_in(tmp_path: Path) -> None:
+    shape = Shape(records=500, partitions=2)
+    tables = healthy(shape)
+    for rows in tables.values():
+        random.Random(4).shuffle(rows)
+    result = judged(tmp_path, tables, shape=shape, canary=True)
     assert result.canary == {one.name: "found" for one in DAMAGES}
     assert result.verdict is Verdict.PASS
 

@@ -154,7 +154,8 @@ def _batch_rows(log: ReplicaLog, segment: int, batch: memoryview, run: str) -> I
         row = common.copy()
         offset = row["offset"] = record.offset
         row["timestamp_ms"] = record.timestamp
-        if base_sequence >= 0:
+        # Kafka's group coordinators write 0 without a producer
+        if base_sequence >= 0 and producer_id >= 0:
             row["sequence"] = base_sequence + offset - header[0]
         _add_content(row, record, log, run, crc_holds)
         yield row

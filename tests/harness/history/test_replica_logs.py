@@ -121,3 +121,11 @@ def test_folders_that_are_no_logs(data):
     for name in ("orders-1.0123456789abcdef-delete", "junk", "orders-2.01-future"):
         (data / name).mkdir()
     assert [log.partition for log in find_logs(1, data, {})] == [0]
+
+
+def test_a_sequence_without_a_producer_is_none(data):
+    """Kafka's group coordinators write 0 into every batch of the offsets topic."""
+    file = data / "orders-0" / "00000000000000000004.log"
+    file.write_bytes(batch(4, values(4, 2), producer_id=-1, sequence=0))
+    _, rows = read(data)
+    assert [row.get("sequence") for row in rows] == [0, 1, 2, 3, None, None]

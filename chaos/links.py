@@ -173,7 +173,7 @@ class Links:
             older = [link for link in links if toxic.name in self._names(link)]
             for link in older:
                 self._toxics[link] = [one for one in self._toxics[link] if one.name != toxic.name]
-            self._on_proxies(older, lambda server, name: server.remove_toxic(name, toxic.name))
+            _each(lambda item: self._heal_source(*item), _grouped(older).items())
             for link in links:
                 self._toxics[link] = [*self._toxics.get(link, []), toxic]
             self._on_proxies(links, lambda server, name: server.add_toxic(name, toxic))
@@ -205,10 +205,7 @@ class Links:
                 state = states.get(proxy.name)
                 if state is None:
                     raise LabFailure(f"the proxy {proxy.name} vanished")
-                kept = self._names(proxy.link)
-                for toxic in state.toxics:
-                    if toxic.name not in kept:
-                        server.remove_toxic(proxy.name, toxic.name)
+                server.keep(state, self._names(proxy.link))
                 if not state.enabled and proxy.link not in self._closed:
                     server.set_enabled(proxy.name, True)
         except ToxiproxyStuck:

@@ -7,6 +7,7 @@ calls through HTTP_PROXY (switched off here).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ import requests
 from toxiproxy.api import APIConsumer
 from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
 
-from urteil.chaos.views import LabFailure
+from urteil.chaos.views import DOWNSTREAM, UPSTREAM, LabFailure
 
 DEADLINE_S = 3.0
 REMOVE_DEADLINE_S = 1.5
@@ -49,6 +50,10 @@ class ProxyState:
     enabled: bool
     toxics: tuple[Toxic, ...]
 
+    def chain(self, stream: str) -> list[str]:
+        """The names of a stream's toxics, in the order in which its data pass them."""
+        return [one.name for one in self.toxics if one.stream == stream]
+
 
 class ToxiproxyServer:
     """The API of one Toxiproxy server; every call raises ToxiproxyFailed unless it succeeded."""
@@ -80,6 +85,30 @@ class ToxiproxyServer:
             "attributes": toxic.attributes,
         }
         self._call("post", f"/proxies/{proxy}/toxics", json=body)
+
+    def keep(self, proxy: ProxyState, names: Collection[str]) -> None:
+        """Let only the toxics of these names stay.
+
+        A connection that one of its toxics has closed keeps its whole chain. When that loses any
+        but its last toxic, those behind are never reached again, hold the connection for ever, and
+        the server panics as soon as the next toxic is added (2.12.0, link.go). So toxics go from
+        the end, and where one that stays stands behind one that goes, the proxy is made anew: its
+        connections end.
+        """
+        if any(_stays_behind(proxy.chain(stream), names) for stream in (UPSTREAM, DOWNSTREAM)):
+            self._make_anew(proxy, names)
+            return
+        for toxic in reversed(proxy.toxics):
+            if toxic.name not in names:
+                self.remove_toxic(proxy.name, toxic.name)
+
+    def _make_anew(self, proxy: ProxyState, names: Collection[str]) -> None:
+        self._call("delete", f"/proxies/{proxy.name}", timeout=REMOVE_DEADLINE_S)
+        self.create(proxy.name, listen=proxy.listen, upstream=proxy.upstream, enabled=False)
+        for toxic in proxy.toxics:
+            if toxic.name in names:
+                self.add_toxic(proxy.name, toxic)
+        self.set_enabled(proxy.name, proxy.enabled)
 
     def remove_toxic(self, proxy: str, toxic: str) -> None:
         """Nothing happens when the proxy has no such toxic.
@@ -116,6 +145,12 @@ class ToxiproxyServer:
         if not answer.ok:
             raise ToxiproxyFailed(f"Toxiproxy {self.address} {path}: {answer.text.strip()}")
         return answer
+
+
+def _stays_behind(chain: list[str], names: Collection[str]) -> bool:
+    """Whether one of `names` stands in the chain behind one that is none of them."""
+    stays = [name in names for name in chain]
+    return stays != sorted(stays, reverse=True)
 
 
 def _proxy_state(value: dict[str, Any]) -> ProxyState:

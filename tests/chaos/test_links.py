@@ -11,7 +11,7 @@ import pytest
 
 from tests.waiting import until
 from urteil.chaos.links import Links
-from urteil.chaos.views import LabFailure, Link
+from urteil.chaos.views import DOWNSTREAM, LabFailure, Link
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.toxiproxies import Toxiproxies
 from urteil.harness.runtimes.process import ProcessRuntime
@@ -79,6 +79,42 @@ def test_a_stalled_connection_goes_on_after_healing(lab: Lab) -> None:
         lab.links.heal([link])
         connection.settimeout(5)
         assert connection.recv(4) == b"imok"
+
+
+@pytest.mark.parametrize("order", [("first", "second"), ("second", "first"), (None,)])
+def test_a_toxiproxy_survives_faults_that_overlapped(
+    lab: Lab, order: tuple[str | None, ...]
+) -> None:
+    """A connection that the first of two toxics has closed, while the second still held its data,
+    kept a chain of its own; Toxiproxy 2.12 then panicked at the next toxic."""
+    link, other = Link("b1", "zk1"), Link("b1", "zk2")
+    address = (lab.plan.seen("b1", "zk1"), lab.plan.ports.zookeeper)
+    lab.links.spoil([link], "limit_data", {"bytes": 3}, streams=[DOWNSTREAM], owner="first")
+    lab.links.cut([link], answers_only=True, owner="second")
+    with socket.create_connection(address, 5) as connection:
+        connection.sendall(b"ruok")
+        connection.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            connection.recv(4)
+        for owner in order:
+            lab.links.heal([link], owner=owner)
+        lab.links.cut([link, other], owner="third")
+        assert not lab.links.probe(link, timeout_s=0.5).answered
+        assert not lab.links.probe(other, timeout_s=0.5).answered
+        lab.links.heal_all()
+    assert lab.links.probe(link).answered
+    assert lab.links.probe(other).answered
+
+
+def test_what_stays_on_a_link_still_acts_when_an_earlier_fault_is_gone(lab: Lab) -> None:
+    link = Link("b2", "zk2")
+    lab.links.latency([link], latency_ms=10, owner="first")
+    lab.links.latency([link], latency_ms=150, owner="second")
+    lab.links.heal([link], owner="first")
+    assert lab.links.active() == {link: ("latency_upstream.second",)}
+    assert 150 <= (lab.links.probe(link, timeout_s=3).rtt_ms or 0) < 1000
+    lab.links.heal_all()
+    assert (lab.links.probe(link).rtt_ms or 0) < 150
 
 
 def test_latency_shows_in_the_round_trip(lab: Lab) -> None:

@@ -26,6 +26,7 @@ from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import DescribeConfigsRequest, DescribeConfigsResponse
 
+KINDS = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS)
 Resource = DescribeConfigsRequest.DescribeConfigsResource
 Result = DescribeConfigsResponse.DescribeConfigsResult
 Entry = DescribeConfigsResponse.DescribeConfigsResourceResult
@@ -36,7 +37,12 @@ Synonym = DescribeConfigsResponse.DescribeConfigsSynonym
 async def describe_configs(
     broker: Broker, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    """The values in effect, their sources and synonyms; secrets as null."""
+    """The values in effect, their sources and synonyms; secrets as null. A kind that there is not
+    refuses the whole request."""
+    unknown = [one.resource_type for one in request.resources if one.resource_type not in KINDS]
+    if unknown:
+        why = f"Unexpected resource type {unknown[0]}"
+        return _all_refused(request, ErrorCode.INVALID_REQUEST, why)
     results = []
     forbidden = []
     for resource in request.resources:
@@ -79,6 +85,22 @@ async def describe_configs(
     return DescribeConfigsResponse(results=[*results, *forbidden])
 
 
+def _all_refused(
+    request: DescribeConfigsRequest, error: ErrorCode, why: str
+) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(
+        results=[
+            Result(
+                error_code=error,
+                error_message=why,
+                resource_type=one.resource_type,
+                resource_name=one.resource_name,
+            )
+            for one in request.resources
+        ]
+    )
+
+
 async def _entries(
     broker: Broker, resource: Resource, request: DescribeConfigsRequest
 ) -> Sequence[Entry]:
@@ -97,9 +119,7 @@ async def _entries(
         return [
             Entry(name=one, value=level, config_source=LOGGER) for one, level in levels().items()
         ]
-    if kind == CLIENT_METRICS:
-        raise Refused(ErrorCode.INVALID_REQUEST, _no_metrics(name))
-    raise Refused(ErrorCode.INVALID_REQUEST, f"Unsupported resource type {kind}")
+    raise Refused(ErrorCode.INVALID_REQUEST, _no_metrics(name))
 
 
 async def _topic(broker: Broker, name: str) -> Iterable[Setting]:

@@ -161,7 +161,9 @@ async def offset_delete(
     errors |= {
         place: ErrorCode.TOPIC_AUTHORIZATION_FAILED for place in places if place[0] not in allowed
     }
-    topics: dict[str, list[OffsetDeleteResponse.OffsetDeleteResponsePartition]] = {}
+    topics: dict[str, list[OffsetDeleteResponse.OffsetDeleteResponsePartition]] = {
+        name: [] for name in names if name not in allowed or name not in broker.metadata.topics
+    }
     for name, index in places:
         topics.setdefault(name, []).append(
             OffsetDeleteResponse.OffsetDeleteResponsePartition(

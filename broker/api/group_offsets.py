@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from urteil.broker.api.authorization import may, those_allowed
+from urteil.broker.api.positions import Positions
 from urteil.broker.api.registry import RequestContext, RequestRefused, handler
-from urteil.broker.groups.records import OffsetCommitValue
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -31,9 +31,6 @@ Wanted = Sequence[tuple[str, Sequence[int]]]
 Found = dict[str, dict[int, Position]]
 
 NOTHING: Position = (-1, -1, "", ErrorCode.NONE)
-NEVER_ASKED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-"""Partitions of which the coordinator does not hear."""
-
 FORBIDDEN: Position = (-1, -1, "", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 UNSTABLE: Position = (-1, -1, "", ErrorCode.UNSTABLE_OFFSET_COMMIT)
 
@@ -42,52 +39,31 @@ UNSTABLE: Position = (-1, -1, "", ErrorCode.UNSTABLE_OFFSET_COMMIT)
 async def offset_commit(
     broker: Broker, context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse:
-    """Partitions that cannot be committed are answered so, the others stored together.
-
-    A topic is answered once, and a partition of it that is stored as well: the last one counts.
-    """
+    """Partitions that cannot be committed are answered so, the others stored together."""
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
         raise RequestRefused(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    names = [topic.name for topic in request.topics]
-    allowed = those_allowed(broker, context, Operation.READ, ResourceType.TOPIC, names)
-    failed: list[tuple[str, int, ErrorCode]] = []
-    positions: dict[tuple[str, int], OffsetCommitValue] = {}
-    for topic in request.topics:
-        for partition in topic.partitions:
-            place = (topic.name, partition.partition_index)
-            if topic.name not in allowed:
-                failed.append((*place, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-            elif broker.metadata.partition(*place) is None:
-                failed.append((*place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-            elif len(partition.committed_metadata or "") > broker.config.offset_metadata_max_bytes:
-                failed.append((*place, ErrorCode.OFFSET_METADATA_TOO_LARGE))
-            else:
-                positions[place] = OffsetCommitValue(
-                    offset=partition.committed_offset,
-                    leader_epoch=partition.committed_leader_epoch,
-                    metadata=partition.committed_metadata or "",
-                    commit_timestamp=broker.clock.now_ms(),
-                )
+    positions = Positions(broker, context, request.topics)
     error = ErrorCode.NONE
-    if any(one not in NEVER_ASKED for *_, one in failed) or positions:
+    if positions.asked:
         error = await broker.groups.commit(
             request.group_id,
             request.member_id,
             request.group_instance_id,
             request.generation_id_or_member_epoch,
-            positions,
-        )
-    topics: dict[str, list[OffsetCommitResponse.OffsetCommitResponsePartition]] = {}
-    for name, index, outcome in [*failed, *((*place, error) for place in positions)]:
-        topics.setdefault(name, []).append(
-            OffsetCommitResponse.OffsetCommitResponsePartition(
-                partition_index=index, error_code=outcome
-            )
+            positions.storable,
         )
     return OffsetCommitResponse(
         topics=[
-            OffsetCommitResponse.OffsetCommitResponseTopic(name=name, partitions=partitions)
-            for name, partitions in topics.items()
+            OffsetCommitResponse.OffsetCommitResponseTopic(
+                name=name,
+                partitions=[
+                    OffsetCommitResponse.OffsetCommitResponsePartition(
+                        partition_index=index, error_code=outcome
+                    )
+                    for index, outcome in answers
+                ],
+            )
+            for name, answers in positions.told(error)
         ]
     )
 

@@ -8,7 +8,9 @@ from collections.abc import Collection, Sequence
 from urteil.broker.api.authorization import may_cluster, those_allowed
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.replication.offsets import (
+    EARLIEST,
     EARLIEST_LOCAL,
+    LATEST,
     LATEST_TIERED,
     MAX_TIMESTAMP,
     epoch_end,
@@ -25,6 +27,7 @@ from urteil.broker.wire.messages import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
+from urteil.broker.wire.schema import NEVER
 
 CONSUMER = -1
 DEBUGGING_CONSUMER = -2
@@ -69,20 +72,21 @@ def _described(broker: Broker, context: RequestContext, topics: Sequence[str]) -
     return those_allowed(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, topics)
 
 
-SPOKEN_FROM = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+SPOKEN_FROM = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+"""Times below 0 that mean something, each with its first version."""
 
 
 def _answer(
     broker: Broker, version: int, request: ListOffsetsRequest, topic: str, asked: Asked
 ) -> Answer:
-    if version < SPOKEN_FROM.get(asked.timestamp, 0):
+    if asked.timestamp < 0 and version < SPOKEN_FROM.get(asked.timestamp, NEVER):
         return _refused(asked, ErrorCode.UNSUPPORTED_VERSION)
-    partition, error = broker.replicas.hosted(topic, asked.partition_index)
-    if partition is None:
-        return _refused(asked, error)
     is_client = request.replica_id == CONSUMER
     if is_client and request.isolation_level not in ISOLATIONS:
         return _refused(asked, ErrorCode.UNKNOWN_SERVER_ERROR)
+    partition, error = broker.replicas.hosted(topic, asked.partition_index)
+    if partition is None:
+        return _refused(asked, error)
     found = find_offset(
         partition,
         asked.timestamp,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from urteil.broker.api.authorization import may, those_allowed
 from urteil.broker.api.leader_hints import ProduceHints
@@ -10,16 +10,19 @@ from urteil.broker.api.registry import CloseConnection, RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
 from urteil.broker.log.results import AppendResult
 from urteil.broker.log.verification import Guard
-from urteil.broker.replication.manager import TopicPartition
+from urteil.broker.replication.manager import VALID_ACKS, TopicPartition
 from urteil.broker.replication.partition import refusal
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
 from urteil.broker.transactions.verification import Claim, refused_by_coordinator
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import (
+    HEADER_BYTES,
+    NEWEST_MAGIC,
     BatchHeader,
     Compression,
     CorruptBatch,
+    has_transactional_bit,
     is_sole_batch,
     iter_entries,
     parse_header,
@@ -43,6 +46,8 @@ PLACELESS = (
 """Errors that do not tell where the log starts (`ReplicaManager.appendToLocalLog`)."""
 
 Answers = dict[TopicPartition, AppendResult]
+INTERNAL = refusal(ErrorCode.INVALID_TOPIC_EXCEPTION)
+INVALID_ACKS = ErrorCode.INVALID_REQUIRED_ACKS
 MORE_THAN_ONE_PRODUCER = refusal(
     ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     "Transactional records contained more than one producer ID",
@@ -57,17 +62,21 @@ async def produce(
     entries: dict[TopicPartition, memoryview] = {}
     refused: Answers = {}
     transactional: dict[TopicPartition, BatchHeader] = {}
+    whole = _whole(broker, context, request)
     forbidden = _forbidden(broker, context, request)
     for key, records in _partitions(request):
-        known = key[0] in broker.metadata.topics
-        if forbidden and key[0] in forbidden:
-            refused[key] = refusal(forbidden[key[0]])
-        elif known and is_internal(key[0]) and context.header.client_id != ADMIN_CLIENT:
-            refused[key] = refusal(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        if whole is not None:
+            refused[key] = whole
+        elif key[0] in forbidden:
+            refused[key] = refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        elif broker.metadata.partition(*key) is None:
+            refused[key] = refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         else:
-            checked = _check(records, context.version, request.transactional_id)
+            checked = _check(records, context.version)
             if isinstance(checked, AppendResult):
                 refused[key] = checked
+            elif is_internal(key[0]) and context.header.client_id != ADMIN_CLIENT:
+                refused[key] = INTERNAL if request.acks in VALID_ACKS else refusal(INVALID_ACKS)
             else:
                 entries[key] = records
                 if checked is not None:
@@ -92,33 +101,38 @@ async def produce(
     return _response(broker, context, request, answers)
 
 
-def _forbidden(
-    broker: Broker, context: RequestContext, request: ProduceRequest
-) -> Mapping[str, ErrorCode]:
-    """Topics that may not be written to; all of them, if the transaction may not be."""
-    if broker.authorizer is None:
-        return {}
-    names = [topic.name for topic in request.topic_data]
-    if any(_is_transactional(records) for _, records in _partitions(request)) and not (
-        request.transactional_id is not None
-        and may(
-            broker,
-            context,
-            Operation.WRITE,
-            ResourceType.TRANSACTIONAL_ID,
-            request.transactional_id,
-        )
+def _whole(broker: Broker, context: RequestContext, request: ProduceRequest) -> AppendResult | None:
+    """What befalls all partitions for the first batch of one: it cannot be told from garbage, or
+    is part of a transaction that may not be written (`RequestUtils.hasTransactionalRecords`)."""
+    name = request.transactional_id
+    try:
+        is_transactional = any(_is_transactional(records) for _, records in _partitions(request))
+    except CorruptBatch as error:
+        return refusal(ErrorCode.CORRUPT_MESSAGE, str(error))
+    if not is_transactional or (
+        name is not None
+        and may(broker, context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name)
     ):
-        return dict.fromkeys(names, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    allowed = those_allowed(broker, context, Operation.WRITE, ResourceType.TOPIC, names)
-    return {name: ErrorCode.TOPIC_AUTHORIZATION_FAILED for name in names if name not in allowed}
+        return None
+    return refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 
 def _is_transactional(records: memoryview) -> bool:
-    try:
-        return is_sole_batch(records) and parse_header(records).is_transactional
-    except CorruptBatch:
-        return False
+    """Whether the first batch is. Raises CorruptBatch."""
+    if len(records) < HEADER_BYTES or not is_sole_batch(records):
+        magic, records = next(iter_entries(records), (0, records))
+        if magic < NEWEST_MAGIC:
+            return False
+    return has_transactional_bit(records)
+
+
+def _forbidden(broker: Broker, context: RequestContext, request: ProduceRequest) -> Collection[str]:
+    """Topics that may not be written to."""
+    if broker.authorizer is None:
+        return ()
+    names = [topic.name for topic in request.topic_data]
+    allowed = those_allowed(broker, context, Operation.WRITE, ResourceType.TOPIC, names)
+    return {name for name in names if name not in allowed}
 
 
 def _partitions(request: ProduceRequest) -> Iterator[tuple[TopicPartition, memoryview]]:
@@ -137,7 +151,7 @@ async def _verify(
     """Guards for the batches of transactions; what a coordinator refuses goes to `refused`."""
     if not transactional or refused.keys() >= transactional.keys():
         return {}
-    assert request.transactional_id is not None  # `_check` refuses transactions without it
+    assert request.transactional_id is not None  # `_whole` refuses transactions without it
     guards, errors = await broker.verifier.verify(
         request.transactional_id,
         {
@@ -150,9 +164,7 @@ async def _verify(
     return guards
 
 
-def _check(
-    records: memoryview, version: int, transactional_id: str | None
-) -> BatchHeader | AppendResult | None:
+def _check(records: memoryview, version: int) -> BatchHeader | AppendResult | None:
     """What the versions of the request demand of the records (`ProduceRequest.validateRecords`).
 
     The header of a batch that is part of a transaction, None for others.
@@ -178,13 +190,7 @@ def _check(
             ErrorCode.INVALID_RECORD,
             f"Produce {version} takes exactly one record batch per partition",
         )
-    if not header.is_transactional:
-        return None
-    if transactional_id is None:
-        return refusal(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transaction without its id"
-        )
-    return header
+    return header if header.is_transactional else None
 
 
 def _response(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urteil.broker.api.authorization import may, those_allowed
 from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.api.topic_names import is_valid
 from urteil.broker.log.producers import Producer
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.transactions.state import TxnMetadata, TxnState
@@ -139,6 +140,8 @@ def _producers(
     broker: Broker, topic: str, index: int
 ) -> DescribeProducersResponse.PartitionResponse:
     partition, error = broker.replicas.hosted(topic, index)
+    if not is_valid(topic):
+        partition, error = None, ErrorCode.INVALID_TOPIC_EXCEPTION
     if partition is None:
         return DescribeProducersResponse.PartitionResponse(
             partition_index=index, error_code=error, error_message=SAID.get(error)

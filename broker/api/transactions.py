@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may, may_cluster, those_allowed
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.api.topic_names import is_internal
 from urteil.broker.api.transaction_errors import fenced_as
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
 from urteil.broker.security.acls import Operation, ResourceType
@@ -36,7 +37,10 @@ Results = list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]
 async def add_partitions_to_txn(
     broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse:
-    """One transaction of a client, or from version 4 on several of brokers, which mostly verify."""
+    """One transaction of a client, or from version 4 on several of brokers, which mostly verify.
+
+    No client writes into an internal topic by itself.
+    """
     if context.version < BATCHED_FROM:
         mine = request.v3_and_below_transactional_id
         if not _may_write(broker, context, mine):
@@ -50,13 +54,8 @@ async def add_partitions_to_txn(
                     }
                 )
             )
-        allowed = those_allowed(
-            broker,
-            context,
-            Operation.WRITE,
-            ResourceType.TOPIC,
-            [topic.name for topic in request.v3_and_below_topics],
-        )
+        names = [topic.name for topic in request.v3_and_below_topics if not is_internal(topic.name)]
+        allowed = those_allowed(broker, context, Operation.WRITE, ResourceType.TOPIC, names)
         errors = await _add(
             broker,
             request.v3_and_below_transactional_id,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from urteil.broker.api.authorization import may, those_allowed
+from urteil.broker.api.authorization import may
+from urteil.broker.api.positions import Positions
 from urteil.broker.api.registry import RequestContext, RequestRefused, handler
 from urteil.broker.groups.coordinator import APPEND_ERRORS, OFFSETS_TOPIC
 from urteil.broker.groups.records import OffsetCommitValue
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 LOADING_FROM = 2  # older producers may crash of COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)
 ABORTABLE_FROM = 4  # the version from which TRANSACTION_ABORTABLE is known
 
-Positions = Mapping[tuple[str, int], OffsetCommitValue]
+Storable = Mapping[tuple[str, int], OffsetCommitValue]
 
 
 @handler(ApiKey.TXN_OFFSET_COMMIT, 0, 4)
@@ -36,41 +37,35 @@ async def txn_offset_commit(
         raise RequestRefused(error)
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
         raise RequestRefused(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    names = [topic.name for topic in request.topics]
-    allowed = those_allowed(broker, context, Operation.READ, ResourceType.TOPIC, names)
-    errors: list[tuple[tuple[str, int], ErrorCode]] = []
-    positions: dict[tuple[str, int], OffsetCommitValue] = {}
-    for topic in request.topics:
-        for one in topic.partitions:
-            place = (topic.name, one.partition_index)
-            if topic.name not in allowed:
-                errors.append((place, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-            elif broker.metadata.partition(*place) is None:
-                errors.append((place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-            elif len(one.committed_metadata or "") > broker.config.offset_metadata_max_bytes:
-                errors.append((place, ErrorCode.OFFSET_METADATA_TOO_LARGE))
-            else:
-                positions[place] = OffsetCommitValue(
-                    offset=one.committed_offset,
-                    leader_epoch=one.committed_leader_epoch,
-                    metadata=one.committed_metadata or "",
-                    commit_timestamp=broker.clock.now_ms(),
-                )
-    if positions:
-        error = await _commit(broker, context, request, positions)
+    positions = Positions(broker, context, request.topics)
+    error = ErrorCode.NONE
+    if positions.asked:
+        error = await _commit(broker, context, request, positions.storable)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and context.version < LOADING_FROM:
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        errors += [(place, error) for place in positions]
-    return _response(errors)
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(
+                name=name,
+                partitions=[
+                    TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
+                        partition_index=index, error_code=outcome
+                    )
+                    for index, outcome in answers
+                ],
+            )
+            for name, answers in positions.told(error)
+        ]
+    )
 
 
 async def _commit(
-    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest, positions: Positions
+    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest, storable: Storable
 ) -> ErrorCode:
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
-    shard, error = broker.groups.find(request.group_id)
-    if shard is None:
+    error = broker.groups.enrol(request.group_id)
+    if error is not ErrorCode.NONE:
         return error
     where = (OFFSETS_TOPIC, broker.groups.partition_for(request.group_id))
     verified = await broker.verifier.verify(
@@ -90,21 +85,5 @@ async def _commit(
         request.generation_id,
         (request.producer_id, request.producer_epoch),
         verified.guards[where],
-        positions,
-    )
-
-
-def _response(errors: Sequence[tuple[tuple[str, int], ErrorCode]]) -> TxnOffsetCommitResponse:
-    topics: dict[str, list[TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition]] = {}
-    for (name, index), error in errors:
-        topics.setdefault(name, []).append(
-            TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
-                partition_index=index, error_code=error
-            )
-        )
-    return TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(name=name, partitions=partitions)
-            for name, partitions in topics.items()
-        ]
+        storable,
     )

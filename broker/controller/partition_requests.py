@@ -27,6 +27,7 @@ from urteil.broker.wire.messages import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from urteil.broker.zookeeper.operations import is_node_name
 
 T = TypeVar("T")
 Created = CreatePartitionsResponse.CreatePartitionsTopicResult
@@ -42,6 +43,9 @@ async def create_partitions(
     may_alter: Collection[str] = ()
     if office.tenure is not None:
         may_alter = allowed(Operation.ALTER, [name for name, times in asked.items() if times == 1])
+    if not all(map(is_node_name, may_alter)):  # Apache Kafka hears it from ZooKeeper, and is lost
+        outcomes = dict.fromkeys(asked, Outcome(error=ErrorCode.UNKNOWN_SERVER_ERROR))
+        return _created(outcomes)
     for topic in request.topics:
         if office.tenure is None:
             outcomes[topic.name] = Outcome(error=ErrorCode.NOT_CONTROLLER)
@@ -71,6 +75,10 @@ async def create_partitions(
             lambda tenure, name: tenure.led(name, grown[name]),
         )
         outcomes |= {name: Outcome(error=ErrorCode.REQUEST_TIMED_OUT) for name in late}
+    return _created(outcomes)
+
+
+def _created(outcomes: Mapping[str, Outcome]) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
         results=[
             Created(name=name, error_code=one.error, error_message=one.message)
@@ -86,8 +94,6 @@ async def _grow(
     *,
     validate_only: bool,
 ) -> Outcome:
-    if not topic.name:  # no node can be named so; Apache Kafka hears it from ZooKeeper
-        return Outcome(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     replicas = None
     if topic.assignments is not None:
         replicas = [tuple(one.broker_ids) for one in topic.assignments]

@@ -121,8 +121,9 @@ class TopicAdmin:
             return
 
     async def _validate(self, topic: NewTopic) -> tuple[dict[int, tuple[int, ...]], dict[str, str]]:
-        check_name(topic.name)
-        await self._check_free(topic.name)
+        """In Apache Kafka's order: of several errors the first is told."""
+        if is_legal(topic.name) and await self._zk.exists(znodes.topic_path(topic.name)):
+            raise _exists(topic.name)
         try:
             without_nulls(topic.configs)
         except InvalidTopicConfig as wrong:
@@ -134,19 +135,16 @@ class TopicAdmin:
                 "Both numPartitions or replicationFactor and replicasAssignments were set. "
                 "Both cannot be used at the same time.",
             )
-        if topic.assignment:
-            partitions = dict(sorted(topic.assignment.items()))
-            check_assignment(partitions)
-        else:
-            partitions = await self._assign(topic)
+        partitions = dict(sorted(topic.assignment.items())) or await self._assign(topic)
+        check_name(topic.name)
+        await self._check_collision(topic.name)
+        check_assignment(partitions)
         try:
             return partitions, validate_topic_configs(topic.configs, self._properties)
         except (InvalidTopicConfig, ConfigError) as wrong:
             raise Refused(ErrorCode.INVALID_CONFIG, str(wrong)) from None
 
-    async def _check_free(self, name: str) -> None:
-        if await self._zk.exists(znodes.topic_path(name)) is not None:
-            raise _exists(name)
+    async def _check_collision(self, name: str) -> None:
         if "." in name or "_" in name:
             others = await self._zk.children(znodes.TOPICS)
             alike = [one for one in others if one.replace(".", "_") == name.replace(".", "_")]
@@ -182,8 +180,6 @@ class TopicAdmin:
             return Outcome(error=refused.error, message=refused.message)
 
     async def _read(self, name: str) -> tuple[TopicAssignment, int]:
-        if not name:  # not even a path in ZooKeeper
-            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "A topic has a name.")
         try:
             data, stat = await self._zk.get(znodes.topic_path(name))
         except NoNodeError:
@@ -254,6 +250,15 @@ class TopicAdmin:
 
 def _exists(name: str) -> Refused:
     return Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+
+
+def is_legal(name: str) -> bool:
+    """Whether a topic may have that name."""
+    try:
+        check_name(name)
+    except Refused:
+        return False
+    return True
 
 
 def check_name(name: str) -> None:

@@ -227,8 +227,12 @@ async def delete_topics(
         else [DeleteTopicsRequest.DeleteTopicState(name=name) for name in request.topic_names]
     )
     rights = _rights_to_delete(office, asked, allowed)
+    error = _deletion_error(office, config, asked, version)
     results = [
-        await _wish(office, config, one, version, request.timeout_ms, rights, take) for one in asked
+        Deleted(name=one.name, topic_id=one.topic_id, error_code=error)
+        if error is not ErrorCode.NONE
+        else await _wish(office, one, request.timeout_ms, rights, take)
+        for one in asked
     ]
     wished = [one.name for one in results if one.error_code == ErrorCode.NONE and one.name]
     late = await missing(office, wished, request.timeout_ms, Tenure.gone) if wished else []
@@ -254,27 +258,34 @@ def _rights_to_delete(
     return allowed(Operation.DESCRIBE, names), allowed(Operation.DELETE, names)
 
 
-async def _wish(
+def _deletion_error(
     office: Office,
     config: BrokerConfig,
-    asked: DeleteTopicsRequest.DeleteTopicState,
+    asked: Sequence[DeleteTopicsRequest.DeleteTopicState],
     version: int,
+) -> ErrorCode:
+    """What refuses all that is asked."""
+    if office.tenure is None:
+        return ErrorCode.NOT_CONTROLLER
+    if not config.delete_topic_enable:
+        known = version >= DISABLED_FROM
+        return ErrorCode.TOPIC_DELETION_DISABLED if known else ErrorCode.INVALID_REQUEST
+    if any(one.name is not None and one.topic_id != ZERO_UUID for one in asked):
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.NONE
+
+
+async def _wish(
+    office: Office,
+    asked: DeleteTopicsRequest.DeleteTopicState,
     timeout_ms: int,
     rights: tuple[Collection[str], Collection[str]],
     take: Take,
 ) -> Deleted:
     tenure = office.tenure
     name, topic_id = asked.name, asked.topic_id
-    if tenure is None:
+    if tenure is None:  # no longer
         error = ErrorCode.NOT_CONTROLLER
-    elif not config.delete_topic_enable:
-        error = (
-            ErrorCode.TOPIC_DELETION_DISABLED
-            if version >= DISABLED_FROM
-            else ErrorCode.INVALID_REQUEST
-        )
-    elif name is not None and topic_id != ZERO_UUID:
-        error = ErrorCode.INVALID_REQUEST
     elif name is None and topic_id == ZERO_UUID:
         error = ErrorCode.TOPIC_AUTHORIZATION_FAILED  # nobody may delete the topic without a name
     else:

@@ -90,8 +90,9 @@ class GroupAdministration:
                     errors[topic, partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
         known = shard.offsets.get(group_id, {})
         gone = [place for place, one in errors.items() if one is ErrorCode.NONE and place in known]
-        whole = self._ends(shard, group, gone)
-        error = await self._forget(shard, group, gone, whole=whole)
+        if ErrorCode.NONE in errors.values():  # else nothing was to go, and the group stays
+            whole = self._ends(shard, group, gone)
+            error = await self._forget(shard, group, gone, whole=whole)
         return error, errors if error is ErrorCode.NONE else {}
 
     async def topics_deleted(self, partitions: Iterable[Place]) -> None:
@@ -142,13 +143,14 @@ class GroupAdministration:
             for group in list(shard.groups.values()):
                 gone = self._expired(shard, group, now_ms - retention_ms)
                 whole = self._ends(shard, group, gone)
-                if gone or (whole and group.generation > 0):
+                if gone or whole:
                     await self._forget(shard, group, gone, whole=whole)
 
     def _ends(self, shard: Shard, group: Group, gone: Sequence[Place]) -> bool:
         name = group.group_id
         left = set(shard.offsets.get(name, ())) - set(gone)
-        return group.state is GroupState.EMPTY and not left and not shard.pending.concerns(name)
+        is_awaited = shard.committing[name] or shard.pending.concerns(name)
+        return group.state is GroupState.EMPTY and not left and not is_awaited
 
     def _expired(self, shard: Shard, group: Group, before_ms: int) -> list[Place]:
         known = shard.offsets.get(group.group_id, {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeVar
@@ -136,6 +137,12 @@ class GroupCoordinator:
         group = shard.groups.get(group_id)
         return group, ErrorCode.NONE if group else ErrorCode.UNKNOWN_MEMBER_ID
 
+    def _known(self, shard: Shard, group_id: str) -> Group:
+        """The group, made now if need be."""
+        if group_id not in shard.groups:
+            shard.groups[group_id] = self._new_group(group_id)
+        return shard.groups[group_id]
+
     def _new_group(self, group_id: str) -> Group:
         return Group(
             group_id,
@@ -158,8 +165,7 @@ class GroupCoordinator:
             error = ErrorCode.UNKNOWN_MEMBER_ID
         if shard is None or error is not ErrorCode.NONE:
             return JoinResult(error=error, member_id=request.member_id)
-        group = shard.groups.get(group_id) or self._new_group(group_id)
-        shard.groups[group_id] = group
+        group = self._known(shard, group_id)
         future: asyncio.Future[JoinResult] = asyncio.get_running_loop().create_future()
         group.join(request, self._clock.monotonic_ms(), partial(_resolve, future))
         self._after(shard, group)
@@ -246,24 +252,25 @@ class GroupCoordinator:
         shard, error = self.find(group_id)
         if shard is None:
             return error
-        group = shard.groups.get(group_id)
-        if group is None:
-            if generation >= 0:
-                return ErrorCode.ILLEGAL_GENERATION
-            group = shard.groups[group_id] = self._new_group(group_id)
+        if group_id not in shard.groups and generation >= 0:
+            return ErrorCode.ILLEGAL_GENERATION
+        group = self._known(shard, group_id)
         error = group.check_commit(member_id, instance_id, generation, self._clock.monotonic_ms())
         if error is not ErrorCode.NONE or not positions:
             return error
-        return await self.append(
-            shard,
-            [
-                (
-                    records.OffsetCommitKey(group=group_id, topic=topic, partition=partition),
-                    value,
-                )
-                for (topic, partition), value in positions.items()
-            ],
-        )
+        shard.committing[group_id] += 1
+        try:
+            return await self.append(shard, _entries(group_id, positions))
+        finally:
+            shard.committing[group_id] -= 1
+            shard.committing += Counter()  # forgets those that are done
+
+    def enrol(self, group_id: str) -> ErrorCode:
+        """Know of a group from now on, whatever becomes of the commit that named it."""
+        shard, error = self.find(group_id)
+        if shard is not None:
+            self._known(shard, group_id)
+        return error
 
     async def commit_in_transaction(
         self,
@@ -280,21 +287,15 @@ class GroupCoordinator:
         shard, error = self.find(group_id)
         if shard is None:
             return error
-        group = shard.groups.get(group_id)
-        if group is None:
-            group = shard.groups[group_id] = self._new_group(group_id)
+        group = self._known(shard, group_id)
         if generation >= 0 or member_id or instance_id is not None:
             error = group.check_member(member_id, instance_id, generation)
         if error is not ErrorCode.NONE or not positions:
             return error
-        entries: list[tuple[Message, Message | None]] = [
-            (records.OffsetCommitKey(group=group_id, topic=topic, partition=partition), value)
-            for (topic, partition), value in positions.items()
-        ]
         places = [(group_id, *where) for where in positions]
         shard.pending.appending(places)
         try:
-            return await self.append(shard, entries, producer, guard)
+            return await self.append(shard, _entries(group_id, positions), producer, guard)
         finally:
             shard.pending.appended(places)
 
@@ -387,6 +388,15 @@ class GroupCoordinator:
 def new_member_id(prefix: str) -> str:
     """A member id as Kafka makes them: the client's id or instance, then a UUID."""
     return f"{prefix}-{uuid.uuid4()}"
+
+
+def _entries(
+    group_id: str, positions: Mapping[tuple[str, int], records.OffsetCommitValue]
+) -> list[tuple[Message, Message | None]]:
+    return [
+        (records.OffsetCommitKey(group=group_id, topic=topic, partition=partition), value)
+        for (topic, partition), value in positions.items()
+    ]
 
 
 def _encode(key: Message, value: Message | None) -> tuple[bytes, bytes | None]:

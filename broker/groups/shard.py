@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from urteil.broker.groups.group import Group
@@ -19,7 +20,7 @@ from urteil.broker.groups.snapshot import restore
 
 class Shard:
     """Groups and offsets of one partition in one leader epoch; changed only by `replay` and
-    `transaction_ended`."""
+    `transaction_ended`, but for what is on its way."""
 
     def __init__(self, partition: int, leader_epoch: int) -> None:
         self.partition = partition
@@ -28,6 +29,8 @@ class Shard:
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, dict[tuple[str, int], Committed]] = {}
         self.pending = PendingOffsets()
+        self.committing: Counter[str] = Counter()
+        """Commits outside transactions that are on their way into the log, by group."""
         self._stored_groups: dict[str, GroupMetadataValue] = {}
 
     def replay(

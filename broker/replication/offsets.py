@@ -43,7 +43,7 @@ def find_offset(
     committed: OFFSET_NOT_AVAILABLE then, lest `latest` go back (KIP-207).
     """
     check = partition.check_leader if only_leader else partition.check_epoch
-    error = check(current_leader_epoch)
+    error = _of_all_epochs(current_leader_epoch) or check(current_leader_epoch)
     if error is not ErrorCode.NONE:
         return FoundOffset(error)
     log = partition.log
@@ -78,6 +78,11 @@ def find_offset(
     return unavailable if lagging else FoundOffset()
 
 
+def _of_all_epochs(epoch: int) -> ErrorCode:
+    """Here -1 alone is no idea of the leader's epoch; a fetch may have any number below 0."""
+    return ErrorCode.FENCED_LEADER_EPOCH if epoch < -1 else ErrorCode.NONE
+
+
 def _readable_end(partition: Partition, isolation: int | None) -> int:
     if isolation is None:
         return partition.log.log_end_offset
@@ -108,7 +113,7 @@ def epoch_end(
     partition: Partition, leader_epoch: int, current_leader_epoch: int
 ) -> tuple[ErrorCode, int, int]:
     """(error, largest epoch not above `leader_epoch`, its end offset) as the leader (KIP-279)."""
-    error = partition.check_leader(current_leader_epoch)
+    error = _of_all_epochs(current_leader_epoch) or partition.check_leader(current_leader_epoch)
     if error is not ErrorCode.NONE:
         return error, -1, -1
     epoch, end_offset = partition.log.epoch_end_offset(leader_epoch)

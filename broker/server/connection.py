@@ -41,7 +41,8 @@ class Connection(asyncio.Protocol):
     A frame inside one received chunk is a view of that chunk; one that spans chunks is a view of a
     buffer that grew with the bytes received, never with the length announced. Reading pauses
     while `MAX_QUEUED_FRAMES` requests wait, and no request starts while the peer does not read its
-    answers. A size below 0 or above `max_frame_bytes` closes the connection.
+    answers. A size below 0 or above `max_frame_bytes` closes the connection once what came before
+    it is answered.
 
     A request whose peer hangs up meanwhile is carried through, for it may be half done (a decision
     that is in the log must take effect); one that `only_reads` is given up.
@@ -49,8 +50,8 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_admit", "_entrance", "_frames", "_held", "_is_encrypted", "_need", "_on_close",
-        "_partial", "_paused", "_server_task", "_transport", "_wakeup", "_writable", "answer",
-        "busy", "complained", "last_active_s", "listener", "max_frame_bytes", "muted_s",
+        "_partial", "_paused", "_refused", "_server_task", "_transport", "_wakeup", "_writable",
+        "answer", "busy", "complained", "last_active_s", "listener", "max_frame_bytes", "muted_s",
         "only_reads", "peer_host", "principal", "protocol", "time", "waits",
     )  # fmt: skip
 
@@ -88,6 +89,7 @@ class Connection(asyncio.Protocol):
         self._need = 4
         self._frames: deque[memoryview] = deque()
         self._paused = False
+        self._refused = ""  # why nothing more is read
         self._wakeup: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         on_open(self)
@@ -151,6 +153,8 @@ class Connection(asyncio.Protocol):
         self._server_task = asyncio.get_running_loop().create_task(self._serve())
 
     def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
         if self._partial is None:
             self._split(data)
         else:
@@ -158,7 +162,7 @@ class Connection(asyncio.Protocol):
             if len(self._partial) >= self._need:
                 whole, self._partial = self._partial, None
                 self._split(whole)
-        if self._frames:
+        if self._frames or self._refused:
             self.last_active_s = self.time()
             self._wake()
             if len(self._frames) >= MAX_QUEUED_FRAMES and not self._paused:
@@ -171,8 +175,7 @@ class Connection(asyncio.Protocol):
         while end - at >= 4:
             size = int.from_bytes(view[at : at + 4], "big", signed=True)
             if not 0 <= size <= self.max_frame_bytes:
-                self.complain(f"frame size {size} out of range")
-                self.close()
+                self._refused = f"frame size {size} out of range"
                 return
             if end - at - 4 < size:
                 self._need = 4 + size
@@ -266,6 +269,8 @@ class Connection(asyncio.Protocol):
             await self._writable
         while not self._frames:
             self._open_transport()
+            if self._refused:
+                raise Hangup(self._refused)
             self._wakeup = asyncio.get_running_loop().create_future()
             await self._wakeup
         frame = self._frames.popleft()

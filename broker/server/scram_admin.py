@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from urteil.broker.security.sanitizing import desanitize, sanitize
@@ -17,11 +17,13 @@ from urteil.broker.security.scram import (
 from urteil.broker.server.scram_users import credentials_in
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.zookeeper.configs import USERS, EntityConfigs
+from urteil.broker.zookeeper.operations import is_node_name
 
 MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 """`ScramMechanism.type` of the protocol."""
 
 EMPTY_NAME = "Username must not be empty"
+NO_NODE = "ZooKeeper has no node of that name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class ScramAdmin:
         if times > 1:
             why = "Cannot describe SCRAM credentials for the same user twice in a single request: "
             return Described(name, {}, ErrorCode.DUPLICATE_RESOURCE, why + name)
+        if not is_node_name(sanitize(name)):
+            return Described(name, {}, ErrorCode.UNKNOWN_SERVER_ERROR, NO_NODE)
         found = await self._described(name)
         if found.credentials:
             return found
@@ -95,12 +99,13 @@ class ScramAdmin:
             by_user: dict[str, list[Upsertion]] = {}
             for change in changes:
                 by_user.setdefault(change.user, []).append(change)
-            return [await self._alter(user, theirs) for user, theirs in by_user.items()]
+            refusals = {user: _refusal(user, theirs) for user, theirs in by_user.items()}
+            if any(not is_node_name(sanitize(user)) for user, one in refusals.items() if not one):
+                error = ErrorCode.UNKNOWN_SERVER_ERROR  # ZooKeeper's refusal goes to all
+                return [Outcome(user, error, NO_NODE) for user in by_user]
+            return [refusals[user] or await self._alter(user, by_user[user]) for user in by_user]
 
-    async def _alter(self, user: str, changes: list[Upsertion]) -> Outcome:
-        refusal = _refusal(user, changes)
-        if refusal is not None:
-            return refusal
+    async def _alter(self, user: str, changes: Sequence[Upsertion]) -> Outcome:
         node = sanitize(user)
         settings = dict(await self._configs.readable(USERS, node))
         for change in changes:
@@ -117,19 +122,28 @@ class ScramAdmin:
         return Outcome(user)
 
 
-def _refusal(user: str, changes: Iterable[Upsertion]) -> Outcome | None:
-    """What is wrong with the changes by themselves."""
-    bad = ErrorCode.UNACCEPTABLE_CREDENTIAL
-    if not user:
-        return Outcome(user, bad, EMPTY_NAME)
-    for one in changes:
-        if one.mechanism not in MECHANISMS:
-            return Outcome(user, ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
-        if one.salted is not None and one.iterations < MIN_ITERATIONS:
-            return Outcome(user, bad, "Too few iterations")
-        if one.salted is not None and one.iterations > MAX_ITERATIONS:
-            return Outcome(user, bad, "Too many iterations")
+def _refusal(user: str, changes: Sequence[Upsertion]) -> Outcome | None:
+    """What is wrong with the changes by themselves: of several errors the last one is told."""
+    wrong = [found for found in map(_wrong, changes) if found is not None]
+    if wrong:
+        return wrong[-1]
     if max(Counter(one.mechanism for one in changes).values()) > 1:
         why = "A user credential cannot be altered twice in the same request"
         return Outcome(user, ErrorCode.DUPLICATE_RESOURCE, why)
+    if any(one.salted == b"" for one in changes):
+        return Outcome(user, ErrorCode.UNKNOWN_SERVER_ERROR, "A salted password is not empty")
+    return None
+
+
+def _wrong(change: Upsertion) -> Outcome | None:
+    bad = ErrorCode.UNACCEPTABLE_CREDENTIAL
+    if not change.user:
+        return Outcome(change.user, bad, EMPTY_NAME)
+    if change.mechanism not in MECHANISMS:
+        why = "Unknown SCRAM mechanism"
+        return Outcome(change.user, ErrorCode.UNSUPPORTED_SASL_MECHANISM, why)
+    if change.salted is not None and change.iterations < MIN_ITERATIONS:
+        return Outcome(change.user, bad, "Too few iterations")
+    if change.salted is not None and change.iterations > MAX_ITERATIONS:
+        return Outcome(change.user, bad, "Too many iterations")
     return None

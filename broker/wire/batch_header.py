@@ -104,6 +104,11 @@ class BatchHeader(NamedTuple):
         return self.producer_id > NO_PRODUCER_ID
 
 
+def has_transactional_bit(batch: Buffer) -> bool:
+    """Whether a batch of magic 2 is part of a transaction, told without its header."""
+    return bool(batch[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL)
+
+
 def parse_header(data: Buffer, pos: int = 0) -> BatchHeader:
     """Read a magic 2 header at `pos`. CorruptBatch when it is cut or of another magic."""
     if len(data) - pos < HEADER_BYTES:

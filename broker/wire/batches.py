@@ -7,19 +7,21 @@ from urteil.broker.wire.batch_header import (
     NO_SEQUENCE,
     BatchHeader,
     crc_ok,
+    has_transactional_bit,
     iter_batches,
     parse_header,
     set_timestamps,
 )
 from urteil.broker.wire.compression import Compression, UnsupportedCompression
 from urteil.broker.wire.downconversion import down_convert
-from urteil.broker.wire.entries import is_sole_batch, iter_entries
+from urteil.broker.wire.entries import NEWEST_MAGIC, is_sole_batch, iter_entries
 from urteil.broker.wire.primitives import CorruptBatch
 from urteil.broker.wire.records import Record, build_batch, iter_outlines, iter_records
 
 __all__ = [
     "HEADER_BYTES",
     "LOG_OVERHEAD_BYTES",
+    "NEWEST_MAGIC",
     "NO_PRODUCER_ID",
     "NO_SEQUENCE",
     "BatchHeader",
@@ -30,6 +32,7 @@ __all__ = [
     "build_batch",
     "crc_ok",
     "down_convert",
+    "has_transactional_bit",
     "is_sole_batch",
     "iter_batches",
     "iter_entries",

@@ -76,10 +76,7 @@ def _client_id(frame: Buffer, pos: int) -> tuple[str | None, int]:
         return None, pos
     if length > len(frame) - pos:
         raise WireError(f"client id of {length} bytes in a frame of {len(frame)}")
-    try:
-        return str(frame[pos : pos + length], "utf-8"), pos + length
-    except UnicodeDecodeError as error:
-        raise WireError("client id is not UTF-8") from error
+    return str(frame[pos : pos + length], "utf-8", "replace"), pos + length
 
 
 def _skip_tag_section(frame: Buffer, pos: int) -> int:

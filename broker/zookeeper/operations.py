@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from kazoo.exceptions import RolledBackError, RuntimeInconsistency
+
+_NEVER_IN_A_PATH = re.compile("[/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
+
+
+def is_node_name(name: str) -> bool:
+    """Whether a node may be called so (ZooKeeper's `PathUtils`)."""
+    return name not in ("", ".", "..") and not _NEVER_IN_A_PATH.search(name)
 
 
 class State(Enum):

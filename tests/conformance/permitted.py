@@ -160,7 +160,7 @@ UNANSWERED = (
 ORDERED = (
     "brokers", "configs", "topics", "partitions", "results", "responses", "partition_result",
     "replica_election_results", "results_by_partition", "results_by_topic_v3_and_below",
-    "topic_results",
+    "topic_results", "partition_responses",
 )  # fmt: skip
 OWN += tuple(
     Own(
@@ -180,14 +180,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         ours="'INVALID_REPLICA_ASSIGNMENT'",
         why="nobody could ever use or mend such a topic",
         follows=("num_partitions", "replication_factor", "configs"),
-    ),
-    Deviation(
-        subject="Frames",
-        question="sent: text that is no UTF-8",
-        field="",
-        theirs="'answered'",
-        ours="'closed'",
-        why="Java reads replacement characters; ours takes it for what it is, a broken peer",
     ),
     Deviation(
         subject="Bodies",

@@ -56,12 +56,12 @@ def test_own_values_must_be_there_on_both_sides() -> None:
 
 def test_a_deviation_is_for_its_question_and_its_answers_alone() -> None:
     (one,) = differences({"field": "answered"}, {"field": "closed"})
-    assert excuse(asking("Frames", "sent: text that is no UTF-8", 0), one) is None
-    (one,) = differences("answered", "closed")
-    assert excuse(asking("Frames", "sent: text that is no UTF-8", 0), one) is not None
-    assert excuse(asking("Frames", "sent: empty frame", 0), one) is None
-    (one,) = differences("answered", "silent")
-    assert excuse(asking("Frames", "sent: text that is no UTF-8", 0), one) is None
+    assert excuse(asking("Bodies", "FETCH: counts that lie", 0), one) is None
+    (one,) = differences({"field -2": "answered"}, {"field -2": "closed"})
+    assert excuse(asking("Bodies", "FETCH: counts that lie", 0), one) is not None
+    assert excuse(asking("Bodies", "FETCH: too short", 0), one) is None
+    (one,) = differences({"field -2": "answered"}, {"field -2": "silent"})
+    assert excuse(asking("Bodies", "FETCH: counts that lie", 0), one) is None
 
 
 def test_what_differs_fails_and_is_counted() -> None:

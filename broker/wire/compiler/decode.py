@@ -211,7 +211,7 @@ class _Decoder:
 
 
 _SLICES = {
-    "string": 'str(data[pos:stop], "utf-8")',
+    "string": 'str(data[pos:stop], "utf-8", "replace")',
     "bytes": "bytes(data[pos:stop])",
     "records": "view[pos:stop]",
 }

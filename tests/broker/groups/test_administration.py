@@ -87,6 +87,15 @@ def left_of(shard: Shard) -> tuple[set[str], list[str]]:
     return {topic for topic, _ in known}, coordinator.removed
 
 
+@pytest.mark.parametrize("commits", [0, 1])
+def test_a_group_without_members_or_positions_goes_but_not_before_its_commit(commits: int) -> None:
+    group = group_of(protocol_type=None)
+    group.generation = 0
+    shard = shard_with(group)
+    shard.committing["g"] = commits
+    assert left_of(shard) == (set(), [] if commits else ["g"])
+
+
 def subscription(*topics: str) -> bytes:
     names = b"".join(struct.pack(f">h{len(t)}s", len(t), t.encode()) for t in topics)
     return struct.pack(">hi", 1, len(topics)) + names + struct.pack(">i", -1)

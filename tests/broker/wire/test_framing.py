@@ -83,6 +83,13 @@ def test_the_header_of_an_unknown_api_can_be_read() -> None:
         decode_request(struct.pack(">hhih", 4711, 3, 1, -1))
 
 
+def test_a_client_id_of_other_letters_is_read_with_replacement_characters() -> None:
+    header, _ = decode_request_header(
+        struct.pack(">hhih", 3, 0, 1, 4) + "größe".encode("latin-1")[:4]
+    )
+    assert header.client_id == "gr\ufffd\ufffd"
+
+
 def test_tagged_fields_of_headers_are_skipped() -> None:
     plain = frame_of(encode_request(RequestHeader(18, 3, 4, "c"), ApiVersionsRequest()))
     tags = b"\x02\x00\x01x\x05\x00"
@@ -95,7 +102,6 @@ def test_tagged_fields_of_headers_are_skipped() -> None:
         b"",
         b"\0" * 7,
         struct.pack(">hhih", 3, 0, 1, 5) + b"abc",
-        struct.pack(">hhih", 3, 0, 1, 2) + b"\xff\xfe",
         struct.pack(">hhih", 3, 9, 1, -1),
         struct.pack(">hhih", 3, 9, 1, -1) + b"\x01\x00\x7f",
         struct.pack(">hhih", 3, 9, 1, -1) + b"\xff" * 9,

@@ -115,9 +115,10 @@ def test_null_where_none_may_be_is_refused() -> None:
     assert MetadataRequest.decode(1, struct.pack(">i", -1))[0].topics is None
 
 
-def test_text_that_is_not_utf8_is_refused() -> None:
-    with pytest.raises(WireError):
-        HeartbeatRequest.decode(0, struct.pack(">h2sih", 2, b"\xff\xfe", 0, 0))
+def test_text_that_is_not_utf8_is_read_with_replacement_characters() -> None:
+    """As Java reads it."""
+    message, _ = HeartbeatRequest.decode(0, struct.pack(">h3sih", 3, b"a\xff\xfe", 0, 0))
+    assert message.group_id == "a\ufffd\ufffd"
 
 
 def test_a_varint_of_six_bytes_is_refused() -> None:

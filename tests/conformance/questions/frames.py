@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 from tests.conformance.questions.registry import Asked, Subject
-from tests.conformance.side import read_frame
+from tests.conformance.side import ANSWER_TIMEOUT_S, read_frame
 from urteil.broker.wire.framing import RequestHeader, encode_request
 from urteil.broker.wire.messages import MetadataRequest
 
@@ -67,6 +67,35 @@ def in_a_row(it: Asked) -> list[int]:
         connection.sendall(b"".join(_metadata(number=number) for number in range(20)))
         answers = [read_frame(connection) for _ in range(20)]
     return [int.from_bytes((answer or b"")[:4], "big") for answer in answers]
+
+
+BAD_SIZES = {"below zero": -1, "beyond the limit": 1 << 30}
+
+
+@FRAMES.each("what comes before a size that is none is answered,", BAD_SIZES)
+def before_a_bad_size(it: Asked, size: int) -> list[Any]:
+    with it.side.connect(2) as connection:
+        connection.sendall(_metadata(number=1) + _metadata(number=2) + struct.pack(">i", size))
+        answers = [read_frame(connection) for _ in range(3)]
+    return [one and one[:4] for one in answers]
+
+
+LATIN = "größe".encode("latin-1")
+
+
+@FRAMES.question("a client id that is no UTF-8")
+def client_id(it: Asked) -> Any:
+    frame = struct.pack(">hhih", 3, 1, 5, len(LATIN)) + LATIN + struct.pack(">i", 0)
+    answer = it.side.raw(struct.pack(">i", len(frame)) + frame)
+    return answer if isinstance(answer, str) else "answered"
+
+
+@FRAMES.question("a topic's name that is no UTF-8")
+def topic_name(it: Asked) -> Any:
+    body = struct.pack(">hhihih", 3, 1, 77, -1, 1, len(LATIN)) + LATIN
+    frame = it.side.raw(struct.pack(">i", len(body)) + body, patience_s=ANSWER_TIMEOUT_S)
+    assert isinstance(frame, bytes), frame
+    return it.side.plain(it.side.decoded(MetadataRequest(), 1, frame))["topics"]
 
 
 @FRAMES.question("a request in pieces of one byte")

@@ -1,0 +1,81 @@
+"""Positions that are to be committed, sorted into those that may be and those that may not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from urteil.broker.api.authorization import those_allowed
+from urteil.broker.api.registry import RequestContext
+from urteil.broker.groups.records import OffsetCommitValue
+from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import OffsetCommitRequest, TxnOffsetCommitRequest
+
+if TYPE_CHECKING:
+    from urteil.broker.server.broker import Broker
+
+Topic = (
+    OffsetCommitRequest.OffsetCommitRequestTopic
+    | TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+)
+Place = tuple[str, int]
+Told = dict[str, list[tuple[int, ErrorCode]]]
+"""Partitions and what came of them, by topic."""
+
+
+class Positions:
+    """Of one request. The coordinator hears of none that are `refused`, and stores `storable`; it
+    judges the group first, then what is too large (`GroupMetadataManager.storeOffsets`).
+
+    A partition that is named twice counts once, with what was said of it last.
+    """
+
+    def __init__(self, broker: Broker, context: RequestContext, topics: Sequence[Topic]) -> None:
+        names = [topic.name for topic in topics]
+        allowed = those_allowed(broker, context, Operation.READ, ResourceType.TOPIC, names)
+        self.refused: Told = {}
+        self.asked: dict[Place, OffsetCommitValue] = {}
+        self._max_bytes = broker.config.offset_metadata_max_bytes
+        for topic in topics:
+            if topic.name not in allowed:
+                self._refuse(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            elif topic.name not in broker.metadata.topics:
+                self._refuse(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            else:
+                self._take(broker, topic)
+
+    def _refuse(self, topic: Topic, error: ErrorCode) -> None:
+        found = self.refused.setdefault(topic.name, [])
+        found.extend((one.partition_index, error) for one in topic.partitions)
+
+    def _take(self, broker: Broker, topic: Topic) -> None:
+        for one in topic.partitions:
+            place = (topic.name, one.partition_index)
+            if broker.metadata.partition(*place) is None:
+                answer = (one.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                self.refused.setdefault(topic.name, []).append(answer)
+                continue
+            self.asked[place] = OffsetCommitValue(
+                offset=one.committed_offset,
+                leader_epoch=one.committed_leader_epoch,
+                metadata=one.committed_metadata or "",
+                commit_timestamp=broker.clock.now_ms(),
+            )
+
+    @property
+    def storable(self) -> dict[Place, OffsetCommitValue]:
+        return {place: one for place, one in self.asked.items() if not self._is_too_large(one)}
+
+    def _is_too_large(self, value: OffsetCommitValue) -> bool:
+        return len(value.metadata) > self._max_bytes
+
+    def told(self, error: ErrorCode) -> Iterator[tuple[str, list[tuple[int, ErrorCode]]]]:
+        """All partitions by topic once the coordinator has answered."""
+        found = {name: list(answers) for name, answers in self.refused.items()}
+        for (name, index), value in self.asked.items():
+            outcome = error
+            if error is ErrorCode.NONE and self._is_too_large(value):
+                outcome = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            found.setdefault(name, []).append((index, outcome))
+        yield from found.items()

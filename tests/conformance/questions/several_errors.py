@@ -1,0 +1,234 @@
+"""Requests with several things wrong: which of them is told, and of what beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conformance.groups import commit, fetched
+from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.stage import filled, spread
+from tests.conformance.records import batch, produce
+from tests.conformance.transactions import Txn, of
+from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.messages import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeConfigsRequest,
+    DescribeGroupsRequest,
+    DescribeProducersRequest,
+    ListOffsetsRequest,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetForLeaderEpochRequest,
+)
+
+LONG = "x" * 5000
+GARBAGE = {"zeros": bytes(61), "ones": b"\xff" * 70, "magic 9": b"\0" * 11 + b"\x30\0\0\0\0\x09"}
+NO_NODES = {repr(name): name for name in ("", ".", "..")}
+
+
+# -- groups -------------------------------------------------------------------------------------
+
+
+@Subject("OffsetCommit", ApiKey.OFFSET_COMMIT).each(
+    "too much metadata by", {"nobody": (-1, ""), "an old generation": (7, "somebody")}, since=1
+)
+def committed(it: Asked, who: tuple[int, str]) -> Any:
+    """Beside one that may be stored, one that is not there, and topics without partitions."""
+    topic, group = filled(it.side), it.name("several")
+    at = it.side.coordinator(group)
+    kind = OffsetCommitRequest.OffsetCommitRequestTopic
+    asked = commit(group, [(topic, 1, 3), (topic, 0, 1)], generation=who[0], member=who[1])
+    large = commit(group, [(topic, 0, 2), ("never-there", 0, 2), (topic, 9, 2)], metadata=LONG)
+    empty = [kind(name=topic, partitions=[]), kind(name="neither-there", partitions=[])]
+    whole = OffsetCommitRequest(
+        group_id=group,
+        generation_id_or_member_epoch=who[0],
+        member_id=who[1],
+        topics=[*asked.topics, *large.topics, *empty],
+    )
+    positions = fetched(8, (group, [(topic, [0, 1])]))
+    return [by_place(it.ask(whole, to=at)), it.side.ask(positions, 8, to=at)]
+
+
+def by_place(answer: Any) -> Any:
+    """Partitions that a hash map put into an order."""
+    return [
+        (topic["name"], sorted(topic["partitions"], key=lambda one: int(one["partition_index"])))
+        for topic in sorted(answer["topics"], key=lambda one: str(one["name"]))
+    ]
+
+
+@Subject("TxnOffsetCommit", ApiKey.TXN_OFFSET_COMMIT).question("too much metadata by a stranger")
+def committed_in_a_transaction(it: Asked) -> Any:
+    """The group is there from then on."""
+    topic, group = filled(it.side), it.name("several")
+    at = it.side.coordinator(group)
+    txn = of(it, producer_id=4711)
+    request = txn.commit_offsets(group, {(topic, 0): 1, ("never-there", 0): 1})
+    (partition,) = request.topics[0].partitions
+    large = type(partition)(partition_index=0, committed_offset=1, committed_metadata=LONG)
+    topics = [type(request.topics[0])(name=topic, partitions=[large]), *request.topics[1:]]
+    whole = type(request)(
+        transactional_id=txn.name, group_id=group, producer_id=4711, topics=topics
+    )
+    return [it.ask(whole, to=at), described(it, group, at)]
+
+
+def described(it: Asked, group: str, at: int) -> Any:
+    return it.side.ask(DescribeGroupsRequest(groups=[group]), 0, to=at)
+
+
+@Subject("OffsetDelete", ApiKey.OFFSET_DELETE).question("nothing that is there")
+def deleted(it: Asked) -> Any:
+    """The group stays as it is; without one there is an error."""
+    group, kind = it.name("several"), OffsetDeleteRequest
+    at = it.side.coordinator(group)
+    one = kind.OffsetDeleteRequestPartition(partition_index=9)
+    request = kind(
+        group_id=group,
+        topics=[
+            kind.OffsetDeleteRequestTopic(name="never-there", partitions=[]),
+            kind.OffsetDeleteRequestTopic(name=filled(it.side), partitions=[one]),
+        ],
+    )
+    seen = [it.ask(request, to=at)]
+    it.side.ask(commit(group, [("never-there", 0, 1), (filled(it.side), 0, 1)]), 8, to=at)
+    return [*seen, it.ask(request, to=at), described(it, group, at)]
+
+
+# -- records and offsets ------------------------------------------------------------------------
+
+
+PRODUCE = Subject("Produce", ApiKey.PRODUCE)
+
+
+@PRODUCE.each("beside garbage", GARBAGE)
+def beside_garbage(it: Asked, data: bytes) -> Any:
+    """A first batch that cannot be told from garbage spoils the whole request."""
+    topic = it.topic([(1,), (1,)])
+    return it.ask(produce(topic, batch([b"a"]), more=[(topic, 1, data), ("never-there", 0, data)]))
+
+
+@PRODUCE.question("beside a transaction without its id", since=3)
+def beside_a_transaction(it: Asked) -> Any:
+    topic = it.topic([(1,), (1,)])
+    records = Txn(name="", producer_id=9, epoch=0, at=1).records(0)
+    return it.ask(produce(topic, batch([b"a"]), more=[(topic, 1, records)]))
+
+
+@PRODUCE.each("with acks 2 or none at all", {"2": 2, "all": -1}, since=3)
+def to_places_that_are_none(it: Asked, acks: int) -> Any:
+    """Empty ones, and such as take nothing."""
+    it.side.coordinator("any")
+    more = [("never-there", 0, b""), ("__consumer_offsets", 0, b""), ("..", 0, batch([b"a"]))]
+    more += [("__consumer_offsets", 1, batch([b"a"])), ("__consumer_offsets", 999, b"")]
+    return it.ask(produce(filled(it.side), b"", acks=acks, more=more))
+
+
+LIST = Subject("ListOffsets", ApiKey.LIST_OFFSETS)
+TIMES = {f"time {n}": (n, -1, 0) for n in range(-7, 1)}
+ASKED = TIMES | {"isolation 2": (-1, -1, 2), "epoch -2": (-1, -2, 0), "epoch -9": (0, -9, 1)}
+
+
+@LIST.each("where nobody leads,", ASKED)
+def listed(it: Asked, asked: tuple[int, int, int]) -> Any:
+    """Of a partition that is led elsewhere, and of one that is not there."""
+    time, epoch, isolation = asked
+    kind = ListOffsetsRequest
+    places = [
+        kind.ListOffsetsPartition(partition_index=n, timestamp=time, current_leader_epoch=epoch)
+        for n in (1, 9)
+    ]
+    topics = [kind.ListOffsetsTopic(name=spread(it.side), partitions=places)]
+    return it.ask(kind(replica_id=-1, isolation_level=isolation, topics=topics))
+
+
+@Subject("OffsetForLeaderEpoch", ApiKey.OFFSET_FOR_LEADER_EPOCH).each(
+    "where nobody leads, of epoch", {"-1": -1, "-2": -2}, since=2
+)
+def epochs(it: Asked, epoch: int) -> Any:
+    kind = OffsetForLeaderEpochRequest
+    one = kind.OffsetForLeaderPartition(partition=1, current_leader_epoch=epoch, leader_epoch=0)
+    topic = kind.OffsetForLeaderTopic(topic=spread(it.side), partitions=[one])
+    return it.ask(kind(replica_id=-1, topics=[topic]))
+
+
+@Subject("DescribeProducers", ApiKey.DESCRIBE_PRODUCERS).question("of names that are none")
+def producers(it: Asked) -> Any:
+    kind = DescribeProducersRequest.TopicRequest
+    names = ("", "..", "no name!", "x" * 250, "never-there", filled(it.side))
+    return it.ask(
+        DescribeProducersRequest(topics=[kind(name=one, partition_indexes=[9]) for one in names])
+    )
+
+
+# -- administration -----------------------------------------------------------------------------
+
+
+@Subject("DescribeConfigs", ApiKey.DESCRIBE_CONFIGS).each(
+    "beside a resource of kind", {str(n): n for n in (0, 1, 3, 5, 99, -1)}
+)
+def configs(it: Asked, kind: int) -> Any:
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    asked = [(2, filled(it.side)), (kind, "x"), (2, "never-there")]
+    return it.ask(
+        DescribeConfigsRequest(
+            resources=[resource(resource_type=one, resource_name=name) for one, name in asked]
+        )
+    )
+
+
+CREATE = CreateTopicsRequest
+NULL = (CREATE.CreatableTopicConfig(name="retention.ms", value=None),)
+BAD = (CREATE.CreatableTopicConfig(name="retention.ms", value="long"),)
+GIVEN = (CREATE.CreatableReplicaAssignment(partition_index=3, broker_ids=[1]),)
+WRONG: dict[str, dict[str, Any]] = {
+    "null config": {"num_partitions": 1, "replication_factor": 1, "configs": NULL},
+    "bad config": {"num_partitions": 1, "replication_factor": 1, "configs": BAD},
+    "counts and assignment": {
+        "num_partitions": 1, "replication_factor": -1, "assignments": GIVEN, "configs": BAD,
+    },
+    "no partitions": {"num_partitions": 0, "replication_factor": 1, "configs": BAD},
+    "too many replicas": {"num_partitions": 1, "replication_factor": 9, "configs": BAD},
+    "wrong assignment": {
+        "num_partitions": -1, "replication_factor": -1, "assignments": GIVEN, "configs": BAD,
+    },
+}  # fmt: skip
+
+
+@Subject("CreateTopics", ApiKey.CREATE_TOPICS).each("two things wrong,", WRONG, since=4)
+def created(it: Asked, wrong: dict[str, Any]) -> Any:
+    """Each with a name that is none, one that collides and one that is taken."""
+    taken = it.topic(kind="a.b")
+    names = ("no name!", taken.replace("a.b", "a_b"), taken)
+    topics = [CREATE.CreatableTopic(name=name, **wrong) for name in names]
+    return it.ask_controller(CREATE(topics=topics, timeout_ms=5000))
+
+
+@Subject("CreatePartitions", ApiKey.CREATE_PARTITIONS).each("beside the name", NO_NODES)
+def grown(it: Asked, name: str) -> Any:
+    kind = CreatePartitionsRequest.CreatePartitionsTopic
+    topics = [kind(name=one, count=2, assignments=None) for one in ("never-there", name)]
+    return it.ask_controller(CreatePartitionsRequest(topics=topics, timeout_ms=1000))
+
+
+@Subject("DeleteTopics", ApiKey.DELETE_TOPICS).question("a name and an id beside others", since=6)
+def removed(it: Asked) -> Any:
+    topic, kind = it.topic(), DeleteTopicsRequest.DeleteTopicState
+    states = [kind(name=topic), kind(name=topic, topic_id=it.side.ids[topic]), kind(name="never")]
+    return it.ask_controller(DeleteTopicsRequest(topics=states, timeout_ms=1000))
+
+
+@Subject("AddPartitionsToTxn", ApiKey.ADD_PARTITIONS_TO_TXN).question(
+    "of an internal topic", until=3
+)
+def added(it: Asked) -> Any:
+    txn = of(it)
+    it.side.coordinator("any")
+    places = [("__consumer_offsets", 0), ("__consumer_offsets", 999), (filled(it.side), 0)]
+    return [
+        it.ask(txn.add(places[0]), to=txn.at),
+        it.ask(txn.add(*places, ("never-there", 0)), to=txn.at),
+    ]

@@ -15,6 +15,7 @@ from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig, load_config
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.server.log_lines import log_to
+from urteil.broker.server.loggers import join_families
 from urteil.broker.server.properties import parse_properties
 from urteil.broker.server.stacks import tell_on_sigquit
 
@@ -61,6 +62,7 @@ def _run(config: BrokerConfig) -> int:
 async def serve(config: BrokerConfig) -> int:
     """Start, wait for a signal, stop."""
     broker = Broker(config, Clock(), random.Random())
+    join_families()
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -16,6 +16,37 @@ LEVELS = {"DEBUG": 10, "ERROR": 40, "FATAL": 50, "INFO": 20, "TRACE": 5, "WARN":
 """Python has no level below DEBUG: TRACE shows all."""
 
 
+EVERYTHING = "kafka"
+FAMILIES = {
+    "connection": "kafka.network.RequestChannel$",
+    "control": "state.change.logger",
+    "controller": "kafka.controller",
+    "dispatch": "kafka.request.logger",
+    "log": "kafka.log",
+    "moves": "kafka.controller",
+    "topics": "kafka.controller",
+    "urteil.broker.log": "kafka.log",
+    "urteil.broker.log.cleaner": "kafka.log.LogCleaner",
+    "zookeeper": "org.apache.zookeeper",
+}
+"""The names that Apache Kafka's own settings have for what loggers of ours tell; `kafka` has the
+rest."""
+
+STRANGERS = ("asyncio", "concurrent.futures", "kazoo")
+
+
+def join_families() -> None:
+    """Let each logger of this process inherit its level by Apache Kafka's names, so that who
+    knows those finds them here. To be called once all loggers are there."""
+    known = logging.root.manager.loggerDict
+    for name, one in list(known.items()):
+        is_ours = name not in STRANGERS and not name.startswith((EVERYTHING, "org."))
+        if is_ours and isinstance(one, logging.Logger) and one.parent is logging.root:
+            one.parent = logging.getLogger(EVERYTHING)
+    for name, family in FAMILIES.items():
+        logging.getLogger(name).parent = logging.getLogger(family)
+
+
 def levels() -> dict[str, str]:
     """The level in effect for every logger, inherited or its own."""
     known = {

@@ -340,6 +340,7 @@ LEVELS: dict[str, tuple[str, list[Change]]] = {
     "no operation": ("1", [("{}", 9, "INFO")]),
     "one bad": ("1", [("{}", SET, "ERROR"), ("no.such", SET, "INFO")]),
     "another": ("1", [("{}", SET, "WARN")]),
+    "families": ("1", [("kafka", SET, "INFO"), ("kafka.log", SET, "WARN")]),
 }
 A_LOGGER = {"ours": "fetcher", "theirs": "kafka.server.ReplicaFetcherManager"}
 

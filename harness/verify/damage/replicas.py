@@ -64,9 +64,22 @@ def break_sequence(copy: Copy) -> Trace:
     victim = copy.take()
     if any(row["sequence"] is None or row["sequence"] < 0 for row in copy.of("replicas", victim)):
         raise Untried("the producers are not idempotent")
+    while not _follows(copy, victim):
+        victim = copy.take()
     for row in copy.of("replicas", victim):
         row["sequence"] += 7
     return Trace("sequence_gap", "gap", victim["offset"])
+
+
+def _follows(copy: Copy, victim: Row) -> bool:
+    """Whether an earlier record of its producer and epoch tells which sequence it must have."""
+    one = first(copy.of("replicas", victim))
+    return any(
+        row["producer_id"] == one["producer_id"]
+        and row["producer_epoch"] == one["producer_epoch"]
+        and row["offset"] < one["offset"]
+        for row in copy.rows("replicas")
+    )
 
 
 def fork_epoch(copy: Copy) -> Trace:

@@ -11,6 +11,8 @@ import pytest
 from tests.harness.verify.made import healthy, judged
 from urteil.harness.verify import canary
 from urteil.harness.verify.damage import DAMAGES
+from urteil.harness.verify.damage.copy import Copy, Untried
+from urteil.harness.verify.damage.replicas import break_sequence
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Verdict
 from urteil.harness.verify.synthetic import Shape
@@ -31,6 +33,21 @@ def test_every_damage_is_found_whatever_order_the_rows_stand_in(tmp_path: Path) 
     result = judged(tmp_path, tables, shape=shape, canary=True)
     assert result.canary == {one.name: "found" for one in DAMAGES}
     assert result.verdict is Verdict.PASS
+
+
+def test_the_sequence_that_is_broken_follows_another_of_its_producer() -> None:
+    """The first record of a producer may have any sequence; so may the first of an epoch."""
+    who = [(1, 0)] * 10 + [(2, 0)] * 10 + [(2, 1)] * 10
+    rows = [
+        {"value_id": f"v{offset}", "offset": offset, "sequence": offset}
+        | {"producer_id": producer, "producer_epoch": epoch}
+        for offset, (producer, epoch) in enumerate(who)
+    ]
+    for first in (0, 10, 20):
+        copy = Copy({"replicas": [dict(row) for row in rows]}, victims=rows[first:])
+        assert break_sequence(copy).offset == first + 3
+    with pytest.raises(Untried):
+        break_sequence(Copy({"replicas": rows[:7]}, victims=rows[:7]))
 
 
 def test_it_sings_whatever_the_settings_permit(tmp_path: Path) -> None:

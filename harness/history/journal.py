@@ -98,7 +98,7 @@ class Got(msgspec.Struct, array_like=True, frozen=True):
     value_id: str | None
     intact: bool
     leader_epoch: int | None
-    timestamp_ms: int
+    timestamp_ms: int | None
 
 
 class Slice(msgspec.Struct, array_like=True, frozen=True):

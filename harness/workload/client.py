@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from urteil.harness.history.journal import Begin, JournalWriter
+from urteil.harness.parts import kafka
 from urteil.harness.workload.spec import (
     IN_GROUP,
     TRANSACTIONAL,
@@ -29,6 +30,7 @@ CHOSEN = {
     "kafka-python": ("producer", "consumer", "group"),
     "confluent-kafka": ("producer", "consumer", "group"),
     "aiokafka": ("producer",),
+    "verifiable": ("producer", "group"),
 }
 """Library to the kinds of clients that it is used for; the others are kafka-python's."""
 
@@ -85,7 +87,7 @@ def begin(spec: ClientSpec) -> Begin:
         boot_id=boot_id(),
         pid=os.getpid(),
         library=library,
-        version=version(library),
+        version=kafka.VERSION if library == "verifiable" else version(library),
         topic_ids=spec.topic_ids(),
         acks=-1 if transactional else spec.workload.acks if producing else None,
         idempotent=spec.idempotent if producing or transactional else None,

@@ -300,6 +300,11 @@ def make_member(spec: ClientSpec, journal: JournalWriter) -> Stepping:
 
 def consume_in_group(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Poll until the end is asked for; between SIGUSR1 and SIGUSR2 stand still, but heartbeat."""
+    if spec.workload.client == "verifiable":
+        from urteil.harness.workload import verifiable_consumer
+
+        verifiable_consumer.consume_in_group(spec, journal, stop)
+        return
     stalled = Stall()
     member = make_member(spec, journal)
     while not stop.asked():

@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 
 from crc32c import crc32c
 
+from urteil.harness.workload.numbered import sender_of
+
 Headers = Sequence[tuple[str, bytes | None]]
 
 FOREIGN = "foreign"
@@ -90,8 +92,10 @@ def decode(run: str, value: bytes | None, key: bytes | None, headers: Headers = 
     if value is None:
         value = next((content for name, content in headers if name == TAG), None)
         headers = [header for header in headers if header[0] != TAG]
-    if value is None or len(value) < _HEAD.size or value[:4] != _MAGIC:
+    if value is None:
         return _NOTHING
+    if len(value) < _HEAD.size or value[:4] != _MAGIC:
+        return _numbered(run, value)
     _, crc, partition, sequence, run_length, client_length = _HEAD.unpack_from(value)
     client_at = _HEAD.size + run_length
     if len(value) < client_at + client_length:
@@ -105,6 +109,15 @@ def decode(run: str, value: bytes | None, key: bytes | None, headers: Headers = 
     if wrote != run:
         return Payload(FOREIGN if intact else None, intact)
     return Payload(f"{run}/{client}/{sequence}", intact, partition, client, sequence)
+
+
+def _numbered(run: str, value: bytes) -> Payload:
+    """The value of one of this run's VerifiableProducers: it is intact if it can be read."""
+    sender = sender_of(run, value)
+    if sender is None:
+        return _NOTHING
+    client, sequence = sender
+    return Payload(f"{run}/{client}/{sequence}", True, None, client, sequence)
 
 
 def decode_copy(run: str, value: bytes | None, key: bytes | None) -> Payload:

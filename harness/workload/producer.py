@@ -167,6 +167,11 @@ def make_producer(spec: ClientSpec, journal: JournalWriter) -> Sender:
 def produce(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """The open loop: record n is due n / rate seconds after the start. Where the number of records
     is given, they are all due at once."""
+    if spec.workload.client == "verifiable":
+        from urteil.harness.workload import verifiable_producer
+
+        verifiable_producer.produce(spec, journal, stop)
+        return
     producer = make_producer(spec, journal)
     rate = math.inf if spec.records else spec.rate_records_per_s
     begin = time.monotonic()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from urteil.harness.verify.result import Result
 
 EXIT_CODES = {"PASS": 0, "FAIL": 1, "UNKNOWN": 2}
-CLIENTS = ("kafka-python", "confluent-kafka", "aiokafka")
+CLIENTS = ("kafka-python", "confluent-kafka", "aiokafka", "verifiable")
 PROMISES = ("at-most-once", "at-least-once", "exactly-once")
 
 schedule_option = click.option(
@@ -247,7 +247,18 @@ def _workload(scenario: Scenario, asked: dict[str, Any]) -> WorkloadSpec:
         changed["rate_records_per_s"] = asked["rate"]
     if asked.get("client") is not None:
         changed["client"] = asked["client"]
+    if asked.get("client") == "verifiable":
+        _check_verifiable(scenario)
     return msgspec.structs.replace(load, **changed)
+
+
+def _check_verifiable(scenario: Scenario) -> None:
+    from urteil.harness.workload.verifiable import check_fit
+
+    try:
+        check_fit(scenario)
+    except ValueError as error:
+        raise click.UsageError(f"--client verifiable: {error}") from None
 
 
 def _by_file(scenario: Scenario, asked: dict[str, Any]) -> tuple[Scenario, int | None]:

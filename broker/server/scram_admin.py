@@ -24,6 +24,7 @@ MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
 EMPTY_NAME = "Username must not be empty"
 NO_NODE = "ZooKeeper has no node of that name"
+NO_KEY = "A salted password is not empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,9 @@ class ScramAdmin:
             if any(not is_node_name(sanitize(user)) for user, one in refusals.items() if not one):
                 error = ErrorCode.UNKNOWN_SERVER_ERROR  # ZooKeeper's refusal goes to all
                 return [Outcome(user, error, NO_NODE) for user in by_user]
+            if any(one.salted == b"" and not refusals[one.user] for one in changes):
+                error = ErrorCode.UNKNOWN_SERVER_ERROR  # Java has no such key: none is made
+                return [refusals[user] or Outcome(user, error, NO_KEY) for user in by_user]
             return [refusals[user] or await self._alter(user, by_user[user]) for user in by_user]
 
     async def _alter(self, user: str, changes: Sequence[Upsertion]) -> Outcome:
@@ -130,8 +134,6 @@ def _refusal(user: str, changes: Sequence[Upsertion]) -> Outcome | None:
     if max(Counter(one.mechanism for one in changes).values()) > 1:
         why = "A user credential cannot be altered twice in the same request"
         return Outcome(user, ErrorCode.DUPLICATE_RESOURCE, why)
-    if any(one.salted == b"" for one in changes):
-        return Outcome(user, ErrorCode.UNKNOWN_SERVER_ERROR, "A salted password is not empty")
     return None
 
 

@@ -30,8 +30,8 @@ from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
 from urteil.harness.targets.base import BrokerNode, common_properties
 
 USERS, TIMED, TICKETS = "USERS", "TIMED", "TICKETS"
-TLS, STRICT = "TLS", "STRICT"
-PORTS = {USERS: 9644, TIMED: 9645, TICKETS: 9646, TLS: 9647, STRICT: 9648}
+TLS, STRICT, SECRET = "TLS", "STRICT", "SECRET"
+PORTS = {USERS: 9644, TIMED: 9645, TICKETS: 9646, TLS: 9647, STRICT: 9648, SECRET: 9649}
 PROTOCOLS = "listener.security.protocol.map"
 SESSION_MS = 4000
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -44,11 +44,11 @@ _KNOWN = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.it
 
 
 def sasl_properties(node: BrokerNode) -> dict[str, str]:
-    """Two listeners more, one of them with sessions that end."""
+    """Three listeners more, one of them with sessions that end, and one over TLS."""
     common = common_properties(node)
-    asking = (USERS, TIMED)
+    asking = {USERS: "SASL_PLAINTEXT", TIMED: "SASL_PLAINTEXT", SECRET: "SASL_SSL"}
     more = "".join(f",{name}://{node.address}:{PORTS[name]}" for name in asking)
-    protocols = "".join(f",{name}:SASL_PLAINTEXT" for name in asking)
+    protocols = "".join(f",{name}:{protocol}" for name, protocol in asking.items())
     found = {
         "listeners": common["listeners"] + more,
         "advertised.listeners": common["advertised.listeners"] + more,
@@ -108,7 +108,7 @@ def tls_properties(
     for key in ("listeners", "advertised.listeners"):
         places = (f",{name}://{node.address}:{PORTS[name]}" for name in names)
         more[key] = own[key] + "".join(places)
-    for name, auth in ((TLS, "requested"), (STRICT, "required")):
+    for name, auth in ((TLS, "requested"), (STRICT, "required"), (SECRET, "none")):
         prefix = f"listener.name.{name.lower()}.ssl"
         more |= {
             f"{prefix}.client.auth": auth,
@@ -254,6 +254,12 @@ class Talk:
         with contextlib.suppress(ConnectionError):
             self._socket.sendall(data)
         return read_frame(self._socket)
+
+    def pour(self, data: bytes, frames: int, piece_bytes: int) -> list[bytes | None]:
+        """Send without waiting for answers, a piece at a time; then so many frames."""
+        for start in range(0, len(data), piece_bytes):
+            self._socket.sendall(data[start : start + piece_bytes])
+        return [read_frame(self._socket) for _ in range(frames)]
 
     def shake(self, mechanism: str, version: int = 1) -> Any:
         """The handshake; the order of mechanisms is a hash map's."""

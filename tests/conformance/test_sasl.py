@@ -18,6 +18,7 @@ from tests.conformance.sasl import (
     Talk,
 )
 from tests.conformance.side import CLOSED, Side
+from urteil.broker.wire.framing import RequestHeader, encode_request
 from urteil.broker.wire.messages import (
     AlterUserScramCredentialsRequest,
     ApiVersionsRequest,
@@ -183,6 +184,26 @@ def test_versions_may_be_asked_for_badly_before(sasl: Pair) -> None:
     sasl.same(ask)
 
 
+@pytest.mark.parametrize("piece_bytes", [1, 7, 10_000])
+def test_a_login_in_pieces_and_at_once(sasl: Pair, piece_bytes: int) -> None:
+    """With a request behind it that nobody waited to send."""
+    login: list[tuple[Any, int]] = [
+        (SaslHandshakeRequest(mechanism="PLAIN"), 1),
+        (SaslAuthenticateRequest(auth_bytes=b"\0alice\0alice-Secret"), 2),
+        (MetadataRequest(topics=[]), 1),
+    ]
+    data = b"".join(
+        b"".join(encode_request(RequestHeader(one.KEY, version, number, "asker"), one))
+        for number, (one, version) in enumerate(login)
+    )
+
+    def ask(side: Side) -> Any:
+        with Talk(side) as talk:
+            return [frame and frame[:4] for frame in talk.pour(data, 3, piece_bytes)]
+
+    assert sasl.same(ask) == [number.to_bytes(4, "big") for number in range(3)]
+
+
 BROKEN = {
     "a handshake of version 2": bytes.fromhex("000000110011000200000005ffff0005504c41494e"),
     "a handshake of version -1": bytes.fromhex("000000110011ffff00000005ffff0005504c41494e"),
@@ -312,6 +333,16 @@ CHANGES: dict[str, tuple[list[Deletion], list[Upsertion]]] = {
     "a mechanism below zero": ([Deletion(name="below", mechanism=-1)], []),
     "no name": ([], [upsertion("")]),
     "no name gone": ([Deletion(name="", mechanism=1)], []),
+    "too few for a mechanism that is none": (
+        [Deletion(name="ivan", mechanism=9)], [upsertion("ivan", iterations=1)],
+    ),
+    "a mechanism that is none and too few": (
+        [], [upsertion("judy", iterations=1), upsertion("judy", 9)],
+    ),
+    "a name that is no node's": ([Deletion(name="nobody", mechanism=1)], [upsertion("..")]),
+    "no password": (
+        [], [Upsertion(name="kim", mechanism=1, iterations=4096, salt=b"salt"), upsertion("lea")],
+    ),
     "dave gone": ([Deletion(name="dave", mechanism=2)], []),
 }  # fmt: skip
 
@@ -343,6 +374,7 @@ ASKED: dict[str, list[str] | None] = {
     "one who is not there": ["alice", "mallory"],
     "one twice": ["dave", "dave", "alice"],
     "no name": ["", "dave"],
+    "a name that is no node's": ["..", "dave"],
 }
 
 

@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 
 from tests.broker.security.certificates import Authority, pem_file
 from tests.conformance.pair import Pair
-from tests.conformance.sasl import PORTS, STRICT, TLS, SaslSide, Talk
+from tests.conformance.sasl import MECHANISMS, PORTS, SECRET, STRICT, TLS, SaslSide, Talk
 from tests.conformance.side import CLOSED, Side
 from urteil.broker.wire.messages import (
     ApiVersionsRequest,
@@ -158,6 +158,27 @@ def test_who_is_let_in(sasl: Pair, tmp_path: Path, listener: str, version: str, 
 
     came, _ = sasl.same(ask)
     assert came is (own == "good" or (own == "none" and listener == TLS))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("password", ["the right one", "wrong"])
+def test_passwords_within_tls(sasl: Pair, mechanism: str, password: str) -> None:
+    def ask(side: Side) -> Any:
+        with TlsTalk(side, SECRET, context_of(side)) as talk:
+            last = talk.log_in(mechanism, password=password if password == "wrong" else "")
+            made = talk.ask(CreateDelegationTokenRequest(max_lifetime_ms=1000), 3)
+            who = made if made == CLOSED else (made["error_code"], made["principal_name"])
+            return talk.said, last, who
+
+    assert sasl.same(ask)[2] == (CLOSED if password == "wrong" else ("NONE", "alice"))
+
+
+def test_nothing_is_answered_before_a_password_within_tls(sasl: Pair) -> None:
+    def ask(side: Side) -> Any:
+        with TlsTalk(side, SECRET, context_of(side)) as talk:
+            return talk.said, talk.ask(DescribeDelegationTokenRequest(owners=[]), 3)
+
+    assert sasl.same(ask)[1] == CLOSED
 
 
 GARBAGE = {

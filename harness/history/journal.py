@@ -114,7 +114,8 @@ class Slice(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Poll(msgspec.Struct, tag="poll", array_like=True, frozen=True):
-    """One poll that brought records, moved a position, or failed."""
+    """One poll that brought records, moved a position, or failed; of those that did nothing one a
+    second is noted, too, by which a client is known to live."""
 
     poll: int
     invoke_ns: int
@@ -124,6 +125,10 @@ class Poll(msgspec.Struct, tag="poll", array_like=True, frozen=True):
     generation: int | None
     slices: list[Slice]
     txn: int | None = None
+
+
+IDLE_NS = 1_000_000_000
+"""How long a client that polls notes nothing, at most."""
 
 
 class PassBegin(msgspec.Struct, tag="pass", array_like=True, frozen=True):

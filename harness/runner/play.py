@@ -174,6 +174,8 @@ class Play:
         workload.stop_producers()
         workload.finish_apps()
         workload.finish_transactions()
+        if self._whole:
+            workload.finish_reading()
         progress = workload.progress()
         self.log(f"{progress.acked} of {progress.invoked} records acknowledged")
 

@@ -134,6 +134,23 @@ LAGGING_SUCCESSOR = Scenario(
     guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
 )
 
+SLOW_RETURN = Scenario(
+    name="slow-return",
+    about="a follower comes back over a narrow link, far behind; then the two in sync die",
+    cluster=cluster(replica_lag_time_max_ms="60000"),
+    workload=LOAD,
+    faults=(
+        fault("bandwidth", "straggler->leader", 3, 21, rate_kb_per_s=8),
+        fault("crash", "straggler", 4, 6),
+        fault("crash", "successor", 17.9, 6),
+        fault("crash", "leader", 18, 6),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    duration_s=30.0,
+)
+"""Who joins the ISR before it has what was committed would be elected without it; nobody looks
+whether it lags."""
+
 FAMILY = (
     UNCLEAN_ON,
     UNCLEAN_OFF,
@@ -144,4 +161,5 @@ FAMILY = (
     SLOW_CRASH,
     EPOCH_TRUNCATION,
     LAGGING_SUCCESSOR,
+    SLOW_RETURN,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urteil.harness.scenario import Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
 
-OWNERSHIP = ("two_owners", "commit_beyond_processed")
+OWNERSHIP = ("two_owners", "commit_beyond_processed", "no_delivery")
 POSITIONS = ("commit_went_back", "commit_register")
 OFFSETS = "__consumer_offsets"
 PARTITION = 1
@@ -94,6 +94,20 @@ CUT_COORDINATOR = Scenario(
     duration_s=24.0,
 )  # fmt: skip
 
+COORDINATOR_CRASH = Scenario(
+    name="coordinator-crash",
+    about="a group's coordinator dies, then the next one; members go on where they were",
+    cluster=cluster(),
+    workload=load(),
+    faults=(
+        fault("crash", "coordinator", 5, 5),
+        fault("rebalance_storm", "members", 13, 4),
+        fault("crash", "coordinator", 19, 4),
+    ),
+    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS, "generation_went_back"),
+    duration_s=26.0,
+)
+
 REGISTERS = Scenario(
     name="committed-registers",
     about="clients commit and ask outside of any generation, while their coordinators fail",
@@ -124,5 +138,6 @@ FAMILY = (
     COOPERATIVE_STORM,
     ZOMBIE_COMMITS,
     CUT_COORDINATOR,
+    COORDINATOR_CRASH,
     REGISTERS,
 )

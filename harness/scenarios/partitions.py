@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from urteil.harness.scenario import Scenario, WorkloadSpec
-from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
+from urteil.harness.scenarios.common import DURABLE, LAX, REPLICATION, cluster, fault
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 ELECTIONS = ("unclean_leader", "epoch_went_back")
@@ -36,6 +36,16 @@ ISOLATE_BROKER = Scenario(
     faults=(fault("isolate", "leader", 5, 15, zookeeper=True, clients=True),),
     guarantees=(*REPLICATION, "duplicate", *ELECTIONS, "no_progress"),
     survives=True,
+)
+
+LONE_LEADER = Scenario(
+    name="lone-leader",
+    about="min ISR 1, a leader cut off from brokers and ZooKeeper: nobody allows it to be in sync "
+    "alone, so it may acknowledge nothing to the clients that it has",
+    cluster=cluster(min_insync_replicas="1"),
+    workload=WorkloadSpec(topics=(LAX,), request_timeout_ms=10_000, delivery_timeout_ms=30_000),
+    faults=(fault("isolate", "leader", 5, 10, zookeeper=True),),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
 )
 
 SLOW_LINKS = Scenario(
@@ -92,6 +102,7 @@ FAMILY = (
     ISOLATE_LEADER,
     ISOLATE_ZOOKEEPER,
     ISOLATE_BROKER,
+    LONE_LEADER,
     SLOW_LINKS,
     BRIDGE,
     RING,

@@ -126,6 +126,7 @@ def _arrange(
     copy: Copy, scenario: Scenario, facts: RunFacts, part: Row
 ) -> tuple[Scenario, RunFacts]:
     """A scenario and facts for the copy alone, under which every damage is a violation."""
+    from urteil.harness.verify.calms import group_bound_ns
     from urteil.harness.verify.impact import grace_ns
 
     names = {"min.insync.replicas": str(min(2, part["replication"]))}
@@ -136,7 +137,7 @@ def _arrange(
         for topic in facts.topics
         if topic.topic_id == part["topic_id"]
     ]
-    copy.grace_ns = grace_ns(asked)
+    copy.grace_ns, copy.still_ns = grace_ns(asked), group_bound_ns(asked)
     begin_ns = min(row["invoke_ns"] for row in copy.rows("sends"))
     load = Phase(name="during", begin_ns=begin_ns, end_ns=copy.last_ns + _AFTER_NS)
     return asked, msgspec.structs.replace(facts, topics=[*topics, *MADE_UP_TOPICS], phases=[load])

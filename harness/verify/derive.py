@@ -13,6 +13,7 @@ from pathlib import Path
 
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify.administered import killed_clients
+from urteil.harness.verify.calms import calms
 from urteil.harness.verify.covered import (
     blind,
     cover,
@@ -59,6 +60,7 @@ def derive(
     found.short = sorted(short)
     _add_clients(found.tables, run_dir, small, facts)
     _add_settings(found.tables, small, scenario)
+    found.tables["calms"] = calms(run_dir, small, scenario, facts)
     killed = damaged | killed_clients(small.ops)
     found.tables["damaged"] = [{"client": name} for name in sorted(damaged)]
     found.tables["killed"] = [{"client": name} for name in sorted(killed)]

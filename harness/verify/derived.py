@@ -58,6 +58,9 @@ DERIVED: dict[str, pa.Schema] = {
         "kind:s p:l grp:s client:s session:i at_ns:l until_ns:l answered:l acknowledged:l deposed:i"
     ),
     "trials": _schema("n:i p:l fault:s targets:s begin_ns:l from_ns:l to_ns:l"),
+    "calms": _schema(
+        "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i live:i"
+    ),
     "recoveries": _schema("n:i fault:s targets:s healed_ns:l recovery_s:d deadline_s:d judged:i"),
 }
 """Derived table to its columns. `p` is the ordinal of (topic_id, partition) everywhere."""

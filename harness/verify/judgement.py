@@ -35,11 +35,11 @@ TIMED = frozenset(
     | {"hanging_txn", "torn_txn", "poll_skip", "offsets_not_atomic"}
     | {"end_below_ack", "causal_loss", "tombstone_too_early", "disagreement", "time_index_wrong"}
     | {"zombie_commit", "commit_went_back", "commit_register"}
-    | {"unauthorised"}
+    | {"unauthorised", "no_delivery"}
 )
 """Guarantees that compare times of several clients."""
 
-AVAILABILITY = frozenset({"no_progress", "slow_recovery", "disagreement"})
+AVAILABILITY = frozenset({"no_progress", "no_delivery", "slow_recovery", "disagreement"})
 """Guarantees that a lab which lost a part of its own would break by that alone."""
 LOST = "not every part of the lab lived, or was healed: it may be the lab that is late"
 

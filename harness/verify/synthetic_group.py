@@ -1,7 +1,7 @@
 """A healthy consumer group beside made-up evidence: two members, one after the other.
 
-`g0` reads the first half and is lost to the crash, `g1` takes over where it had committed; a commit
-that `g0` tries too late is refused.
+`g0` reads the first half and is lost to the crash, `g1` takes over where it had committed and keeps
+its partitions in one generation more; a commit that `g0` tries too late is refused.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 from urteil.harness.verify.synthetic import (
     BEGIN_NS,
     CRASH_NS,
+    END_NS,
     LED_NS,
     POLL,
     TOPIC,
@@ -29,6 +30,8 @@ def add_group(tables: Tables, shape: Shape) -> Tables:
         tables["clients"].append(
             {"client": member, "session": 0, "kind": "group", "group": GROUP}
             | {"library": "kafka-python", "version": "3.0", "boot_id": "boot", "pid": 4010 + number}
+            | {"isolation": "read_uncommitted", "begin_ns": (BEGIN_NS, LED_NS)[number] - S}
+            | {"end_ns": END_NS + 60 * S}
         )
         tables["manifest"].append(
             {"file": f"journal/{member}.jsonl", "kind": "journal", "ended_properly": True}
@@ -59,7 +62,11 @@ def _add_member(tables: Tables, shape: Shape, partition: int, number: int) -> No
         _add_read(tables, who | place, sent[offset], offset - low)
         if offset % POLL == POLL - 1 or offset == high - 1:
             at_ns = sent[offset]["complete_ns"] + 30_000_000
+            _add_poll(tables, who | place, low, offset + 1, at_ns - 5_000_000)
             _add_commit(tables, member, offset + 1, at_ns, outcome="ok")
+    if number == 1:
+        again = {"event": "assigned", "generation": 3, "at_ns": END_NS + 50 * S}
+        tables["assignments"].append(member | again)
     if number == 0:
         _add_commit(tables, member, high, CRASH_NS + 20 * S, outcome="fail")
 
@@ -71,6 +78,16 @@ def _add_read(tables: Tables, who: dict[str, Any], send: dict[str, Any], number:
         | {name: send.get(name) for name in kept}
         | {"intact": True, "pass": 1, "poll": number // POLL, "position_in_poll": number % POLL}
         | {"read_ns": send["complete_ns"] + 20_000_000}
+    )
+
+
+def _add_poll(tables: Tables, who: dict[str, Any], low: int, position: int, at_ns: int) -> None:
+    number, before = (position - 1 - low) // POLL, (position - 1) // POLL * POLL
+    kept = {name: value for name, value in who.items() if name != "generation"}
+    tables["polls"].append(
+        kept
+        | {"poll": number, "invoke_ns": at_ns - 1_000_000, "complete_ns": at_ns, "outcome": "ok"}
+        | {"position_before": max(low, before), "position_after": position}
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from urteil.harness.history.journal import (
+    IDLE_NS,
     Assigned,
     Commit,
     CommitEntry,
@@ -74,6 +75,7 @@ class Journal:
         self.event: dict[Slot, str] = {}
         self.passes: dict[Slot, int] = {}
         self._polls = 0
+        self._noted_ns = 0
 
     def poll(self, invoke_ns: int, found: list[Message], txn: int | None = None) -> list[Slot]:
         """Note what a poll brought, within a transaction or not; the partitions that it brought
@@ -88,6 +90,8 @@ class Journal:
         if records:
             slices = [self._slice(slot, ones) for slot, ones in records.items()]
             self._note(invoke_ns, "ok", None, slices, txn)
+        elif invoke_ns - self._noted_ns > IDLE_NS:
+            self._note(invoke_ns, "ok", None, [])
         return list(records)
 
     def _note(
@@ -99,7 +103,7 @@ class Journal:
         txn: int | None = None,
     ) -> None:
         self._polls += 1
-        now_ns = time.monotonic_ns()
+        now_ns = self._noted_ns = time.monotonic_ns()
         self.write(Poll(self._polls, invoke_ns, now_ns, outcome, error, None, slices, txn))
 
     def _slice(self, slot: Slot, records: list[Message]) -> Slice:

@@ -33,6 +33,7 @@ from kafka.errors import (
 from kafka.structs import OffsetAndMetadata
 
 from urteil.harness.history.journal import (
+    IDLE_NS,
     Assigned,
     Commit,
     CommitEntry,
@@ -158,6 +159,7 @@ class Member:
         self._position: dict[TopicPartition, int] = {}
         self._pass = 0
         self._polls = 0
+        self._noted_ns = 0
         self._commits = 0
 
     def note_assignment(self, event: str, partitions: Any) -> None:
@@ -200,6 +202,8 @@ class Member:
             return
         if records:
             self._process(invoke_ns, records)
+        elif invoke_ns - self._noted_ns > IDLE_NS:
+            self._note_poll(invoke_ns, "ok", None, [])
         if self._fresh:
             generation, member_id = self._identity()
             self._positions.read(self._fresh, generation, member_id)
@@ -247,8 +251,9 @@ class Member:
     ) -> None:
         self._polls += 1
         generation, _ = self._identity()
+        self._noted_ns = time.monotonic_ns()
         self._journal.write(
-            Poll(self._polls, invoke_ns, time.monotonic_ns(), outcome, error, generation, slices)
+            Poll(self._polls, invoke_ns, self._noted_ns, outcome, error, generation, slices)
         )
 
     def _commit(

@@ -36,6 +36,15 @@ def _open(bootstrap: Sequence[str], slots: Collection[Slot]) -> list[Slot]:
     return [slot for slot in wanted if slot not in closed]
 
 
+def ends(bootstrap: Sequence[str], slots: Collection[Slot]) -> dict[Slot, int]:
+    """Where partitions end, as far as their leaders tell."""
+    wanted = sorted(slots)
+    told: dict[Slot, int] = {}
+    for address in bootstrap:
+        told |= _ends(address, wanted, committed=False)
+    return told
+
+
 def _ends(address: str, slots: Sequence[Slot], *, committed: bool) -> dict[Slot, int]:
     try:
         wire = Wire(address, ASK_S)

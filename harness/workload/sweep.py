@@ -9,6 +9,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 
 from urteil.harness.history.journal import (
+    IDLE_NS,
     Got,
     JournalWriter,
     OffsetAnswer,
@@ -43,6 +44,7 @@ class Sweeper:
         back_off(self._kafka._manager)
         self._next_pass = first_pass
         self._polls = 0
+        self._noted_ns = 0
         self._pass: dict[TopicPartition, int] = {}
         self._position: dict[TopicPartition, int] = {}
         self._leader: dict[TopicPartition, int | None] = {}
@@ -117,6 +119,8 @@ class Sweeper:
         if records:
             slices = [self._slice(tp, found) for tp, found in records.items()]
             self._note_poll(invoke_ns, "ok", None, slices)
+        elif invoke_ns - self._noted_ns > IDLE_NS:
+            self._note_poll(invoke_ns, "ok", None, [])
         return sum(len(found) for found in records.values())
 
     def close(self) -> None:
@@ -138,8 +142,9 @@ class Sweeper:
         self, invoke_ns: int, outcome: str, error: str | None, slices: list[Slice]
     ) -> None:
         self._polls += 1
+        self._noted_ns = time.monotonic_ns()
         self._journal.write(
-            Poll(self._polls, invoke_ns, time.monotonic_ns(), outcome, error, None, slices)
+            Poll(self._polls, invoke_ns, self._noted_ns, outcome, error, None, slices)
         )
 
     def _slice(self, tp: TopicPartition, records: list[Any]) -> Slice:

@@ -16,6 +16,7 @@ from urteil.harness.stacks import Teller
 from urteil.harness.workload.application import await_copied, check_topics, command
 from urteil.harness.workload.lab_clients import LabClients
 from urteil.harness.workload.processes import Clients, Spawn, spawn_process
+from urteil.harness.workload.reading import Reader, await_read
 from urteil.harness.workload.settled import await_settled
 from urteil.harness.workload.spec import ClientSpec, FinalPass, Goal, transaction_timeout_ms
 from urteil.harness.workload.tail import Progress, Tails
@@ -27,6 +28,7 @@ BULK_DEADLINE_S = 60.0
 BULK_LEAST_PER_S = 1_000
 APP_DEADLINE_S = 120.0
 APP_END_S = 15.0
+READ_DEADLINE_S = 120.0
 TXN_END_S = 30.0
 TXN_SETTLE_S = 30.0
 SETTLE_FIRST_S = 10.0
@@ -223,6 +225,18 @@ class Workload:
             time.sleep(POLL_S)
         if wanted:
             self._problems.append(f"not all of {wanted} records were sent in time")
+
+    def finish_reading(self, deadline_s: float = READ_DEADLINE_S) -> None:
+        """Let live readers and the group have what is there, unless they are given nothing more;
+        that is for `no_delivery` to judge. Bulk loads and transactions have ends of their own."""
+        running = self._lab_clients.names("consumer"), self._lab_clients.names("group")
+        if self._scenario.workload.kind in ("bulk", "transactions") or not any(running):
+            return
+        readers = [Reader([self._journal(name)]) for name in running[0]]
+        if running[1]:
+            names = self._lab_clients.all_of("group")
+            readers.append(Reader([self._journal(name) for name in names]))
+        await_read(self._bootstrap, self._partitions(), readers, deadline_s=deadline_s)
 
     def finish_apps(self, deadline_s: float = APP_DEADLINE_S) -> None:
         """Let the application copy what is left, then end it. Nothing without one."""

@@ -14,12 +14,17 @@ POSITIONS = ("commit_went_back", "commit_register")
     "result", ["member-killed", "slow-poll", "rebalance-storm", "cooperative-storm"], indirect=True
 )
 def test_members_that_come_and_go_share_without_loss(result: Result) -> None:
-    assert_holds(result, "two_owners", "commit_beyond_processed", *POSITIONS)
+    assert_holds(result, "two_owners", "commit_beyond_processed", "no_delivery", *POSITIONS)
 
 
 @pytest.mark.parametrize("result", ["paused-member", "zombie-commits"], indirect=True)
 def test_a_zombie_is_refused(result: Result) -> None:
     assert_holds(result, "zombie_commit", "two_owners")
+
+
+@pytest.mark.parametrize("result", ["coordinator-crash"], indirect=True)
+def test_a_group_survives_its_coordinators(result: Result) -> None:
+    assert_holds(result, "generation_went_back", "no_delivery", "two_owners", *POSITIONS)
 
 
 @pytest.mark.parametrize("result", ["cut-coordinator", "committed-registers"], indirect=True)

@@ -57,6 +57,10 @@ NAMES = (
     "own_metadata_not_updated",
     "time_found_too_late",
     "last_commits_not_loaded",
+    "isr_joined_too_early",
+    "session_never_expires",
+    "isr_shrunk_before_consent",
+    "groups_not_loaded",
 )
 
 

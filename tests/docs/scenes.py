@@ -116,6 +116,16 @@ b3 = a b x* d
 0.3-2 producer ok ok ok
 2-4.5 producer time to elect
 4.5-9 producer nothing is acknowledged*""",
+    "generation_went_back": """coordinator, member, next coordinator
+0.5 coordinator>member p0, generation 7
+2.5-9 coordinator crash!
+5 next coordinator>member p0, generation 1*""",
+    "no_delivery": """member 1, coordinator, member 2
+0.5-2.5 member 1 processes a b
+2.5-9 member 1 killed!
+3-9 member 2 polls
+2.5-5 coordinator session
+5-9 coordinator member 1 has p0, still*""",
     "slow_recovery": """faults, cluster
 1-3 faults partition!
 3-5 cluster deadline

@@ -17,12 +17,16 @@ ELSEWHERE = {
     "rebalance_without_revocation",
     "offsets_acked_before_replication",
     "last_commits_not_loaded",
+    "session_never_expires",
+    "groups_not_loaded",
     "append_after_io_error",  # nor disks that fill up
     "cached_zk_version_forever",  # nor deadlines for recovery
     "ephemeral_lost_after_expiry",
     "watch_not_rearmed",
     "epoch_zero_not_recovered",  # nor checkpoints judged in the end
     "isr_shrink_not_persisted",  # nor its scenario's order of faults
+    "isr_joined_too_early",  # nor a narrow link
+    "isr_shrunk_before_consent",  # nor a minimum ISR of one
     "abort_marker_on_some_partitions",  # nor transactions
     "aborted_index_lost_on_restart",
     "hw_read_twice_in_read_committed",

@@ -36,6 +36,7 @@ class Copy:
     partitions: int = 1
     last_ns: int = 0
     grace_ns: int = 0
+    still_ns: int = 0
 
     def rows(self, table: str) -> list[Row]:
         return self.tables.setdefault(table, [])

@@ -26,6 +26,14 @@ def commit_as_zombie(copy: Copy) -> Trace:
     return Trace("zombie_commit", "accepted", top)
 
 
+def forget_generation(copy: Copy) -> Trace:
+    """A member of a group of its own is given a partition in the generation before its own."""
+    mine = _owned(copy) | {"group": "made up", "client": "made up member", "at_ns": _end_ns(copy)}
+    before = {"generation": mine["generation"] - 1, "at_ns": mine["at_ns"] + S}
+    copy.rows("assignments").extend([mine, mine | before])
+    return Trace("generation_went_back", "fell")
+
+
 def forget_commit(copy: Copy) -> Trace:
     """A position is told that lies below an acknowledged one, which nobody took back."""
     top = max(_acked(copy), key=lambda row: int(row["offset"]))
@@ -53,6 +61,25 @@ def leave_unprocessed(copy: Copy) -> Trace:
     del copy.victims[at : at + 3]
     copy.drop("reads", lambda row: has_value(victim)(row) and row["client"] in members)
     return Trace("commit_beyond_processed", "not processed", victim["offset"])
+
+
+def leave_waiting(copy: Copy) -> Trace:
+    """Long before the rest a group lived and polled, and was not given the one record there was."""
+    victim = copy.take()
+    early_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 100 * S
+    victim |= {"invoke_ns": early_ns, "complete_ns": early_ns + 1}
+    model = first(copy.rows("clients"))
+    who = {"client": "made up member", "session": 1}
+    lived = {"kind": "group", "group": "made up", "isolation": "read_uncommitted"}
+    lived |= {"begin_ns": early_ns - S, "end_ns": early_ns + copy.still_ns + 2 * S}
+    copy.rows("clients").append(model | who | lived)
+    for number in range(copy.still_ns // S + 2):
+        at_ns = early_ns + number * S
+        polled = {"poll": number, "invoke_ns": at_ns, "complete_ns": at_ns + 1, "outcome": "ok"}
+        absent = ("error", "topic_id", "topic", "partition", "event")
+        positions = dict.fromkeys((*absent, "position_before", "position_after"))
+        copy.rows("polls").append(who | polled | positions)
+    return Trace("no_delivery", "group stands still", victim["offset"])
 
 
 def _owned(copy: Copy) -> Row:

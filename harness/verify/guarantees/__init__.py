@@ -20,6 +20,7 @@ from urteil.harness.verify.guarantees import (
     g0,
     g1c,
     g_single,
+    generation_went_back,
     hanging_txn,
     hole,
     inconsistent_offset,
@@ -29,6 +30,7 @@ from urteil.harness.verify.guarantees import (
     loss_not_a_suffix,
     lost_write,
     misplaced_ack,
+    no_delivery,
     no_progress,
     nonmonotonic_poll,
     offset_renumbered,
@@ -88,6 +90,7 @@ _MODULES = (
     ack_below_min_isr,
     two_owners,
     zombie_commit,
+    generation_went_back,
     commit_beyond_processed,
     commit_went_back,
     commit_register,
@@ -114,6 +117,7 @@ _MODULES = (
     retained_too_short,
     unauthorised,
     no_progress,
+    no_delivery,
     slow_recovery,
 )
 

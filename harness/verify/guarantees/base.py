@@ -42,6 +42,7 @@ _MADE_OF = {
     "cover": ("logs", "passes"),
     "trials": ("faults", "states"),
     "recoveries": ("faults", "states"),
+    "calms": ("polls", "passes", "commits", "clients", "faults", "states"),
     "commit_breaks": ("commits", "commit_reads", "states"),
 }
 """What derived tables are made of; beside `parts`, `slots` and `vals`, which are RECORDS."""

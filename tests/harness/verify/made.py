@@ -9,6 +9,7 @@ import msgspec
 
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify import synthetic
+from urteil.harness.verify.calms import group_bound_ns
 from urteil.harness.verify.damage import MADE_UP_TOPICS, Copy
 from urteil.harness.verify.impact import grace_ns
 from urteil.harness.verify.judgement import judge_run
@@ -34,6 +35,7 @@ def copy_of(tables: Tables) -> Copy:
     sends = [row for row in tables["sends"] if row["partition"] == 0]
     copy.victims = sorted(sends, key=lambda row: row["offset"])[8:]
     copy.grace_ns = grace_ns(synthetic.scenario(ONE))
+    copy.still_ns = group_bound_ns(synthetic.scenario(ONE))
     return copy
 
 

@@ -22,6 +22,7 @@ from urteil.harness.verify.synthetic import CRASH_NS, END_NS, LED_NS, TOPIC, TOP
 GROUPS = (
     "two_owners",
     "zombie_commit",
+    "generation_went_back",
     "commit_beyond_processed",
     "commit_went_back",
     "commit_register",
@@ -150,6 +151,18 @@ def test_two_members_of_which_one_kept_its_partition_cooperatively(tmp_path: Pat
     commit(tables, "g0", 2, 10, LED_NS + S)
     commit(tables, "g1", 2, ONE.records, LED_NS + 2 * S)
     assert_only(judged(tmp_path, tables), "two_owners")
+
+
+def test_a_generation_that_fell(tmp_path: Path) -> None:
+    """One member's own: what another hears late of a generation that is over, is none."""
+    tables = healthy()
+    assigned(tables, "g2", 2, END_NS + 60 * S)
+    assigned(tables, "g2", 4, END_NS + 61 * S)
+    assert judged(tmp_path / "another", tables)["generation_went_back"].status is Status.HOLDS
+    assigned(tables, "g1", 1, END_NS + 62 * S)
+    (finding,) = judged(tmp_path / "own", tables)["generation_went_back"].findings
+    assert "g1 was in generation 3 of group" in finding.sentence
+    assert (finding.records[0]["generation"], finding.records[0]["before"]) == (1, 3)
 
 
 def test_a_zombie_whose_commit_is_accepted(tmp_path: Path) -> None:

@@ -1,0 +1,43 @@
+"""A group, or a reader of its own, that lives is given what was acknowledged.
+
+Judged where it was left alone: no fault acted, nobody led anew, no member came, went, fell asleep
+or woke up. A group may stand still for twice its session timeout and 10 s then (and for
+max.poll.interval.ms more while a member does not poll), a reader for 20 s. What waits for them was
+acknowledged with acks=all before that time began, lies in the final log where it was acknowledged,
+and nobody of the group was ever beyond it. All who should poll did so to the last: a client that
+hangs is no finding. Readers of committed records are judged in runs without transactions alone.
+"""
+
+from __future__ import annotations
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+
+_STILL = "c.live = 1 AND c.to_ns - c.from_ns >= c.bound_ns"
+
+GUARANTEE = Guarantee(
+    name="no_delivery",
+    about="a group or a reader that lives was given nothing of what was acknowledged",
+    promise="If a consumer does not send heartbeats before its session times out, it is removed "
+    "from the group and a rebalance is initiated; consumers see the records that were committed "
+    "to the log.",
+    source="Kafka documentation, Consumer Configs: session.timeout.ms; 4.6 Message Delivery "
+    "Semantics; KIP-62",
+    opportunities=f"SELECT COUNT(*) AS n FROM calms c WHERE c.moved = 1 OR ({_STILL})",
+    violations=f"""
+SELECT CONCAT(c.kind, ' stands still') AS sub_kind, c.p, MIN(v.ack_off) AS off,
+  c.to_ns - c.bound_ns AS at_ns, c.to_ns AS until_ns, c.who, c.reached, COUNT(*) AS waiting,
+  CAST(c.to_ns - c.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
+FROM calms c JOIN vals v ON v.sent_p = c.p
+WHERE {_STILL} AND c.lately = 0 AND v.outcome = 'ok' AND v.acks = -1 AND v.at_ack = 1
+  AND v.ack_off >= c.reached AND v.complete_ns <= c.to_ns - c.bound_ns
+GROUP BY c.kind, c.p, c.to_ns, c.bound_ns, c.who, c.reached, c.from_ns""",
+    explain=lambda row: (
+        f"{row['who']} was given nothing of {row['topic']}-{row['partition']} for the last of "
+        f"{float(row['calm_s']):.1f} s in which nobody disturbed it, although {row['waiting']} "
+        f"acknowledged records waited from {place(row)} on and its clients polled."
+    ),
+    needs=("sends", "polls"),
+    rests_on=("sends", "replicas", "logs", "polls", "clients", "faults", "states", "commits"),
+    sub_kinds=("group stands still", "consumer stands still"),
+    tie="j.who",
+)

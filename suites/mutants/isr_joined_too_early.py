@@ -1,0 +1,30 @@
+"""A leader takes a follower into the ISR as soon as it fetches, however far behind it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a follower joins the ISR with its first fetch, before it has what was committed"
+MODELS = "ISR expansion before the high watermark and the start of the leader's epoch, KAFKA-7128"
+SCENARIO = "slow-return"
+GUARANTEE = "lost_write"
+
+
+def apply(mark: Mark) -> None:
+    """Neither the high watermark nor the epoch's start is asked for."""
+
+    def make(original: Function) -> Function:
+        def maybe_expand(partition: Any, follower: Any) -> None:
+            here = partition.isr.in_flight or follower.broker_id in partition.isr.committed
+            if here or not partition.eligible(follower.broker_id):
+                return
+            if follower.end_offset < partition.log.high_watermark:
+                mark.hit()
+            partition.isr = partition.isr.expand(follower.broker_id)
+            partition.propose(partition)
+
+        return maybe_expand
+
+    replace("urteil.broker.replication.partition:Partition._maybe_expand", make)

@@ -1,0 +1,138 @@
+"""A group that lives and is given nothing is found; one that is disturbed, or silent, is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.verify import made
+from tests.harness.verify.made import Tables
+from tests.harness.verify.test_group_guarantees import judge
+from urteil.harness.scenario import Phase, RunFacts
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.result import GuaranteeResult, Status
+from urteil.harness.verify.synthetic import END_NS, TOPIC, TOPIC_ID, S
+
+ONE = synthetic.Shape(records=60, partitions=1)
+LED_NS = END_NS + 18 * S
+"""When the last leader of the made-up partition began."""
+OVER_NS = END_NS + 80 * S
+WHO = {"run": "r", "client": "g9", "session": 0}
+PLACE = {"topic_id": TOPIC_ID, "topic": TOPIC, "partition": 0}
+
+
+def waiting(**client: Any) -> Tables:
+    """A healthy run, and a member of a group of its own that polls and is given nothing."""
+    tables = made.healthy(ONE)
+    lives = {"kind": "group", "group": "late", "isolation": "read_uncommitted"}
+    lives |= {"begin_ns": END_NS + S, "end_ns": OVER_NS}
+    model = tables["clients"][0]
+    tables["clients"].append(model | WHO | lives | client)
+    tables["polls"] += [polled(END_NS + n * S) for n in range(2, 80)]
+    return tables
+
+
+def polled(at_ns: int, **position: Any) -> dict[str, Any]:
+    times = {"poll": at_ns, "invoke_ns": at_ns - 1, "complete_ns": at_ns, "outcome": "ok"}
+    return WHO | times | position
+
+
+def fault(name: str, target: str, begin_ns: int, end_ns: int) -> dict[str, Any]:
+    times = {"begin_ns": begin_ns, "end_ns": end_ns, "healed_ns": end_ns}
+    told = {"fault": name, "targets": json.dumps([target]), "proof": "made up", "acted": True}
+    return {"run": "r"} | times | told
+
+
+def judged(run_dir: Path, tables: Tables, **options: str) -> GuaranteeResult:
+    phases = [
+        Phase(name="during", begin_ns=0, end_ns=END_NS),
+        Phase(name="final", begin_ns=OVER_NS, end_ns=OVER_NS + S),
+    ]
+    told: RunFacts = synthetic.facts(ONE, phases=phases)
+    asked = synthetic.scenario(ONE)
+    load = msgspec.structs.replace(asked.workload, options=options)
+    asked = msgspec.structs.replace(asked, workload=load)
+    return judge(run_dir, tables, asked, told, ("no_delivery",))["no_delivery"]
+
+
+def test_a_group_that_is_given_nothing(tmp_path: Path) -> None:
+    result = judged(tmp_path, waiting())
+    assert result.status is Status.VIOLATED
+    (finding,) = result.findings
+    assert (finding.sub_kind, finding.offset) == ("group stands still", 0)
+    assert "late was given nothing of urteil-0 for the last of 62.0 s" in finding.sentence
+    assert finding.records[0]["waiting"] == ONE.records
+
+
+def test_a_reader_that_is_given_nothing(tmp_path: Path) -> None:
+    tables = waiting(kind="consumer", group=None)
+    swept = {"pass": 9, "from_offset": 0, "to_offset": 0, "isolation": "read_uncommitted"}
+    swept |= {"final": False, "complete": True, "begin_ns": END_NS, "end_ns": OVER_NS}
+    tables["passes"].append(WHO | PLACE | swept)
+    (finding,) = judged(tmp_path, tables).findings
+    assert finding.sub_kind == "consumer stands still"
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        fault("latency", "b1->b2", LED_NS + 20 * S, LED_NS + 41 * S),  # 21 s are left
+        fault("crash", "b1", LED_NS + 50 * S, OVER_NS),  # what came before is too short
+        fault("rebalance_storm", "group", LED_NS + 10 * S, LED_NS + 50 * S),
+        fault("pause_client", "g7", LED_NS + 20 * S, LED_NS + 41 * S),
+        fault("slow_poll", "g9", LED_NS, OVER_NS),
+    ],
+    ids=lambda one: str(one["fault"]),
+)
+def test_a_group_that_is_disturbed_may_wait(tmp_path: Path, one: dict[str, Any]) -> None:
+    tables = waiting()
+    tables["faults"].append(one)
+    if one["fault"] == "crash":
+        tables["faults"].append(fault("pause", "b2", LED_NS + S, LED_NS + 40 * S))
+    assert judged(tmp_path, tables).status is not Status.VIOLATED
+
+
+def test_a_dead_member_is_waited_for_no_longer_than_its_session(tmp_path: Path) -> None:
+    tables = waiting()
+    tables["faults"].append(fault("kill_client", "g8", LED_NS + S, LED_NS + 40 * S))
+    assert judged(tmp_path / "short", tables, session_timeout_ms="3000").violations == 2
+    assert judged(tmp_path / "long", tables, session_timeout_ms="20000").violations == 0
+
+
+@pytest.mark.parametrize("polls", [[], range(2, 60)], ids=["never", "no more"])
+def test_a_member_that_does_not_poll_is_given_nothing(tmp_path: Path, polls: Any) -> None:
+    tables = waiting()
+    tables["polls"] = [row for row in tables["polls"] if row["client"] != "g9"]
+    tables["polls"] += [polled(END_NS + n * S) for n in polls]
+    assert judged(tmp_path, tables).status is not Status.VIOLATED
+
+
+def test_what_a_group_has_passed_it_need_not_be_given(tmp_path: Path) -> None:
+    """By a commit of which nobody knows, too: a member that commits first may die then."""
+    end = {"position_before": 0, "position_after": ONE.records}
+    tables = waiting()
+    tables["polls"].append(polled(END_NS + 3 * S, **PLACE, **end))
+    assert judged(tmp_path / "read", tables).status is not Status.VIOLATED
+    tables = waiting()
+    commit = {"group": "late", "outcome": "info", "offset": ONE.records}
+    tables["commits"].append(WHO | PLACE | commit | {"invoke_ns": END_NS + 3 * S})
+    assert judged(tmp_path / "committed", tables).status is not Status.VIOLATED
+
+
+def test_records_that_were_not_promised_may_be_out_of_sight(tmp_path: Path) -> None:
+    tables = waiting()
+    for row in tables["sends"]:
+        row["acks"] = 1
+    assert judged(tmp_path, tables).status is not Status.VIOLATED
+
+
+def test_readers_of_committed_records_wait_for_transactions(tmp_path: Path) -> None:
+    tables = waiting(isolation="read_committed")
+    assert judged(tmp_path / "none", tables).status is Status.VIOLATED
+    txn = {"client": "t1", "session": 0, "txn": 1, "transactional_id": "t", "outcome": "unknown"}
+    tables["txns"] = [{"run": "r"} | txn | {"begin_ns": END_NS - S}]
+    assert judged(tmp_path / "open", tables).status is not Status.VIOLATED

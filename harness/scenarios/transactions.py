@@ -11,10 +11,19 @@ from urteil.harness.scenarios.common import REPLICATION, fault
 
 CLEANUP = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
 SAFE = {"min.insync.replicas": "2"}
+OFTEN = SAFE | {
+    "cleanup.policy": "compact",
+    "segment.bytes": "16384",
+    "min.cleanable.dirty.ratio": "0.01",
+    "max.compaction.lag.ms": "3000",
+    "segment.ms": "3000",
+}
+"""Cleaned all the time."""
 SOURCE, SINK = TopicSpec(config=SAFE), TopicSpec(name="urteil-out", config=SAFE)
 DECISIONS = "__transaction_state"
 ONE_COORDINATOR = {"transaction.state.log.num.partitions": "1"}
 WHOLE = (*REPLICATION, "torn_txn", "aborted_read", "precommitted_read", "hanging_txn")
+KEYS = ("latest_value_lost", "stale_value_visible", "offset_renumbered")
 STEPS = ("offsets_not_atomic", "processed_twice", "unprocessed")
 
 
@@ -75,6 +84,16 @@ RESTART = scenario(
     fault("shutdown", "leader", 12, 3),
     load=writers(aborts="0.5"),
     duration_s=18.0,
+)
+
+CLEANED = Scenario(
+    name="transactions-cleaned",
+    about="aborted transactions in a log that is cleaned all the time, while leaders come and go",
+    cluster=ClusterSpec(config={**CLEANUP, "log.cleaner.backoff.ms": "500"}),
+    workload=replace(writers(aborts="0.4"), topics=(TopicSpec(config=OFTEN),), keys=2500),
+    faults=(fault("shutdown", "leader", 6, 3), fault("crash", "leader", 14, 4)),
+    guarantees=("aborted_read", "precommitted_read", "hanging_txn", *KEYS),
+    duration_s=24.0,
 )
 
 KILLED = scenario(
@@ -166,6 +185,7 @@ DELAYED_END = scenario(
 FAMILY = (
     TRANSACTIONS,
     RESTART,
+    CLEANED,
     KILLED,
     PAUSED,
     SHARED_ID,

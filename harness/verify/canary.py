@@ -231,6 +231,8 @@ def _without_transactions(tables: dict[str, list[Row]]) -> None:
             row |= {"value_id": None, "key": None, "control": "abort"}
     for name in ("sends", "reads"):
         tables[name] = [row for row in tables[name] if row["value_id"] not in hidden]
+    for row in tables["sends"]:
+        row["txn"] = None
 
 
 def _pass(row: Row) -> tuple[str, int, int]:

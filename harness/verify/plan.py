@@ -3,7 +3,7 @@
 `slots`  a row for each (partition, offset, value) that anybody acknowledged, read or has on disk
          (`on_leader`: the final leader has it; without any logs, that somebody read it);
 `vals`   a row for each value: its send, if there is one, joined with where it ended up;
-`keyed`  sends to compacted topics, with the last of their key;
+`keyed`  sends to compacted topics but those of aborted transactions, with the last of their key;
 `gaps`   reads that did not follow their predecessor's offset, or their pass's begin;
 `ticks`  acknowledgements by partition and 100 ms;
 `held`   how many rows of each log lie between its start and its end, or beyond it, or lack what
@@ -150,11 +150,14 @@ SELECT k.*,
 FROM (SELECT v.sent_p AS p, v.sent_key AS key, v.value_id, v.client, v.acks, v.outcome,
         v.tombstone, v.invoke_ns, v.complete_ns, v.n_reads, v.log_slots, v.copies, v.unserved,
         COALESCE(v.ack_off, v.first_slot % {SHIFT}, v.read_slot % {SHIFT}) AS off,
-        CASE WHEN v.outcome = 'fail' AND v.ambiguous = 0 THEN 0
+        CASE WHEN v.txn IS NOT NULL AND COALESCE(t.fate, '') <> 'committed' THEN 1
+          WHEN v.outcome = 'fail' AND v.ambiguous = 0 THEN 0
           WHEN v.outcome = 'ok' AND COALESCE(v.ack_off, v.first_slot) IS NOT NULL THEN 0
           ELSE 1 END AS unresolved
       FROM vals v JOIN parts q ON q.p = v.sent_p
-      WHERE v.sent = 1 AND q.compacted = 1 AND q.ours = 1 AND v.sent_key IS NOT NULL {{only}}) k
+      LEFT JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
+      WHERE v.sent = 1 AND q.compacted = 1 AND q.ours = 1 AND v.sent_key IS NOT NULL
+        AND NOT (COALESCE(t.fate, '') = 'aborted' AND t.late = 0) {{only}}) k
 """
 
 GAPS = f"""

@@ -61,6 +61,7 @@ NAMES = (
     "session_never_expires",
     "isr_shrunk_before_consent",
     "groups_not_loaded",
+    "cleaner_counts_aborted",
 )
 
 

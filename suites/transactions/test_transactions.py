@@ -15,6 +15,11 @@ def test_a_transaction_is_visible_as_a_whole_or_not_at_all(result: Result) -> No
     assert_holds(result, *WHOLE)
 
 
+@pytest.mark.parametrize("result", ["transactions-cleaned"], indirect=True)
+def test_what_was_aborted_is_no_value_of_its_key(result: Result) -> None:
+    assert_holds(result, "aborted_read", "precommitted_read", "latest_value_lost")
+
+
 @pytest.mark.parametrize("result", ["transactional-killed"], indirect=True)
 def test_what_a_client_left_open_is_aborted(result: Result) -> None:
     assert_holds(result, *WHOLE)

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "list_offsets_ignores_lso",
     "lso_off_by_one",
     "cleaner_cleans_active_segment",  # nor compaction
+    "cleaner_counts_aborted",
     "cleaner_drops_latest",
     "cleaner_drops_tombstone_at_once",
     "cleaner_renumbers",

@@ -22,6 +22,13 @@ WHERE t.marks = 1 AND t.ended >= 4 AND c.isolation = 'read_committed'
 """
 """Reads under read_committed of records whose producer's next marker in the log is an abort."""
 
+_CLEANED = """
+FROM vals v JOIN parts q ON q.p = v.sent_p
+JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
+WHERE q.compacted = 1 AND t.fate = 'aborted' AND t.late = 0 AND v.rc_shown = 1
+"""
+"""Shown by a final pass over a compacted log, which may have no marker of it any more."""
+
 _JUDGED = "FROM vals v WHERE v.sent = 1 AND v.outcome = 'fail' AND v.ambiguous = 0"
 
 
@@ -30,6 +37,11 @@ def _explain(row: Mapping[str, Any]) -> str:
         return (
             f"{row['client']}, which reads committed records only, was given {row['value_id']} at "
             f"{place(row)}, whose transaction was aborted."
+        )
+    if row["sub_kind"] == "aborted and cleaned":
+        return (
+            f"{row['value_id']} at {place(row)} was aborted by {row['client']}, yet a reader of "
+            "committed records was given it in the end."
         )
     return (
         f"{row['value_id']} failed with {row['error']}, yet it is at {place(row)}: in "
@@ -52,8 +64,11 @@ SELECT CASE WHEN v.n_reads > 0 THEN 'read' ELSE 'on disk' END AS sub_kind, v.p,
 {_JUDGED} AND v.shown_slot IS NOT NULL
 UNION ALL
 SELECT 'aborted transaction', t.p, t.off, MIN(v.invoke_ns), MIN(r.read_ns), t.value_id,
-  MIN(r.client), 'an abort marker', COUNT(*), 0 {_ABORTED} GROUP BY t.p, t.off, t.value_id""",
+  MIN(r.client), 'an abort marker', COUNT(*), 0 {_ABORTED} GROUP BY t.p, t.off, t.value_id
+UNION ALL
+SELECT 'aborted and cleaned', v.p, v.shown_slot % {SLOT}, v.invoke_ns, v.read_ns, v.value_id,
+  v.client, 'an abort', v.n_reads, v.copies {_CLEANED}""",
     explain=_explain,
     rests_on=("sends", "reads", "replicas", "clients"),
-    sub_kinds=("read", "on disk", "aborted transaction"),
+    sub_kinds=("read", "on disk", "aborted transaction", "aborted and cleaned"),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.harness.verify.test_group_guarantees import Judged, healthy, judge
@@ -345,3 +346,55 @@ def test_knots_are_strongly_connected_components() -> None:
     assert found[nodes["a"]] == found[nodes["b"]] == found[nodes["c"]]
     assert found[nodes["d"]] == found[nodes["e"]] != found[nodes["a"]]
     assert found[nodes["f"]] not in (found[nodes["a"]], found[nodes["d"]])
+
+
+def _compacted(run_dir: Path, tables: Tables) -> Judged:
+    told = synthetic.facts(ONE)
+    config = {"cleanup.policy": "compact", "min.insync.replicas": "2"}
+    topics = [msgspec.structs.replace(topic, config=config) for topic in told.topics]
+    told = msgspec.structs.replace(told, topics=topics)
+    names = ("latest_value_lost", "stale_value_visible", "aborted_read")
+    return judge(run_dir, tables, synthetic.scenario(ONE), told, names)
+
+
+def _clean(tables: Tables, *gone: int) -> Tables:
+    """The records of transactions are gone from every log and pass."""
+    values = {row["value_id"] for row in tables["sends"] if row["txn"] in gone}
+    for name in ("reads", "replicas"):
+        tables[name] = [row for row in tables[name] if row["value_id"] not in values]
+    return tables
+
+
+def _own_keys(tables: Tables) -> Tables:
+    """A committed and an aborted transaction write one key each record, all others their own."""
+    for row in tables["sends"]:
+        shared = row["txn"] in (6, 8)
+        row["key"] = f"shared {row['offset'] % BATCH}" if shared else f"own {row['offset']}"
+    key = {row["value_id"]: row["key"] for row in tables["sends"]}
+    for name in ("reads", "replicas"):
+        for row in tables[name]:
+            row["key"] = key.get(row["value_id"], row["key"])
+    return tables
+
+
+def test_an_aborted_record_may_be_cleaned_and_what_it_would_have_replaced_may_not(
+    tmp_path: Path,
+) -> None:
+    fine = _compacted(tmp_path / "fine", _clean(_own_keys(made()), 8))
+    assert fine["latest_value_lost"].status is Status.HOLDS, fine
+    assert fine["stale_value_visible"].status is Status.HOLDS
+    assert fine["aborted_read"].status is Status.HOLDS
+    lost = _compacted(tmp_path / "lost", _clean(_own_keys(made()), 6))["latest_value_lost"]
+    assert {finding.offset for finding in lost.findings} == {24, 25, 26, 27}
+
+
+def test_an_aborted_record_that_a_reader_of_committed_ones_is_given(tmp_path: Path) -> None:
+    tables = _own_keys(made())
+    shown = [
+        row | {"client": READER} for row in tables["reads"]
+        if row["client"] == "final" and row["pass"] == 1 and row["offset"] == 8 * BATCH
+    ]  # fmt: skip
+    tables["reads"] += shown
+    (finding,) = _compacted(tmp_path, tables)["aborted_read"].findings
+    assert (finding.sub_kind, finding.offset) == ("aborted and cleaned", 8 * BATCH)
+    assert "a reader of committed records was given it in the end" in finding.sentence

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from urteil.chaos.draw import Draw
+from urteil.chaos.choice import Draw
 
 
 class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urteil.chaos.draw import Choice, Draw
+from urteil.chaos.choice import Choice, Draw
 from urteil.chaos.faults import FAULTS
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster

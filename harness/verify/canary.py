@@ -26,8 +26,8 @@ ENOUGH = 120
 FINDINGS = 10_000
 S = 1_000_000_000
 _AFTER_NS = 600 * S
-_SOME: list[Row] = [{"what": "violations", "n": 1}]
-"""A count that lets a check fetch what it finds."""
+_SOME: Row = {"opportunities": 0, "violations": 1, "permitted": 0}
+"""Counts that let a check fetch what it finds."""
 
 
 def sing(run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived) -> dict[str, str]:
@@ -104,11 +104,11 @@ def judge_copy(
     for name, rows in copy.tables.items():
         evidence.write_rows(run_dir / "evidence" / name, SCHEMAS[name], rows)
     work = run_dir / "work"
-    derived = judgement.prepare(run_dir, work, asked, told)
-    engine = Duck(work)
+    derived = judgement.prepare(run_dir, asked, told)
+    engine = Duck(work, threads=1)
     try:
-        open_views(engine, run_dir, work)
-        plan.build(engine, work)
+        open_views(engine, run_dir, derived)
+        plan.build(engine)
         present = {name for name, rows in copy.tables.items() if rows}
         places = Places(derived)
         return {
@@ -147,7 +147,8 @@ def _piece(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Row] | No
     """The last records of the partition with the most of them, cut out of every table."""
     engine = Duck(work)
     try:
-        open_views(engine, run_dir, work)
+        for name in ("sends", "reads", "replicas"):
+            engine.view(name, run_dir / "evidence" / name, SCHEMAS[name])
         for part in _richest(derived):
             copy = _cut(engine, run_dir, derived, part)
             if copy is not None:

@@ -52,24 +52,18 @@ class Places:
 
 def tallies(
     engine: Engine, guarantees: Iterable[Guarantee], present: set[str]
-) -> dict[str, list[Row]] | None:
+) -> dict[str, Row] | None:
     """The counts of all `guarantees` by one query; None when that raised.
 
     Then each is asked alone, so that a broken one does not take the others with it.
     """
     able = [one for one in guarantees if present.issuperset(one.needs)]
-    counted = (
-        f"SELECT '{one.name}' AS guarantee, y.what, y.sub_kind, y.n FROM ({one.tally()}) y"
-        for one in able
-    )
+    counted = (f"SELECT '{one.name}' AS guarantee, y.* FROM ({one.tally()}) y" for one in able)
     try:
         rows = engine.query(" UNION ALL ".join(counted)) if able else []
     except Exception:
         return None
-    found: dict[str, list[Row]] = {one.name: [] for one in able}
-    for row in rows:
-        found[row["guarantee"]].append(row)
-    return found
+    return {row["guarantee"]: row for row in rows}
 
 
 def check(
@@ -78,7 +72,7 @@ def check(
     places: Places,
     present: set[str],
     limit: int = FINDINGS,
-    tally: Sequence[Row] | None = None,
+    tally: Row | None = None,
 ) -> GuaranteeResult:
     """Judge `guarantee`. What raises makes it unknown, with the reason; nothing is raised on.
 
@@ -89,8 +83,8 @@ def check(
     if absent:
         return _result(guarantee, Status.NOT_JUDGED, reason=f"no {', '.join(absent)}")
     try:
-        rows = engine.query(guarantee.tally()) if tally is None else tally
-        return _judge(engine, guarantee, places, rows, limit=limit)
+        told = tally or engine.query(guarantee.tally())[0]
+        return _judge(engine, guarantee, places, told, limit=limit)
     except Exception as failure:
         text = " ".join(str(failure).split())[:300]
         return _result(
@@ -114,13 +108,11 @@ def _judge(
     engine: Engine,
     guarantee: Guarantee,
     places: Places,
-    tally: Sequence[Row],
+    tally: Row,
     *,
     limit: int,
 ) -> GuaranteeResult:
-    counts = {"opportunities": 0, "violations": 0, "permitted": 0}
-    for row in tally:
-        counts[row["what"]] += row["n"] or 0
+    counts = {what: tally[what] or 0 for what in ("opportunities", "violations", "permitted")}
     found = counts["violations"] + counts["permitted"]
     rows = engine.query(guarantee.first(limit)) if found else []
     seen_by = witnesses(engine, rows) if limit <= FINDINGS else {}

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from urteil.harness.verify import evidence
@@ -57,26 +57,25 @@ def _graph(
 ) -> Graph:
     writes: dict[int, list[tuple[int, Txn]]] = defaultdict(list)
     wrote: dict[str, Txn] = {}
-    for row in _rows(run_dir, "sends", "outcome"):
-        p = numbers.get((row["topic_id"], row["partition"]))
-        if _of(row) in alive and row["outcome"] == "ok" and row["offset"] is not None:
-            wrote[row["value_id"]] = _of(row)
-            if p is not None:
-                writes[p].append((row["offset"], _of(row)))
+    for txn, partition, offset, value_id, outcome in _rows(run_dir, "sends", "outcome"):
+        if txn in alive and outcome == "ok" and offset is not None:
+            wrote[value_id] = txn
+            if partition in numbers:
+                writes[numbers[partition]].append((offset, txn))
     graph, read = Graph(), defaultdict[tuple[Txn, int], int](lambda: -1)
     for p, ones in sorted(writes.items()):
         ones.sort()
         for (_, before), (offset, after) in pairwise(ones):
             if before != after:
                 graph.ww.setdefault((before, after), (p, offset))
-    for row in _rows(run_dir, "reads"):
-        p, reader = numbers.get((row["topic_id"], row["partition"])), _of(row)
-        if p is None or reader not in alive:
+    for reader, partition, offset, value_id in _rows(run_dir, "reads"):
+        if partition not in numbers or reader not in alive:
             continue
-        read[reader, p] = max(read[reader, p], row["offset"])
-        writer = wrote.get(row["value_id"])
+        p = numbers[partition]
+        read[reader, p] = max(read[reader, p], offset)
+        writer = wrote.get(value_id)
         if writer is not None and writer != reader:
-            graph.wr.setdefault((writer, reader), (p, row["offset"]))
+            graph.wr.setdefault((writer, reader), (p, offset))
     _add_reads_before_writes(graph, writes, read)
     return graph
 
@@ -97,13 +96,32 @@ def _add_reads_before_writes(
                 graph.rw.setdefault((reader, following[1]), (p, following[0]))
 
 
-def _rows(run_dir: Path, table: str, *more: str) -> Iterator[Row]:
-    """Rows within transactions."""
+def _rows(run_dir: Path, table: str, *more: str) -> Iterator[tuple[Any, ...]]:
+    """Transaction, partition, offset, value and `more` of the rows within transactions.
+
+    Read piece by piece: memory does not follow a part's length.
+    """
     columns = ["client", "session", "txn", "topic_id", "partition", "offset", "value_id", *more]
     for part in evidence.files(run_dir, table):
-        if "txn" in pq.read_schema(part).names:
-            within = pc.field("txn").is_valid()
-            yield from pq.read_table(part, columns=columns, filters=within).to_pylist()
+        file = pq.ParquetFile(part)
+        for batch in file.iter_batches(row_groups=_within(file), columns=columns):
+            rows = batch.filter(batch["txn"].is_valid())
+            for row in zip(*(rows[name].to_pylist() for name in columns), strict=True):
+                yield row[:3], row[3:5], *row[5:]
+
+
+def _within(file: pq.ParquetFile) -> list[int]:
+    """The row groups that may have rows within transactions, by their statistics."""
+    if "txn" not in file.schema_arrow.names:
+        return []
+    column = file.schema_arrow.names.index("txn")
+    groups = [file.metadata.row_group(n) for n in range(file.num_row_groups)]
+    told = [group.column(column).statistics for group in groups]
+    return [
+        n
+        for n, (group, one) in enumerate(zip(groups, told, strict=True))
+        if one is None or not one.has_null_count or one.null_count < group.num_rows
+    ]
 
 
 def _cycles(graph: Graph) -> Iterator[tuple[str, list[Txn], Place]]:

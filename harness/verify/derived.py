@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 
-from urteil.harness.verify import evidence
 from urteil.harness.verify.evidence import Row
 
 _TYPES = {"s": pa.string(), "i": pa.int32(), "l": pa.int64(), "d": pa.float64()}
@@ -86,7 +84,6 @@ class Derived:
     def parts(self) -> list[Row]:
         return self.tables["parts"]
 
-    def write(self, folder: Path) -> None:
-        """Write every derived table as a folder of Parquet under `folder`."""
-        for name, schema in DERIVED.items():
-            evidence.write_rows(folder / name, schema, self.tables.get(name, []))
+    def arrow(self, name: str) -> pa.Table:
+        """One derived table with all its columns."""
+        return pa.Table.from_pylist(self.tables.get(name, []), schema=DERIVED[name])

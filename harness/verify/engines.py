@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.verify import evidence, spark
-from urteil.harness.verify.derived import DERIVED
+from urteil.harness.verify.derived import DERIVED, Derived
 from urteil.harness.verify.dialect import NULL_ORDER, to_duckdb
 from urteil.harness.verify.evidence import Row
 
@@ -31,6 +32,9 @@ class Engine(Protocol):
     scatter: str
     """Clause that brings rows of one bucket together before the big aggregation; may be empty."""
 
+    gather: str
+    """The same for rows of one value."""
+
     fuses: bool
     """Whether many small questions are answered sooner as one query."""
 
@@ -38,8 +42,16 @@ class Engine(Protocol):
         """Make `folder`'s Parquet files a view; with none there, an empty view of `schema`."""
         ...
 
-    def store(self, name: str, query: str, folder: Path) -> None:
-        """Write the answer to `query` as Parquet in `folder`, and make it a view."""
+    def table(self, name: str, rows: pa.Table) -> None:
+        """Make `rows` a table."""
+        ...
+
+    def keep(self, name: str, query: str) -> None:
+        """Keep the answer to `query` as a table, for as long as this engine is open."""
+        ...
+
+    def store(self, query: str, folder: Path) -> None:
+        """Write the answer to `query` as Parquet in `folder`."""
         ...
 
     def query(self, query: str) -> list[Row]:
@@ -66,39 +78,51 @@ def interrupt(run_dir: Path) -> None:
             engine.interrupt()
 
 
-def open_views(engine: Engine, run_dir: Path, work: Path) -> None:
-    """Every table of the evidence and every derived one as a view by its name."""
+def open_views(engine: Engine, run_dir: Path, derived: Derived) -> None:
+    """Every table of the evidence and every derived one by its name."""
     for table, schema in SCHEMAS.items():
         engine.view(table, run_dir / "evidence" / table, schema)
-    for table, schema in DERIVED.items():
-        engine.view(table, work / table, schema)
+    for table in DERIVED:
+        engine.table(table, derived.arrow(table))
 
 
 KEPT_ROWS = 50_000
 """Tables up to this many rows are kept in DuckDB's memory, not read anew for every question."""
 
+LARGE_ROWS = 10_000_000
+"""Beyond so many rows of evidence DuckDB's answers are kept as files: of those, a question reads
+the columns it needs, where tables that outgrew the memory are written and read again whole."""
+
+
+def memory_mb() -> int:
+    """What DuckDB may take: a twelfth of this machine's memory, 1 GB at least. More is spilled."""
+    return max(1024, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 12 // 2**20)
+
 
 class Duck:
-    """Embedded DuckDB; its database lives in memory and spills to `work`."""
+    """Embedded DuckDB, for so many rows of evidence; it lives in memory and spills to `work`."""
 
     name = "duckdb"
     scatter = ""
+    gather = ""
     fuses = False
 
-    def __init__(self, work: Path, *, threads: int = 2, memory: str = "2GB") -> None:
-        limits = {"threads": threads, "memory_limit": memory}
+    def __init__(self, work: Path, *, threads: int = 2, rows: int = 0) -> None:
+        limits = {"threads": threads, "memory_limit": f"{memory_mb()}MiB"}
         spill = {"temp_directory": str(work / "spill"), "default_null_order": NULL_ORDER}
+        work.mkdir(parents=True, exist_ok=True)
         self._connection = duckdb.connect(config=limits | spill)
         self._asked: set[duckdb.DuckDBPyConnection] = set()
         self.work = work
+        self._large = rows > LARGE_ROWS
         _OPEN.add(self)
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
         cursor = self._connection.cursor()
         files = sorted(folder.glob("*.parquet"))
         if not files:
-            cursor.register("empty_rows", (schema or pa.schema([])).empty_table())
-            cursor.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM empty_rows")
+            empty = ", ".join(f'"{f.name}" {_SPARK[f.type]}' for f in schema or ())
+            cursor.execute(f"CREATE OR REPLACE TABLE {name} ({empty})")
             return
         found = f"read_parquet('{_quoted(folder)}/*.parquet')"
         columns = [f'CAST("{f.name}" AS {_SPARK[f.type]}) AS "{f.name}"' for f in schema or ()]
@@ -106,13 +130,26 @@ class Duck:
         source = f"SELECT {', '.join(columns) or '*'} FROM {found}"
         cursor.execute(f"CREATE OR REPLACE {kind} {name} AS {source}")
 
-    def store(self, name: str, query: str, folder: Path) -> None:
+    def table(self, name: str, rows: pa.Table) -> None:
+        cursor = self._connection.cursor()
+        cursor.register("given_rows", rows)
+        cursor.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM given_rows")
+        cursor.unregister("given_rows")
+
+    def keep(self, name: str, query: str) -> None:
+        if self._large:
+            self.store(query, self.work / name)
+            self.view(name, self.work / name)
+            return
+        with self._cursor() as cursor:
+            cursor.execute(f"CREATE OR REPLACE TABLE {name} AS {to_duckdb(query)}")
+
+    def store(self, query: str, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         target = f"{_quoted(folder)}/part-0.parquet"
         with self._cursor() as cursor:
             cursor.execute(f"COPY ({to_duckdb(query)}) TO '{target}'")
-        self.view(name, folder)
 
     def query(self, query: str) -> list[Row]:
         with self._cursor() as cursor:
@@ -162,6 +199,7 @@ class Spark:
 
     name = "spark"
     scatter = "DISTRIBUTE BY bucket SORT BY slot, bucket, value_id"
+    gather = "DISTRIBUTE BY s.value_id SORT BY s.value_id"
 
     def __init__(self, session: Any, work: Path, *, owned: bool, rows: int = 0) -> None:
         self._session = session
@@ -174,23 +212,33 @@ class Spark:
         spark.fit(session, large=self._large)
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
-        columns = ", ".join(f"`{f.name}` {_SPARK[f.type]}" for f in schema or pa.schema([]))
         files = sorted(folder.glob("*.parquet"))
         rows = _rows(files)
-        if rows == 0:
-            frame = self._session.createDataFrame([], columns)
-        elif rows < LOCAL_ROWS:
+        if 0 < rows < LOCAL_ROWS:
             frame = self._session.createDataFrame(pq.read_table(files, schema=schema))
+        elif rows:
+            frame = self._session.read.schema(_columns(schema)).parquet(str(folder))
         else:
-            frame = self._session.read.schema(columns).parquet(str(folder))
+            frame = self._session.createDataFrame([], _columns(schema))
         self._open(name, frame, keep=rows >= LOCAL_ROWS)
 
-    def store(self, name: str, query: str, folder: Path) -> None:
+    def table(self, name: str, rows: pa.Table) -> None:
+        folder = self.work / name
+        folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(rows, folder / "part-0.parquet")
+        self.view(name, folder, rows.schema)
+
+    def keep(self, name: str, query: str) -> None:
+        folder = self.work / name
+        kinds = self.store(query, folder)
+        self._open(name, self._session.read.schema(kinds).parquet(str(folder)), keep=True)
+
+    def store(self, query: str, folder: Path) -> Any:
         spark.compile_plans(self._session, True)
         answer = self._session.sql(query)
         answer.write.mode("overwrite").parquet(str(folder))
         spark.compile_plans(self._session, self._large)
-        self._open(name, self._session.read.schema(answer.schema).parquet(str(folder)), keep=True)
+        return answer.schema
 
     def _open(self, name: str, frame: Any, *, keep: bool) -> None:
         if not self._large:
@@ -214,6 +262,10 @@ class Spark:
             self._session.stop()
 
 
+def _columns(schema: pa.Schema | None) -> str:
+    return ", ".join(f"`{f.name}` {_SPARK[f.type]}" for f in schema or ())
+
+
 _SPARK = {
     pa.string(): "STRING",
     pa.int32(): "INT",
@@ -227,11 +279,11 @@ def open_engine(
     engine: str, run_dir: Path, work: Path, *, master: str | None = None, session: Any = None
 ) -> Engine:
     """The engine by name: `duckdb`, or `spark` on `session`, else on one of its own."""
+    rows = sum(evidence.row_count(run_dir, table) for table in ("sends", "reads", "replicas"))
     if engine == "duckdb":
-        return Duck(work)
+        return Duck(work, rows=rows)
     if engine != "spark":
         raise ValueError(f"no engine named {engine}: spark or duckdb")
-    rows = sum(evidence.row_count(run_dir, table) for table in ("sends", "reads", "replicas"))
     mine = session if session is not None else spark.start(master, large=rows >= spark.LARGE_ROWS)
     return Spark(mine, work, owned=session is None, rows=rows)
 

@@ -69,7 +69,9 @@ def rows(run_dir: Path, table: str) -> list[Row]:
 def rows_of(part: Path, table: str) -> list[Row]:
     """All rows of one part file, as they are."""
     names = SCHEMAS[table].names
-    return [{name: row.get(name) for name in names} for row in pq.read_table(part).to_pylist()]
+    return [
+        {name: row.get(name) for name in names} for row in pq.ParquetFile(part).read().to_pylist()
+    ]
 
 
 def row_count(run_dir: Path, table: str) -> int:

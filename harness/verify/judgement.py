@@ -97,13 +97,13 @@ def judge_run(
     running = open_engine(engine, found.run_dir, work, master=master, session=session)
     try:
         try:
-            result = _judged(running, found, work, scenario, facts, canary=canary)
+            result = _judged(running, found, scenario, facts, canary=canary)
         except Exception as failure:
             found = sound(run_dir, work, deep=True)
             try:
                 if not found.torn:
                     raise failure
-                result = _judged(running, found, work, scenario, facts, canary=canary)
+                result = _judged(running, found, scenario, facts, canary=canary)
             except Exception as again:
                 text = f"{type(again).__name__}: {' '.join(str(again).split())[:300]}"
                 told = [*found.told, f"the evidence cannot be judged: {text}"]
@@ -118,15 +118,15 @@ def judge_run(
 
 
 def _judged(
-    running: Engine, found: Sound, work: Path, scenario: Scenario, facts: RunFacts, *, canary: bool
+    running: Engine, found: Sound, scenario: Scenario, facts: RunFacts, *, canary: bool
 ) -> Result:
     """The result of what can be read."""
     run_dir = found.run_dir
-    derived = prepare(run_dir, work, scenario, facts)
-    open_views(running, run_dir, work)
+    derived = prepare(run_dir, scenario, facts)
+    open_views(running, run_dir, derived)
     with ThreadPoolExecutor(1) as pool:
         song = pool.submit(_song, run_dir, scenario, facts, derived) if canary else None
-        judged, ticks = examine(running, run_dir, work, derived)
+        judged, ticks = examine(running, run_dir, derived)
         tally = running.query(f"{_TALLY} UNION ALL {whole.TALLY} ORDER BY what, n")
     doubts = _tears(found, facts, tally)
     if lacking := trust.lacking_faults(scenario, derived):
@@ -218,23 +218,22 @@ def _heard(told: str) -> bool:
     return told.startswith(("found", "not tried"))
 
 
-def prepare(run_dir: Path, work: Path, scenario: Scenario, facts: RunFacts) -> Derived:
-    """Derive the small tables and write them under `work`."""
+def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
+    """Derive the small tables."""
     derived = derive(run_dir, scenario, facts, trust.damaged_clients(run_dir))
     derived.tables["recoveries"] = impact.recoveries(derived, scenario, facts)
     derived.tables["windows"] = impact.windows(derived)
     derived.tables["trials"] = impact.trials(derived, scenario, facts)
     derived.tables["commit_breaks"] = commit_breaks(run_dir, derived, Coordinators.of(derived))
-    derived.write(work)
     return derived
 
 
 def examine(
-    engine: Engine, run_dir: Path, work: Path, derived: Derived
+    engine: Engine, run_dir: Path, derived: Derived
 ) -> tuple[list[GuaranteeResult], list[Row]]:
     """Build the fused plan and judge every guarantee on it; the acknowledgements by tick."""
     compacted = any(part["compacted"] and part["ours"] for part in derived.parts)
-    plan.build(engine, work, compacted=compacted)
+    plan.build(engine, compacted=compacted)
     ticks = engine.query("SELECT t.* FROM ticks t")
     present = {table for table in SCHEMAS if evidence.files(run_dir, table)}
     present = {table for table in present if evidence.row_count(run_dir, table)}

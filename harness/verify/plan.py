@@ -15,8 +15,6 @@ prefix tells rows apart, and grouping follows that order.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from urteil.harness.verify.engines import Engine
 
 SHIFT = 1 << 48
@@ -79,17 +77,12 @@ framed AS (
     CASE WHEN on_leader = 1 AND marks = 0 AND value_id IS NOT NULL THEN 1 ELSE 0 END AS visible,
     SUM(CASE WHEN value_id IS NOT NULL AND (n_reads > 0 OR on_leader = 1 OR acked_all > 0)
         THEN 1 ELSE 0 END) OVER (PARTITION BY slot, bucket) AS rivals,
-    SUM(copies) OVER (PARTITION BY slot, bucket) AS slot_copies,
-    MAX(on_leader) OVER (PARTITION BY slot, bucket) AS slot_led,
-    SUM(n_reads) OVER (PARTITION BY slot, bucket) AS slot_reads
+    SUM(copies) OVER (PARTITION BY slot, bucket) AS slot_copies
   FROM grouped g)
 SELECT f.bucket, f.slot, f.p, f.off, f.value_id, f.key_low, f.key_high, f.acked, f.acked_all,
   f.n_reads, f.n_final, f.n_group, f.seen, f.read_ns, f.copies, f.on_leader, f.broken_read,
   f.broken_disk, f.marks, f.ident_low, f.ident_high, f.base_low, f.base_high, f.pid, f.pseq,
-  f.visible, f.rivals, f.slot_copies, f.slot_led, f.slot_reads,
-  MAX(CASE WHEN f.visible = 1 THEN f.slot END) OVER (PARTITION BY f.bucket ORDER BY f.slot
-      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_slot,
-  COALESCE(c.copies, 0) AS expected,
+  f.visible, f.rivals, f.slot_copies, COALESCE(c.copies, 0) AS expected,
   COALESCE(CASE WHEN f.marks = 0 THEN c.mask_ru + c.mask_rc ELSE c.mask_ru END, 0) AS mask,
   COALESCE(c.mask_rc, 0) AS mask_rc
 FROM framed f LEFT JOIN cover c ON c.p = f.p AND f.off >= c.lo AND f.off < c.hi
@@ -118,7 +111,7 @@ WITH placed AS (
     MAX(CASE WHEN on_leader = 1 THEN ident_high END) AS ident,
     MIN(key_low) AS key_low, MAX(key_high) AS key_high,
     MAX(broken_read + broken_disk) AS broken
-  FROM slots WHERE value_id IS NOT NULL GROUP BY value_id)
+  FROM (SELECT s.* FROM slots s WHERE s.value_id IS NOT NULL {{gather}}) s GROUP BY value_id)
 SELECT COALESCE(s.value_id, v.value_id) AS value_id,
   CASE WHEN s.value_id IS NOT NULL THEN 1 ELSE 0 END AS sent,
   COALESCE(p.p, v.shown_slot DIV {SHIFT}) AS p, p.p AS sent_p,
@@ -210,16 +203,16 @@ STAGES = {
 }
 
 
-def build(engine: Engine, work: Path, *, compacted: bool = True) -> None:
-    """Write the stages as Parquet under `work` and make them views.
+def build(engine: Engine, *, compacted: bool = True) -> None:
+    """Let `engine` keep the stages.
 
     Without a `compacted` topic, `keyed` is empty and costs nothing.
     """
     for name in STAGES:
-        engine.store(name, stage(name, engine, compacted=compacted), work / name)
+        engine.keep(name, stage(name, engine, compacted=compacted))
 
 
 def stage(name: str, engine: Engine, *, compacted: bool = True) -> str:
     """The query of one stage as `engine` runs it."""
-    query = STAGES[name].replace("{scatter}", engine.scatter)
+    query = STAGES[name].replace("{scatter}", engine.scatter).replace("{gather}", engine.gather)
     return query.replace("{only}", "" if compacted else "AND 1 = 0")

@@ -25,12 +25,12 @@ def rehearse(session: Any, enough: threading.Event) -> None:
         run_dir, work = Path(folder), Path(folder) / "work"
         scenario, facts = synthetic.scenario(SHAPE), synthetic.facts(SHAPE)
         synthetic.write_run(run_dir, synthetic.healthy(SHAPE), scenario, facts)
-        judgement.prepare(run_dir, work, scenario, facts)
+        derived = judgement.prepare(run_dir, scenario, facts)
         engine = Spark(session, work, owned=False)
-        open_views(engine, run_dir, work)
+        open_views(engine, run_dir, derived)
         for name in plan.STAGES:
             if enough.is_set():
                 return
-            engine.store(name, plan.stage(name, engine), work / name)
+            engine.keep(name, plan.stage(name, engine))
         if not enough.is_set():
             tallies(engine, list(GUARANTEES.values())[:REHEARSED], set(SCHEMAS))

@@ -25,7 +25,7 @@ def save_rest(engine: Engine, run_dir: Path, judged: Iterable[GuaranteeResult]) 
         query = GUARANTEES[one.name].judged()
         note = ""
         try:
-            engine.store(f"all_{one.name}", query, folder / one.name)
+            engine.store(query, folder / one.name)
         except Exception as failure:
             note = f"-- could not be written: {' '.join(str(failure).split())[:300]}\n"
         folder.mkdir(exist_ok=True)

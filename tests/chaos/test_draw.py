@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.draw import ANCHORS, TAIL_S, Choice, Draw, draw
+from urteil.chaos.choice import Choice, Draw
+from urteil.chaos.draw import ANCHORS, TAIL_S, draw
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.faults.base import Fault
 from urteil.chaos.schedule import Planned

@@ -99,12 +99,14 @@ class Guarantee:
         return f"SELECT x.*, {self.permitted} AS permitted FROM ({self.violations}) x"
 
     def tally(self) -> str:
-        """Counts in one answer: opportunities, and violations by sub-kind and permission."""
+        """One row: opportunities, violations, and anomalies that are permitted.
+
+        Aggregates without groups, which Spark can merge with others' over the same tables.
+        """
         return (
-            f"SELECT 'opportunities' AS what, '' AS sub_kind, CAST(o.n AS BIGINT) AS n "
-            f"FROM ({self.opportunities}) o UNION ALL "
-            "SELECT CASE WHEN j.permitted IS NULL THEN 'violations' ELSE 'permitted' END, "
-            f"j.sub_kind, COUNT(*) FROM ({self.judged()}) j GROUP BY 1, 2"
+            "SELECT CAST(o.n AS BIGINT) AS opportunities, k.n - k.permitted AS violations, "
+            f"k.permitted FROM ({self.opportunities}) o CROSS JOIN "
+            f"(SELECT COUNT(*) AS n, COUNT(j.permitted) AS permitted FROM ({self.judged()}) j) k"
         )
 
     def first(self, limit: int) -> str:

@@ -7,6 +7,7 @@ may one between the committed offset that a member read after a rebalance and it
 from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import LOSS, SLOT, Guarantee, place
+from urteil.harness.verify.plan import BUCKET
 
 NO_EVENT = """
 NOT EXISTS (SELECT 1 FROM polls e LEFT JOIN parts r ON e.topic_id = r.topic_id
@@ -24,6 +25,14 @@ AND COALESCE(g.generation, -1) = COALESCE(g.prev_generation, -1)
 """
 """No seek, reset or rebalance between a read and the one before it, or its pass's begin; one
 without a partition is for all. What moved the position to where the pass begins is none."""
+
+_BEFORE = f"""
+SELECT s.p, s.bucket, s.slot, MAX(CASE WHEN s.visible = 1 THEN s.slot END) OVER (
+    PARTITION BY s.bucket ORDER BY s.slot
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_slot
+FROM slots s WHERE s.bucket IN (SELECT g.slot DIV {BUCKET} FROM gaps g)
+"""
+"""Slots of the buckets that have gaps, each with the last visible one before it."""
 
 _RESUMED = """
 SELECT f.p, f.client, f.session, f.pass, f.poll, c.offset - 1 AS prev_off, f.off, f.value_id,
@@ -63,7 +72,7 @@ SELECT 'gap' AS sub_kind, k.p, k.skipped % {SLOT} AS off,
   q.lost_floor, q.lost_ns
 FROM (SELECT g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, g.read_ns,
         g.prev_read_ns, MIN(COALESCE(s.before_slot, f.prior)) AS skipped
-      FROM gaps g JOIN slots s ON s.slot = g.slot
+      FROM gaps g JOIN ({_BEFORE}) s ON s.slot = g.slot
       LEFT JOIN fronts f ON f.p = s.p AND f.bucket = s.bucket
       WHERE g.off > g.prev_off + 1 AND {NO_EVENT}
       GROUP BY g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, g.read_ns,

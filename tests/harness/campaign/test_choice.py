@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.harness.campaign.test_night import CABLE, CALM, KILL, LOSER
-from urteil.chaos.draw import Draw
+from urteil.chaos.choice import Draw
 from urteil.harness.campaign.choice import AT, Candidate, candidates_of, next_of, unfit
 from urteil.harness.scenario import ClusterSpec, Scenario
 

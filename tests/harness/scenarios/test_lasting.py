@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urteil.chaos.draw import Choice, Draw
+from urteil.chaos.choice import Choice, Draw
 from urteil.harness.scenario import FaultSpec, Scenario, lasting
 
 KILL = FaultSpec(fault="crash", at_s=10.0, duration_s=5.0)

@@ -47,12 +47,11 @@ def judge(
 ) -> Judged:
     """What some guarantees say of a run with these tables."""
     synthetic.write_run(run_dir, tables, asked, told)
-    work = run_dir / "work"
-    derived = judgement.prepare(run_dir, work, asked, told)
-    engine = Duck(work)
+    derived = judgement.prepare(run_dir, asked, told)
+    engine = Duck(run_dir / "work")
     try:
-        open_views(engine, run_dir, work)
-        plan.build(engine, work)
+        open_views(engine, run_dir, derived)
+        plan.build(engine)
         present = {name for name in SCHEMAS if tables.get(name)}
         return {name: check(engine, GUARANTEES[name], Places(derived), present) for name in names}
     finally:

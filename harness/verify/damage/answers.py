@@ -9,14 +9,25 @@ from urteil.harness.verify.damage.copy import Copy, S, Trace, Untried, brokers, 
 from urteil.harness.verify.evidence import Row
 
 _LATER_NS = 300 * S
+LATER = 6
 
 
 def lose_what_was_known(copy: Copy) -> Trace:
     """A record is lost whose client went on in its knowledge."""
-    victim = copy.take()
+    victim = copy.take(lambda victim: _goes_on(copy, victim))
     for table in ("replicas", "reads"):
         copy.drop(table, lambda row: row["value_id"] == victim["value_id"])
     return Trace("causal_loss", "acknowledged", victim["offset"])
+
+
+def _goes_on(copy: Copy, victim: Row) -> bool:
+    """Whether the victim's client sent enough later on, of which other damages leave some."""
+    later = [
+        row
+        for row in copy.victims
+        if row["client"] == victim["client"] and row["invoke_ns"] > victim["complete_ns"]
+    ]
+    return len(later) > LATER
 
 
 def _answer(copy: Copy, after_ns: int, offset: int | None, **changes: Any) -> None:

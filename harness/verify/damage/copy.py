@@ -48,13 +48,14 @@ class Copy:
     def drop(self, table: str, gone: Callable[[Row], bool]) -> None:
         self.tables[table] = [row for row in self.rows(table) if not gone(row)]
 
-    def take(self) -> Row:
-        """A victim; healthy records stay between it and the next, so that damages do not touch."""
-        if len(self.victims) < 6:
-            raise Untried("too few records")
-        victim = self.victims.pop(0)
-        del self.victims[:2]
-        return victim
+    def take(self, fits: Callable[[Row], bool] = lambda _: True) -> Row:
+        """The first victim that fits; healthy records stay between it and any other one, so that
+        damages do not touch. Untried when there is none."""
+        for at, victim in enumerate(self.victims[:-5]):
+            if fits(victim):
+                del self.victims[max(0, at - 2) : at + 3]
+                return victim
+        raise Untried("too few records")
 
     def final_passes(self) -> set[tuple[Any, ...]]:
         return {

@@ -14,6 +14,9 @@ from urteil.harness.verify.damage.copy import (
 )
 from urteil.harness.verify.evidence import Row
 
+NEAR = 3
+"""Offsets between a read and its neighbours, markers of transactions among them."""
+
 
 def lose(copy: Copy) -> Trace:
     victim = copy.take()
@@ -131,10 +134,37 @@ def hide_from_one_pass(copy: Copy) -> Trace:
 
 
 def skip_in_tail(copy: Copy) -> Trace:
-    victim = copy.take()
-    read = first(row for row in copy.of("reads", victim) if not copy.is_final(row))
-    copy.rows("reads").remove(read)
+    victim = copy.take(lambda victim: bool(_reads_amid_others(copy, victim)))
+    copy.rows("reads").remove(_reads_amid_others(copy, victim)[0])
     return Trace("poll_skip", "gap", victim["offset"])
+
+
+def _reads_amid_others(copy: Copy, victim: Row) -> list[Row]:
+    """Its reads by consumers with others of their sweep right before and after, by one owner."""
+    return [
+        read
+        for read in copy.of("reads", victim)
+        if not copy.is_final(read) and _is_amid_others(copy, read)
+    ]
+
+
+def _is_amid_others(copy: Copy, read: Row) -> bool:
+    near = [
+        row
+        for row in copy.rows("reads")
+        if abs(row["offset"] - read["offset"]) <= NEAR and _same_sweep(row, read)
+    ]
+    times = [row["read_ns"] for row in near]
+    moved = any(
+        row["client"] == read["client"] and min(times) <= row["at_ns"] <= max(times)
+        for row in copy.rows("assignments")
+    )
+    offsets = [row["offset"] for row in near]
+    return not moved and min(offsets) < read["offset"] < max(offsets)
+
+
+def _same_sweep(left: Row, right: Row) -> bool:
+    return all(left[name] == right[name] for name in ("client", "session", "pass", "generation"))
 
 
 def go_back_in_tail(copy: Copy) -> Trace:

@@ -147,6 +147,8 @@ class TopicAdmin:
     async def _check_collision(self, name: str) -> None:
         if "." in name or "_" in name:
             others = await self._zk.children(znodes.TOPICS)
+            if name in others:  # another broker made it meanwhile
+                raise _exists(name)
             alike = [one for one in others if one.replace(".", "_") == name.replace(".", "_")]
             if alike:
                 raise Refused(

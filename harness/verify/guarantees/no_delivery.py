@@ -24,7 +24,7 @@ GUARANTEE = Guarantee(
     "Semantics; KIP-62",
     opportunities=f"SELECT COUNT(*) AS n FROM calms c WHERE c.moved = 1 OR ({_STILL})",
     violations=f"""
-SELECT CONCAT(c.kind, ' stands still') AS sub_kind, c.p, MIN(v.ack_off) AS off,
+SELECT c.kind || ' stands still' AS sub_kind, c.p, MIN(v.ack_off) AS off,
   c.to_ns - c.bound_ns AS at_ns, c.to_ns AS until_ns, c.who, c.reached, COUNT(*) AS waiting,
   CAST(c.to_ns - c.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
 FROM calms c JOIN vals v ON v.sent_p = c.p

@@ -54,7 +54,7 @@ def _lost_rows(tables: made.Tables) -> None:
         (_silent_fault, "nobody sent anything during crash on b1"),
         (_cut_pass, "a final pass over urteil-0 stopped before its end"),
         (_cut_journal, "the journal of p0 did not end properly"),
-        (_lost_rows, "the manifest says 9999 rows of polls, there are 8"),
+        (_lost_rows, "the manifest says 9999 rows of polls, there are 16"),
     ],
 )
 def test_what_is_missing_makes_it_unknown(

@@ -11,6 +11,7 @@ from kafka.errors import KafkaError
 
 from urteil.chaos.views import LabFailure, NotHealthy
 from urteil.harness.history.journal import JournalReader, PassBegin, PassEnd
+from urteil.harness.parts import kafka_classpath
 from urteil.harness.scenario import Scenario, TopicFact
 from urteil.harness.stacks import Teller
 from urteil.harness.workload.application import await_copied, check_topics, command
@@ -119,6 +120,8 @@ class Workload:
         self._problems: list[str] = []
         self._lab_clients = LabClients(run_dir, self._clients, self._start_one)
         self._apps = 0
+        if load.client == "verifiable":
+            kafka_classpath()  # fetched now, not by each client while the load waits for it
         if load.kind == "pipeline":
             check_topics(self._topics)
             self._apps = int(load.options.get("apps", "2"))

@@ -51,10 +51,14 @@ class LineFile:
         end = self._begin + self._at
         begin = end - end % _PAGE
         room = -(-(end - begin + needed + ROOM_BYTES) // _PAGE) * _PAGE
-        os.posix_fallocate(self._file, begin, room)
+        self._write_zeros(end, begin + room)
         self._unmap()
         self._map = mmap.mmap(self._file, room, offset=begin)
         self._begin, self._at, self._room = begin, end - begin, room
+
+    def _write_zeros(self, begin: int, end: int) -> None:
+        while begin < end:
+            begin += os.pwrite(self._file, bytes(end - begin), begin)
 
     def _unmap(self) -> None:
         if self._map is not None:

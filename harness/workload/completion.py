@@ -9,6 +9,9 @@ from urteil.harness.history.journal import Fail, Info, Ok
 UNTOLD = -1
 """`attempts` of a client that does not tell them."""
 
+REPEATED = "attempts are not told"
+"""What stands as error of a commit that such a client may have repeated."""
+
 
 def ended(
     kind: type[Ok] | type[Fail] | type[Info],

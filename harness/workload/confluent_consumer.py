@@ -27,6 +27,7 @@ from urteil.harness.history.journal import (
     Slice,
 )
 from urteil.harness.workload.client import Stop
+from urteil.harness.workload.completion import REPEATED
 from urteil.harness.workload.confluent_producer import connection_config, name_of
 from urteil.harness.workload.payload import decode, decode_copy, key_text
 from urteil.harness.workload.spec import ClientSpec, assignor, group_times
@@ -35,7 +36,6 @@ RECORDS = 500
 POLL_S = 0.2
 ASK_S = 5.0
 RETRY_S = 0.1
-REPEATED = "attempts are not told"
 Slot = tuple[str, int]
 
 

@@ -56,7 +56,7 @@ class Tool:
         common = ["--bootstrap-server", ",".join(spec.bootstrap), CONFIG[main_class], str(file)]
         argv = kafka_tool(f"org.apache.kafka.tools.{main_class}", [*common, *args])
         for number in (signal.SIGUSR1, signal.SIGUSR2):
-            signal.signal(number, signal.SIG_IGN)
+            signal.signal(number, signal.SIG_IGN)  # `slow_poll` would end the JVM, not stall it
         self._process = subprocess.Popen(argv, stdout=subprocess.PIPE)
         threading.Thread(target=self._listen, daemon=True).start()
         self.ended = False

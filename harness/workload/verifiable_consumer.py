@@ -20,6 +20,7 @@ from urteil.harness.history.journal import (
     Slice,
 )
 from urteil.harness.workload.client import Stop
+from urteil.harness.workload.completion import REPEATED
 from urteil.harness.workload.payload import decode
 from urteil.harness.workload.spec import ClientSpec, assignor, group_times
 from urteil.harness.workload.verifiable import (
@@ -31,7 +32,6 @@ from urteil.harness.workload.verifiable import (
 )
 
 CLOSE_S = 10.0
-REPEATED = "attempts are not told"
 ASSIGNORS = {
     "range": "org.apache.kafka.clients.consumer.RangeAssignor",
     "cooperative": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",

@@ -26,7 +26,6 @@ ELSEWHERE = {
     "epoch_zero_not_recovered",  # nor checkpoints judged in the end
     "isr_shrink_not_persisted",  # nor its scenario's order of faults
     "isr_joined_too_early",  # nor a narrow link
-    "isr_shrunk_before_consent",  # nor a minimum ISR of one
     "abort_marker_on_some_partitions",  # nor transactions
     "aborted_index_lost_on_restart",
     "hw_read_twice_in_read_committed",

@@ -59,6 +59,12 @@ class Counting(JournalWriter):
         if self._records:
             super().write(entry)
 
+    def write_all(self, entries: list[Ok]) -> None:
+        for entry in entries:
+            self._count(entry.complete_ns, 1)
+        if self._records:
+            super().write_all(entries)
+
     def _count(self, at_ns: int, records: int) -> None:
         self.counted.append((at_ns, records))
         self.total += records

@@ -9,11 +9,14 @@ kafka-python 3's sender, which is pinned; a version that has moved these functio
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
 from kafka import KafkaProducer
 from kafka.errors import for_code
+
+from urteil.harness.history.journal import JournalWriter, Ok
 
 REFUSALS = frozenset(
     for_code(code)
@@ -63,10 +66,17 @@ class Attempts:
 
 
 class AttemptWatch:
-    """The attempts of all batches that a producer has not completed yet."""
+    """The attempts of all batches that a producer has not completed yet.
 
-    def __init__(self, producer: KafkaProducer) -> None:
+    The acknowledgements of a batch, which its sender completes one after the other, are journaled
+    together.
+    """
+
+    def __init__(self, producer: KafkaProducer, journal: JournalWriter) -> None:
         self._by_result: dict[Any, Attempts] = {}
+        self._journal = journal
+        self._completing: int | None = None
+        self._together: list[Ok] = []
         sender = producer._sender
         self._drain = sender._accumulator.drain
         self._handle = sender._handle_produce_response
@@ -89,6 +99,14 @@ class AttemptWatch:
         if not attempts.left:
             self._by_result.pop(result, None)
         return attempts, int(future.args[0])
+
+    def note(self, ok: Ok) -> None:
+        """Journal an acknowledgement: with those of its batch, or at once where the record was
+        complete before anybody asked, so that the thread which sent it is called."""
+        if self._completing == threading.get_ident():
+            self._together.append(ok)
+        else:
+            self._journal.write(ok)
 
     def _on_drain(self, *args: Any, **kwargs: Any) -> dict[int, list[Any]]:
         drained: dict[int, list[Any]] = self._drain(*args, **kwargs)
@@ -117,4 +135,10 @@ class AttemptWatch:
         attempts = self._by_result.get(batch.produce_future)
         if attempts is not None and answer.error_code and for_code(answer.error_code) in REFUSALS:
             attempts.refused += 1
-        self._complete(batch, answer)
+        self._completing = threading.get_ident()
+        try:
+            self._complete(batch, answer)
+        finally:
+            self._completing = None
+            self._journal.write_all(self._together)
+            self._together.clear()

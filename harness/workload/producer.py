@@ -60,7 +60,7 @@ class Producer:
         back_off(self._kafka._sender._client._manager)
         look_again(self._kafka._sender._client._manager)
         renew_producer_ids(self._kafka)
-        self._watch = AttemptWatch(self._kafka)
+        self._watch = AttemptWatch(self._kafka, self._journal)
         return True
 
     def take_room(self) -> bool:
@@ -111,7 +111,7 @@ class Producer:
         attempts, index = watch.take(future)
         sequence = None if attempts.base_sequence is None else attempts.base_sequence + index
         known = self._acks != 0 and done.offset is not None and done.offset >= 0
-        self._journal.write(
+        watch.note(
             Ok(op, now_ns, None, attempts.sent, attempts.sent - 1 > attempts.refused,
                done.partition, done.offset if known else None, attempts.node,
                attempts.producer_id, attempts.producer_epoch, sequence, done.timestamp)

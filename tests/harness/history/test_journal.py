@@ -66,6 +66,18 @@ def test_what_is_written_is_read(tmp_path_factory, found):
     assert reader.state.end_ns == 99
 
 
+def test_what_is_written_together_is_read_one_by_one(tmp_path):
+    acked = [Ok(op, op, None, 1, False, 0, op, 1, 7, 0, op, op) for op in range(3)]
+    with JournalWriter(tmp_path / "j") as journal:
+        journal.write(BEGIN)
+        journal.write_all(acked)
+        journal.write_all([])
+        journal.end(9)
+    reader = JournalReader(tmp_path / "j")
+    assert list(reader) == [BEGIN, *acked]
+    assert reader.state.ended_properly
+
+
 def test_a_cut_at_every_byte_loses_only_the_unfinished_entry(tmp_path):
     path = tmp_path / "p1.jsonl"
     found = [BEGIN, *(Send(n, n, "t", 0, "kä", n) for n in range(4))]

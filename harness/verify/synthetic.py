@@ -294,79 +294,95 @@ def _client(name: str, kind: str, shape: Shape) -> dict[str, Any]:
     }
 
 
-def _partition_rows(shape: Shape, partition: int) -> dict[str, list[dict[str, Any]]]:
+Rows = list[dict[str, Any]]
+
+
+def _partition_rows(shape: Shape, partition: int) -> dict[str, Rows]:
     place = {"topic_id": TOPIC_ID, "topic": TOPIC, "partition": partition}
-    n, half = shape.records, shape.records // 2
-    epochs = json.dumps({"0": 0, "1": half, "2": n, "3": n})
-    first = [leader_at(partition, epoch) for epoch in range(4)]
-    versions = [
-        (BEGIN_NS - 5 * S, first[0], 0, [1, 2, 3]),
-        (CRASH_NS + 1 * S, first[1], 1, [2, 3]),
-        (WHOLE_NS, first[1], 1, [2, 3, 1]),
-        (END_NS + 8 * S, first[2], 2, [2, 3, 1]),
-        (END_NS + 18 * S, first[3], 3, [2, 3, 1]),
-    ]
-    return {
-        "logs": [
-            place
-            | {"broker": broker, "log_start": 0, "log_end": n, "high_watermark": n}
-            | {"recovery_point": n, "epochs": epochs}
-            for broker in BROKERS
-        ],
-        "passes": [
-            place
-            | {"client": "final", "session": 0, "pass": 1 + number, "final": True}
-            | {"from_offset": shape.slice(number)[0], "to_offset": shape.slice(number)[1]}
-            | {"isolation": "read_uncommitted", "complete": True}
-            | {"begin_ns": END_NS + (number * 10 + 1) * S, "leader": first[1 + number % 3]}
-            | {"end_ns": END_NS + (number * 10 + 5) * S}
-            for number in range(shape.passes)
-        ]
-        + [
-            place
-            | {"client": "c0", "session": 0, "pass": 0, "from_offset": 0, "to_offset": n}
-            | {"isolation": "read_uncommitted", "final": False, "complete": True}
-            | {"begin_ns": BEGIN_NS, "end_ns": END_NS}
-        ],
-        "offset_answers": [
-            place
-            | {"node": first[epoch], "invoke_ns": at_ns, "complete_ns": at_ns + 1_000_000}
-            | {"api_version": 7, "leader_epoch": epoch}
-            | asked
-            for at_ns, epoch in ((CRASH_NS - 6 * S, 0), (END_NS + 6 * S, 1), (END_NS + 25 * S, 3))
-            for asked in (
-                {"query": "latest", "offset": n},
-                {"query": "time", "timestamp_ms": BEGIN_NS // 1_000_000, "offset": 0},
-            )
-        ],
-        "indexes": [
-            place
-            | {"broker": broker, "segment_base": 0, "kind": kind, "entry": entry}
-            | {"offset": entry * BATCH + BATCH - 1, "position": entry * 480}
-            | {"there": "batch", "there_base": entry * BATCH, "there_last": entry * BATCH + 3}
-            | {"timestamp_ms": entry, "there_timestamp_ms": entry, "before_timestamp_ms": entry - 1}
-            for broker in BROKERS
-            for kind in ("offset", "time")
-            for entry in range(min(8, n // BATCH))
-        ],
-        "samples": [
-            {"at_ns": END_NS + 7 * S, "source": f"b{broker}", "metric": metric, "value": value}
-            | {"labels": json.dumps({"topic": TOPIC, "partition": partition})}
-            for broker in BROKERS
-            for metric, value in (
-                ("metadata_leader", float(first[1])),
-                ("metadata_leader_epoch", 1.0),
-            )
-        ],
-        "states": [
-            place
-            | {"zxid": 100 * (partition + 1) + version, "at_ns": at_ns, "version": version}
-            | {"path": f"/brokers/topics/{TOPIC}/partitions/{partition}/state"}
-            | {"leader": leader, "leader_epoch": epoch, "controller_epoch": 1}
-            | {"isr": json.dumps(isr), "replicas": "[1, 2, 3]"}
-            for version, (at_ns, leader, epoch, isr) in enumerate(versions)
-        ],
+    leaders = [leader_at(partition, epoch) for epoch in range(4)]
+    rows = {
+        "logs": _logs(shape),
+        "passes": _passes(shape, leaders),
+        "offset_answers": _offset_answers(shape, leaders),
+        "indexes": _indexes(shape),
+        "states": _states(partition, leaders),
     }
+    placed = {name: [place | row for row in content] for name, content in rows.items()}
+    return placed | {"samples": _samples(partition, leaders[1])}
+
+
+def _logs(shape: Shape) -> Rows:
+    n = shape.records
+    epochs = json.dumps({"0": 0, "1": n // 2, "2": n, "3": n})
+    return [
+        {"broker": broker, "log_start": 0, "log_end": n, "high_watermark": n}
+        | {"recovery_point": n, "epochs": epochs}
+        for broker in BROKERS
+    ]
+
+
+def _passes(shape: Shape, leaders: list[int]) -> Rows:
+    common = {"session": 0, "isolation": "read_uncommitted", "complete": True}
+    final = [
+        {"client": "final", "pass": 1 + number, "final": True, "leader": leaders[1 + number % 3]}
+        | {"from_offset": shape.slice(number)[0], "to_offset": shape.slice(number)[1]}
+        | {"begin_ns": END_NS + (number * 10 + 1) * S, "end_ns": END_NS + (number * 10 + 5) * S}
+        for number in range(shape.passes)
+    ]
+    tail = {"client": "c0", "pass": 0, "final": False, "from_offset": 0, "to_offset": shape.records}
+    return [common | one for one in [*final, tail | {"begin_ns": BEGIN_NS, "end_ns": END_NS}]]
+
+
+def _offset_answers(shape: Shape, leaders: list[int]) -> Rows:
+    questions: Rows = [
+        {"query": "latest", "offset": shape.records},
+        {"query": "time", "timestamp_ms": BEGIN_NS // 1_000_000, "offset": 0},
+    ]
+    return [
+        {"node": leaders[epoch], "invoke_ns": at_ns, "complete_ns": at_ns + 1_000_000}
+        | {"api_version": 7, "leader_epoch": epoch}
+        | asked
+        for at_ns, epoch in ((CRASH_NS - 6 * S, 0), (END_NS + 6 * S, 1), (END_NS + 25 * S, 3))
+        for asked in questions
+    ]
+
+
+def _indexes(shape: Shape) -> Rows:
+    return [
+        {"broker": broker, "segment_base": 0, "kind": kind, "entry": entry}
+        | {"offset": entry * BATCH + BATCH - 1, "position": entry * 480}
+        | {"there": "batch", "there_base": entry * BATCH, "there_last": entry * BATCH + 3}
+        | {"timestamp_ms": entry, "there_timestamp_ms": entry, "before_timestamp_ms": entry - 1}
+        for broker in BROKERS
+        for kind in ("offset", "time")
+        for entry in range(min(8, shape.records // BATCH))
+    ]
+
+
+def _samples(partition: int, leader: int) -> Rows:
+    return [
+        {"at_ns": END_NS + 7 * S, "source": f"b{broker}", "metric": metric, "value": value}
+        | {"labels": json.dumps({"topic": TOPIC, "partition": partition})}
+        for broker in BROKERS
+        for metric, value in (("metadata_leader", float(leader)), ("metadata_leader_epoch", 1.0))
+    ]
+
+
+def _states(partition: int, leaders: list[int]) -> Rows:
+    versions = [
+        (BEGIN_NS - 5 * S, leaders[0], 0, [1, 2, 3]),
+        (CRASH_NS + 1 * S, leaders[1], 1, [2, 3]),
+        (WHOLE_NS, leaders[1], 1, [2, 3, 1]),
+        (END_NS + 8 * S, leaders[2], 2, [2, 3, 1]),
+        (END_NS + 18 * S, leaders[3], 3, [2, 3, 1]),
+    ]
+    return [
+        {"zxid": 100 * (partition + 1) + version, "at_ns": at_ns, "version": version}
+        | {"path": f"/brokers/topics/{TOPIC}/partitions/{partition}/state"}
+        | {"leader": leader, "leader_epoch": epoch, "controller_epoch": 1}
+        | {"isr": json.dumps(isr), "replicas": "[1, 2, 3]"}
+        for version, (at_ns, leader, epoch, isr) in enumerate(versions)
+    ]
 
 
 def healthy(shape: Shape) -> dict[str, list[dict[str, Any]]]:

@@ -271,14 +271,7 @@ class PartitionLog:
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTxn]:
         """Aborted transactions that a reader of [from_offset, to_offset) has to know of."""
-        found: list[AbortedTxn] = []
-        for index in range(max(self.segments.floor(from_offset), 0), len(self.segments)):
-            for txn in self.segments[index].txn_index.entries:
-                if txn.last_offset >= from_offset and txn.first_offset < to_offset:
-                    found.append(txn)
-                if txn.last_stable_offset >= to_offset:
-                    return found
-        return found
+        return self.segments.aborted(from_offset, to_offset)
 
     # Epochs
 

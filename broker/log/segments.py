@@ -9,6 +9,7 @@ from pathlib import Path
 
 from urteil.broker.log.segment import MAX_RELATIVE_OFFSET, LogSegment
 from urteil.broker.log.storage import Storage
+from urteil.broker.log.txn_index import AbortedTxn
 
 
 class Segments:
@@ -48,6 +49,17 @@ class Segments:
     @property
     def base_offsets(self) -> list[int]:
         return list(self._bases)
+
+    def aborted(self, from_offset: int, to_offset: int) -> list[AbortedTxn]:
+        """Aborted transactions that overlap [from_offset, to_offset)."""
+        found: list[AbortedTxn] = []
+        for index in range(max(self.floor(from_offset), 0), len(self)):
+            for txn in self[index].txn_index.entries:
+                if txn.last_offset >= from_offset and txn.first_offset < to_offset:
+                    found.append(txn)
+                if txn.last_stable_offset >= to_offset:
+                    return found
+        return found
 
     def open(
         self, base_offset: int, now_ms: int, *, create: bool, preallocated_bytes: int = 0

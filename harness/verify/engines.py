@@ -251,6 +251,7 @@ class Spark:
         return [row.asDict() for row in self._session.sql(query).collect()]
 
     def interrupt(self) -> None:
+        _OPEN.discard(self)
         spark.abandon(self._session)
 
     def close(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.rest import save_rest
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
 from urteil.harness.verify.sound import Sound, sound
+from urteil.harness.verify.threads import threads
 from urteil.harness.verify.words import counted
 
 WORKERS = 2
@@ -124,8 +124,8 @@ def _judged(
     run_dir = found.run_dir
     derived = prepare(run_dir, scenario, facts)
     open_views(running, run_dir, derived)
-    with ThreadPoolExecutor(1) as pool:
-        song = pool.submit(_song, run_dir, scenario, facts, derived) if canary else None
+    with threads(1) as pool:
+        song = pool.apply_async(_song, (run_dir, scenario, facts, derived)) if canary else None
         judged, ticks = examine(running, run_dir, derived)
         tally = running.query(f"{_TALLY} UNION ALL {whole.TALLY} ORDER BY what, n")
     doubts = _tears(found, facts, tally)
@@ -143,7 +143,7 @@ def _judged(
     told = list(dict.fromkeys(told))
     result = _result(run_dir, scenario, facts, derived, judged, ticks, told, running.name)
     if song is not None:
-        _listen(song.result(), result)
+        _listen(song.get(), result)
     return result
 
 
@@ -240,14 +240,13 @@ def examine(
     places = Places(derived)
     counted = tallies(engine, GUARANTEES.values(), present) if engine.fuses else None
     counted = counted or {}
-    with ThreadPoolExecutor(WORKERS) as pool:
-        judged = list(
-            pool.map(
-                lambda guarantee: check(
-                    engine, guarantee, places, present, tally=counted.get(guarantee.name)
-                ),
-                GUARANTEES.values(),
-            )
+    with threads(WORKERS) as pool:
+        judged = pool.map(
+            lambda guarantee: check(
+                engine, guarantee, places, present, tally=counted.get(guarantee.name)
+            ),
+            GUARANTEES.values(),
+            chunksize=1,
         )
     return judged, ticks
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +21,8 @@ ROWS_PER_S = 20_000
 """Of sends, reads and replicas: a tenth of what two processors judge, and less."""
 GRACE_S = 30.0
 """For what is left to judge once the engine was interrupted."""
+AGAIN_S = 5.0
+"""After so long it is interrupted again: what came next may hang, too."""
 VARIABLE = "URTEIL_JUDGE_LIMIT_S"
 
 
@@ -62,7 +65,6 @@ def in_time(work: Callable[[], Result], run_dir: Path, engine: str) -> Result:
         raise
     why = f"the judgement hung: it had not ended after {limit:.0f} s"
     Stacks(run_dir, [spark.tellers], own="judge").take(why)
-    engines.interrupt(run_dir)
     return _cut_short(judging, run_dir, engine, why)
 
 
@@ -92,11 +94,20 @@ class _Judging:
         raise self._found
 
 
+def _ended_by_interrupts(judging: _Judging, run_dir: Path) -> bool:
+    deadline = time.monotonic() + GRACE_S
+    while time.monotonic() < deadline:
+        engines.interrupt(run_dir)
+        if judging.ended(min(AGAIN_S, GRACE_S)):
+            return True
+    return False
+
+
 def _cut_short(judging: _Judging, run_dir: Path, engine: str, why: str) -> Result:
     from urteil.harness.verify.judgement import bare
 
     result: Result | None = None
-    if judging.ended(GRACE_S):
+    if _ended_by_interrupts(judging, run_dir):
         with contextlib.suppress(Exception):
             result = judging.result()
     if result is None:

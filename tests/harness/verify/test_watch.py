@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from tests.harness.verify.made import ONE, healthy, named
-from urteil.harness.verify import judge, judgement, synthetic, watch
+from urteil.harness.verify import engines, judge, judgement, synthetic, watch
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Result, Status, Verdict, load_result
 
 ENDLESS = "SELECT COUNT(*) AS n FROM range(1000000000) a CROSS JOIN range(1000000000) b"
+ENDLESS_ONES = ("unclean_leader", "hole")
 LIMIT = watch.VARIABLE
 
 
@@ -26,16 +27,34 @@ def run_dir(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_question_without_end_is_interrupted_and_the_rest_is_judged(
+def test_questions_without_end_are_interrupted_and_the_rest_is_judged(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    endless = replace(GUARANTEES["unclean_leader"], opportunities=ENDLESS)
-    monkeypatch.setitem(GUARANTEES, "unclean_leader", endless)
+    for name in ENDLESS_ONES:
+        endless = replace(GUARANTEES[name], opportunities=ENDLESS)
+        monkeypatch.setitem(GUARANTEES, name, endless)
+    reached = threading.Event()
+    translated = engines.to_duckdb
+
+    def translate(query: str) -> str:
+        if ENDLESS in query:
+            reached.set()
+        return translated(query)
+
+    def soon(judging: Any, within_s: float) -> bool:
+        """The limit is over as soon as the first of them was asked."""
+        return ended(judging, within_s) if reached.is_set() else not reached.wait(60)
+
+    ended = watch._Judging.ended
+    monkeypatch.setattr(engines, "to_duckdb", translate)
+    monkeypatch.setattr(watch._Judging, "ended", soon)
+    monkeypatch.setattr(watch, "AGAIN_S", 2.0)
     monkeypatch.setenv(LIMIT, "3")
     result = judge(run_dir, engine="duckdb")
     assert result.verdict is Verdict.UNKNOWN
     assert result.reasons[0] == "the judgement hung: it had not ended after 3 s"
-    assert named(result, "unclean_leader").status is Status.UNKNOWN
+    for name in ENDLESS_ONES:
+        assert named(result, name).status is Status.UNKNOWN
     assert named(result, "lost_write").status is Status.HOLDS
     assert load_result(run_dir).reasons == result.reasons
     assert "engines.py" in (run_dir / "stacks" / "judge.txt").read_text()

@@ -1,0 +1,32 @@
+"""A judgement that is stuck does not keep its process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+STUCK = """
+import threading
+from urteil.harness.verify.threads import threads
+
+reached, never = threading.Event(), threading.Event()
+
+def ask(number):
+    reached.set()
+    never.wait()
+
+def judge():
+    with threads(2) as pool:
+        pool.map(ask, range(9), chunksize=1)
+
+threading.Thread(target=judge, daemon=True).start()
+reached.wait()
+print("over")
+"""
+
+
+def test_a_process_ends_though_a_question_never_does() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", STUCK], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert (ended.stdout, ended.stderr) == ("over\n", "")

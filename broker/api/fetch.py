@@ -8,10 +8,10 @@ from typing import Any
 from urteil.broker.api.authorization import may_cluster, those_allowed
 from urteil.broker.api.leader_hints import FetchHints
 from urteil.broker.api.quotas import fetch_at_once, fetch_wait_ms
-from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.api.registry import RequestContext, RequestRefused, handler
 from urteil.broker.replication.manager import NOT_HERE
 from urteil.broker.replication.nearest import NearestReplica
-from urteil.broker.replication.reading import READ_COMMITTED, FetchTerms, PartitionRead
+from urteil.broker.replication.reading import ISOLATIONS, READ_COMMITTED, FetchTerms, PartitionRead
 from urteil.broker.replication.wanted import Wanted
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
@@ -22,6 +22,7 @@ from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import CorruptBatch, UnsupportedCompression, down_convert
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest, FetchResponse
+from urteil.broker.wire.primitives import ZERO_UUID
 
 BATCHES_FROM = 4
 IDS_FROM = 13
@@ -46,6 +47,7 @@ async def fetch(broker: Broker, context: RequestContext, request: FetchRequest) 
     )
     if isinstance(session, ErrorCode):
         return FetchResponse(error_code=session)
+    asking.refuse_zero_ids()
     session.update(request, asking.resolve)
     if len(session) == 0:
         broker.fetch_sessions.close(session.id)
@@ -74,6 +76,7 @@ class _Asking:
         self._sent(wanted, reads)
         session = None
         if begins_session:
+            self.refuse_zero_ids()
             session = self._broker.fetch_sessions.open(
                 len(keys),
                 self._broker.replicas.monotonic_ms(),
@@ -103,8 +106,20 @@ class _Asking:
         self._sent(wanted, reads)
         return self._answer(session.id, list(session.news(reads)))
 
+    def refuse_zero_ids(self) -> None:
+        """No session keeps a topic that has neither a name nor an id, as with Apache Kafka."""
+        asked, forgotten = self._request.topics, self._request.forgotten_topics_data
+        ids = [one.topic_id for one in asked if one.partitions]
+        ids += [one.topic_id for one in forgotten if one.partitions]
+        if self.by_id and ZERO_UUID in ids:
+            raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+
     async def _read(self, wanted: list[Wanted]) -> list[PartitionRead]:
         allowed = wanted if self._broker.authorizer is None else self._allowed(wanted)
+        if self._request.isolation_level not in ISOLATIONS and any(
+            one.error not in NOT_HERE for one in allowed
+        ):
+            raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)  # only a read needs to know it
         return await self._broker.replicas.fetch(self._terms, allowed)
 
     def _wait_ms(self, reads: list[PartitionRead]) -> int:

@@ -17,6 +17,7 @@ from urteil.broker.replication.offsets import (
     find_offset,
     offsets_before,
 )
+from urteil.broker.replication.reading import ISOLATIONS
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
@@ -31,7 +32,6 @@ from urteil.broker.wire.schema import NEVER
 
 CONSUMER = -1
 DEBUGGING_CONSUMER = -2
-ISOLATIONS = (0, 1)
 
 Answer = ListOffsetsResponse.ListOffsetsPartitionResponse
 Asked = ListOffsetsRequest.ListOffsetsPartition

@@ -17,6 +17,8 @@ from urteil.broker.wire.messages import (
     AlterReplicaLogDirsResponse,
     ControlledShutdownRequest,
     ControlledShutdownResponse,
+    FetchRequest,
+    FetchResponse,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     ListPartitionReassignmentsRequest,
@@ -257,3 +259,28 @@ def _txn_offset_commit(
 def not_authorized(error: ErrorCode) -> str:
     """What a client is told; Apache Kafka shows it the inside of its own request object."""
     return f"{error.name}: the request is not authorized."
+
+
+@_of(FetchRequest)
+def _fetch(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:
+    """From version 13 on without the partitions, before that each with every one asked for by
+    its topic: Apache Kafka tells a topic that stands twice of both, each time."""
+    if version >= 13:
+        return FetchResponse(error_code=error)
+    asked: dict[str, list[int]] = {}
+    for topic in request.topics:
+        asked.setdefault(topic.topic, []).extend(one.partition for one in topic.partitions)
+    failed = FetchResponse.PartitionData
+    return FetchResponse(
+        error_code=error,
+        responses=[
+            FetchResponse.FetchableTopicResponse(
+                topic=topic.topic,
+                partitions=[
+                    failed(partition_index=one, error_code=error, high_watermark=-1, records=None)
+                    for one in asked[topic.topic]
+                ],
+            )
+            for topic in request.topics
+        ],
+    )

@@ -44,29 +44,22 @@ async def add_partitions_to_txn(
     if context.version < BATCHED_FROM:
         mine = request.v3_and_below_transactional_id
         if not _may_write(broker, context, mine):
-            topics = request.v3_and_below_topics
+            error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             return AddPartitionsToTxnResponse(
-                results_by_topic_v3_and_below=_results(
-                    {
-                        (topic.name, one): ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-                        for topic in topics
-                        for one in topic.partitions
-                    }
-                )
+                results_by_topic_v3_and_below=_all(request.v3_and_below_topics, error)
             )
         names = [topic.name for topic in request.v3_and_below_topics if not is_internal(topic.name)]
         allowed = those_allowed(broker, context, Operation.WRITE, ResourceType.TOPIC, names)
-        errors = await _add(
+        told = await _add(
             broker,
             request.v3_and_below_transactional_id,
             request.v3_and_below_producer_id,
             request.v3_and_below_producer_epoch,
             request.v3_and_below_topics,
             allowed,
+            knows_fenced=context.version >= FENCED_FROM,
         )
-        knows = context.version >= FENCED_FROM
-        told = {key: fenced_as(error, knows=knows) for key, error in errors.items()}
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(told))
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=told)
     if not may_cluster(broker, context, Operation.CLUSTER_ACTION):
         return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     results = []
@@ -78,11 +71,12 @@ async def add_partitions_to_txn(
                 errors = broker.transactions.verify(*who, known)
             else:
                 errors |= dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED)
+            told = _results(errors)
         else:
-            errors = await _add(broker, *who, txn.topics)
+            told = await _add(broker, *who, txn.topics)
         results.append(
             AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
-                transactional_id=txn.transactional_id, topic_results=_results(errors)
+                transactional_id=txn.transactional_id, topic_results=told
             )
         )
     return AddPartitionsToTxnResponse(results_by_transaction=results)
@@ -100,15 +94,17 @@ async def _add(
     producer_epoch: int,
     topics: Topics,
     allowed: Collection[str] | None = None,
-) -> dict[TopicPartition, ErrorCode]:
+    *,
+    knows_fenced: bool = True,
+) -> Results:
     """All or none: beside a partition that does not exist the others are not attempted."""
     known, errors = _known(broker, topics, allowed)
     if errors:
-        return errors | dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED)
+        return _results(errors | dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED))
     error = await broker.transactions.add_partitions(
         transactional_id, producer_id, producer_epoch, known
     )
-    return dict.fromkeys(known, error)
+    return _all(topics, fenced_as(error, knows=knows_fenced))
 
 
 def _known(
@@ -125,6 +121,22 @@ def _known(
             else:
                 known.append((topic.name, partition))
     return known, errors
+
+
+def _all(topics: Topics, error: ErrorCode) -> Results:
+    """The same of everything that was asked for, as it was: empty, or twice."""
+    return [
+        AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
+                    partition_index=one, partition_error_code=error
+                )
+                for one in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
 
 
 def _results(errors: Mapping[TopicPartition, ErrorCode]) -> Results:

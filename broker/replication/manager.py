@@ -317,12 +317,10 @@ class ReplicaManager:
             ):
                 reads.append(IDLE)
                 continue
-            read = self._read(
-                partition, one, terms, max(left, 0), now_ms, min_one=min_one, note=note
-            )
+            read = self._read(partition, one, terms, left, now_ms, min_one=min_one, note=note)
             if read.size:
                 min_one = False
-                left -= read.size
+                left = max(left - read.size, 0)
             reads.append(read)
         return reads
 

@@ -15,6 +15,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest
 
 READ_COMMITTED = 1
+ISOLATIONS = (0, READ_COMMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,9 +139,14 @@ def _read(
     high_watermark, stable = log.high_watermark, log.last_stable_offset
     upto = upper_bound(partition, terms)
     limit = min(max_bytes, wanted.partition_max_bytes)
-    result = log.read(wanted.fetch_offset, limit, upto=upto, min_one=min_one, lend=terms.lend)
-    if result.error is not ErrorCode.NONE:
-        return PartitionRead(error=result.error)
+    result = log.read(
+        wanted.fetch_offset, max(limit, 0), upto=upto, min_one=min_one, lend=terms.lend
+    )
+    error = result.error
+    if limit < 0 and wanted.fetch_offset < upto:  # where there is nothing to read, no limit counts
+        error = error or ErrorCode.UNKNOWN_SERVER_ERROR
+    if error is not ErrorCode.NONE:
+        return PartitionRead(error=error)
     if terms.is_follower and note:
         partition.follower_fetched(
             terms.replica_id,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import REQUESTS, RESPONSES
-from urteil.broker.wire.primitives import Buffer, WireError, read_uvarint, skip_tags
+from urteil.broker.wire.primitives import AS_JAVA, Buffer, WireError, read_uvarint, skip_tags
 from urteil.broker.wire.schema import NEVER, Message
 
 _FIXED = struct.Struct(">hhi")
@@ -76,7 +76,7 @@ def _client_id(frame: Buffer, pos: int) -> tuple[str | None, int]:
         return None, pos
     if length > len(frame) - pos:
         raise WireError(f"client id of {length} bytes in a frame of {len(frame)}")
-    return str(frame[pos : pos + length], "utf-8", "replace"), pos + length
+    return str(frame[pos : pos + length], "utf-8", AS_JAVA), pos + length
 
 
 def _skip_tag_section(frame: Buffer, pos: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from functools import lru_cache
 from uuid import UUID
 
@@ -17,6 +18,9 @@ class WireError(Exception):
 
 class CorruptBatch(WireError):
     """Records inside a sound request are broken: Kafka's CORRUPT_MESSAGE, no reason to close."""
+
+
+_ALL = (1 << 32) - 1
 
 
 def _uvarint_bytes(value: int) -> bytes:
@@ -41,7 +45,10 @@ def encode_uvarint(value: int) -> bytes:
 
 
 def read_uvarint(data: Buffer, pos: int) -> tuple[int, int]:
-    """Read an unsigned varint of at most 32 bits; IndexError past the end of the data."""
+    """Read a varint of at most 32 bits; IndexError past the end of the data.
+
+    From 2^31 on it is below 0, and what its fifth byte has beyond 32 bits falls off, as in Java.
+    """
     byte = data[pos]
     if byte < 0x80:
         return byte, pos + 1
@@ -55,9 +62,17 @@ def read_uvarint(data: Buffer, pos: int) -> tuple[int, int]:
         shift += 7
         if shift > 28:
             raise WireError("varint longer than five bytes")
-    if value >= 1 << 32:
-        raise WireError("varint beyond 32 bits")
-    return value, pos + 1
+    return _signed(value), pos + 1
+
+
+def _signed(value: int) -> int:
+    return ((value + (1 << 31)) & _ALL) - (1 << 31)
+
+
+def read_length(data: Buffer, pos: int) -> tuple[int, int]:
+    """Read the varint before a string or an array: one more than its length, 0 being null."""
+    value, pos = read_uvarint(data, pos)
+    return _signed(value - 1), pos
 
 
 def skip_tags(data: Buffer, pos: int, count: int) -> int:
@@ -66,10 +81,24 @@ def skip_tags(data: Buffer, pos: int, count: int) -> int:
     for _ in range(count):
         _, pos = read_uvarint(data, pos)
         size, pos = read_uvarint(data, pos)
-        if size > end - pos:
+        if not 0 <= size <= end - pos:
             raise WireError(f"tagged field of {size} bytes where {end - pos} are left")
         pos += size
     return pos
+
+
+def replaced(error: UnicodeError) -> tuple[str, int]:
+    """What stands for bytes that are no UTF-8, and where to go on: a surrogate is one, as in Java
+    (for Python each of its bytes is)."""
+    assert isinstance(error, UnicodeDecodeError)
+    data, end = error.object, error.end
+    if data[error.start] == 0xED and data[end : end + 1] >= b"\x80" and data[end] < 0xC0:
+        end += 1 + (len(data) > end + 1 and data[end + 1] & 0xC0 == 0x80)
+    return "\ufffd", end
+
+
+AS_JAVA = "urteil.java"
+codecs.register_error(AS_JAVA, replaced)
 
 
 @lru_cache(maxsize=8192)

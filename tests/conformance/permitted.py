@@ -183,14 +183,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         subject="Bodies",
-        question="*: counts that lie",
-        field="* -2",
-        theirs="'answered'",
-        ours="'closed'",
-        why="a length of 2^32 - 1 is null by Java's overflow; nobody honest writes it",
-    ),
-    Deviation(
-        subject="Bodies",
         question="ADD_PARTITIONS_TO_TXN: *",
         field="",
         theirs="'silent'",
@@ -214,16 +206,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         why="a topic twice in a refused request: ours answers with it once",
     ),
     Deviation(
-        subject="Bodies",
-        question="FETCH: *",
-        field="error_code",
-        theirs="'UNKNOWN_SERVER_ERROR'",
-        ours="'NONE'",
-        why="Apache Kafka fails inside when a new session begins with a topic id of zero; ours "
-        "answers UNKNOWN_TOPIC_ID",
-        follows=("session_id", "responses"),
-    ),
-    Deviation(
         subject="OffsetFetch",
         question="not the coordinator",
         field="topics",
@@ -231,14 +213,5 @@ DEVIATIONS: tuple[Deviation, ...] = (
         ours="*NOT_COORDINATOR*",
         why="version 1 has no error but those of partitions: Apache Kafka answers with none and "
         "no error, which a client of that age takes for no offsets; ours says what is wrong",
-    ),
-    Deviation(
-        subject="Fetch",
-        question="bytes of *: -1",
-        field="error_code",
-        theirs="'UNKNOWN_SERVER_ERROR'",
-        ours="'NONE'",
-        why="Apache Kafka fails inside; ours takes a limit below 0 for 0",
-        follows=("high_watermark", "last_stable_offset", "log_start_offset", "records"),
     ),
 )

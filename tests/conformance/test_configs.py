@@ -342,7 +342,7 @@ LEVELS: dict[str, tuple[str, list[Change]]] = {
     "another": ("1", [("{}", SET, "WARN")]),
     "families": ("1", [("kafka", SET, "INFO"), ("kafka.log", SET, "WARN")]),
 }
-A_LOGGER = {"ours": "fetcher", "theirs": "kafka.server.ReplicaFetcherManager"}
+A_LOGGER = {"ours": "fetcher", "theirs": "kafka.server.KafkaServer"}  # made at the start
 
 
 @pytest.mark.parametrize("what", LEVELS)

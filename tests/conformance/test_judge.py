@@ -55,13 +55,14 @@ def test_own_values_must_be_there_on_both_sides() -> None:
 
 
 def test_a_deviation_is_for_its_question_and_its_answers_alone() -> None:
-    (one,) = differences({"field": "answered"}, {"field": "closed"})
-    assert excuse(asking("Bodies", "FETCH: counts that lie", 0), one) is None
-    (one,) = differences({"field -2": "answered"}, {"field -2": "closed"})
-    assert excuse(asking("Bodies", "FETCH: counts that lie", 0), one) is not None
-    assert excuse(asking("Bodies", "FETCH: too short", 0), one) is None
-    (one,) = differences({"field -2": "answered"}, {"field -2": "silent"})
-    assert excuse(asking("Bodies", "FETCH: counts that lie", 0), one) is None
+    theirs, ours = {"error_code": "UNKNOWN_SERVER_ERROR"}, {"error_code": "BROKER_NOT_AVAILABLE"}
+    (one,) = differences({"code": theirs["error_code"]}, {"code": ours["error_code"]})
+    assert excuse(asking("Bodies", "CONTROLLED_SHUTDOWN: too long", 0), one) is None
+    (one,) = differences(theirs, ours)
+    assert excuse(asking("Bodies", "CONTROLLED_SHUTDOWN: too long", 0), one) is not None
+    assert excuse(asking("Bodies", "FETCH: too long", 0), one) is None
+    (one,) = differences(theirs, {"error_code": "NONE"})
+    assert excuse(asking("Bodies", "CONTROLLED_SHUTDOWN: too long", 0), one) is None
 
 
 def test_what_differs_fails_and_is_counted() -> None:

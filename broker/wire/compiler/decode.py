@@ -29,6 +29,7 @@ class _Decoder:
         source.namespace.update(
             WireError=primitives.WireError,
             read_uvarint=primitives.read_uvarint,
+            read_length=primitives.read_length,
             skip_tags=primitives.skip_tags,
             uuid_from_bytes=primitives.uuid_from_bytes,
             unpack_from=struct.unpack_from,
@@ -153,18 +154,19 @@ class _Decoder:
         """Read a length or count together with the fixed fields before it; below 0 is null."""
         size = self.source.fresh("size")
         if self.source.flexible:
-            self.small_uvarint(size)
-            self.source.line(f"{size} -= 1")
+            self.small_uvarint(size, "read_length")
+            with self.source.block("else:"):
+                self.source.line(f"{size} -= 1")
         else:
             self.run.append((size, form))
             self.flush()
         return size
 
-    def small_uvarint(self, variable: str) -> None:
+    def small_uvarint(self, variable: str, read: str = "read_uvarint") -> None:
         self.run.append((variable, "B"))
         self.flush()
         with self.source.block(f"if {variable} > 127:"):
-            self.source.line(f"{variable}, pos = read_uvarint(data, pos - 1)")
+            self.source.line(f"{variable}, pos = {read}(data, pos - 1)")
 
     def tag_section(self, tagged: list[tuple[Field, str]]) -> None:
         source = self.source
@@ -185,15 +187,14 @@ class _Decoder:
         source.line(f"{tag}, pos = read_uvarint(data, pos)")
         source.line(f"{limit}, pos = read_uvarint(data, pos)")
         source.line(f"{limit} += pos")
-        with source.block(f"if {limit} > end:"):
-            self.fail("tagged field longer than the data")
         for spec, variable in tagged:
             with source.block(f"if {tag} == {spec.tag}:"):
                 read = self.field(spec)
                 self.flush()
                 source.line(f"{variable} = {read}")
-                with source.block(f"if pos != {limit}:"):
-                    self.fail(f"size of tagged {spec.name} is wrong")
+                source.line("continue")
+        with source.block(f"if not pos <= {limit} <= end:"):
+            self.fail("tagged field longer than the data")
         source.line(f"pos = {limit}")
 
     def flush(self) -> None:
@@ -211,7 +212,7 @@ class _Decoder:
 
 
 _SLICES = {
-    "string": 'str(data[pos:stop], "utf-8", "replace")',
+    "string": f'str(data[pos:stop], "utf-8", {primitives.AS_JAVA!r})',
     "bytes": "bytes(data[pos:stop])",
     "records": "view[pos:stop]",
 }

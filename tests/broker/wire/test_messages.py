@@ -119,13 +119,15 @@ def test_text_that_is_not_utf8_is_read_with_replacement_characters() -> None:
     """As Java reads it."""
     message, _ = HeartbeatRequest.decode(0, struct.pack(">h3sih", 3, b"a\xff\xfe", 0, 0))
     assert message.group_id == "a\ufffd\ufffd"
+    message, _ = HeartbeatRequest.decode(
+        0, struct.pack(">h6sih", 6, b"\xed\xa0\x80\xed\xa0b", 0, 0)
+    )
+    assert message.group_id == "\ufffd\ufffdb", "a surrogate is one character, cut or not"
 
 
 def test_a_varint_of_six_bytes_is_refused() -> None:
     with pytest.raises(WireError):
         HeartbeatRequest.decode(4, b"\xff\xff\xff\xff\xff\x01" + b"\0" * 100)
-    with pytest.raises(WireError):
-        HeartbeatRequest.decode(4, b"\xff\xff\xff\xff\x7f" + b"\0" * 100)
 
 
 def test_unknown_tagged_fields_are_skipped() -> None:
@@ -145,10 +147,25 @@ def test_unknown_tagged_fields_beside_known_ones_are_skipped() -> None:
     assert FetchRequest.decode(12, more)[0] == request
 
 
-def test_a_tagged_field_of_a_wrong_size_is_refused() -> None:
-    data = encoded(FetchRequest(cluster_id="c"), 12)
+@pytest.mark.parametrize("size", [b"\x00", b"\x03", b"\xff\xff\xff\xff\x0f"])
+def test_the_size_of_a_tagged_field_that_is_known_does_not_count(size: bytes) -> None:
+    """As for Apache Kafka; only what nobody knows is passed over by it."""
+    request = FetchRequest(cluster_id="c")
+    data = encoded(request, 12).replace(b"\x01\x00\x02\x02c", b"\x01\x00" + size + b"\x02c")
+    assert FetchRequest.decode(12, data) == (request, len(data))
     with pytest.raises(WireError):
-        FetchRequest.decode(12, data.replace(b"\x01\x00\x02\x02c", b"\x01\x00\x03\x02c"))
+        FetchRequest.decode(12, data[:-5] + b"\x01\x63" + b"\xff\xff\xff\xff\x0f" + b"c")
+
+
+def test_numbers_beyond_31_bits_are_below_zero() -> None:
+    """As Java reads them: no tagged fields, a null string, no list."""
+    data = encoded(FetchRequest(), 12)
+    many = data[:-1] + b"\xff\xff\xff\xff\x7f"
+    assert FetchRequest.decode(12, many) == (FetchRequest(), len(many))
+    with pytest.raises(WireError, match="null"):
+        HeartbeatRequest.decode(4, b"\xff\xff\xff\xff\x0f" + b"\0" * 100)
+    with pytest.raises(WireError, match="longer"):
+        HeartbeatRequest.decode(4, b"\x80\x80\x80\x80\x08" + b"\0" * 100)
 
 
 def test_large_records_are_handed_on_without_a_copy() -> None:
@@ -179,4 +196,4 @@ def test_unsigned_varints_read_back(value: int) -> None:
     from urteil.broker.wire.primitives import encode_uvarint, read_uvarint
 
     data = encode_uvarint(value)
-    assert read_uvarint(data, 0) == (value, len(data))
+    assert read_uvarint(data, 0) == (value if value < 1 << 31 else value - (1 << 32), len(data))

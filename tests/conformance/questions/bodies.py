@@ -18,6 +18,7 @@ from urteil.broker.wire.schema import Message
 load_handlers()
 
 LARGE = 1 << 30
+LARGEST = b"\xff\xff\xff\xff\x0f"
 """Far more elements than the rest of the frame has bytes."""
 
 ALL_THERE_IS = {
@@ -154,7 +155,8 @@ def unknown_tags(it: Asked, message: type[Message]) -> Any:
         return "no tags in this version"
     values = sample(message, it.version)
     tags = {"unknown": b"\x01\x63\x02ab", "lying length": b"\x01\x63\x7fab", "none": b"\0",
-            "out of order": b"\x02\x64\x00\x63\x00", "twice": b"\x02\x63\x00\x63\x00"}  # fmt: skip
+            "out of order": b"\x02\x64\x00\x63\x00", "twice": b"\x02\x63\x00\x63\x00",
+            "2^32 - 1": LARGEST, "length of 2^32 - 1": b"\x01\x63" + LARGEST}  # fmt: skip
     return {
         name: told(send(it, message, body(message, it.version, values, tags=section)))
         for name, section in tags.items()

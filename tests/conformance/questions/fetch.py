@@ -105,9 +105,19 @@ def last_fetched_epoch(it: Asked, fetched: tuple[int, int]) -> Any:
     return fetch(it, filled(it.side), [one])
 
 
-@FETCH.each("isolation", {str(n): n for n in (0, 1)}, since=4)
+@FETCH.each("isolation", {str(n): n for n in (-1, 0, 1, 2)}, since=4)
 def isolation(it: Asked, level: int) -> Any:
     return fetch(it, filled(it.side), [{}], isolation_level=level)
+
+
+@FETCH.question("no isolation of places that are not there", since=4)
+def isolation_of_nothing(it: Asked) -> Any:
+    """Only what is read needs one; then nothing is answered, what is not there neither."""
+    topic, places = filled(it.side), [{"partition": 7}, {"partition": 8}]
+    answers = [fetch(it, topic, some, isolation_level=2) for some in (places, [*places, {}])]
+    if it.version >= 7:  # no session comes of it
+        answers.append(fetch(it, topic, [{}], isolation_level=2, session_id=0, session_epoch=0))
+    return answers
 
 
 @FETCH.each("log start offset of the reader", {"0": 0, "beyond": 99, "-1": -1}, since=5)

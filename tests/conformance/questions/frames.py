@@ -90,9 +90,15 @@ def client_id(it: Asked) -> Any:
     return answer if isinstance(answer, str) else "answered"
 
 
-@FRAMES.question("a topic's name that is no UTF-8")
-def topic_name(it: Asked) -> Any:
-    body = struct.pack(">hhihih", 3, 1, 77, -1, 1, len(LATIN)) + LATIN
+NO_TEXT = {
+    "Latin": LATIN, "a surrogate": b"a\xed\xa0\x80b", "half of one": b"\xed\xa0b",
+    "cut": b"\xed\xa0", "a pair": b"\xed\xa0\xbd\xed\xb8\x80", "long zero": b"\xc0\x80",
+}  # fmt: skip
+
+
+@FRAMES.each("a topic's name that is no UTF-8:", NO_TEXT)
+def topic_name(it: Asked, name: bytes) -> Any:
+    body = struct.pack(">hhihih", 3, 1, 77, -1, 1, len(name)) + name
     frame = it.side.raw(struct.pack(">i", len(body)) + body, patience_s=ANSWER_TIMEOUT_S)
     assert isinstance(frame, bytes), frame
     return it.side.plain(it.side.decoded(MetadataRequest(), 1, frame))["topics"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tests.conformance.fetching import fetch
@@ -127,6 +128,24 @@ def add_by(it: Asked, changes: dict[str, Any]) -> Any:
 def add_nothing(it: Asked) -> Any:
     txn = of(it)
     return it.ask(txn.add(), to=txn.at)
+
+
+EMPTY: dict[str, list[tuple[str, list[int]]]] = {
+    "no partitions": [("{}", [])],
+    "no partitions of a strange topic": [("never", [])],
+    "no partitions, and some": [("never", []), ("{}", [0])],
+    "a topic twice": [("{}", [0]), ("{}", [1]), ("{}", [])],
+    "a partition twice": [("{}", [0, 0]), ("{}", [0])],
+}
+
+
+@ADD.each("empty or again,", EMPTY, until=3)
+def add_empty(it: Asked, places: list[tuple[str, list[int]]]) -> Any:
+    """By its producer, by one that is fenced, and what the transaction is then."""
+    txn, kind = of(it), AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+    topics = [kind(name=one.format(filled(it.side)), partitions=some) for one, some in places]
+    asked = [replace(one.add(), v3_and_below_topics=topics) for one in (txn.other(epoch=9), txn)]
+    return [*(it.ask(one, to=txn.at) for one in asked), state(it, txn)]
 
 
 @ADD.question("verified, in one and not in another", since=4)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may, may_cluster, operations, those_allowed
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.groups.group import Group, GroupState
+from urteil.broker.groups.group import Group
 from urteil.broker.groups.member import Member
+from urteil.broker.groups.states import GroupState
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode

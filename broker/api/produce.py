@@ -190,7 +190,7 @@ def _check(records: memoryview, version: int) -> BatchHeader | AppendResult | No
             ErrorCode.INVALID_RECORD,
             f"Produce {version} takes exactly one record batch per partition",
         )
-    return header if header.is_transactional else None
+    return header if header.is_transactional and header.producer_id >= 0 else None
 
 
 def _response(

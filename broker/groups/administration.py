@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 
 from urteil.broker.groups import records
 from urteil.broker.groups.coordinator import GroupCoordinator
-from urteil.broker.groups.group import Group, GroupState
+from urteil.broker.groups.group import Group
 from urteil.broker.groups.pending import Committed
 from urteil.broker.groups.shard import Shard
+from urteil.broker.groups.states import GroupState
 from urteil.broker.groups.subscriptions import CONSUMER, subscribed_topics
 from urteil.broker.server.clock import Clock
 from urteil.broker.wire.errors import ErrorCode

@@ -11,11 +11,12 @@ from functools import partial
 from typing import TypeVar
 
 from urteil.broker.groups import records
-from urteil.broker.groups.group import Group, GroupState, JoinRequest
+from urteil.broker.groups.group import Group
 from urteil.broker.groups.loading import load_shard
-from urteil.broker.groups.member import JoinResult, SyncResult
+from urteil.broker.groups.member import JoinRequest, JoinResult, SyncResult
 from urteil.broker.groups.shard import Shard
 from urteil.broker.groups.snapshot import snapshot
+from urteil.broker.groups.states import GroupState
 from urteil.broker.log.verification import Guard
 from urteil.broker.replication.manager import ReplicaManager
 from urteil.broker.server.clock import Clock
@@ -167,9 +168,20 @@ class GroupCoordinator:
             return JoinResult(error=error, member_id=request.member_id)
         group = self._known(shard, group_id)
         future: asyncio.Future[JoinResult] = asyncio.get_running_loop().create_future()
-        group.join(request, self._clock.monotonic_ms(), partial(_resolve, future))
+        leader = group.leader or ""
+        if group.join(request, self._clock.monotonic_ms(), partial(_resolve, future)):
+            self.tasks.spawn(self._store_return(shard, group, request, leader))
         self._after(shard, group)
         return await waiting(future)
+
+    async def _store_return(
+        self, shard: Shard, group: Group, request: JoinRequest, was_leader: str
+    ) -> None:
+        """So that whoever coordinates next knows the static member by its new id."""
+        assigned = {one.member_id: one.assignment for one in group.members.values()}
+        error = await self._store_group(shard, group, assigned)
+        group.came_back(request, was_leader, error)
+        self._after(shard, group)
 
     async def sync(
         self,

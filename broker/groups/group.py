@@ -8,55 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 
 from urteil.broker.groups.member import (
     NEW_MEMBER_JOIN_TIMEOUT_MS,
+    JoinRequest,
     JoinResult,
     Member,
-    Protocols,
     SyncResult,
 )
+from urteil.broker.groups.states import ALLOWED, GroupState
 from urteil.broker.wire.errors import ErrorCode
-
-
-class GroupState(Enum):
-    EMPTY = "Empty"
-    PREPARING_REBALANCE = "PreparingRebalance"
-    COMPLETING_REBALANCE = "CompletingRebalance"
-    STABLE = "Stable"
-    DEAD = "Dead"
-
-
-ALLOWED: Mapping[GroupState, frozenset[GroupState]] = {
-    GroupState.EMPTY: frozenset({GroupState.PREPARING_REBALANCE, GroupState.DEAD}),
-    GroupState.PREPARING_REBALANCE: frozenset(
-        {GroupState.COMPLETING_REBALANCE, GroupState.EMPTY, GroupState.DEAD}
-    ),
-    GroupState.COMPLETING_REBALANCE: frozenset(
-        {GroupState.STABLE, GroupState.PREPARING_REBALANCE, GroupState.DEAD}
-    ),
-    GroupState.STABLE: frozenset({GroupState.PREPARING_REBALANCE, GroupState.DEAD}),
-    GroupState.DEAD: frozenset(),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinRequest:
-    """What JoinGroup asks; `needs_known_id` from version 4 on (KIP-394)."""
-
-    member_id: str
-    instance_id: str | None
-    client_id: str
-    client_host: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    protocol_type: str
-    protocols: Protocols
-    needs_known_id: bool
-    new_member_id: str
-    can_skip_assignment: bool = False
 
 
 class Group:
@@ -76,7 +38,9 @@ class Group:
         self._initial_delay_ms = initial_delay_ms
         self._max_size = max_size
         self._rebalance_deadline_ms: float | None = None
-        self._initial_until_ms: float | None = None
+        self._initial_left_ms: float | None = None  # how much longer a forming group may wait
+        self._newcomer = False
+        self._unsynced: set[str] = set()
         self._sync_deadline_ms: float | None = None
         self._is_emptied = False
 
@@ -94,51 +58,68 @@ class Group:
 
     def join(
         self, request: JoinRequest, now_ms: float, answer: Callable[[JoinResult], None]
-    ) -> None:
-        """Take a member in; `answer` is called now or when the rebalance completes."""
-        if request.instance_id is not None and request.instance_id in self.static_members:
-            error = self._check_static(request.member_id, request.instance_id)
-        else:
-            error = ErrorCode.NONE
-        if error is ErrorCode.NONE:
-            error = self._check_joinable(request)
-        if error is not ErrorCode.NONE:
+    ) -> bool:
+        """Take a member in; `answer` is called now or when the rebalance completes. True when a
+        static member of a stable group came back: to be stored, and `came_back`."""
+        error = self._check_joinable(request)
+        if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
+            if request.member_id in self.members:
+                self._remove(self.members[request.member_id])
+            answer(JoinResult(error=error))
+            self._maybe_complete_join(now_ms)
+        elif error is ErrorCode.UNKNOWN_SERVER_ERROR:
+            answer(JoinResult(error=error))
+        elif error is not ErrorCode.NONE:
             answer(JoinResult(error=error, member_id=request.member_id))
         elif not request.member_id:
-            self._join_unknown(request, now_ms, answer)
+            return self._join_unknown(request, now_ms, answer)
         elif request.member_id in self.members:
             self._rejoin(self.members[request.member_id], request, now_ms, answer)
-        elif self._pending.pop(request.member_id, None) is not None:
-            self._add(request.member_id, request, now_ms, answer)
         else:
-            answer(JoinResult(error=ErrorCode.UNKNOWN_MEMBER_ID, member_id=request.member_id))
+            del self._pending[request.member_id]
+            self._add(request.member_id, request, now_ms, answer)
+        return False
 
     def _check_joinable(self, request: JoinRequest) -> ErrorCode:
+        if not self._has_room(request.member_id):
+            return ErrorCode.GROUP_MAX_SIZE_REACHED
         if self.state is GroupState.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        is_member = request.member_id in self.members
-        if not is_member and len(self.members) >= self._max_size:
-            return ErrorCode.GROUP_MAX_SIZE_REACHED
         names = {name for name, _ in request.protocols}
         if self.state is GroupState.EMPTY:
             fits = bool(request.protocol_type and names)
         else:
-            others = [m for m in self.members.values() if m.member_id != request.member_id]
-            fits = request.protocol_type == self.protocol_type and (
-                bool(names & self._candidates(others)) if others else bool(names)
-            )
-        return ErrorCode.NONE if fits else ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+            fits = request.protocol_type == self.protocol_type and bool(names & self._common(names))
+        if not fits:
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        if request.member_id in self._pending and request.instance_id is not None:
+            return ErrorCode.UNKNOWN_SERVER_ERROR  # no static member is ever told to come again
+        if not request.member_id or request.member_id in self._pending:
+            return ErrorCode.NONE
+        return self._check_current(request.member_id, request.instance_id)
+
+    def _has_room(self, member_id: str) -> bool:
+        """In a rebalance those count who wait: who comes too late is the one to go."""
+        if self.state in (GroupState.EMPTY, GroupState.DEAD):
+            return True
+        known = self.members.get(member_id)
+        if self.state is GroupState.PREPARING_REBALANCE:
+            waiting = sum(m.on_join is not None for m in self.members.values())
+            is_waiting = known is not None and known.on_join is not None
+            return is_waiting or waiting < self._max_size
+        return known is not None or len(self.members) < self._max_size
 
     def _join_unknown(
         self, request: JoinRequest, now_ms: float, answer: Callable[[JoinResult], None]
-    ) -> None:
+    ) -> bool:
         if request.instance_id is not None and request.instance_id in self.static_members:
-            self._replace_static(request, now_ms, answer)
-        elif request.instance_id is None and request.needs_known_id:
+            return self._replace_static(request, now_ms, answer)
+        if request.instance_id is None and request.needs_known_id:
             self._pending[request.new_member_id] = now_ms + request.session_timeout_ms
             answer(JoinResult(error=ErrorCode.MEMBER_ID_REQUIRED, member_id=request.new_member_id))
         else:
             self._add(request.new_member_id, request, now_ms, answer)
+        return False
 
     def _add(
         self,
@@ -164,11 +145,7 @@ class Group:
             self.static_members[member.instance_id] = member_id
         self.leader = self.leader or member_id
         self._wait(member, answer)
-        if self._initial_until_ms is not None and self.state is GroupState.PREPARING_REBALANCE:
-            # every newcomer to a forming group prolongs the wait, up to the rebalance timeout
-            self._rebalance_deadline_ms = min(
-                self._initial_until_ms, now_ms + self._initial_delay_ms
-            )
+        self._newcomer = self.state is GroupState.PREPARING_REBALANCE and self.generation == 0
         self._prepare_rebalance(now_ms)
 
     def _wait(self, member: Member, answer: Callable[[JoinResult], None]) -> None:
@@ -201,35 +178,46 @@ class Group:
 
     def _replace_static(
         self, request: JoinRequest, now_ms: float, answer: Callable[[JoinResult], None]
-    ) -> None:
-        """A static member came back under a new id: the old one is fenced (KIP-345)."""
+    ) -> bool:
+        """A static member came back under a new id: the old one is fenced (KIP-345). While the
+        group's protocol stays what it is nobody else is disturbed."""
         assert request.instance_id is not None
         old_id = self.static_members[request.instance_id]
         member = self.members.pop(old_id)
         member.answer_join(JoinResult(error=ErrorCode.FENCED_INSTANCE_ID, member_id=old_id))
         member.answer_sync(SyncResult(error=ErrorCode.FENCED_INSTANCE_ID))
+        self._unsynced.discard(old_id)
         member.member_id = request.new_member_id
         self.members[member.member_id] = member
         self.static_members[request.instance_id] = member.member_id
-        was_leader = self.leader == old_id
-        if was_leader:
+        if self.leader == old_id:
             self.leader = member.member_id
-        old_protocols = member.protocols
         member.protocols = request.protocols
         member.session_timeout_ms = request.session_timeout_ms
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
-        if self.state is GroupState.STABLE and old_protocols == request.protocols:
-            member.heard(now_ms)
-            result = self._join_result(member)
-            if was_leader and not request.can_skip_assignment:
-                # an older client that saw itself as leader would assign anew
-                result = replace(result, leader=old_id, members=())
-            elif was_leader:
-                result = replace(result, skip_assignment=True)
-            answer(result)
-            return
+        member.heard(now_ms)
         self._wait(member, answer)
-        self._prepare_rebalance(now_ms)
+        if self.state is GroupState.STABLE and self._elect_protocol() == self.protocol:
+            return True
+        if self.state is not GroupState.PREPARING_REBALANCE:
+            self._prepare_rebalance(now_ms)
+        return False
+
+    def came_back(self, request: JoinRequest, was_leader: str, error: ErrorCode) -> None:
+        """A static member's new id was stored, or was not; `was_leader` led before it came."""
+        member = self.members.get(request.new_member_id)
+        if member is None or self.state is not GroupState.STABLE:
+            return  # whoever waits is answered by the rebalance
+        if error is not ErrorCode.NONE:
+            member.answer_join(JoinResult(error=error))
+            return
+        result = self._join_result(member)
+        if not request.can_skip_assignment:
+            # an older client that saw itself as leader would assign anew
+            result = replace(result, leader=was_leader, members=())
+        elif member.member_id == self.leader:
+            result = replace(result, skip_assignment=True)
+        member.answer_join(result)
 
     # -- rebalancing ----------------------------------------------------------------------------
 
@@ -240,19 +228,34 @@ class Group:
         if self.state is GroupState.COMPLETING_REBALANCE:
             self._fail_syncs(ErrorCode.REBALANCE_IN_PROGRESS)
         timeout_ms = max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
-        if self.state is GroupState.EMPTY and self._initial_delay_ms > 0:
-            self._initial_until_ms = now_ms + timeout_ms
-            self._rebalance_deadline_ms = now_ms + min(self._initial_delay_ms, timeout_ms)
+        if self.state is GroupState.EMPTY:
+            self._initial_left_ms = max(timeout_ms - self._initial_delay_ms, 0)
+            self._rebalance_deadline_ms = now_ms + self._initial_delay_ms
         else:
-            self._initial_until_ms = None
+            self._initial_left_ms = None
             self._rebalance_deadline_ms = now_ms + timeout_ms
         self._sync_deadline_ms = None
         self._become(GroupState.PREPARING_REBALANCE)
         self._maybe_complete_join(now_ms)
 
     def _maybe_complete_join(self, now_ms: float) -> None:
-        everybody = all(m.on_join is not None for m in self.members.values())
-        if self._initial_until_ms is None and everybody and not self._pending:
+        if self.state is not GroupState.PREPARING_REBALANCE:
+            return
+        if self._initial_left_ms is not None:
+            self._end_initial_wait(now_ms)
+        elif not self._pending and all(m.on_join is not None for m in self.members.values()):
+            self._complete_join(now_ms)
+
+    def _end_initial_wait(self, now_ms: float) -> None:
+        """A group that forms waits for others, and once more while they come."""
+        if not _is_over(self._rebalance_deadline_ms, now_ms):
+            return
+        if self._newcomer and self._initial_left_ms:
+            wait_ms = min(self._initial_delay_ms, self._initial_left_ms)
+            self._newcomer = False
+            self._initial_left_ms -= wait_ms
+            self._rebalance_deadline_ms = now_ms + wait_ms
+        else:
             self._complete_join(now_ms)
 
     def _complete_join(self, now_ms: float) -> None:
@@ -260,7 +263,8 @@ class Group:
         for member in list(self.members.values()):
             if member.on_join is None and member.instance_id is None:
                 self._remove(member)
-        self._rebalance_deadline_ms = self._initial_until_ms = None
+        self._rebalance_deadline_ms = self._initial_left_ms = None
+        self._unsynced.clear()
         if self.members and not any(m.on_join is not None for m in self.members.values()):
             timeout_ms = max(m.rebalance_timeout_ms for m in self.members.values())
             self._rebalance_deadline_ms = now_ms + timeout_ms
@@ -282,15 +286,18 @@ class Group:
             member.assignment = b""
             member.is_new = False
             member.heard(now_ms)
+            self._unsynced.add(member.member_id)
             member.answer_join(self._join_result(member))
 
-    @staticmethod
-    def _candidates(members: list[Member]) -> set[str]:
-        """The protocols that every one of `members` can do."""
-        return set.intersection(*({name for name, _ in m.protocols} for m in members))
+    def _common(self, names: set[str]) -> set[str]:
+        """Those of `names` that every member can do."""
+        return names.intersection(
+            *({name for name, _ in m.protocols} for m in self.members.values())
+        )
 
     def _elect_protocol(self) -> str:
-        candidates = self._candidates(list(self.members.values()))
+        some = next(iter(self.members.values()))
+        candidates = self._common({name for name, _ in some.protocols})
         votes = Counter(m.vote(candidates) for m in self.members.values())
         return votes.most_common(1)[0][0]
 
@@ -336,6 +343,9 @@ class Group:
             return False
         member = self.members[member_id]
         member.heard(now_ms)
+        self._unsynced.discard(member_id)
+        if not self._unsynced:
+            self._sync_deadline_ms = None
         if self.state is GroupState.STABLE:
             answer(self._sync_result(member))
             return False
@@ -347,7 +357,6 @@ class Group:
         """The leader's assignment of `generation` was stored: the group is stable."""
         if self.state is not GroupState.COMPLETING_REBALANCE or generation != self.generation:
             return
-        self._sync_deadline_ms = None
         self._become(GroupState.STABLE)
         for member in self.members.values():
             member.assignment = assignments.get(member.member_id, b"")
@@ -385,27 +394,21 @@ class Group:
     def leave(self, member_id: str, instance_id: str | None, now_ms: float) -> ErrorCode:
         """One member goes; a static one may be named by its instance alone."""
         if self._pending.pop(member_id, None) is not None:
-            self._after_removal(now_ms)
+            self._maybe_complete_join(now_ms)
             return ErrorCode.NONE
-        if instance_id is not None:
-            if instance_id not in self.static_members:
-                return ErrorCode.UNKNOWN_MEMBER_ID
-            error = self._check_static(member_id, instance_id)
-            if error is not ErrorCode.NONE:
-                return error
-            member_id = self.static_members[instance_id]
-        if member_id not in self.members:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        self._remove(self.members[member_id])
-        self._after_removal(now_ms)
-        return ErrorCode.NONE
+        if not member_id and instance_id is not None:
+            member_id = self.static_members.get(instance_id, "")
+        error = self._check_current(member_id, instance_id)
+        if error is ErrorCode.NONE:
+            self._remove(self.members[member_id])
+            self._after_removal(now_ms)
+        return error
 
     def _remove(self, member: Member) -> None:
-        member.answer_join(
-            JoinResult(error=ErrorCode.UNKNOWN_MEMBER_ID, member_id=member.member_id)
-        )
+        member.answer_join(JoinResult(error=ErrorCode.UNKNOWN_MEMBER_ID))
         member.answer_sync(SyncResult(error=ErrorCode.UNKNOWN_MEMBER_ID))
         del self.members[member.member_id]
+        self._unsynced.discard(member.member_id)
         if member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
         if self.leader == member.member_id:
@@ -414,14 +417,13 @@ class Group:
     def _after_removal(self, now_ms: float) -> None:
         if self.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             self._prepare_rebalance(now_ms)
-        elif self.state is GroupState.PREPARING_REBALANCE:
-            self._maybe_complete_join(now_ms)
+        self._maybe_complete_join(now_ms)
 
     def tick(self, now_ms: float) -> None:
         """Carry out what time brings: sessions and rebalances that ran out."""
         for member_id in [one for one, until in self._pending.items() if now_ms >= until]:
             self._pending.pop(member_id)
-            self._after_removal(now_ms)
+            self._maybe_complete_join(now_ms)
         for member in [m for m in self.members.values() if m.is_expired(now_ms)]:
             if member.member_id in self.members:
                 self._remove(member)
@@ -429,17 +431,20 @@ class Group:
         if _is_over(self._rebalance_deadline_ms, now_ms) and (
             self.state is GroupState.PREPARING_REBALANCE
         ):
-            self._complete_join(now_ms)
+            if self._initial_left_ms is None:
+                self._complete_join(now_ms)
+            else:
+                self._end_initial_wait(now_ms)
         if _is_over(self._sync_deadline_ms, now_ms):
             self._expire_syncs(now_ms)
 
     def _expire_syncs(self, now_ms: float) -> None:
-        """Members that got the generation but never asked for their assignment are gone."""
+        """Members that got the generation but never asked for their assignment are gone, though
+        the others may have theirs since."""
         self._sync_deadline_ms = None
-        if self.state is GroupState.COMPLETING_REBALANCE:
-            for member in [m for m in self.members.values() if m.on_sync is None]:
-                self._remove(member)
-            self._prepare_rebalance(now_ms)
+        for member in [m for m in self.members.values() if m.member_id in self._unsynced]:
+            self._remove(member)
+        self._prepare_rebalance(now_ms)
 
     def next_deadline_ms(self) -> float | None:
         """When `tick` is due next."""
@@ -458,25 +463,23 @@ class Group:
 
     # -- checks ---------------------------------------------------------------------------------
 
-    def _check_static(self, member_id: str, instance_id: str) -> ErrorCode:
-        known = self.static_members.get(instance_id)
-        if member_id and known is not None and known != member_id:
-            return ErrorCode.FENCED_INSTANCE_ID
-        return ErrorCode.NONE
+    def _check_current(self, member_id: str, instance_id: str | None) -> ErrorCode:
+        """Whether there is such a member, and it is still the one of that instance."""
+        if instance_id is not None:
+            known = self.static_members.get(instance_id)
+            if known is not None and known != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+            return ErrorCode.UNKNOWN_MEMBER_ID if known is None else ErrorCode.NONE
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def check_member(self, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
         """Whether a member of the current generation speaks."""
         if self.state is GroupState.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        if instance_id is not None:
-            if instance_id not in self.static_members:
-                return ErrorCode.UNKNOWN_MEMBER_ID
-            error = self._check_static(member_id, instance_id)
-            if error is not ErrorCode.NONE:
-                return error
-        if member_id not in self.members:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE if generation == self.generation else ErrorCode.ILLEGAL_GENERATION
+        error = self._check_current(member_id, instance_id)
+        if error is ErrorCode.NONE and generation != self.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        return error
 
     def check_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: float

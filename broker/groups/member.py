@@ -15,6 +15,23 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinRequest:
+    """What JoinGroup asks; `needs_known_id` from version 4 on (KIP-394)."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: Protocols
+    needs_known_id: bool
+    new_member_id: str
+    can_skip_assignment: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JoinResult:
     """The answer to JoinGroup; `members` (id, instance id, metadata) for the leader alone."""
 

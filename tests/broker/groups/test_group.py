@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from urteil.broker.groups.group import Group, GroupState, JoinRequest
-from urteil.broker.groups.member import JoinResult, SyncResult
+from urteil.broker.groups.group import Group
+from urteil.broker.groups.member import JoinRequest, JoinResult, SyncResult
+from urteil.broker.groups.states import GroupState
 from urteil.broker.wire.errors import ErrorCode
 
 IDS = itertools.count()
@@ -39,7 +40,9 @@ class Client:
             needs_known_id=needs_known_id,
             new_member_id=f"{self.name}-{next(IDS)}",
         )
-        self.group.join(request, now_ms, self._joined)
+        leader = self.group.leader or ""
+        if self.group.join(request, now_ms, self._joined):
+            self.group.came_back(request, leader, ErrorCode.NONE)
 
     def _joined(self, result: JoinResult) -> None:
         self.joins.append(result)
@@ -101,6 +104,40 @@ def test_a_new_member_must_come_back_with_its_id() -> None:
     assert a.joins[-1].error is ErrorCode.NONE
 
 
+def test_who_was_to_come_back_and_does_not_disturbs_nobody() -> None:
+    """It is no member yet: a stable group stays so when it leaves or is not heard of again."""
+    group, _ = stable("a", "b")
+    c, d = Client(group, "c"), Client(group, "d")
+    c.join(1, needs_known_id=True)
+    d.join(1, needs_known_id=True)
+    assert group.leave(c.member_id, None, 2) is ErrorCode.NONE
+    for one in group.members.values():
+        one.heard(SESSION_MS)
+    group.tick(SESSION_MS + 2)
+    d.join(SESSION_MS + 3)
+    assert d.joins[-1].error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert group.state is GroupState.STABLE
+
+
+def test_a_member_that_never_asks_for_its_assignment_is_left_behind() -> None:
+    """Though the leader did, and the group is stable since."""
+    group, (a, b) = stable("a", "b")
+    c = Client(group, "c")
+    c.join(0)
+    a.join(0)
+    b.join(0)
+    for one in (a, b):
+        one.sync(1)
+    group.assigned(3, {}, 2)
+    assert group.state is GroupState.STABLE
+    for now_ms in range(5000, REBALANCE_MS, 5000):
+        assert {one.heartbeat(now_ms) for one in (a, b, c)} == {ErrorCode.NONE}
+        group.tick(now_ms)
+    group.tick(REBALANCE_MS)
+    assert c.heartbeat(REBALANCE_MS) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert a.heartbeat(REBALANCE_MS) is ErrorCode.REBALANCE_IN_PROGRESS
+
+
 def test_an_id_nobody_was_given_is_refused() -> None:
     a = Client(new_group(), "a")
     a.member_id = "made-up"
@@ -115,8 +152,7 @@ def test_the_first_rebalance_waits_for_more_members() -> None:
     b.join(2000)
     group.tick(3000)
     assert not a.joins  # b prolonged it
-    assert group.next_deadline_ms() == 5000
-    group.tick(5000)
+    group.tick(6000)
     assert a.generation == b.generation == 1
 
 
@@ -208,6 +244,7 @@ def test_protocols_must_be_shared() -> None:
 
 def test_the_protocol_most_wanted_by_all_wins() -> None:
     group = new_group(initial_delay_ms=10)
+    group.generation = 1  # not the first: nobody prolongs the wait
     both = (("sticky", b""), ("range", b""))
     clients = [
         Client(group, "a", protocols=both),

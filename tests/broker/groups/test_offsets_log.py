@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from urteil.broker.groups.group import Group, GroupState
+from urteil.broker.groups.group import Group
 from urteil.broker.groups.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -16,6 +16,7 @@ from urteil.broker.groups.records import (
     encode,
 )
 from urteil.broker.groups.shard import Shard
+from urteil.broker.groups.states import GroupState
 from urteil.broker.server.placement import java_hash, partition_for
 from urteil.broker.wire.primitives import WireError
 

@@ -10,6 +10,7 @@ from tests.conformance.malformed import TEXT, body, length, paths, sample
 from tests.conformance.questions.registry import Asked, Subject
 from tests.conformance.questions.stage import gives_producer_ids
 from tests.conformance.side import ANSWER_TIMEOUT_S
+from tests.conformance.transactions import coordinator
 from urteil.broker.api.registry import SERVED, load_handlers
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.framing import RequestHeader, encode_request, request_header_version
@@ -53,7 +54,13 @@ OF_THE_CONTROLLER = {
 OF_THE_COORDINATOR = {
     ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.JOIN_GROUP, ApiKey.HEARTBEAT,
     ApiKey.LEAVE_GROUP, ApiKey.SYNC_GROUP, ApiKey.DESCRIBE_GROUPS, ApiKey.DELETE_GROUPS,
-    ApiKey.OFFSET_DELETE, ApiKey.FIND_COORDINATOR,
+    ApiKey.OFFSET_DELETE, ApiKey.FIND_COORDINATOR, ApiKey.TXN_OFFSET_COMMIT,
+}  # fmt: skip
+
+
+OF_TRANSACTIONS = {
+    ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN,
+    ApiKey.DESCRIBE_TRANSACTIONS,
 }  # fmt: skip
 
 
@@ -78,6 +85,8 @@ def _place(it: Asked, message: type[Message]) -> int:
         return it.side.controller()
     if message.KEY in OF_THE_COORDINATOR:
         return it.side.coordinator(TEXT)
+    if message.KEY in OF_TRANSACTIONS:
+        return coordinator(it.side, TEXT)
     return 1
 
 

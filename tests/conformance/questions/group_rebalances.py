@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.groups import Assignment, Identity, beat, join, leave, stable, sync
+from tests.conformance.fetching import fetch
+from tests.conformance.groups import (
+    Assignment,
+    Identity,
+    Protocol,
+    beat,
+    join,
+    leave,
+    stable,
+    sync,
+)
 from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.side import Side
+from urteil.broker.groups.records import decode_group, decode_group_key
+from urteil.broker.server.placement import partition_for
 from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.batches import iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.wire.messages import LeaveGroupRequest
+from urteil.broker.wire.messages import LeaveGroupRequest, MetadataRequest
 
 REBALANCE = Subject("Rebalances", ApiKey.JOIN_GROUP)
 
@@ -60,3 +74,67 @@ def static_member(it: Asked) -> list[Any]:
     seen.append(side.ask(LeaveGroupRequest(group_id=group, members=[by_name]), 3, to=at))
     seen.append(side.ask(beat(group, new, generation, **instance), 3, to=at))
     return seen
+
+
+@REBALANCE.question("a static member comes back otherwise", versions=(5, 9))
+def static_member_changed(it: Asked) -> list[Any]:
+    """With other metadata nobody is disturbed; with another protocol all join again."""
+    side, group, instance = it.side, it.name("static"), {"group_instance_id": "box-1"}
+    at, old, _ = stable(side, group, instance="box-1")
+    other = [Protocol(name="range", metadata=b"R"), Protocol(name="other", metadata=b"o")]
+    seen = []
+    for protocols in (other, other[::-1]):
+        answer = side.get(join(group, protocols=protocols, **instance), it.version, to=at)
+        side.names.update({old: "old", answer.member_id: "new"})
+        seen.append([side.plain(answer), stored_members(side, group)])
+        old = answer.member_id
+    return seen
+
+
+def stored_members(side: Side, group: str) -> list[Any]:
+    """Who is in a group by its last record in the offsets topic, as a later coordinator reads."""
+    topics = [MetadataRequest.MetadataRequestTopic(name="__consumer_offsets")]
+    (topic,) = side.get(MetadataRequest(topics=topics), 9).topics
+    index = partition_for(group, len(topic.partitions))
+    to = next(one.leader_id for one in topic.partitions if one.partition_index == index)
+    answer = fetch(side, 11, topic.name, [{"partition": index}], to=to)
+    (partition,) = answer["responses"][0]["partitions"]
+    found = [
+        decode_group(record.value)
+        for _, part in iter_batches(partition["records"])
+        for record in iter_records(part)
+        if decode_group_key(record.key) == group and record.value is not None
+    ]
+    return [(side.names.get(one.member_id), one.subscription) for one in found[-1].members]
+
+
+@REBALANCE.question("members that are not what they were", versions=(5, 7, 9))
+def members_that_change(it: Asked) -> list[Any]:
+    """A lone one with other protocols, one with an instance all of a sudden, and one that is to
+    come back with its id and brings an instance."""
+    side, group = it.side, it.name("odd")
+    at, member, generation = stable(side, group)
+    strange = [Protocol(name="strange", metadata=b"s")]
+    seen = [
+        side.ask(join(group, member, protocols=strange), it.version, to=at),
+        side.ask(join(group, member, group_instance_id="box"), it.version, to=at),
+        side.ask(join(group, member, group_instance_id=""), it.version, to=at),
+    ]
+    to_come = side.get(join(group), it.version, to=at).member_id
+    side.names[to_come] = "one to come"
+    seen.append(side.ask(join(group, to_come, group_instance_id="box"), it.version, to=at))
+    seen.append(side.ask(leave(group, to_come), 3, to=at))
+    seen.append(side.ask(beat(group, member, generation), 3, to=at))
+    return seen
+
+
+@REBALANCE.question("a member leaves while it joins", versions=(5, 9))
+def leaves_while_it_joins(it: Asked) -> list[Any]:
+    side, group = it.side, it.name("leaver")
+    at, member, generation = stable(side, group)
+    waiting = side.start(join(group, group_instance_id="box"), it.version, to=at)
+    pulse = beat(group, member, generation)
+    side.until(lambda: side.get(pulse, 3, to=at).error_code != ErrorCode.NONE)
+    by_name = Identity(member_id="", group_instance_id="box")
+    seen = [side.ask(LeaveGroupRequest(group_id=group, members=[by_name]), 3, to=at)]
+    return [*seen, side.plain(waiting.answer())]

@@ -247,6 +247,14 @@ def not_added(it: Asked) -> Any:
     return it.ask(txn.produce(topic, txn.records(0)))
 
 
+@WRITE.question("a batch without a producer", versions=(3, 11))
+def without_a_producer(it: Asked) -> Any:
+    """There is nobody whose transaction it could be part of: it is taken as it is."""
+    txn, topic = of(it), it.topic()
+    nobody = txn.other(producer_id=-1, epoch=-1)
+    return [it.ask(txn.produce(topic, nobody.records(n))) for n in (-1, 0, 7)] + [log(it, topic)]
+
+
 @WRITE.question("a partition that was added", versions=(3, 11))
 def was_added(it: Asked) -> Any:
     txn, topic = of(it), it.topic()

@@ -94,6 +94,7 @@ def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> 
     limit_ns = _end_ns(facts)
     killed = {op["subject"]: op["complete_ns"] for op in small.ops if op["act"] == "kill client"}
     in_transactions = evidence.row_count(run_dir, "txns") > 0
+    given = _given(run_dir)
     known: dict[tuple[str, str], list[_Client]] = defaultdict(list)
     for row in small.clients:
         if row["kind"] not in ("group", "consumer") or row["begin_ns"] is None:
@@ -101,8 +102,7 @@ def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> 
         if row["isolation"] == "read_committed" and in_transactions:
             continue
         ends = (row["end_ns"], killed.get(row["client"]), limit_ns)
-        name = row["group"] if row["kind"] == "group" else row["client"]
-        known[row["kind"], str(name)].append(
+        known[_unit_of(row, given)].append(
             _Client(
                 who=(row["client"], row["session"]),
                 begin_ns=row["begin_ns"],
@@ -120,7 +120,7 @@ def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> 
             name=name,
             kind=kind,
             clients=clients,
-            slots=ours if kind == "group" else ours & swept[name],
+            slots=_of_topics(ours, given[name], small) if kind == "group" else ours & swept[name],
             bound_ns=group_bound_ns(scenario) if kind == "group" else READER_BOUND_NS,
             stall_ns=stall_ns if kind == "group" else 0,
             committed=commits.get(name, {}),
@@ -146,6 +146,30 @@ def _swept(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, set[int]]:
         if p is not None:
             found[row["client"]].add(p)
     return found
+
+
+def _unit_of(client: Row, given: Mapping[str, set[str]]) -> tuple[str, str]:
+    """Kind and name: a group that somebody joined, or a reader that chose its partitions."""
+    joined = client["kind"] == "group" or client["group"] in given
+    if joined and client["group"] is not None:
+        return "group", str(client["group"])
+    return "consumer", str(client["client"])
+
+
+def _given(run_dir: Path) -> dict[str, set[str]]:
+    """Topics by the group that was ever assigned something of them."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in evidence.rows(run_dir, "assignments"):
+        found[row["group"]].add(row["topic_id"])
+    return found
+
+
+def _of_topics(ours: frozenset[int], given: set[str], small: Small) -> frozenset[int]:
+    """What a group is to be given: all of the topics of which it was given something, or of all
+    where it was given nothing at all."""
+    if not given:
+        return ours
+    return frozenset(p for key, p in small.numbers.items() if p in ours and key[0] in given)
 
 
 def _committed(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, dict[int, int]]:

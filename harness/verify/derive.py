@@ -26,6 +26,7 @@ from urteil.harness.verify.cycles import cycle_rows
 from urteil.harness.verify.derived import DERIVED, Derived
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.harm import harms
+from urteil.harness.verify.members import members
 from urteil.harness.verify.parts import administered, part_row, segments
 from urteil.harness.verify.promises import settled
 from urteil.harness.verify.small import Key, Small, read, sort_passes, unasked
@@ -134,8 +135,10 @@ def _part(
 def _add_clients(
     tables: dict[str, list[Row]], run_dir: Path, small: Small, facts: RunFacts
 ) -> None:
-    """What clients were told: by brokers of leaders and offsets, and in transactions."""
+    """Whose members clients were, and what they were told: by brokers of leaders and offsets, and
+    in transactions."""
     names = {topic.name: topic.topic_id for topic in facts.topics}
+    tables["grps"], tables["members"] = members(run_dir)
     tables["views"] = views(run_dir, small.numbers, names)
     tables["answers"] = answers(run_dir, small.numbers)
     tables["txn_p"] = txn_rows(run_dir, small.faults)

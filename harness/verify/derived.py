@@ -44,6 +44,8 @@ DERIVED: dict[str, pa.Schema] = {
     "windows": _schema("n:i begin_ns:l end_ns:l"),
     "damaged": _schema("client:s"),
     "killed": _schema("client:s"),
+    "grps": _schema("grp:s bit:l"),
+    "members": _schema("client:s session:i bits:l"),
     "settings": _schema("in_flight:i wall_ns:l commits_before:i promise:s txns_over_ns:l"),
     "txn_p": _schema(
         "client:s session:i txn:l tid:s begin_ns:l commit_ns:l end_ns:l outcome:s fate:s "

@@ -45,6 +45,7 @@ OPTIONAL: dict[str, frozenset[str]] = {
 }
 """Columns that may be missing: they can be told from others, or nothing rests on them alone."""
 
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _KINDS = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_floating)
 
 
@@ -56,7 +57,7 @@ def castable(have: pa.Field, ours: pa.Field) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_string(mine):
-        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+        return any(is_(kind) for is_ in _TEXTS)
     return any(is_(kind) and is_(mine) for is_ in _KINDS)
 
 

@@ -24,21 +24,20 @@ TICK_NS = 100_000_000
 CELLS = f"""
 SELECT p.p * {SHIFT} + LEAST(s.offset, {SHIFT} - 1) AS slot, s.value_id AS value_id,
        CAST(NULL AS STRING) AS rkey, 0 AS kind,
-       CASE WHEN s.acks = -1 THEN 1 ELSE 0 END AS flag, 0 AS broken, 0 AS led,
+       CAST(CASE WHEN s.acks = -1 THEN 1 ELSE 0 END AS BIGINT) AS flag, 0 AS broken, 0 AS led,
        CAST(0 AS BIGINT) AS ident, CAST(0 AS BIGINT) AS base, CAST(NULL AS BIGINT) AS pid,
        CAST(NULL AS BIGINT) AS pseq, CAST(0 AS BIGINT) AS bit, CAST(NULL AS BIGINT) AS read_ns
 FROM sends s JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partition
 WHERE s.outcome = 'ok' AND s.offset >= 0
 UNION ALL
 SELECT p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)), r.value_id, COALESCE(r.key, ''),
-       1, CASE WHEN g.client IS NOT NULL THEN 1 ELSE 0 END,
+       1, COALESCE(g.bits, 0),
        CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END, p.read_log,
        0, 0, NULL, NULL, COALESCE(b.bit, 0), r.read_ns
 FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
 LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
      AND b.p = p.p
-LEFT JOIN (SELECT k.client, k.session FROM clients k WHERE k.kind IN ('group', 'copier')
-           GROUP BY k.client, k.session) g ON g.client = r.client AND g.session = r.session
+LEFT JOIN members g ON g.client = r.client AND g.session = r.session
 UNION ALL
 SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id,
        CASE WHEN l.value_id IS NOT NULL THEN COALESCE(l.key, '') END, 2,
@@ -60,7 +59,7 @@ grouped AS (
     SUM(CASE WHEN kind = 0 THEN flag ELSE 0 END) AS acked_all,
     SUM(CASE WHEN kind = 1 THEN 1 ELSE 0 END) AS n_reads,
     SUM(CASE WHEN kind = 1 AND bit <> 0 THEN 1 ELSE 0 END) AS n_final,
-    SUM(CASE WHEN kind = 1 THEN flag ELSE 0 END) AS n_group,
+    BIT_OR(CASE WHEN kind = 1 THEN flag ELSE 0 END) AS grps,
     BIT_OR(bit) AS seen, MIN(read_ns) AS read_ns,
     SUM(CASE WHEN kind = 2 THEN 1 ELSE 0 END) AS copies, MAX(led) AS on_leader,
     SUM(CASE WHEN kind = 1 THEN broken ELSE 0 END) AS broken_read,
@@ -80,7 +79,7 @@ framed AS (
     SUM(copies) OVER (PARTITION BY slot, bucket) AS slot_copies
   FROM grouped g)
 SELECT f.bucket, f.slot, f.p, f.off, f.value_id, f.key_low, f.key_high, f.acked, f.acked_all,
-  f.n_reads, f.n_final, f.n_group, f.seen, f.read_ns, f.copies, f.on_leader, f.broken_read,
+  f.n_reads, f.n_final, f.grps, f.seen, f.read_ns, f.copies, f.on_leader, f.broken_read,
   f.broken_disk, f.marks, f.ident_low, f.ident_high, f.base_low, f.base_high, f.pid, f.pseq,
   f.visible, f.rivals, f.slot_copies, COALESCE(c.copies, 0) AS expected,
   COALESCE(CASE WHEN f.marks = 0 THEN c.mask_ru + c.mask_rc ELSE c.mask_ru END, 0) AS mask,

@@ -50,12 +50,18 @@ def invent_commit(copy: Copy) -> Trace:
 
 def leave_unprocessed(copy: Copy) -> Trace:
     """No member processed a record below the position that the group committed."""
-    top = max(row["offset"] for row in _acked(copy))
-    members = {row["client"] for row in copy.rows("clients") if row["kind"] == "group"}
+    last = max(_acked(copy), key=lambda row: int(row["offset"]))
+    members = {
+        row["client"]
+        for table in ("clients", "assignments", "commits")
+        for row in copy.rows(table)
+        if row.get("group") == last["group"]
+    }
     victim = first(
         row
         for row in copy.victims
-        if row["offset"] < top and any(one["client"] in members for one in copy.of("reads", row))
+        if row["offset"] < last["offset"]
+        and any(one["client"] in members for one in copy.of("reads", row))
     )
     at = copy.victims.index(victim)
     del copy.victims[at : at + 3]

@@ -42,7 +42,9 @@ _MADE_OF = {
     "cover": ("logs", "passes"),
     "trials": ("faults", "states"),
     "recoveries": ("faults", "states"),
-    "calms": ("polls", "passes", "commits", "clients", "faults", "states"),
+    "calms": ("polls", "passes", "commits", "clients", "assignments", "faults", "states"),
+    "grps": ("clients", "assignments", "commits"),
+    "members": ("clients", "assignments", "commits"),
     "commit_breaks": ("commits", "commit_reads", "states"),
 }
 """What derived tables are made of; beside `parts`, `slots` and `vals`, which are RECORDS."""

@@ -13,10 +13,10 @@ FROM (SELECT q.p, c.`group` AS grp, MAX(c.offset) AS top, MIN(c.complete_ns) AS 
         MAX(q.unclean_floor) AS unclean_floor
       FROM commits c JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
       WHERE c.outcome = 'ok' AND q.compacted = 0 GROUP BY q.p, c.`group`) k
-JOIN slots s ON s.p = k.p
+JOIN slots s ON s.p = k.p JOIN grps b ON b.grp = k.grp
 WHERE s.visible = 1 AND s.off < k.top
-  AND NOT EXISTS (SELECT 1 FROM damaged d JOIN clients m ON m.client = d.client
-                  WHERE m.`group` = k.grp)
+  AND NOT EXISTS (SELECT 1 FROM damaged d JOIN members m ON m.client = d.client
+                  WHERE (m.bits & b.bit) <> 0)
 """
 
 GUARANTEE = Guarantee(
@@ -29,7 +29,7 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT 'not processed' AS sub_kind, s.p, s.off, k.at_ns, k.until_ns, k.grp, s.value_id, k.top,
   k.unclean_on, k.unclean_floor, (SELECT MAX(z.commits_before) FROM settings z) AS before
-{PASSED} AND s.n_group = 0""",
+{PASSED} AND (s.grps & b.bit) = 0""",
     permitted="""CASE WHEN x.before = 1 THEN 'the group commits before it processes: at most once'
   WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor
     THEN 'an unclean election began below this offset' END""",

@@ -183,6 +183,21 @@ def test_a_record_that_nobody_processed(tmp_path: Path) -> None:
     assert finding.offset == 300
 
 
+def test_what_another_group_read_this_one_did_not_process(tmp_path: Path) -> None:
+    """Members are known by what they were assigned, whatever their kind is called."""
+    tables = healthy()
+    for row in tables["clients"]:
+        row |= {"kind": "consumer", "group": None} if row["client"] == "g1" else {}
+    assert_only(judged(tmp_path / "healthy", tables))
+    for row in tables["reads"]:
+        if row["client"] == "g1" and row["offset"] == 300:
+            row["client"] = "elsewhere"
+    model = next(row for row in tables["clients"] if row["client"] == "g1")
+    tables["clients"].append(model | {"client": "elsewhere", "kind": "group", "group": "other"})
+    (finding,) = judged(tmp_path / "other", tables)["commit_beyond_processed"].findings
+    assert finding.offset == 300
+
+
 def test_a_group_that_commits_before_may_lose(tmp_path: Path) -> None:
     tables = healthy()
     tables["reads"] = [

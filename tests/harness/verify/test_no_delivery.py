@@ -130,6 +130,13 @@ def test_records_that_were_not_promised_may_be_out_of_sight(tmp_path: Path) -> N
     assert judged(tmp_path, tables).status is not Status.VIOLATED
 
 
+def test_a_group_of_other_topics_is_given_nothing_of_this_one(tmp_path: Path) -> None:
+    tables = waiting()
+    given = {"group": "late", "generation": 1, "event": "assigned", "at_ns": END_NS + S}
+    tables["assignments"].append(WHO | PLACE | given | {"topic_id": "another", "topic": "another"})
+    assert judged(tmp_path, tables).status is not Status.VIOLATED
+
+
 def test_readers_of_committed_records_wait_for_transactions(tmp_path: Path) -> None:
     tables = waiting(isolation="read_committed")
     assert judged(tmp_path / "none", tables).status is Status.VIOLATED

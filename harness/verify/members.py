@@ -1,0 +1,42 @@
+"""Who belonged to which group: by what it says of itself, what it was assigned and committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from urteil.harness.verify import evidence
+from urteil.harness.verify.evidence import Row
+
+GROUPS = 62
+"""So many groups are told apart by bits of a BIGINT; those beyond share them, and are judged as one
+by what needs to know whose reads they were."""
+
+_COLUMNS = ["client", "session", "group"]
+
+
+def members(run_dir: Path) -> tuple[list[Row], list[Row]]:
+    """Rows of the derived tables `grps` (a group and its bit) and `members` (a session and the bits
+    of its groups)."""
+    told = set(_told(run_dir))
+    names = sorted({group for _, _, group in told})
+    bits = {name: 1 << (n % GROUPS) for n, name in enumerate(names)}
+    found: dict[tuple[str, int], int] = {}
+    for client, session, group in told:
+        found[client, session] = found.get((client, session), 0) | bits[group]
+    return (
+        [{"grp": name, "bit": bit} for name, bit in bits.items()],
+        [{"client": c, "session": s, "bits": b} for (c, s), b in sorted(found.items())],
+    )
+
+
+def _told(run_dir: Path) -> Iterator[tuple[str, int, str]]:
+    for table in ("clients", "assignments", "commits"):
+        for part in evidence.files(run_dir, table):
+            if set(_COLUMNS) <= set(pq.read_schema(part).names):
+                once = pq.read_table(part, columns=_COLUMNS).group_by(_COLUMNS).aggregate([])
+                for row in once.to_pylist():
+                    if None not in row.values():
+                        yield str(row["client"]), int(row["session"]), str(row["group"])

@@ -6,8 +6,11 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from statistics import mean
+
+import msgspec
 
 from urteil.chaos.views import LabFailure
 from urteil.harness.campaign.choice import Candidate, candidates_of, next_of, unfit
@@ -94,9 +97,16 @@ class Night:
         prune_to(self.ledger.rows, room, frozenset(self.known))
 
     def next_job(self) -> Job | None:
-        """The most due of all, under the seed after that of its last run here."""
+        """The twin of a mutant that was found, without which it does not count as caught; then the
+        most due of all, under the first seed that it was not played with here."""
+        played = {row.job for row in self.ledger.rows}
+        for row in filter(self._caught, self.ledger.rows):
+            if (twin := msgspec.structs.replace(row.job, mutant=None)) not in played:
+                return twin
         one = next_of(self.candidates, self._last_played, self._plays, time.time())
-        return None if one is None else one.job(self.first_seed + self._plays(one))
+        if one is None:
+            return None
+        return next(job for seed in count(self.first_seed) if (job := one.job(seed)) not in played)
 
     def _plays(self, one: Candidate) -> int:
         return sum(row.job == one.job(row.job.seed) for row in self.ledger.rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from tests.harness.campaign.rows import row
 from urteil.chaos.views import LabFailure
 from urteil.harness.campaign import Job, Row
-from urteil.harness.campaign.matrix import Meant
+from urteil.harness.campaign.matrix import Meant, matrix_of
 from urteil.harness.campaign.night import Night
 from urteil.harness.campaign.table import summary
 from urteil.harness.scenario import FaultSpec, Scenario
@@ -21,6 +22,7 @@ CALM = Scenario(name="calm")
 KILL = Scenario(name="kill", faults=(FaultSpec(fault="crash", at_s=1.0),))
 CABLE = Scenario(name="cable", runtime="docker")
 LOSER = Meant(name="loser", scenario="kill", guarantee="lost_write")
+FOUND = Job(scenario="kill", seed=7, mutant="loser")
 LONG = 3600.0
 
 
@@ -28,7 +30,7 @@ class Killed(BaseException):
     """The end of a hunt that nobody could catch."""
 
 
-def night(folder: Path, play: Callable[[Job, Path], Row], *, seed: int = 7) -> Night:
+def night(folder: Path, play: Callable[[Job, Path], Row], *, seed: int = 7, **more: Any) -> Night:
     return Night(
         folder=folder,
         scenarios=[CALM, KILL, CABLE],
@@ -36,6 +38,7 @@ def night(folder: Path, play: Callable[[Job, Path], Row], *, seed: int = 7) -> N
         mutants=[LOSER],
         first_seed=seed,
         play=play,
+        **more,
     )
 
 
@@ -105,6 +108,17 @@ def test_what_is_not_pass_is_kept_and_the_rest_is_pruned(tmp_path: Path) -> None
 def test_a_caught_mutant_does_not_make_a_night_fail(tmp_path: Path) -> None:
     assert hunted(tmp_path, 5).verdict() == "PASS"
     assert hunted(tmp_path / "other", 5, verdict="FAIL").verdict() == "FAIL"
+
+
+def test_the_twin_of_a_mutant_that_was_found_comes_next(tmp_path: Path) -> None:
+    hunt = night(tmp_path, player(8), weights={"loser": 9.0})
+    with pytest.raises(Killed):
+        hunt.hunt(time.monotonic() + LONG)
+    jobs = [row.job for row in hunt.ledger.rows]
+    assert jobs[:2] == [FOUND, Job(scenario="kill", seed=7)]
+    assert len(set(jobs)) == len(jobs) == 8
+    (line,) = matrix_of([LOSER], hunt.ledger.rows).lines
+    assert line.caught == len(line.seeds) - bool(jobs[-1].mutant) > 0
 
 
 def test_the_summary_tells_what_so_many_clean_seeds_show() -> None:

@@ -48,6 +48,15 @@ class Administration(Protocol):
         """Records between start and end of all partitions, as their leaders tell."""
         ...
 
+    def offsets(self, topic: str) -> dict[int, tuple[int, int]]:
+        """Partition to its start and its end, as leaders tell them."""
+        ...
+
+    def delete_records(self, topic: str, before: Mapping[int, int]) -> dict[int, int]:
+        """Delete what lies before these offsets; partition to its low watermark then: no live
+        replica has anything below."""
+        ...
+
     def add_partitions(self, topic: str, total: int) -> None:
         """Have so many partitions, all of them led."""
         ...

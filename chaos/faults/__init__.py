@@ -14,6 +14,7 @@ from urteil.chaos.faults.controller_deleted import ControllerDeleted
 from urteil.chaos.faults.crash import Crash
 from urteil.chaos.faults.crash_loop import CrashLoop
 from urteil.chaos.faults.cut_after import CutAfter
+from urteil.chaos.faults.delete_records import DeleteRecords
 from urteil.chaos.faults.descriptors import OutOfDescriptors
 from urteil.chaos.faults.disk_emptied import DiskEmptied
 from urteil.chaos.faults.disk_full import DiskFull
@@ -69,6 +70,7 @@ FAULTS: dict[str, type[Fault]] = {
         Crash,
         CrashLoop,
         CutAfter,
+        DeleteRecords,
         DiskEmptied,
         DiskFull,
         DiskGone,

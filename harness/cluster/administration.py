@@ -101,6 +101,9 @@ class ClusterAdministration:
         return len(sent)
 
     def record_count(self, topic: str) -> int:
+        return sum(end - start for start, end in self.offsets(topic).values())
+
+    def offsets(self, topic: str) -> dict[int, tuple[int, int]]:
         slots = [TopicPartition(topic, one) for one in self.replicas(topic)]
         consumer = KafkaConsumer(
             bootstrap_servers=list(self._bootstrap()), request_timeout_ms=REQUEST_TIMEOUT_MS
@@ -111,7 +114,16 @@ class ClusterAdministration:
             raise ActFailed(f"{topic} tells no offsets: {type(error).__name__}") from error
         finally:
             consumer.close()
-        return sum(ends[slot] - begins[slot] for slot in slots)
+        return {slot.partition: (begins[slot], ends[slot]) for slot in slots}
+
+    def delete_records(self, topic: str, before: Mapping[int, int]) -> dict[int, int]:
+        asked = {TopicPartition(topic, one): offset for one, offset in before.items()}
+        with self._acts.act("delete records", topic) as after:
+            after["offsets"] = {str(one): offset for one, offset in before.items()}
+            told = self._once(lambda admin: admin.delete_records(asked))
+            done = {slot.partition: int(answer["low_watermark"]) for slot, answer in told.items()}
+            after["low_watermarks"] = {str(one): offset for one, offset in done.items()}
+        return done
 
     def add_partitions(self, topic: str, total: int) -> None:
         before = {"partitions": len(self.replicas(topic))}

@@ -134,6 +134,17 @@ LAGGING_SUCCESSOR = Scenario(
     guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
 )
 
+LAGGING_FOLLOWER = Scenario(
+    name="lagging-follower",
+    about="one follower does not reach its leader any more: it leaves the ISR, and work goes on",
+    cluster=cluster(),
+    workload=LOAD,
+    faults=(fault("partition", "successor->leader", 4, 12),),
+    guarantees=(*REPLICATION, "duplicate", "no_progress", "slow_recovery"),
+    duration_s=18.0,
+    survives=True,
+)
+
 SLOW_RETURN = Scenario(
     name="slow-return",
     about="a follower comes back over a narrow link, far behind; then the two in sync die",
@@ -161,5 +172,6 @@ FAMILY = (
     SLOW_CRASH,
     EPOCH_TRUNCATION,
     LAGGING_SUCCESSOR,
+    LAGGING_FOLLOWER,
     SLOW_RETURN,
 )

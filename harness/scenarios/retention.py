@@ -1,6 +1,8 @@
-"""Logs whose oldest segments are deleted while brokers restart."""
+"""Logs whose oldest segments are deleted while brokers restart, by age, by size, by hand."""
 
 from __future__ import annotations
+
+import msgspec
 
 from urteil.harness.scenario import Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import REPLICATION, cluster, fault
@@ -41,7 +43,7 @@ RETENTION = Scenario(
         fault("crash", "leader", 5, 5, topic="short"),
         fault("rolling_restart", "all", 14, 0),
     ),
-    guarantees=(*REPLICATION, "retained_too_short"),
+    guarantees=(*REPLICATION, "retained_too_short", "kept_too_long"),
     duration_s=34.0,
 )
 
@@ -66,6 +68,7 @@ INDEXES = Scenario(
         *REPLICATION,
         "index_wrong",
         "time_index_wrong",
+        "epoch_lineage",
         "latest_went_back",
         "end_below_ack",
         "disagreement",
@@ -74,4 +77,25 @@ INDEXES = Scenario(
     duration_s=22.0,
 )
 
-FAMILY = (RETENTION, INDEXES)
+DELETION = Scenario(
+    name="deletion",
+    about="an administrator deletes the older records of one topic, those of another go by age, "
+    "while a leader dies; a client asks for what lies before the begin",
+    cluster=cluster(log_retention_check_interval_ms="1000", log_initial_task_delay_ms="1000"),
+    workload=WorkloadSpec(
+        topics=(
+            TopicSpec(config={"min.insync.replicas": "2", "segment.bytes": "16384"}),
+            msgspec.structs.replace(SHORT, config=SHORT.config | {"retention.ms": "4000"}),
+        ),
+        options={"probe": "1"},
+    ),
+    faults=(
+        fault("delete_records", "topic", 3, 2),
+        fault("crash", "leader", 6, 4),
+        fault("delete_records", "topic", 11, 1),
+    ),
+    guarantees=(*REPLICATION, "retained_too_short", "kept_too_long"),
+    duration_s=18.0,
+)
+
+FAMILY = (RETENTION, INDEXES, DELETION)

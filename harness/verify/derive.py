@@ -23,6 +23,7 @@ from urteil.harness.verify.covered import (
     log_rows,
 )
 from urteil.harness.verify.cycles import cycle_rows
+from urteil.harness.verify.deleted import deletions
 from urteil.harness.verify.derived import DERIVED, Derived
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.harm import harms
@@ -126,6 +127,7 @@ def _part(
     hurt = harms(small.faults, part["topic"], place.key[1])
     tables["floors"] += lay_floors(part, place.spans, place.logs, hurt)
     part |= settled(place.topic, scenario, facts, small.faults, small.ops)
+    part |= deletions(small.ops, small.faults, place.topic, place.key[1])
     part |= segments(place.logs, part["final_leader"])
     if not facts.healed:
         part["agreed_end"] = divergence_floor(place.logs, part["final_leader"])

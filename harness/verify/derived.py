@@ -24,12 +24,13 @@ DERIVED: dict[str, pa.Schema] = {
         "lost_floor:l lost_ns:l"
         " read_log:i ends_told:i delete_retention_ns:l min_lag_ns:l "
         "max_lag_ns:l retention_ns:l retention_told:i retention_bytes:l append_time:i "
-        "clock_moved:i trimmed:i max_start:l active_base:l ends_ns:l calm_ns:l"
+        "clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l max_start:l "
+        "active_base:l ends_ns:l calm_ns:l"
     ),
     "views": _schema("p:l broker:i at_ns:l leader:i leader_epoch:i"),
     "answers": _schema(
-        "p:l node:i invoke_ns:l complete_ns:l api_version:i kind:s query:s asked_ms:l offset:l "
-        "leader_epoch:i error:s"
+        "p:l node:i invoke_ns:l complete_ns:l api_version:i kind:s query:s asked_ms:l "
+        "asked_epoch:l led_epoch:l offset:l leader_epoch:i error:s"
     ),
     "cover": _schema("p:l lo:l hi:l copies:i mask_ru:l mask_rc:l"),
     "pass_bits": _schema("client:s session:i pass:l p:l bit:l"),

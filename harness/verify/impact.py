@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from urteil.harness.verify.timeline import FOREVER_NS
 
 SECOND_NS = 1_000_000_000
 _MS_NS = 1_000_000
+BROKER = re.compile(r"b\d+")
 _CLIENT_SLACK_NS = SECOND_NS
 _SHORTEST_TRIAL_NS = 2 * SECOND_NS
 
@@ -158,18 +160,22 @@ def grace_ns(scenario: Scenario) -> int:
 def _minority(fault: Row, scenario: Scenario) -> bool:
     """Whether a fault takes a minority away wholly: a crash, or every link of its nodes cut.
 
-    Brokers whose sessions ended take part again at once, however many they are.
+    Brokers whose sessions ended take part again at once, however many they are. Where one broker
+    does not reach another, and is reached by it, its replicas leave the ISR of what that one leads.
     """
     targets = targets_of(fault)
     if fault["fault"] == "session_expired":
         return True
     if fault["fault"] in ("crash", "shutdown"):
         return _few(targets, scenario)
+    if fault["fault"] == "partition":
+        ends = targets[0].split("->") if len(targets) == 1 else []
+        return len(ends) == 2 and all(BROKER.fullmatch(end) for end in ends)
     if fault["fault"] != "isolate":
         return False
-    ends = [set(target.split("->")) for target in targets if "->" in target]
-    inside = set.intersection(*ends) if ends else set()
-    met = {end for pair in ends for end in pair}
+    cut = [set(target.split("->")) for target in targets if "->" in target]
+    inside = set.intersection(*cut) if cut else set()
+    met = {end for pair in cut for end in pair}
     servers = {f"zk{n}" for n in range(1, scenario.cluster.zookeepers + 1)}
     brokers = {f"b{n}" for n in range(1, scenario.cluster.brokers + 1)}
     return bool(inside) and _few(sorted(inside), scenario) and (servers | brokers) <= met

@@ -41,7 +41,8 @@ def settled(
     `retention_ns` and `retention_bytes` are null where nobody knows how long records stay, and
     FOREVER_NS or -1 where for ever; `retention_told` is 0 where they are Kafka's own.
     `clock_moved` says that a fault moved a clock, `trimmed` that an administrator deleted records
-    or changed how long they stay.
+    or changed how long they stay. `late_ns` is how long after its time a segment may still be
+    there; null where nobody set how often brokers look.
     """
     faults = list(faults)
     healed = [row["healed_ns"] or row["end_ns"] or FOREVER_NS for row in faults]
@@ -58,9 +59,10 @@ def settled(
         "retention_ns": _ns(kept_ms),
         "retention_told": int(told_ms is not None),
         "retention_bytes": _number(_told(topic, scenario, "retention.bytes", None)),
+        "late_ns": _late_ns(scenario),
         "append_time": int(stamped == "LogAppendTime"),
         "clock_moved": int(any(_moves_a_clock(row) for row in faults)),
-        "trimmed": int(any(_trims(row, topic) for row in admin)),
+        "trimmed": int(any(trims(row, topic) for row in admin)),
         "ends_ns": max(loads, default=FOREVER_NS),
         "calm_ns": max(healed, default=-FOREVER_NS),
     }
@@ -85,6 +87,15 @@ def _default_ms(topic: TopicFact | None, scenario: Scenario, facts: RunFacts) ->
     return WEEK_MS if policy == "delete" else None
 
 
+def _late_ns(scenario: Scenario) -> int | None:
+    """One look at the logs, and before the first one the wait after a start."""
+    brokers = scenario.cluster.config
+    every_ms = brokers.get("log.retention.check.interval.ms")
+    if every_ms is None:
+        return None
+    return (int(every_ms) + int(brokers.get("log.initial.task.delay.ms", "30000"))) * _MS_NS
+
+
 def _number(text: str | None) -> int | None:
     return None if text is None else int(text)
 
@@ -101,7 +112,8 @@ def _moves_a_clock(fault: Row) -> bool:
     return any(word in str(fault["fault"]).lower() for word in _CLOCKS)
 
 
-def _trims(row: Row, topic: TopicFact | None) -> bool:
+def trims(row: Row, topic: TopicFact | None) -> bool:
+    """Whether an act deleted records of the topic, or changed how long they stay."""
     act, subject = str(row["act"] or "").lower(), str(row["subject"] or "")
     about = topic is None or not subject or topic.name in subject
     about = about and row["outcome"] != "fail"

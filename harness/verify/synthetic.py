@@ -337,6 +337,7 @@ def _offset_answers(shape: Shape, leaders: list[int]) -> Rows:
     questions: Rows = [
         {"query": "latest", "offset": shape.records},
         {"query": "time", "timestamp_ms": BEGIN_NS // 1_000_000, "offset": 0},
+        {"query": "before:0", "offset": -1, "error": "OFFSET_OUT_OF_RANGE"},
     ]
     return [
         {"node": leaders[epoch], "invoke_ns": at_ns, "complete_ns": at_ns + 1_000_000}

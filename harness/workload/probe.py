@@ -2,9 +2,9 @@
 
     python -m urteil.harness.workload.probe SPEC.json
 
-Requests are packed here, byte by byte: Metadata 8 and ListOffsets 5 (the first that tells a leader
-that does not know its end, KIP-207), so that it is known which broker answered. One thread a
-broker; a broker that does not answer is asked again.
+Beside that: where the partitions that a broker leads begin, where an older epoch ended, and what
+lies before the begin, which must be refused. One thread a broker; a broker that does not answer is
+asked again.
 """
 
 from __future__ import annotations
@@ -17,122 +17,27 @@ from collections.abc import Sequence
 
 from urteil.harness.history.journal import JournalWriter, OffsetAnswer, View
 from urteil.harness.workload.client import Stop, run_client
+from urteil.harness.workload.probe_wire import (
+    EARLIEST,
+    EPOCH_END,
+    ERRORS,
+    FETCH,
+    LATEST,
+    LIST_OFFSETS,
+    Slot,
+    epoch_end_request,
+    fetch_request,
+    metadata_request,
+    offsets_request,
+    read_epoch_end,
+    read_fetch_error,
+    read_metadata,
+    read_offsets,
+)
 from urteil.harness.workload.raw import Wire
 from urteil.harness.workload.spec import ClientSpec
 
 EVERY_S = 0.5
-LATEST = -1
-METADATA, LIST_OFFSETS = (3, 8), (2, 5)
-ERRORS = {
-    3: "UNKNOWN_TOPIC_OR_PARTITION",
-    6: "NOT_LEADER_OR_FOLLOWER",
-    74: "FENCED_LEADER_EPOCH",
-    75: "UNKNOWN_LEADER_EPOCH",
-    78: "OFFSET_NOT_AVAILABLE",
-}
-
-Slot = tuple[str, int]
-
-
-def text(value: str) -> bytes:
-    """A string of the protocol."""
-    return struct.pack(">h", len(value.encode())) + value.encode()
-
-
-def frame(api: tuple[int, int], correlation: int, body: bytes) -> bytes:
-    """A whole frame with a header of version 1."""
-    content = struct.pack(">hhi", *api, correlation) + text("probe") + body
-    return struct.pack(">i", len(content)) + content
-
-
-def metadata_request(correlation: int, topics: Sequence[str]) -> bytes:
-    """The whole frame of Metadata 8, which creates no topic."""
-    names = b"".join(text(topic) for topic in topics)
-    return frame(METADATA, correlation, struct.pack(">i", len(topics)) + names + b"\0\0\0")
-
-
-def offsets_request(
-    correlation: int, slots: Sequence[Slot], timestamp_ms: int, *, committed: bool = False
-) -> bytes:
-    """The whole frame of ListOffsets 5 as a consumer that reads uncommitted, or committed, asks."""
-    body = struct.pack(">ibi", -1, int(committed), len(slots))
-    for topic, partition in slots:
-        body += text(topic) + struct.pack(">iiiq", 1, partition, -1, timestamp_ms)
-    return frame(LIST_OFFSETS, correlation, body)
-
-
-class Answer:
-    """Reads an answer's fields; struct.error where it ends too early."""
-
-    def __init__(self, frame: bytes) -> None:
-        self._frame = frame
-        self._at = 4
-
-    def take(self, layout: str) -> int:
-        (value,) = struct.unpack_from(layout, self._frame, self._at)
-        self._at += struct.calcsize(layout)
-        return int(value)
-
-    def text(self) -> str:
-        length = self.take(">h")
-        if length < 0:
-            return ""
-        self._at += length
-        return self._frame[self._at - length : self._at].decode()
-
-    def blob(self) -> bytes:
-        """An array of bytes."""
-        length = max(self.take(">i"), 0)
-        self.skip(length)
-        return self._frame[self._at - length : self._at]
-
-    def skip(self, count: int) -> None:
-        self._at += count
-
-    def ids(self) -> None:
-        """Pass over an array of broker ids."""
-        for _ in range(self.take(">i")):
-            self.take(">i")
-
-
-def read_metadata(frame: bytes) -> tuple[dict[str, int], list[tuple[str, int, int, int]]]:
-    """Brokers by address, and (topic, partition, leader, leader epoch)."""
-    answer = Answer(frame)
-    answer.take(">i")
-    brokers: dict[str, int] = {}
-    for _ in range(answer.take(">i")):
-        node, host = answer.take(">i"), answer.text()
-        brokers[f"{host}:{answer.take('>i')}"] = node
-        answer.text()
-    answer.text()
-    answer.take(">i")
-    found = []
-    for _ in range(answer.take(">i")):
-        answer.take(">h")
-        topic = answer.text()
-        answer.take(">b")
-        for _ in range(answer.take(">i")):
-            answer.take(">h")
-            partition, leader, epoch = (answer.take(">i") for _ in range(3))
-            found.append((topic, partition, leader, epoch))
-            for _ in range(3):
-                answer.ids()
-        answer.take(">i")
-    return brokers, found
-
-
-def read_offsets(frame: bytes) -> list[tuple[str, int, int, int, int, int]]:
-    """(topic, partition, error, timestamp, offset, leader epoch)."""
-    answer = Answer(frame)
-    answer.take(">i")
-    found = []
-    for _ in range(answer.take(">i")):
-        topic = answer.text()
-        for _ in range(answer.take(">i")):
-            partition, error = answer.take(">i"), answer.take(">h")
-            timestamp_ms, offset = answer.take(">q"), answer.take(">q")
-            found.append((topic, partition, error, timestamp_ms, offset, answer.take(">i")))
-    return found
 
 
 class Asker:
@@ -148,6 +53,7 @@ class Asker:
         self._since_ms = time.time_ns() // 1_000_000
         self._wire: Wire | None = None
         self._number = 0
+        self._led: dict[Slot, int] = {}
 
     def ask(self) -> None:
         """One round; a connection that failed is opened anew in the next."""
@@ -160,6 +66,8 @@ class Asker:
                     self._ends(self._wire, node, LATEST, committed=True)
                 now_ms = time.time_ns() // 1_000_000
                 self._ends(self._wire, node, self._random.randint(self._since_ms, now_ms))
+                self._old_epochs(self._wire, node)
+                self._begins(self._wire, node)
         except (OSError, struct.error, UnicodeDecodeError):
             self.close()
 
@@ -175,24 +83,75 @@ class Asker:
         node = brokers.get(self._address)
         if node is not None:
             at_ns = time.monotonic_ns()
+            self._led = {(one[0], one[1]): one[3] for one in found if one[2] == node}
             for topic, partition, leader, epoch in found:
                 self._journal.write(View(at_ns, node, topic, partition, leader, epoch))
         return node
 
     def _ends(self, wire: Wire, node: int, asked_ms: int, *, committed: bool = False) -> None:
-        self._number += 1
         end = "stable" if committed else "latest"
         query = end if asked_ms == LATEST else f"time:{asked_ms}"
+        self._list(wire, node, query, self._slots, asked_ms, committed=committed)
+
+    def _list(
+        self,
+        wire: Wire,
+        node: int,
+        query: str,
+        slots: Sequence[Slot],
+        asked_ms: int,
+        *,
+        committed: bool = False,
+    ) -> list[tuple[str, int, int, int, int, int]]:
+        """ListOffsets: what was told is journaled as the answer to `query`."""
+        self._number += 1
         invoke_ns = time.monotonic_ns()
-        request = offsets_request(self._number, self._slots, asked_ms, committed=committed)
-        frame = wire.ask(request)
+        frame = wire.ask(offsets_request(self._number, slots, asked_ms, committed=committed))
         complete_ns = time.monotonic_ns()
-        for topic, partition, error, timestamp_ms, offset, epoch in read_offsets(frame):
+        found = read_offsets(frame)
+        for topic, partition, error, timestamp_ms, offset, epoch in found:
             self._journal.write(
                 OffsetAnswer(invoke_ns, complete_ns, query, topic, partition, offset, node,
-                             ERRORS.get(error, str(error)) if error else None, LIST_OFFSETS[1],
-                             epoch, timestamp_ms)
+                             _name(error), LIST_OFFSETS[1], epoch, timestamp_ms)
             )  # fmt: skip
+        return found
+
+    def _old_epochs(self, wire: Wire, node: int) -> None:
+        """Where an epoch ended that is over, of what this broker leads."""
+        for slot, current in self._led.items():
+            if current < 1:
+                continue
+            self._number += 1
+            asked, invoke_ns = self._random.randrange(current), time.monotonic_ns()
+            frame = wire.ask(epoch_end_request(self._number, slot, current, asked))
+            error, epoch, offset = read_epoch_end(frame)
+            self._journal.write(
+                OffsetAnswer(invoke_ns, time.monotonic_ns(), f"epoch:{asked} in {current}", *slot,
+                             offset, node, _name(error), EPOCH_END[1], epoch)
+            )  # fmt: skip
+
+    def _begins(self, wire: Wire, node: int) -> None:
+        """Where a partition begins, and that nothing is there before."""
+        if not self._led:
+            return
+        for topic, p, error, _, start, _ in self._list(
+            wire, node, "earliest", sorted(self._led), EARLIEST
+        ):
+            if error or start < 1:
+                continue
+            self._number += 1
+            slot, invoke_ns = (topic, p), time.monotonic_ns()
+            current = self._led[slot]
+            frame = wire.ask(fetch_request(self._number, slot, current, start - 1))
+            refused = _name(read_fetch_error(frame))
+            self._journal.write(
+                OffsetAnswer(invoke_ns, time.monotonic_ns(), f"before:{start}", topic, p, start - 1,
+                             node, refused, FETCH[1], current)
+            )  # fmt: skip
+
+
+def _name(error: int) -> str | None:
+    return ERRORS.get(error, str(error)) if error else None
 
 
 def probe(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from urteil.harness.history.growing import lines_from
-from urteil.harness.workload.probe import Slot
+from urteil.harness.workload.probe_wire import Slot
 from urteil.harness.workload.settled import ends
 
 PATIENCE_S = 26.0

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Collection, Sequence
 
-from urteil.harness.workload.probe import LATEST, Slot, offsets_request, read_offsets
+from urteil.harness.workload.probe_wire import LATEST, Slot, offsets_request, read_offsets
 from urteil.harness.workload.raw import Wire
 
 ASK_S = 2.0

@@ -14,7 +14,7 @@ import secrets
 import struct
 from dataclasses import dataclass
 
-from urteil.harness.workload.probe import Answer, frame, text
+from urteil.harness.workload.probe_wire import Answer, frame, text
 from urteil.harness.workload.raw import Wire, produce_request
 
 HANDSHAKE, AUTHENTICATE, FETCH, FIND_COORDINATOR = (17, 1), (36, 0), (1, 4), (10, 0)

@@ -62,6 +62,9 @@ NAMES = (
     "isr_shrunk_before_consent",
     "groups_not_loaded",
     "cleaner_counts_aborted",
+    "retention_never_runs",
+    "isr_never_shrinks",
+    "epoch_end_off_by_one",
 )
 
 

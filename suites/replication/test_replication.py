@@ -25,6 +25,11 @@ def test_replicas_agree_and_nothing_is_lost(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "duplicate")
 
 
+@pytest.mark.parametrize("result", ["lagging-follower"], indirect=True)
+def test_a_follower_that_lags_is_not_waited_for(result: Result) -> None:
+    assert_holds(result, "lost_write", "replica_divergence", "no_progress")
+
+
 @pytest.mark.parametrize("result", ["isolate-leader", "lone-leader"], indirect=True)
 def test_a_leader_without_followers_acknowledges_nothing_it_could_lose(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "duplicate")

@@ -13,6 +13,12 @@ def test_nothing_young_is_deleted(result: Result) -> None:
     assert_holds(result, "retained_too_short", "lost_write")
 
 
+@pytest.mark.parametrize("result", ["deletion"], indirect=True)
+def test_what_is_deleted_is_gone_and_nothing_else(result: Result) -> None:
+    assert_holds(result, "kept_too_long", "retained_too_short", "lost_write", "vanished_read")
+
+
 @pytest.mark.parametrize("result", ["indexes"], indirect=True)
 def test_offsets_times_and_ends_are_found(result: Result) -> None:
     assert_holds(result, "index_wrong", "time_index_wrong", "end_below_ack", "disagreement")
+    assert_holds(result, "epoch_lineage")

@@ -21,6 +21,7 @@ class PaperAdmin:
         self.ids = {"t": "id-0"}
         self.settings: dict[str, dict[str, str]] = {}
         self.records: dict[str, int] = {}
+        self.starts: dict[int, int] = {}
         self.going: set[str] = set()
         self.open_ends: list[str] = []
         self.releases = dict.fromkeys(cluster.brokers, "old")
@@ -71,6 +72,14 @@ class PaperAdmin:
 
     def record_count(self, topic: str) -> int:
         return self.records.get(topic, 0)
+
+    def offsets(self, topic: str) -> dict[int, tuple[int, int]]:
+        return {one: (self.starts.get(one, 0), 100) for one in self.replicas(topic)}
+
+    def delete_records(self, topic: str, before: Mapping[int, int]) -> dict[int, int]:
+        if not self.toothless:
+            self.starts |= before
+        return dict(before)
 
     def add_partitions(self, topic: str, total: int) -> None:
         if self.toothless:

@@ -232,6 +232,11 @@ after cleaning = a c* d .""",
     "retained_too_short": """log, clock
 log = .* .* c d e
 0.4-6.6 clock all are younger than retention.ms""",
+    "kept_too_long": """administrator, leader, reader
+1 administrator>leader DeleteRecords, below 5
+3 leader>administrator low watermark 5
+5 reader>leader fetch from 4
+7 leader>reader d*""",
     "unauthorised": """client, broker
 1-4 broker DENY is what it shows
 5 client>broker produce

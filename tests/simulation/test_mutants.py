@@ -26,6 +26,7 @@ ELSEWHERE = {
     "epoch_zero_not_recovered",  # nor checkpoints judged in the end
     "isr_shrink_not_persisted",  # nor its scenario's order of faults
     "isr_joined_too_early",  # nor a narrow link
+    "isr_never_shrinks",  # nor a deadline for going on
     "abort_marker_on_some_partitions",  # nor transactions
     "aborted_index_lost_on_restart",
     "hw_read_twice_in_read_committed",
@@ -40,6 +41,7 @@ ELSEWHERE = {
     "cleaner_renumbers",
     "offset_gap_breaks_cleaner",
     "retention_by_wrong_clock",  # nor retention
+    "retention_never_runs",
     "fetch_skips_batch_at_segment_roll",  # nor segments that roll
     "index_off_by_one",
     "acl_cached_forever",  # nor ACLs
@@ -48,6 +50,7 @@ ELSEWHERE = {
     "stale_controller_accepted",  # nor a /controller that is deleted by hand
     "end_told_late",  # nor a client that asks where logs end, and who leads
     "own_metadata_not_updated",
+    "epoch_end_off_by_one",
     "time_found_too_late",
 }
 FOUND_AS = {"stale_leader_accepts_writes": "no_progress"}

@@ -65,6 +65,8 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="lose a record that its client knew of", apply=answers.lose_what_was_known),
     Damage(name="let the end fall", apply=answers.let_the_end_fall),
     Damage(name="tell an end below an acknowledgement", apply=answers.tell_an_old_end),
+    Damage(name="serve what was deleted", apply=answers.serve_what_was_deleted),
+    Damage(name="tell an epoch's end too late", apply=answers.tell_an_epoch_too_long),
     Damage(name="find a time too late", apply=answers.find_a_time_too_late),
     Damage(name="name another leader", apply=answers.name_another_leader),
     Damage(name="misplace an index entry", apply=answers.misplace_an_entry),

@@ -10,6 +10,8 @@ from urteil.harness.verify.evidence import Row
 
 _LATER_NS = 300 * S
 LATER = 6
+MADE_UP_EPOCH = 1_000_000
+"""Another damage adds it to every log."""
 
 
 def lose_what_was_known(copy: Copy) -> Trace:
@@ -63,6 +65,27 @@ def tell_an_old_end(copy: Copy) -> Trace:
     victim = copy.take()
     _answer(copy, _LATER_NS, victim["offset"], query="latest, once more")
     return Trace("end_below_ack", "behind", victim["offset"])
+
+
+def serve_what_was_deleted(copy: Copy) -> Trace:
+    """A fetch from before the begin that the broker told is not refused."""
+    victim = copy.take()
+    start = victim["offset"] + 1
+    _answer(copy, _LATER_NS, victim["offset"], query=f"before:{start}", timestamp_ms=None)
+    return Trace("kept_too_long", "fetched", victim["offset"])
+
+
+def tell_an_epoch_too_long(copy: Copy) -> Trace:
+    """The end of an epoch that is over is told one record too late."""
+    log = next(row for row in copy.rows("logs") if row["broker"] == leader(copy))
+    epochs = sorted((int(e), start) for e, start in json.loads(log["epochs"] or "{}").items())
+    known = [(e, start) for e, start in epochs[1:] if e < MADE_UP_EPOCH]
+    later = [(e, start) for e, start in known if start > (log["log_start"] or 0)]
+    if not later:
+        raise Untried("a log of one epoch")
+    epoch, start = later[-1]
+    _answer(copy, _LATER_NS, start + 1, query=f"epoch:{epoch - 1} in {epoch}")
+    return Trace("epoch_lineage", "told", start + 1)
 
 
 def find_a_time_too_late(copy: Copy) -> Trace:

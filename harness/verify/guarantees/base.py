@@ -52,7 +52,9 @@ _MADE_OF = {
 _WORD = re.compile(r"\w+")
 _TOLD_BY = {
     **dict.fromkeys(("lost_floor", "lost_ns", "clock_moved", "calm_ns", "blind"), "faults"),
-    **dict.fromkeys(("unclean_on", "unclean_asked", "min_isr", "trimmed"), "admin_ops"),
+    **dict.fromkeys(
+        ("unclean_on", "unclean_asked", "min_isr", "trimmed", "cut_to", "deleted_to"), "admin_ops"
+    ),
 }
 """Columns of `parts` and `spans` that excuse what faults and administrators did."""
 

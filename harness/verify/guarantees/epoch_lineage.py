@@ -1,6 +1,8 @@
-"""A leader epoch starts at one offset, on every replica that knows it.
+"""A leader epoch starts at one offset, on every replica that knows it, and whoever asks is told so.
 
 Left out: compacted topics, and starts that lie at a log's own start, where deletion moves them.
+Answers about an older epoch's end are compared with the final leader's log, where that knows the
+epoch which the broker led in when it was asked: up to there both are the same.
 """
 
 from __future__ import annotations
@@ -21,6 +23,18 @@ _USED = """
 """
 """Epochs by the logs that know them, each with the end of what it wrote there."""
 
+_TOLD = """
+(SELECT a.p, a.node, a.asked_epoch, a.offset, a.invoke_ns, a.complete_ns, MIN(n.start) AS next_start
+ FROM answers a JOIN parts q ON q.p = a.p AND q.compacted = 0
+ JOIN epochs l ON l.p = a.p AND l.broker = q.final_leader AND l.epoch = a.led_epoch
+ JOIN epochs n ON n.p = a.p AND n.broker = q.final_leader AND n.epoch > a.asked_epoch
+   AND n.epoch <= a.led_epoch
+ WHERE a.kind = 'epoch' AND a.error IS NULL AND a.offset >= 0
+   AND a.offset > n.log_start AND n.start > n.log_start
+ GROUP BY a.p, a.node, a.asked_epoch, a.offset, a.invoke_ns, a.complete_ns)
+"""
+"""What leaders told of epochs that were over, and where by the final log the next one begins."""
+
 
 def _explain(row: Mapping[str, Any]) -> str:
     epoch = row["leader_epoch"]
@@ -28,6 +42,11 @@ def _explain(row: Mapping[str, Any]) -> str:
         return (
             f"Leader epoch {epoch} starts at {place(row)}, but broker {row['other_off']}, whose "
             "log holds that offset, knows nothing of it."
+        )
+    if row["sub_kind"] == "told":
+        return (
+            f"Asked for the end of leader epoch {epoch} of {row['topic']}-{row['partition']}, a "
+            f"leader answered {row['off']}; by the log it is {row['other_off']}."
         )
     return (
         f"Leader epoch {epoch} starts at {place(row)} on one replica and at "
@@ -41,8 +60,11 @@ GUARANTEE = Guarantee(
     promise="The leader epoch sequence file maps each leader epoch to the offset at which it "
     "began, and replicas agree on this lineage.",
     source="KIP-101; KIP-279",
-    opportunities=f"SELECT COUNT(*) AS n FROM (SELECT e.p, e.epoch {_JUDGED} "
-    "GROUP BY e.p, e.epoch HAVING COUNT(*) > 1) k",
+    opportunities=f"""
+SELECT SUM(o.n) AS n FROM (
+  SELECT COUNT(*) AS n FROM (SELECT e.p, e.epoch {_JUDGED}
+                             GROUP BY e.p, e.epoch HAVING COUNT(*) > 1) k
+  UNION ALL SELECT COUNT(*) FROM {_TOLD} t) o""",
     violations=f"""
 SELECT 'two starts' AS sub_kind, e.p, MIN(e.start) AS off, CAST(NULL AS BIGINT) AS at_ns,
   CAST(NULL AS BIGINT) AS until_ns, e.epoch AS leader_epoch, MAX(e.start) AS other_off
@@ -53,10 +75,13 @@ FROM {_USED} k JOIN parts q ON q.p = k.p AND q.compacted = 0
   AND k.start < q.committed_end AND k.start < q.agreed_end
 JOIN logs_p l ON l.p = k.p AND l.log_start <= k.start AND l.log_end > k.start
 LEFT JOIN epochs x ON x.p = l.p AND x.broker = l.broker AND x.epoch = k.epoch
-WHERE k.next_start > k.start AND x.p IS NULL GROUP BY k.p, k.epoch, l.broker""",
+WHERE k.next_start > k.start AND x.p IS NULL GROUP BY k.p, k.epoch, l.broker
+UNION ALL
+SELECT 'told', t.p, t.offset, t.invoke_ns, t.complete_ns, t.asked_epoch, t.next_start
+FROM {_TOLD} t WHERE t.offset <> t.next_start""",
     explain=_explain,
     needs=("logs",),
     rests_on=("logs",),
-    sub_kinds=("two starts", "forgotten"),
+    sub_kinds=("two starts", "forgotten", "told"),
     tie="j.leader_epoch, j.other_off",
 )

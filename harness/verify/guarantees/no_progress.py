@@ -1,9 +1,11 @@
 """A cluster that keeps its majority keeps serving.
 
 Judged only where the scenario says that its settings survive: crashes and full isolations
-(ZooKeeper too) of a minority, alone and on a whole cluster, counted from session timeout plus
-1.5 x replica.lag.time.max.ms on, or from when a client gives up on the old leader, if later; and
-only where somebody was sending to the partition for the last two seconds of it.
+(ZooKeeper too) of a minority, and one broker that does not reach another one, which reaches it (a
+follower that can fetch nothing has to leave the ISR); alone and on a whole cluster, counted from
+session timeout plus 1.5 x replica.lag.time.max.ms on, or from when a client gives up on the old
+leader, if later; and only where somebody was sending to the partition for the last two seconds of
+it.
 """
 
 from __future__ import annotations

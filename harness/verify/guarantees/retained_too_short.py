@@ -1,9 +1,9 @@
 """Retention deletes what is too old or too much, and nothing else.
 
 Judged where retention.ms is told or Kafka's own week (what the lab configures and says nothing of
-retention, by the final leader's log), and no administrator deleted records or changed how long they
-stay, and no clock was moved. What was young at the run's end was younger when it went. Deletion by
-size leaves at least retention.bytes.
+retention, by the final leader's log), and no administrator changed how long records stay, and no
+clock was moved; where one deleted records, from the offset on up to which he did. What was young at
+the run's end was younger when it went. Deletion by size leaves at least retention.bytes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from urteil.harness.verify.promises import STOPPING_NS
 _JUDGED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p
 WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND v.acks <> 0
-  AND q.retention_ns IS NOT NULL AND q.trimmed = 0 AND q.clock_moved = 0 AND q.gone = 0
-  AND q.has_log = 1
+  AND q.retention_ns IS NOT NULL AND q.clock_moved = 0 AND q.gone = 0
+  AND q.has_log = 1 AND (q.trimmed = 0 OR v.ack_off >= q.cut_to)
 """
 
 _START = "CASE WHEN q.retention_told = 1 THEN q.max_start ELSE q.log_start END"

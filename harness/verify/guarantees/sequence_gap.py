@@ -2,9 +2,14 @@
 
 In the final leader's log, where it was not compacted. The first one may be any: what came before
 may have been deleted, and a broker that knows nothing of a producer takes what it is given.
+`refused`: an idempotent producer with acks=all, all of whose earlier records there had been
+acknowledged, was told that it is out of order. Where records may be lost that is permitted.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
 
@@ -13,6 +18,29 @@ FROM slots s JOIN parts q ON q.p = s.p
 WHERE s.on_leader = 1 AND s.pseq IS NOT NULL AND q.compacted = 0
 """
 _LAST = EPOCH // 2 - 1
+_TOLD = "UPPER(REPLACE(COALESCE(v.error, ''), '_', ''))"
+_REFUSED = f"""
+FROM vals v JOIN parts q ON q.p = v.sent_p
+JOIN (SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM vals v
+      WHERE v.sent = 1 AND v.outcome <> 'ok' GROUP BY v.sent_p, v.client, v.session) f
+  ON f.p = v.sent_p AND f.client = v.client AND f.session = v.session AND f.op = v.op
+WHERE v.sent = 1 AND v.outcome <> 'ok' AND v.idempotent = 1 AND v.acks = -1
+  AND ({_TOLD} LIKE 'OUTOFORDERSEQUENCE%' OR {_TOLD} LIKE 'UNKNOWNPRODUCERID%')
+"""
+"""A client's first record to a partition that was not acknowledged, refused for its sequence."""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "refused":
+        return (
+            f"{row['value_id']} was refused by {row['topic']}-{row['partition']} as out of order, "
+            f"although all that {row['client']} had sent there before was acknowledged."
+        )
+    return (
+        f"At {place(row)} producer {row['pid']} goes from epoch {row['prev_epoch']}, sequence "
+        f"{row['prev_seq']} to epoch {row['pepoch']}, sequence {row['seq']}."
+    )
+
 
 GUARANTEE = Guarantee(
     name="sequence_gap",
@@ -25,18 +53,20 @@ GUARANTEE = Guarantee(
 SELECT CASE WHEN g.pepoch < g.prev_epoch THEN 'epoch fell'
     WHEN g.seq <= g.prev_seq THEN 'repeated' ELSE 'gap' END AS sub_kind,
   g.p, g.off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns, g.value_id, g.pid,
-  g.pepoch, g.seq, g.prev_epoch, g.prev_seq
+  g.pepoch, g.seq, g.prev_epoch, g.prev_seq, CAST(NULL AS STRING) AS client, 0 AS may_lack
 FROM (SELECT s.p, s.off, s.value_id, s.pid, s.pseq DIV {EPOCH} AS pepoch, s.pseq % {EPOCH} AS seq,
         LAG(s.pseq DIV {EPOCH}) OVER w AS prev_epoch, LAG(s.pseq % {EPOCH}) OVER w AS prev_seq
       {_JUDGED} WINDOW w AS (PARTITION BY s.p, s.pid ORDER BY s.off)) g
 WHERE g.pepoch < g.prev_epoch
   OR (g.pepoch = g.prev_epoch AND g.seq <> g.prev_seq + 1
-      AND NOT (g.prev_seq = {_LAST} AND g.seq = 0))""",
-    explain=lambda row: (
-        f"At {place(row)} producer {row['pid']} goes from epoch {row['prev_epoch']}, sequence "
-        f"{row['prev_seq']} to epoch {row['pepoch']}, sequence {row['seq']}."
-    ),
+      AND NOT (g.prev_seq = {_LAST} AND g.seq = 0))
+UNION ALL
+SELECT 'refused', v.sent_p, NULL, v.invoke_ns, v.complete_ns, v.value_id, NULL, NULL, NULL, NULL,
+  NULL, v.client, CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END
+{_REFUSED}""",
+    permitted="CASE WHEN x.may_lack = 1 THEN 'what it had written before may be lost' END",
+    explain=_explain,
     needs=("replicas", "logs"),
-    rests_on=("replicas", "logs"),
-    sub_kinds=("gap", "repeated", "epoch fell"),
+    rests_on=("replicas", "logs", "sends"),
+    sub_kinds=("gap", "repeated", "epoch fell", "refused"),
 )

@@ -1,7 +1,9 @@
 """A time finds the first record that is not older, and append times never fall.
 
 ListOffsets by time is compared with the final leader's log; offsets below its start are left out,
-and a record that was cleaned away since. `none` needs a record that was acknowledged before.
+and a record that was cleaned away since. `none` needs a record that was acknowledged before, and a
+topic of which nobody deleted records: Apache Kafka looks into a segment below the start, of which
+no record is left, and into no other.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ FROM (SELECT a.p, a.node, a.invoke_ns AS at_ns, a.complete_ns AS until_ns, a.ask
       SELECT q.p, NULL, NULL, NULL, r.timestamp_ms, NULL, r.offset, 0
       FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
       JOIN (SELECT DISTINCT a.p {_ASKED}) w ON w.p = q.p
-      WHERE r.broker = q.final_leader AND r.timestamp_ms IS NOT NULL) m
+      WHERE r.broker = q.final_leader AND r.timestamp_ms IS NOT NULL
+        AND r.offset >= q.log_start) m
 """
 
 _BACK = """
@@ -71,7 +74,7 @@ LEFT JOIN (SELECT v.first_slot, v.complete_ns FROM vals v
            WHERE v.outcome = 'ok' AND v.acks = -1 AND v.first_slot IS NOT NULL) e
   ON e.first_slot = f.p * {SLOT} + f.first_off
 WHERE f.kind = 1 AND (
-  (f.told < 0 AND f.first_off IS NOT NULL AND e.complete_ns < f.at_ns)
+  (f.told < 0 AND q.cut_to IS NULL AND f.first_off IS NOT NULL AND e.complete_ns < f.at_ns)
   OR (f.told >= q.log_start AND f.first_off < f.told)
   OR (f.told >= q.log_start AND h.slot IS NOT NULL
       AND (f.first_off IS NULL OR f.first_off > f.told)))

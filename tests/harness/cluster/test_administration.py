@@ -78,6 +78,17 @@ def test_it_acts_heals_and_is_noted(cluster: Cluster, name: str) -> None:
     assert all(row["invoke_ns"] <= row["complete_ns"] <= time.monotonic_ns() for row in noted)
 
 
+def test_older_records_are_deleted_and_noted(cluster: Cluster) -> None:
+    controls, topic = cluster.controls(), "shortened"
+    controls.admin.create_topic(topic, partitions=1, replication_factor=3)
+    controls.admin.fill(topic, RECORDS)
+    one = fault("delete_records", topic=topic)
+    assert one.begin(controls).text == f"{topic} began at 0, and at {RECORDS // 2} now"
+    after = json.loads(acts(cluster)[-1]["after"])
+    assert after == {name: {"0": RECORDS // 2} for name in ("offsets", "low_watermarks")}
+    assert one.heal(controls).endswith(f"begins at {37} from now on")
+
+
 def test_an_unclean_election_takes_who_lives(cluster: Cluster) -> None:
     controls, topic = cluster.controls(), "lax"
     config = {"min.insync.replicas": "1"}

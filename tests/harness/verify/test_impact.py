@@ -57,6 +57,9 @@ def _silence(**fault: Any) -> dict[str, list[dict[str, Any]]]:
     ("fault", "status"),
     [
         ({}, Status.VIOLATED),
+        ({"fault": "partition", "targets": '["b2->b1"]'}, Status.VIOLATED),
+        ({"fault": "partition", "targets": '["b2->b1", "b3->b1"]'}, Status.NOT_JUDGED),
+        ({"fault": "partition", "targets": '["client->b1"]'}, Status.NOT_JUDGED),
         ({"fault": "shutdown"}, Status.VIOLATED),
         ({"fault": "isolate", "targets": json.dumps(BROKERS + ZK)}, Status.VIOLATED),
         ({"fault": "isolate", "targets": json.dumps(BROKERS + ZK + CLIENT)}, Status.VIOLATED),

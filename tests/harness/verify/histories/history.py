@@ -308,6 +308,12 @@ class History:
             answer |= {"query": f"time:{asked_ms}", "offset": -1 if found is None else found.offset}
             answer["timestamp_ms"] = None if found is None else found.timestamp_ms
         self.answers.append(answer)
+        if log.start:
+            self.answers.append(
+                answer
+                | {"query": f"before:{log.start}", "offset": log.start - 1, "timestamp_ms": None}
+                | {"error": "OFFSET_OUT_OF_RANGE"}
+            )
 
     def _delete(self, log: Log) -> None:
         """Retention moves the log's start, batch by batch, over what is old."""

@@ -1,0 +1,98 @@
+"""What retention or an administrator deleted is gone, for readers and on every replica's disk.
+
+`too old`: a closed segment of the final leader whose newest record's timestamp + retention.ms, and
+the last healing, lie before the end by more than the brokers' interval between two looks, the wait
+before the first one and 5 s; judged where that interval is told, and nobody changed how long
+records stay nor moved a clock. `on a replica`, `told`: DeleteRecords was acknowledged up to an
+offset, yet in the end a replica in sync begins before it, or a final pass was told so; left out
+where all replicas were ended since (their starts are checkpointed once a minute). A replica in sync
+has to begin where its leader does after an answer that got lost, too. `fetched`: in one
+leader epoch a leader told where a partition begins, and did not refuse a fetch from before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee, place
+
+_SLACK_NS = 5_000_000_000
+
+_SEGMENTS = """
+(SELECT q.p, r.broker, r.segment_base, MAX(r.timestamp_ms) AS newest_ms,
+   MAX(q.retention_ns) AS retention_ns, MAX(q.late_ns) AS late_ns, MAX(q.ends_ns) AS ends_ns,
+   MAX(q.calm_ns) AS calm_ns
+ FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+ WHERE r.broker = q.final_leader AND q.late_ns IS NOT NULL AND q.retention_told = 1
+   AND q.compacted = 0 AND q.trimmed = 0 AND q.clock_moved = 0 AND q.gone = 0
+   AND r.segment_base < q.active_base
+ GROUP BY q.p, r.broker, r.segment_base)
+"""
+"""Closed segments of the final leader where retention by time is told."""
+
+_EXPIRED = f"""
+FROM vals v JOIN parts q ON q.p = v.sent_p CROSS JOIN settings c
+WHERE v.sent = 1 AND v.outcome = 'ok' AND q.late_ns IS NOT NULL AND q.retention_told = 1
+  AND q.compacted = 0 AND q.trimmed = 0 AND q.clock_moved = 0 AND c.wall_ns IS NOT NULL
+  AND v.timestamp_ms * 1000000 - c.wall_ns + q.retention_ns + q.late_ns + {_SLACK_NS} < q.ends_ns
+"""
+
+_BEFORE = "FROM answers a WHERE a.kind = 'before'"
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    where, broker = f"{row['topic']}-{row['partition']}", row["broker"]
+    told = {
+        "too old": f"The segment of {where} that begins at {row['off']} is on broker {broker} "
+        f"still, {row['late_s']} s after its last record was older than retention.ms.",
+        "on a replica": f"The records of {where} below {row['start']} were deleted, yet the log of "
+        f"broker {broker}, which is in sync, begins at {row['off']}.",
+        "told": f"The records of {where} below {row['start']} were deleted, yet a later reader was "
+        f"told that it begins at {row['off']}.",
+        "fetched": f"Broker {broker} told that {where} begins at {row['start']}, and then did not "
+        f"refuse a fetch from {place(row)}.",
+    }
+    return told[row["sub_kind"]]
+
+
+GUARANTEE = Guarantee(
+    name="kept_too_long",
+    about="what retention or an administrator deleted is still there",
+    promise="With the delete policy old segments are discarded when their retention time has been "
+    "reached; records before the low watermark that DeleteRecords answers are gone, and a fetch "
+    "below a partition's first offset is out of range.",
+    source="Kafka documentation, 3.2 Topic Configs: retention.ms; KIP-107",
+    opportunities=f"""
+SELECT SUM(o.n) AS n FROM (
+  SELECT COUNT(*) AS n {_EXPIRED}
+  UNION ALL SELECT COUNT(*) FROM parts q WHERE q.deleted_to IS NOT NULL AND q.has_log = 1
+  UNION ALL SELECT COUNT(*) {_BEFORE}) o""",
+    violations=f"""
+SELECT 'too old' AS sub_kind, s.p, s.segment_base AS off, CAST(NULL AS BIGINT) AS at_ns,
+  CAST(NULL AS BIGINT) AS until_ns, s.broker, CAST(NULL AS BIGINT) AS start,
+  (s.ends_ns - s.newest_ms * 1000000 + c.wall_ns - s.retention_ns) DIV 1000000000 AS late_s
+FROM {_SEGMENTS} s CROSS JOIN settings c
+WHERE c.wall_ns IS NOT NULL AND s.retention_ns < s.ends_ns
+  AND s.newest_ms * 1000000 - c.wall_ns + s.retention_ns + s.late_ns + {_SLACK_NS} < s.ends_ns
+  AND s.calm_ns + s.late_ns + {_SLACK_NS} < s.ends_ns
+UNION ALL
+SELECT 'on a replica', l.p, l.log_start, q.deleted_ns, NULL, l.broker,
+  COALESCE(q.deleted_to, q.cut_to), NULL
+FROM logs_p l JOIN parts q ON q.p = l.p
+WHERE l.in_isr = 1 AND q.gone = 0 AND (l.log_start < q.deleted_to
+  OR (l.log_start < q.cut_to AND q.log_start >= q.cut_to AND q.has_log = 1))
+UNION ALL
+SELECT 'told', q.p, w.from_offset, w.begin_ns, MAX(w.end_ns), w.leader, MAX(q.deleted_to), NULL
+FROM passes w JOIN parts q ON q.topic_id = w.topic_id AND q.partition = w.partition
+WHERE w.final AND q.gone = 0 AND w.begin_ns > q.deleted_ns AND w.from_offset < q.deleted_to
+GROUP BY q.p, w.from_offset, w.begin_ns, w.leader
+UNION ALL
+SELECT 'fetched', a.p, a.offset, a.invoke_ns, a.complete_ns, a.node, a.offset + 1, NULL
+{_BEFORE} AND a.error IS NULL""",
+    explain=_explain,
+    needs=("logs",),
+    rests_on=("logs", "replicas", "passes", "states", "offset_answers"),
+    sub_kinds=("too old", "on a replica", "told", "fetched"),
+    tie="j.broker",
+)

@@ -1,0 +1,107 @@
+"""What was to go and is still there: found where it is known, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.verify.made import ONE, Tables, healthy, judged, named, topic
+from urteil.harness.scenario import ClusterSpec, Phase
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.result import GuaranteeResult, Status
+from urteil.harness.verify.synthetic import CRASH_NS, END_NS, TOPIC, S
+
+NAME = "kept_too_long"
+BROKERS = {"zookeeper.session.timeout.ms": "1000", "replica.lag.time.max.ms": "1000"}
+LOOKS = {"log.retention.check.interval.ms": "1000", "log.initial.task.delay.ms": "1000"}
+FAULT = {"fault": "crash", "begin_ns": END_NS + 2 * S, "end_ns": END_NS + 3 * S,
+         "healed_ns": END_NS + 4 * S, "proof": "made up", "acted": True}  # fmt: skip
+
+
+def of_segments() -> Tables:
+    """Healthy tables whose first 200 records are a closed segment."""
+    tables = healthy()
+    for row in tables["logs"]:
+        row["active_base"] = 200
+    for row in tables["replicas"]:
+        row["segment_base"] = 0 if row["offset"] < 200 else 200
+    for row in tables["states"]:
+        row["wall_ms"] = row["at_ns"] // 1_000_000
+    return tables
+
+
+def kept(run_dir: Path, tables: Tables, looks: dict[str, str], **config: str) -> GuaranteeResult:
+    asked = synthetic.scenario(ONE, cluster=ClusterSpec(config=BROKERS | looks))
+    phases = [Phase(name="during", begin_ns=0, end_ns=END_NS + 60 * S)]
+    facts = synthetic.facts(ONE, topics=topic(**config), phases=phases)
+    return named(judged(run_dir, tables, scenario=asked, facts=facts), NAME)
+
+
+def test_a_closed_segment_outlives_its_retention(tmp_path: Path) -> None:
+    (finding,) = kept(tmp_path, of_segments(), LOOKS, retention_ms="4000").findings
+    assert (finding.sub_kind, finding.offset) == ("too old", 0)
+    assert "s after its last record was older than retention.ms" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("looks", "config"),
+    [
+        (LOOKS, {"retention_ms": "86400000"}),
+        (LOOKS, {"retention_ms": "-1"}),
+        (LOOKS, {"retention_ms": "4000", "cleanup_policy": "compact"}),
+        (LOOKS, {}),
+        ({}, {"retention_ms": "4000"}),
+        (LOOKS | {"log.retention.check.interval.ms": "300000"}, {"retention_ms": "4000"}),
+    ],
+)
+def test_a_segment_may_stay(tmp_path: Path, looks: dict[str, str], config: dict[str, str]) -> None:
+    assert not kept(tmp_path, of_segments(), looks, **config).findings
+
+
+def deleted(low: int | None, **row: Any) -> Tables:
+    """Records below 40 were to be deleted before the final passes; all is still there."""
+    tables = healthy()
+    after: dict[str, Any] = {"offsets": {"0": 40}}
+    after |= {} if low is None else {"low_watermarks": {"0": low}}
+    done = {"act": "delete records", "subject": TOPIC, "outcome": "ok", "before": "{}"}
+    times = {"invoke_ns": CRASH_NS, "complete_ns": CRASH_NS + S, "after": json.dumps(after)}
+    tables["admin_ops"] = [{"run": "r"} | done | times | row]
+    return tables
+
+
+def kinds(run_dir: Path, tables: Tables) -> set[str]:
+    return {one.sub_kind for one in named(judged(run_dir, tables), NAME).findings}
+
+
+def test_deleted_records_are_told_and_on_disk(tmp_path: Path) -> None:
+    assert kinds(tmp_path / "all", deleted(40)) == {"told", "on a replica"}
+    for n, unsure in enumerate((deleted(None), deleted(40, outcome="info"), deleted(0))):
+        assert not kinds(tmp_path / str(n), unsure)
+
+
+def test_a_follower_begins_where_its_leader_does(tmp_path: Path) -> None:
+    """Also after an act whose answer got lost."""
+    tables = deleted(None, outcome="info")
+    last = tables["states"][-1]["leader"]
+    for row in tables["logs"]:
+        row["log_start"] = 40 if row["broker"] == last else 0
+    assert kinds(tmp_path, tables) == {"on a replica"}
+
+
+def test_starts_that_nobody_wrote_to_disk_may_go_back(tmp_path: Path) -> None:
+    tables = deleted(40)
+    tables["faults"].append({"run": "r"} | FAULT | {"targets": '["b1", "b2", "b3"]'})
+    assert not kinds(tmp_path, tables)
+
+
+def test_what_was_not_asked_for_may_not_go(tmp_path: Path) -> None:
+    """DeleteRecords excuses nothing from its offset on."""
+    tables = deleted(40)
+    for row in tables["logs"]:
+        row["log_start"] = 60
+    result = named(judged(tmp_path, tables), "retained_too_short")
+    assert result.status is Status.VIOLATED
+    assert min(one.offset or 0 for one in result.findings) == 40

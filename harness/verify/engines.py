@@ -212,15 +212,7 @@ class Spark:
         spark.fit(session, large=self._large)
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
-        files = sorted(folder.glob("*.parquet"))
-        rows = _rows(files)
-        if 0 < rows < LOCAL_ROWS:
-            frame = self._session.createDataFrame(pq.read_table(files, schema=schema))
-        elif rows:
-            frame = self._session.read.schema(_columns(schema)).parquet(str(folder))
-        else:
-            frame = self._session.createDataFrame([], _columns(schema))
-        self._open(name, frame, keep=rows >= LOCAL_ROWS)
+        self._open(name, folder, _columns(schema), LOCAL_ROWS, schema)
 
     def table(self, name: str, rows: pa.Table) -> None:
         folder = self.work / name
@@ -230,8 +222,7 @@ class Spark:
 
     def keep(self, name: str, query: str) -> None:
         folder = self.work / name
-        kinds = self.store(query, folder)
-        self._open(name, self._session.read.schema(kinds).parquet(str(folder)), keep=True)
+        self._open(name, folder, self.store(query, folder), LOCAL_ROWS if self._large else 0)
 
     def store(self, query: str, folder: Path) -> Any:
         spark.compile_plans(self._session, True)
@@ -240,10 +231,23 @@ class Spark:
         spark.compile_plans(self._session, self._large)
         return answer.schema
 
-    def _open(self, name: str, frame: Any, *, keep: bool) -> None:
-        if not self._large:
+    def _open(
+        self, name: str, folder: Path, kinds: Any, local: int, schema: pa.Schema | None = None
+    ) -> None:
+        """Below `local` rows the planner is given them; a large run is spared joins with none."""
+        files = sorted(folder.glob("*.parquet"))
+        rows = _rows(files)
+        if not rows:
+            frame = self._session.createDataFrame([], kinds)
+        elif rows < local:
+            frame = self._session.createDataFrame(pq.read_table(files, schema=schema))
+        else:
+            frame = self._session.read.schema(kinds).parquet(str(folder))
+        if self._large:
+            frame = frame if rows else frame.where("FALSE")
+        else:
             frame = frame.coalesce(1)
-            if keep:
+            if rows >= local:
                 self._kept.append(frame.cache())
         frame.createOrReplaceTempView(name)
 
@@ -285,7 +289,7 @@ def open_engine(
         return Duck(work, rows=rows)
     if engine != "spark":
         raise ValueError(f"no engine named {engine}: spark or duckdb")
-    mine = session if session is not None else spark.start(master, large=rows >= spark.LARGE_ROWS)
+    mine = session if session is not None else spark.start(master, long=rows >= spark.LONG_ROWS)
     return Spark(mine, work, owned=session is None, rows=rows)
 
 

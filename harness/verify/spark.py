@@ -19,6 +19,8 @@ from urteil.harness.stacks import Teller
 
 LARGE_ROWS = 200_000
 """From this many rows of sends, reads and replicas on, Spark gets its partitions and codegen."""
+LONG_ROWS = 20_000_000
+"""From this many on, the JVM's second compiler saves more time than it takes."""
 PARTITIONS = 32
 """Of what is shuffled, in a large run."""
 
@@ -26,6 +28,8 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.replaceHashWithSortAgg": "true",
+    # Every sort and every broadcast takes a page at least, and there are hundreds.
+    "spark.buffer.pageSize": "2m",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.log.level": "ERROR",
@@ -46,12 +50,12 @@ _SAID: Path | None = None
 NICE = 10
 
 
-def start(master: str | None = None, *, memory: str | None = None, large: bool = False) -> Any:
+def start(master: str | None = None, *, memory: str | None = None, long: bool = False) -> Any:
     """A session on `master` (default `local[2]`) with a heap of `memory` (default 2g).
 
     The heap may be set by URTEIL_SPARK_MEMORY. Spark has one session a process: a second call
-    returns the first one's. Unless the run is `large`, the JVM stops at its first compiler: on a
-    run of seconds the second one takes more time than it saves. RuntimeError with what the JVM
+    returns the first one's. Unless the run is `long`, the JVM stops at its first compiler: in a
+    minute the second one takes more time than it saves. RuntimeError with what the JVM
     said when it does not start, MissingPart without Java.
     """
     from pyspark import SparkConf, SparkContext
@@ -65,7 +69,7 @@ def start(master: str | None = None, *, memory: str | None = None, large: bool =
         _find_java()
         if _is_here(master):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        settings = _settings(folder, master, memory, large)
+        settings = _settings(folder, master, memory, long)
         conf = SparkConf().setAll(list(settings.items()))
         gateway = SparkContext._gateway
         try:
@@ -119,7 +123,7 @@ def _scratch() -> Path:
     return folder
 
 
-def _settings(folder: Path, master: str, memory: str | None, large: bool) -> dict[str, str]:
+def _settings(folder: Path, master: str, memory: str | None, long: bool) -> dict[str, str]:
     quiet = folder / "log4j2.properties"
     quiet.write_text(_QUIET)
     options = f"-Dlog4j2.configurationFile={quiet} -XX:+UseSerialGC"
@@ -131,7 +135,7 @@ def _settings(folder: Path, master: str, memory: str | None, large: bool) -> dic
         "spark.driver.memory": memory or os.environ.get("URTEIL_SPARK_MEMORY", "2g"),
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.driver.extraJavaOptions": options + ("" if large else " -XX:TieredStopAtLevel=1"),
+        "spark.driver.extraJavaOptions": options + ("" if long else " -XX:TieredStopAtLevel=1"),
     }
 
 
@@ -158,7 +162,7 @@ def fit(session: Any, *, large: bool) -> None:
     wide = {
         "spark.sql.shuffle.partitions": str(PARTITIONS),
         "spark.sql.adaptive.enabled": "true",
-        "spark.sql.autoBroadcastJoinThreshold": "10485760",
+        "spark.sql.autoBroadcastJoinThreshold": "1048576",
     }
     for name, value in (wide if large else small).items():
         session.conf.set(name, value)

@@ -90,6 +90,7 @@ def judge_run(
     if engine not in ENGINES:
         raise ValueError(f"no engine named {engine}: {' or '.join(ENGINES)}")
     work = run_dir / "work" / "verify"
+    _unlink(work.parent, work, run_dir / "findings")
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     began = time.monotonic()
@@ -115,6 +116,13 @@ def judge_run(
     result.seconds = facts.seconds | {"verify": round(time.monotonic() - began, 3)}
     save(run_dir / "result.json", result)
     return result
+
+
+def _unlink(*folders: Path) -> None:
+    """Links go where folders of the run are meant: what they lead to is not the run's to write."""
+    for folder in folders:
+        if folder.is_symlink():
+            folder.unlink()
 
 
 def _judged(

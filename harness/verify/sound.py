@@ -69,7 +69,11 @@ def _once(run_dir: Path, table: str, found: Sound) -> Iterator[Path]:
     known = listed(run_dir).get(table)
     seen: dict[int, list[Path]] = defaultdict(list)
     for part in evidence.files(run_dir, table):
-        name, size = part.relative_to(run_dir), part.stat().st_size
+        name = part.relative_to(run_dir)
+        if not part.is_file():
+            found.tear(table, _unreadable(name, "it is none, or a link to nothing"))
+            continue
+        size = part.stat().st_size
         if known is not None and part.name not in known and part.name != "empty.parquet":
             found.told.append(f"{name} is not in the manifest and was left out")
             continue
@@ -121,15 +125,19 @@ def _schema_of(
     try:
         have = pq.read_schema(part)
         if deep:
-            for _ in pq.ParquetFile(part).iter_batches(ROWS):
-                pass
+            for batch in pq.ParquetFile(part).iter_batches(ROWS):
+                batch.validate(full=True)
+        if twice := sorted({name for name in have.names if have.names.count(name) > 1}):
+            raise ValueError(f"it has {', '.join(twice)} twice")
     except (pa.ArrowException, OSError, ValueError) as error:
-        text = " ".join(str(error).split())[:200]
-        name = part.relative_to(run_dir)
-        sentence = f"{name} is no whole Parquet file ({text}): collect the evidence again"
-        found.tear(table, sentence)
+        found.tear(table, _unreadable(part.relative_to(run_dir), error))
         return None
     return have
+
+
+def _unreadable(name: Path, error: Exception | str) -> str:
+    text = " ".join(str(error).split())[:200]
+    return f"{name} is no whole Parquet file ({text}): collect the evidence again"
 
 
 def _tell_columns(part: Path, run_dir: Path, table: str, have: pa.Schema, found: Sound) -> None:

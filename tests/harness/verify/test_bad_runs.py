@@ -202,3 +202,36 @@ def test_columns_of_a_wrong_type_accuse_nobody_and_stop_nothing(table: str, run_
     assert result.verdict is Verdict.UNKNOWN
     assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
     assert named(result, "lost_write").status is Status.HOLDS
+
+
+def test_links_that_lead_nowhere_or_out_are_no_files_of_the_run(
+    run_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A link in place of a part is told; one in place of a folder is not followed."""
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "verify").mkdir()
+    (outside / "verify" / "kept").touch()
+    (run_dir / "work").symlink_to(outside)
+    (run_dir / "findings").symlink_to(outside)
+    part = run_dir / "evidence" / "polls" / "part-1.parquet"
+    part.symlink_to(part.name)
+    result = judge(run_dir, engine="duckdb")
+    assert (outside / "verify" / "kept").exists()
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.reasons[0].startswith("evidence/polls/part-1.parquet is no whole Parquet file")
+
+
+def test_texts_that_are_no_unicode_and_columns_that_are_twice_are_told(run_dir: Path) -> None:
+    part = run_dir / "evidence" / "clients" / "part-0.parquet"
+    rows = pq.read_table(part)
+    bad = pa.array([b"\xff\xfe"] * len(rows), pa.binary())
+    text = pa.Array.from_buffers(pa.string(), len(bad), bad.buffers())
+    at = rows.schema.get_field_index("library")
+    pq.write_table(rows.set_column(at, "library", text), part)
+    reads = run_dir / "evidence" / "reads" / "part-0.parquet"
+    rows = pq.read_table(reads)
+    names = [*rows.column_names, "offset"]
+    pq.write_table(pa.table([*rows.columns, rows["offset"]], names=names), reads)
+    told = " ".join(judge(run_dir, engine="duckdb").reasons)
+    assert "evidence/reads/part-0.parquet is no whole Parquet file (it has offset twice)" in told
+    assert "evidence/clients/part-0.parquet is no whole Parquet file" in told

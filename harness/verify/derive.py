@@ -30,7 +30,7 @@ from urteil.harness.verify.harm import harms
 from urteil.harness.verify.members import members
 from urteil.harness.verify.parts import administered, part_row, segments
 from urteil.harness.verify.promises import settled
-from urteil.harness.verify.small import Key, Small, read, sort_passes, unasked
+from urteil.harness.verify.small import Key, Small, assigned_last, read, sort_passes, unasked
 from urteil.harness.verify.timeline import Span
 from urteil.harness.verify.transactions import over_ns, stands, txn_rows
 from urteil.harness.verify.views import answers, views
@@ -80,6 +80,7 @@ class _Place:
     logs: list[Row]
     whole: list[Row]
     stopped: list[Row]
+    assigned: set[int]
 
     @property
     def told(self) -> list[tuple[int, Row]]:
@@ -92,10 +93,12 @@ class _Place:
 
 
 def _places(small: Small, damaged: frozenset[str]) -> Iterator[_Place]:
+    assigned = assigned_last(small.states)
     for key, p in small.numbers.items():
         whole, stopped = sort_passes(small.passes.get(p, []), damaged)
         yield _Place(key=key, p=p, topic=small.topics.get(key[0]), spans=small.spans.get(p, []),
-                     logs=small.logs.get(p, []), whole=whole, stopped=stopped)  # fmt: skip
+                     logs=small.logs.get(p, []), whole=whole, stopped=stopped,
+                     assigned=assigned.get(key, set()))  # fmt: skip
 
 
 def _add_place(
@@ -121,7 +124,8 @@ def _part(
     tables: dict[str, list[Row]], place: _Place, small: Small, scenario: Scenario, facts: RunFacts
 ) -> Row:
     part = part_row(
-        place.key, place.p, place.topic, scenario, place.spans, place.logs, place.whole
+        place.key, place.p, place.topic, scenario, place.spans, place.logs, place.whole,
+        place.assigned,
     )  # fmt: skip
     part |= {"gone": int(place.key in small.gone)} | administered(part, small.ops)
     hurt = harms(small.faults, part["topic"], place.key[1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from urteil.harness.scenario import Scenario, TopicFact
 from urteil.harness.verify.administered import lowest_min_isr, unclean_asked
 from urteil.harness.verify.evidence import Row
@@ -36,9 +38,10 @@ def part_row(
     spans: list[Span],
     logs: list[Row],
     passes: list[Row],
+    assigned: Collection[int] = (),
 ) -> Row:
     """The partition's row of `parts`, as far as its logs, states and settings tell it."""
-    leader = _final_leader(spans, passes, logs)
+    leader = _final_leader(spans, passes, logs, assigned)
     led = next((row for row in logs if row["broker"] == leader), None)
     replication = topic.replication_factor if topic else len(logs)
     seen_end = max((row["to_offset"] for row in passes), default=None)
@@ -115,16 +118,25 @@ def _topic_name(logs: list[Row], passes: list[Row], spans: list[Span]) -> str:
     return next((str(name) for name in names if name), "?")
 
 
-def _final_leader(spans: list[Span], passes: list[Row], logs: list[Row]) -> int | None:
+def _final_leader(
+    spans: list[Span], passes: list[Row], logs: list[Row], assigned: Collection[int]
+) -> int | None:
     """Who led last: by ZooKeeper, else by the last final pass, else by the one log there is.
 
-    None when there is no log of that broker: another one's may lack what it never replicated.
+    None when there is no log of that broker: another one's may lack what it never replicated. If it
+    is no replica any more, while all that are have a log, then of those who has the longest: there
+    is nothing else that the partition could come back from.
     """
-    have = {row["broker"] for row in logs}
+    have = {row["broker"]: row["log_end"] or 0 for row in logs}
     told = [span.leader for span in spans if span.leader >= 0]
     if not told:
         asked = sorted(passes, key=lambda row: int(row["end_ns"] or 0))
         told = [row["leader"] for row in asked if row["leader"] is not None]
     if not told and len(have) == 1:
         told = list(have)
-    return int(told[-1]) if told and told[-1] in have else None
+    if not told:
+        return None
+    left = set(assigned)
+    if told[-1] not in have and told[-1] not in left and left and left <= have.keys():
+        return int(max(left, key=lambda broker: (have[broker], broker)))
+    return int(told[-1]) if told[-1] in have else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -153,3 +154,18 @@ def unasked(topic: TopicFact, partition: int, logs: list[Row], passes: list[Row]
         for row in logs
         if row["broker"] not in asked
     ]
+
+
+def assigned_last(states: Iterable[Row]) -> dict[Key, set[int]]:
+    """The replicas that a partition had last: its state tells them, and so does its topic, whose
+    node alone is written when one is taken away."""
+    found: dict[Key, set[int]] = {}
+    for row in sorted(states, key=lambda one: int(one["zxid"] or 0)):
+        if row["replicas"] is None or row["topic_id"] is None:
+            continue
+        told = json.loads(row["replicas"])
+        by_partition = told if isinstance(told, dict) else {row["partition"]: told}
+        for partition, replicas in by_partition.items():
+            if partition is not None:
+                found[row["topic_id"], int(partition)] = set(replicas)
+    return found

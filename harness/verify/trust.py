@@ -76,9 +76,15 @@ def _missing(run_dir: Path, facts: RunFacts) -> list[str]:
 
 
 def empty(run_dir: Path, facts: RunFacts) -> list[str]:
-    """Tables that every run has, and this one has not."""
+    """Tables that every run has, and this one has not; of logs that hold nothing there are no
+    records."""
     wanted = [table for table in REQUIRED if table not in facts.withheld]
-    return [table for table in wanted if evidence.row_count(run_dir, table) == 0]
+    found = [table for table in wanted if evidence.row_count(run_dir, table) == 0]
+    if "replicas" in found and "logs" not in found:
+        logs = evidence.rows(run_dir, "logs")
+        if all((row["log_start"] or 0) == row["log_end"] for row in logs):
+            found.remove("replicas")
+    return found
 
 
 def _manifest(run_dir: Path) -> list[str]:

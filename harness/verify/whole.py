@@ -6,7 +6,6 @@ final leader holds was read by somebody, and who wrote or read is known.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from urteil.harness.scenario import RunFacts
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.small import assigned_last
 
 LACKING = {
     "blank reads": "reads lack their client, session, offset, time or whether they were intact "
@@ -81,7 +81,7 @@ def skipped(spans: Iterable[Row]) -> list[str]:
 
 def _logs(run_dir: Path, derived: Derived) -> list[str]:
     """Replicas of our topics, as assigned last, that left no log; partitions without a state."""
-    assigned = _assigned(evidence.rows(run_dir, "states"))
+    assigned = assigned_last(evidence.rows(run_dir, "states"))
     kept: dict[int, set[int]] = defaultdict(set)
     for row in derived.tables["logs_p"]:
         kept[row["p"]].add(row["broker"])
@@ -97,21 +97,6 @@ def _logs(run_dir: Path, derived: Derived) -> list[str]:
         lost = sorted(replicas - kept[part["p"]])
         told += [f"evidence/logs has no log of broker {broker} of {name}" for broker in lost]
     return told
-
-
-def _assigned(states: Iterable[Row]) -> dict[tuple[str, int], set[int]]:
-    """The replicas that a partition had last: its state tells them, and so does its topic, whose
-    node alone is written when one is taken away."""
-    found: dict[tuple[str, int], set[int]] = {}
-    for row in sorted(states, key=lambda one: int(one["zxid"] or 0)):
-        if row["replicas"] is None or row["topic_id"] is None:
-            continue
-        told = json.loads(row["replicas"])
-        by_partition = told if isinstance(told, dict) else {row["partition"]: told}
-        for partition, replicas in by_partition.items():
-            if partition is not None:
-                found[row["topic_id"], int(partition)] = set(replicas)
-    return found
 
 
 def _unread(part: Row, derived: Derived) -> list[str]:

@@ -96,7 +96,8 @@ class Producer:
             return
         with contextlib.suppress(KafkaError):
             self._kafka.flush(timeout=flush_deadline_s)
-        self._kafka.close(timeout=CLOSE_TIMEOUT_S)
+        with contextlib.suppress(KafkaError):  # it flushes, too: a partition may have no leader
+            self._kafka.close(timeout=CLOSE_TIMEOUT_S)
 
     def _never_sent(self, op: int, partition: int, error: BaseException) -> None:
         """Rejected before it became part of any batch."""

@@ -65,6 +65,7 @@ NAMES = (
     "retention_never_runs",
     "isr_never_shrinks",
     "epoch_end_off_by_one",
+    "deleted_records_served",
 )
 
 

@@ -42,6 +42,7 @@ ELSEWHERE = {
     "offset_gap_breaks_cleaner",
     "retention_by_wrong_clock",  # nor retention
     "retention_never_runs",
+    "deleted_records_served",
     "fetch_skips_batch_at_segment_roll",  # nor segments that roll
     "index_off_by_one",
     "acl_cached_forever",  # nor ACLs

@@ -62,17 +62,15 @@ class Append:
     def _unverified(
         self, header: BatchHeader, staged: Staged, guard: Guard | None
     ) -> tuple[ErrorCode, str] | None:
-        """Why a transactional batch may not be appended: nobody says that its transaction is open,
-        or one that comes before it is not here yet."""
-        if not header.is_transactional or header.is_control:
-            return None
+        """Why a batch may not be appended: nobody says that its transaction is open, or one of its
+        producer's that is being verified comes before it and is not here yet."""
         log, producer_id = self._log, header.producer_id
-        if staged.is_open(producer_id):
+        if header.is_control or staged.is_open(producer_id):
             return None
-        if not log.verifications.holds(producer_id, guard):
+        if header.is_transactional and not log.verifications.holds(producer_id, guard):
             return ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction"
         lowest = log.verifications.lowest_sequence(producer_id)
-        if lowest is not None and header.base_sequence > lowest:
+        if lowest is not None and header.base_sequence > lowest and not staged.is_stale(header):
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, (
                 f"Out of order sequence number for producer {producer_id} at offset "
                 f"{log.log_end_offset}: {header.base_sequence} (incoming seq. number), "
@@ -190,7 +188,7 @@ class Append:
         if staged is not None:
             for aborted in producers.merge(staged):
                 self._log.segments.active.txn_index.append(aborted)
-            for producer_id in staged.entries:
+            for producer_id in staged.verified:
                 self._log.verifications.clear(producer_id)
         producers.end_offset = self._log.log_end_offset
 

@@ -217,7 +217,7 @@ class Staged:
     recovery) what the leader accepted is taken over.
     """
 
-    __slots__ = ("_check", "_producers", "_trust", "begun", "completed", "entries")
+    __slots__ = ("_check", "_producers", "_trust", "begun", "completed", "entries", "verified")
 
     def __init__(self, producers: Producers, *, check_sequences: bool, trust: bool = False) -> None:
         self._producers = producers
@@ -226,6 +226,7 @@ class Staged:
         self.entries: dict[int, Producer] = {}
         self.begun: list[tuple[int, int]] = []
         self.completed: list[CompletedTxn] = []
+        self.verified: set[int] = set()  # by a batch of their transaction, or its marker
 
     def add(self, header: BatchHeader, base_offset: int, data: Buffer) -> Refusal | None:
         """Check one batch that is to get `base_offset`; a refusal stages nothing of it."""
@@ -237,6 +238,7 @@ class Staged:
                 f"{header.producer_epoch}, which is smaller than the last seen epoch {known_epoch}"
             )
         if header.is_control:
+            self.verified.add(header.producer_id)
             return self._add_marker(entry, header, base_offset, data)
         if self._check and not _follows(entry, header):
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, (
@@ -250,10 +252,17 @@ class Staged:
                 f"at offset {base_offset}"
             )
         entry.add(header, base_offset)
+        if header.is_transactional:
+            self.verified.add(header.producer_id)
         if entry.txn_first_offset is None and header.is_transactional:
             entry.txn_first_offset = base_offset
             self.begun.append((base_offset, header.producer_id))
         return None
+
+    def is_stale(self, header: BatchHeader) -> bool:
+        """Whether the batch's epoch is over, which `add` tells."""
+        known = self._producers.entries.get(header.producer_id)
+        return known is not None and header.producer_epoch < known.epoch
 
     def is_open(self, producer_id: int) -> bool:
         """Whether the producer has an open transaction here."""

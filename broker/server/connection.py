@@ -44,15 +44,17 @@ class Connection(asyncio.Protocol):
     answers. A size below 0 or above `max_frame_bytes` closes the connection once what came before
     it is answered.
 
-    A request whose peer hangs up meanwhile is carried through, for it may be half done (a decision
+    Requests that wait when their peer ends are served yet: a producer with acks=0 sends and closes.
+    A sole one whose peer hangs up meanwhile is carried through, for it may be half done (a decision
     that is in the log must take effect); one that `only_reads` is given up.
     """
 
     __slots__ = (
-        "_admit", "_entrance", "_frames", "_held", "_is_encrypted", "_need", "_on_close",
-        "_partial", "_paused", "_refused", "_server_task", "_transport", "_wakeup", "_writable",
-        "answer", "busy", "complained", "last_active_s", "listener", "max_frame_bytes", "muted_s",
-        "only_reads", "peer_host", "principal", "protocol", "time", "waits",
+        "_admit", "_entrance", "_frames", "_held", "_is_encrypted", "_is_over", "_need",
+        "_on_close", "_partial", "_paused", "_refused", "_server_task", "_transport", "_wakeup",
+        "_writable", "answer", "busy", "complained", "last_active_s", "listener",
+        "max_frame_bytes", "muted_s", "only_reads", "peer_host", "principal", "protocol", "time",
+        "waits",
     )  # fmt: skip
 
     def __init__(
@@ -90,6 +92,7 @@ class Connection(asyncio.Protocol):
         self._frames: deque[memoryview] = deque()
         self._paused = False
         self._refused = ""  # why nothing more is read
+        self._is_over = False  # the peer sends nothing more
         self._wakeup: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         on_open(self)
@@ -186,7 +189,9 @@ class Connection(asyncio.Protocol):
             self._partial = bytearray(view[at:])
 
     def eof_received(self) -> bool:
-        return False
+        """Nothing more comes: what came is served yet (a producer with acks=0 closes so)."""
+        self._is_over = self._is_over or bool(self._frames)
+        return self._is_over
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
@@ -269,7 +274,7 @@ class Connection(asyncio.Protocol):
             await self._writable
         while not self._frames:
             self._open_transport()
-            if self._refused:
+            if self._refused or self._is_over:
                 raise Hangup(self._refused)
             self._wakeup = asyncio.get_running_loop().create_future()
             await self._wakeup

@@ -82,13 +82,13 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._flush()
         if pieces:
             self._above.data_received(pieces[0] if len(pieces) == 1 else b"".join(pieces))
-        if is_over:
+        if is_over and not self._above.eof_received():
             self.close()
 
     def eof_received(self) -> bool:
         if not self._is_ready:
             self._ready(ConnectionResetError("the peer hung up"))
-        return False
+        return bool(self._above.eof_received())
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._above.connection_lost(exc)

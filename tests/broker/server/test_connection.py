@@ -145,6 +145,24 @@ def test_a_request_is_carried_through_though_its_peer_hung_up_unless_it_only_rea
     run(scenario())
 
 
+def test_what_came_before_the_end_is_served() -> None:
+    """A producer with acks=0 sends, and closes at once."""
+
+    async def scenario() -> None:
+        seen = []
+
+        async def silent(_connection: Connection, frame: memoryview) -> None:
+            await asyncio.sleep(0.001)
+            seen.append(frame[0])
+
+        async with serving(silent) as (port, server), asyncio.timeout(10):
+            assert await talk(port, b"".join(framed(bytes([n])) for n in range(100))) == b""
+            assert seen == list(range(100))
+            assert not server.connections
+
+    run(scenario())
+
+
 def test_idle_connections_are_closed() -> None:
     async def scenario() -> None:
         async with serving(echo, max_idle_ms=100) as (port, _):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+from tests.conformance.fetching import fetch
 from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.records import batch, produce
 from tests.conformance.side import ANSWER_TIMEOUT_S, read_frame
+from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.framing import RequestHeader, encode_request
 from urteil.broker.wire.messages import MetadataRequest
 
@@ -102,6 +105,25 @@ def topic_name(it: Asked, name: bytes) -> Any:
     frame = it.side.raw(struct.pack(">i", len(body)) + body, patience_s=ANSWER_TIMEOUT_S)
     assert isinstance(frame, bytes), frame
     return it.side.plain(it.side.decoded(MetadataRequest(), 1, frame))["topics"]
+
+
+@FRAMES.question("records with acks 0, and the end")
+def records_and_the_end(it: Asked) -> int:
+    """All that came before the end are taken."""
+    topic, side = it.topic(), it.side
+    header = RequestHeader(ApiKey.PRODUCE, 7, 77, "asker")
+    with side.connect(1) as connection:
+        for n in range(40):
+            request = produce(topic, batch([b"%d" % n]), acks=0)
+            connection.sendall(b"".join(encode_request(header, request)))
+    ends: list[int] = []
+
+    def came() -> bool:
+        ends[:] = [fetch(side, 11, topic, [{}])["responses"][0]["partitions"][0]["high_watermark"]]
+        return ends == [40]
+
+    side.until(came)
+    return ends[0]
 
 
 @FRAMES.question("a request in pieces of one byte")

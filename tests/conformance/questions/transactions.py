@@ -247,6 +247,15 @@ def not_added(it: Asked) -> Any:
     return it.ask(txn.produce(topic, txn.records(0)))
 
 
+@WRITE.question("a batch outside of a transaction that was not verified", versions=(3, 11))
+def beside_a_verification(it: Asked) -> Any:
+    """What is being verified comes first, of whatever kind the next batches are."""
+    txn, topic = of(it), it.topic()
+    batches = [txn.records(0), *(txn.records(n, transactional=False) for n in (0, 1))]
+    old = txn.other(epoch=-1).records(9, transactional=False)
+    return [it.ask(txn.produce(topic, one)) for one in (*batches, old)] + [log(it, topic)]
+
+
 @WRITE.question("a batch without a producer", versions=(3, 11))
 def without_a_producer(it: Asked) -> Any:
     """There is nobody whose transaction it could be part of: it is taken as it is."""

@@ -56,18 +56,22 @@ def calls(lines: Iterable[str], program: str) -> Iterator[str]:
             yield call if _NOT_ARGUMENTS.search(call) else _ENDS.split(call)[0]
 
 
+def complete(call: str) -> bool:
+    """Whether it can be typed as it stands: without placeholders (`RUN`, `[--seed N]`)."""
+    return not _NOT_ARGUMENTS.search(call) and not any(
+        map(_PLACEHOLDER.fullmatch, shlex.split(call))
+    )
+
+
 def wrong_call(call: str, *, whole: bool = True) -> str:
     """Why a call of urteil in a page cannot be; empty when it can.
 
-    A call with placeholders (`RUN`, `[--seed N]`), or one that is not `whole` (`urteil run`), must
-    name a command and options that exist; any other must be what the command line takes.
+    One that is not complete, or not `whole` (`urteil run`), must name a command and options that
+    exist; any other must be what the command line takes.
     """
-    if not whole or _NOT_ARGUMENTS.search(call):
-        return _unknown(re.findall(r"[^\s\[\]]+", call))
-    words = shlex.split(call)
-    if any(_PLACEHOLDER.fullmatch(word) for word in words):
-        return _unknown(words)
-    return _unparsed(words)
+    if whole and complete(call):
+        return _unparsed(shlex.split(call))
+    return _unknown(re.findall(r"[^\s\[\]]+", call))
 
 
 def _unparsed(words: list[str]) -> str:

@@ -1,0 +1,91 @@
+"""Every command that the pages show whole is run, page by page, as a reader would type it.
+
+It takes half an hour and a container engine: `tox run -e docs-played`, or after a nightly hunt.
+Left out are the lines with placeholders (`RUN`, `[--seed N]`) and those that need a machine of the
+reader's own (`spark1.example`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.named import PAGES, ROOT, blocks, calls, complete
+
+pytestmark = pytest.mark.played
+
+PREPARED = {
+    "explain.md": ["urteil run demo --engine duckdb"],
+    "jepsen.md": [
+        "urteil run demo --engine duckdb",
+        "urteil export latest --to store/latest/history.edn",
+    ],
+}
+"""What a reader of a page has run already."""
+SHORTER = {
+    "--hours 8 --targets urteil,kafka": "--hours 0.02",
+    "--hours 1 --suite": "--reruns 0 --hours 0.05 --suite",
+    "p2/1869": "p2/18",
+}
+"""Nights of minutes, and a record that a run of any length has."""
+CLUSTERS = ("default", "play", "mix-a")
+ELSEWHERE = ("spark1.example", "/mnt/bucket")
+"""tests/harness/verify/test_spark_cluster.py plays these on a cluster of its own."""
+UP = "docker compose -f compose/compose.yaml up --wait"
+DOWN = "docker compose -f compose/compose.yaml down"
+
+
+def commands(page: Path) -> list[str]:
+    """Those of the lab and of Docker Compose, in the page's order."""
+    named = [
+        f"{program} {call}"
+        for line in blocks(page)
+        for program in ("urteil", "docker")
+        for call in calls([line], program)
+        if (program == "urteil" or call.startswith("compose")) and complete(call)
+    ]
+    here = [line for line in named if not any(place in line for place in ELSEWHERE)]
+    for long, short in SHORTER.items():
+        here = [line.replace(long, short) for line in here]
+    if any("external:compose" in line for line in here):
+        return ["urteil images build", UP, *(line for line in here if line not in (UP, DOWN)), DOWN]
+    return here
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """A folder to type in, with what the pages name in the checkout, and a program to judge."""
+    (tmp_path / "compose").symlink_to(ROOT / "compose")
+    shutil.copy(ROOT / "harness" / "workload" / "copy_app.py", tmp_path / "my_app.py")
+    (tmp_path / "store" / "latest").mkdir(parents=True)
+    return tmp_path
+
+
+def type_in(desk: Path, line: str) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    own = {"PATH": path, "XDG_STATE_HOME": str(desk / "state")}
+    return subprocess.run(
+        line, shell=True, cwd=desk, env=os.environ | own, capture_output=True, text=True
+    )
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if commands(page)], ids=lambda page: str(page.name)
+)
+def test_the_commands_of_a_page_do_what_it_says(page: Path, desk: Path) -> None:
+    try:
+        for line in [*PREPARED.get(page.name, []), *commands(page)]:
+            done = type_in(desk, line)
+            fails = line.startswith("urteil run") and "--mutant" in line
+            assert done.returncode == fails, f"{line}\n{done.stdout}\n{done.stderr}"
+            assert "Traceback" not in done.stderr
+    finally:
+        for name in CLUSTERS:
+            type_in(desk, f"urteil cluster down --name {name}")

@@ -27,6 +27,13 @@ def killed_clients(ops: Sequence[Row]) -> frozenset[str]:
     )
 
 
+def deleted_topics(ops: Sequence[Row]) -> frozenset[str]:
+    """Topics whose deletion somebody asked for and was not refused."""
+    return frozenset(
+        str(op["subject"]) for op in ops if op["act"] == "delete" and op["outcome"] != "fail"
+    )
+
+
 def lowest_min_isr(ops: Sequence[Row], topic: str, otherwise: int) -> int:
     """The smallest number of in-sync replicas that was ever asked for, `otherwise` among them."""
     asked = [int(value) for value in _values(ops, topic, MIN_ISR) if value.isdecimal()]

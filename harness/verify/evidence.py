@@ -33,7 +33,7 @@ OPTIONAL: dict[str, frozenset[str]] = {
             "sends": {"acks", "idempotent", "tombstone", "txn", "source"},
             "reads": {"txn"},
             "commits": {"txn"},
-            "txns": {"producer_id", "epoch", "late_end_ns"},
+            "txns": {"producer_id", "epoch", "init_invoke_ns", "init_ns", "late_end_ns"},
             "passes": {"leader"},
             "faults": {"acted", "harm"},
             "logs": {"active_base"},

@@ -6,8 +6,8 @@
 `keyed`  sends to compacted topics but those of aborted transactions, with the last of their key;
 `gaps`   reads that did not follow their predecessor's offset, or their pass's begin;
 `ticks`  acknowledgements by partition and 100 ms;
-`held`   how many rows of each log lie between its start and its end, or beyond it, or lack what
-         they are compared by.
+`held`   how many rows of each log and leader epoch lie between the log's start and its end, from
+         where to where, and how many beyond it, or lack what they are compared by.
 A slot is partition number << 48 | offset (what no offset can be is brought within bounds); a
 bucket is 2^18 slots of one partition. Sorting begins with the slot, so that a sort's eight-byte
 prefix tells rows apart, and grouping follows that order.
@@ -181,15 +181,17 @@ GROUP BY p.p, s.complete_ns DIV {TICK_NS}
 """
 
 HELD = """
-SELECT l.p, l.broker,
+SELECT l.p, l.broker, r.leader_epoch,
   SUM(CASE WHEN r.offset >= l.log_start AND r.offset < l.log_end THEN 1 ELSE 0 END) AS n,
+  MIN(CASE WHEN r.offset >= l.log_start THEN r.offset END) AS low,
+  MAX(CASE WHEN r.offset < l.log_end THEN r.offset END) AS high,
   SUM(CASE WHEN r.offset >= l.log_end THEN 1 ELSE 0 END) AS beyond,
   SUM(CASE WHEN r.offset IS NULL OR r.leader_epoch IS NULL OR r.batch_crc IS NULL
         OR (r.sequence >= 0 AND (r.producer_id IS NULL OR r.producer_epoch IS NULL))
       THEN 1 ELSE 0 END) AS blank
 FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
 JOIN logs_p l ON l.p = q.p AND l.broker = r.broker
-GROUP BY l.p, l.broker
+GROUP BY l.p, l.broker, r.leader_epoch
 """
 
 STAGES = {

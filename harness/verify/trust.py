@@ -8,7 +8,7 @@ from pathlib import Path
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.administered import killed_clients
+from urteil.harness.verify.administered import deleted_topics, killed_clients
 from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.timeline import NO_OFFSET
@@ -65,7 +65,7 @@ def reasons(
         *_traffic(scenario, facts, derived, ticks),
         *_attempts(facts, derived, tally),
         *strays(facts, tally),
-        *_passes(facts, derived),
+        *_passes(run_dir, facts, derived),
         *_mutant(facts),
     ]
     return list(dict.fromkeys(told))
@@ -247,18 +247,25 @@ def strays(facts: RunFacts, tally: Sequence[Row]) -> list[str]:
     ]
 
 
-def _passes(facts: RunFacts, derived: Derived) -> list[str]:
+def _passes(run_dir: Path, facts: RunFacts, derived: Derived) -> list[str]:
+    """What final readers were not given. Topics that somebody had deleted owe nothing."""
+    deleted = deleted_topics(evidence.rows(run_dir, "admin_ops"))
+    ours = [
+        part
+        for part in derived.parts
+        if part["ours"] and not (part["gone"] and part["topic"] in deleted)
+    ]
     told = [f"a final pass over {name} stopped before its end" for name in derived.short]
     told += [
         f"no complete final pass over {part['topic']}-{part['partition']}"
-        for part in derived.parts
-        if part["ours"] and part["seen_end"] is None and facts.runtime != IMPORTED
+        for part in ours
+        if part["seen_end"] is None and facts.runtime != IMPORTED
     ]
     told += [f"no complete final pass asked {replica}" for replica in derived.unasked]
     return told + [
         f"no log of the final leader of {part['topic']}-{part['partition']}"
-        for part in derived.parts
-        if part["ours"] and not part["has_log"] and "logs" not in facts.withheld
+        for part in ours
+        if not part["has_log"] and "logs" not in facts.withheld
     ]
 
 

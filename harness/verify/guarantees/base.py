@@ -39,6 +39,7 @@ _MADE_OF = {
     "answers": ("offset_answers",),
     "logs_p": ("logs",),
     "epochs": ("logs",),
+    "held": ("replicas", "logs"),
     "cover": ("logs", "passes"),
     "trials": ("faults", "states"),
     "recoveries": ("faults", "states"),

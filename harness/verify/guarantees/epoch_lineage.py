@@ -1,4 +1,5 @@
-"""A leader epoch starts at one offset, on every replica that knows it, and whoever asks is told so.
+"""A leader epoch starts at one offset, on every replica that knows it; its records lie there, and
+whoever asks is told so.
 
 Left out: compacted topics, and starts that lie at a log's own start, where deletion moves them.
 Answers about an older epoch's end are compared with the final leader's log, where that knows the
@@ -48,6 +49,12 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"Asked for the end of leader epoch {epoch} of {row['topic']}-{row['partition']}, a "
             f"leader answered {row['off']}; by the log it is {row['other_off']}."
         )
+    if row["sub_kind"] == "outside":
+        other = "it" if row["other_epoch"] == epoch else f"epoch {row['other_epoch']}"
+        return (
+            f"The record at {place(row)} is of leader epoch {epoch}, though by the log that holds "
+            f"the record {other} began at {row['other_off']}."
+        )
     return (
         f"Leader epoch {epoch} starts at {place(row)} on one replica and at "
         f"{row['other_off']} on another."
@@ -67,21 +74,30 @@ SELECT SUM(o.n) AS n FROM (
   UNION ALL SELECT COUNT(*) FROM {_TOLD} t) o""",
     violations=f"""
 SELECT 'two starts' AS sub_kind, e.p, MIN(e.start) AS off, CAST(NULL AS BIGINT) AS at_ns,
-  CAST(NULL AS BIGINT) AS until_ns, e.epoch AS leader_epoch, MAX(e.start) AS other_off
+  CAST(NULL AS BIGINT) AS until_ns, e.epoch AS leader_epoch, MAX(e.start) AS other_off,
+  CAST(NULL AS INT) AS other_epoch
 {_JUDGED} GROUP BY e.p, e.epoch HAVING MIN(e.start) <> MAX(e.start)
 UNION ALL
-SELECT 'forgotten', k.p, MIN(k.start), NULL, NULL, k.epoch, l.broker
+SELECT 'forgotten', k.p, MIN(k.start), NULL, NULL, k.epoch, l.broker, NULL
 FROM {_USED} k JOIN parts q ON q.p = k.p AND q.compacted = 0
   AND k.start < q.committed_end AND k.start < q.agreed_end
 JOIN logs_p l ON l.p = k.p AND l.log_start <= k.start AND l.log_end > k.start
 LEFT JOIN epochs x ON x.p = l.p AND x.broker = l.broker AND x.epoch = k.epoch
 WHERE k.next_start > k.start AND x.p IS NULL GROUP BY k.p, k.epoch, l.broker
 UNION ALL
-SELECT 'told', t.p, t.offset, t.invoke_ns, t.complete_ns, t.asked_epoch, t.next_start
-FROM {_TOLD} t WHERE t.offset <> t.next_start""",
+SELECT 'told', t.p, t.offset, t.invoke_ns, t.complete_ns, t.asked_epoch, t.next_start, NULL
+FROM {_TOLD} t WHERE t.offset <> t.next_start
+UNION ALL
+SELECT 'outside', h.p, MIN(CASE WHEN e.epoch = h.leader_epoch THEN h.low ELSE h.high END), NULL,
+  NULL, h.leader_epoch, MIN(e.start), MIN(e.epoch)
+FROM held h JOIN parts q ON q.p = h.p AND q.final_leader = h.broker
+JOIN epochs e ON e.p = h.p AND e.broker = h.broker
+WHERE (e.epoch = h.leader_epoch AND h.low < e.start)
+  OR (e.epoch > h.leader_epoch AND h.high >= e.start)
+GROUP BY h.p, h.leader_epoch""",
     explain=_explain,
     needs=("logs",),
     rests_on=("logs",),
-    sub_kinds=("two starts", "forgotten", "told"),
+    sub_kinds=("two starts", "forgotten", "told", "outside"),
     tie="j.leader_epoch, j.other_off",
 )

@@ -8,7 +8,8 @@ _LOGS = "FROM logs_p l JOIN parts q ON q.p = l.p"
 _WHOLE = "WHERE q.compacted = 0 AND l.log_end > l.log_start"
 _ODD = f"""
 (SELECT l.p, l.broker, l.log_start, l.log_end {_LOGS}
- LEFT JOIN held h ON h.p = l.p AND h.broker = l.broker
+ LEFT JOIN (SELECT k.p, k.broker, SUM(k.n) AS n FROM held k GROUP BY k.p, k.broker) h
+  ON h.p = l.p AND h.broker = l.broker
  {_WHOLE} AND COALESCE(h.n, 0) <> l.log_end - l.log_start)
 """
 # The logs that are odd are few, or none: they are taken to the replicas, not the other way.

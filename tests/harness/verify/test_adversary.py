@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from tests.harness.verify.made import ONE, Tables, healthy, judged, named
+from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import Phase
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import Result, Status, Verdict
@@ -202,8 +203,12 @@ def test_a_topic_made_anew_has_its_own_offsets_and_the_old_one_owes_nothing(
     assert judged(tmp_path / "new", tables).verdict is Verdict.PASS
     (topic,) = synthetic.facts(ONE).topics
     both = [topic, msgspec.structs.replace(topic, topic_id=old["topic_id"])]
-    result = judged(tmp_path / "both", tables, facts=synthetic.facts(ONE, topics=both))
+    facts = synthetic.facts(ONE, topics=both)
+    result = judged(tmp_path / "both", tables, facts=facts)
     assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
+    asked = {"act": "delete", "subject": topic.name, "outcome": "ok", "invoke_ns": CRASH_NS - S}
+    tables["admin_ops"] = [dict.fromkeys(SCHEMAS["admin_ops"].names) | asked]
+    assert judged(tmp_path / "asked", tables, facts=facts).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize("acks", [0, 1])

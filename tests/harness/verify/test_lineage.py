@@ -42,6 +42,15 @@ def deposed(tables: Tables) -> Tables:
     return tables
 
 
+@pytest.mark.parametrize(("offset", "epoch"), [(0, 1), (10, -1), (ONE.records - 1, 0)])
+def test_a_record_of_an_epoch_that_was_not_there(tmp_path: Path, offset: int, epoch: int) -> None:
+    tables = healthy()
+    for row in tables["replicas"]:
+        row["leader_epoch"] = epoch if row["offset"] == offset else row["leader_epoch"]
+    (finding,) = named(judged(tmp_path, tables), "epoch_lineage").findings
+    assert (finding.sub_kind, finding.offset) == ("outside", offset)
+
+
 @pytest.mark.parametrize(("healed", "status"), [(False, Status.HOLDS), (True, Status.VIOLATED)])
 def test_replicas_must_agree_once_the_lab_has_healed(
     tmp_path: Path, healed: bool, status: Status

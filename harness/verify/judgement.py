@@ -21,6 +21,7 @@ from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.engines import ENGINES, Engine, open_engine, open_views
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.numbers import numbers
 from urteil.harness.verify.rest import save_rest
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
 from urteil.harness.verify.sound import Sound, sound
@@ -86,7 +87,7 @@ def judge_run(
     run_dir: Path, *, engine: str, master: str | None, session: Any, canary: bool = True
 ) -> Result:
     """Judge `run_dir`; see `urteil.harness.verify.judge`."""
-    scenario, facts = load_scenario(run_dir), load_facts(run_dir)
+    scenario, facts, odd = numbers(load_scenario(run_dir), load_facts(run_dir))
     if engine not in ENGINES:
         raise ValueError(f"no engine named {engine}: {' or '.join(ENGINES)}")
     work = run_dir / "work" / "verify"
@@ -95,12 +96,14 @@ def judge_run(
     work.mkdir(parents=True)
     began = time.monotonic()
     found = sound(run_dir, work)
+    found.told += odd
     running = open_engine(engine, found.run_dir, work, master=master, session=session)
     try:
         try:
             result = _judged(running, found, scenario, facts, canary=canary)
         except Exception as failure:
             found = sound(run_dir, work, deep=True)
+            found.told += odd
             try:
                 if not found.torn:
                     raise failure

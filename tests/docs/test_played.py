@@ -8,6 +8,7 @@ reader's own (`spark1.example`).
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.named import PAGES, ROOT, blocks, calls, complete
+from urteil.harness.parts.compose import docker_compose
 
 pytestmark = pytest.mark.played
 
@@ -30,6 +32,7 @@ PREPARED = {
 SHORTER = {
     "--hours 8 --targets urteil,kafka": "--hours 0.02",
     "--hours 1 --suite": "--reruns 0 --hours 0.05 --suite",
+    "--shrink-minutes 12": "--shrink-minutes 0",
     "p2/1869": "p2/18",
 }
 """Nights of minutes, and a record that a run of any length has."""
@@ -69,6 +72,7 @@ def desk(tmp_path: Path) -> Path:
 def type_in(desk: Path, line: str) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     own = {"PATH": path, "XDG_STATE_HOME": str(desk / "state")}
+    line = line.replace("docker compose", shlex.join(docker_compose()))
     return subprocess.run(
         line, shell=True, cwd=desk, env=os.environ | own, capture_output=True, text=True
     )

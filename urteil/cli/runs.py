@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+OF_A_RUN = ("scenario.json", "run.json", "evidence")
+
 
 def find_run(name: str, out: Path, *, needs: str = "scenario.json", even: bool = False) -> Path:
     """The folder of a run: a path, a name under `out`, or `latest`; with `even`, one that has any
@@ -16,9 +18,9 @@ def find_run(name: str, out: Path, *, needs: str = "scenario.json", even: bool =
     for folder in (Path(name), out / name):
         if (folder / needs).is_file():
             return folder.resolve()
-        if even and any((folder / one).is_file() for one in ("scenario.json", "run.json")):
+        if even and any((folder / one).is_file() for one in OF_A_RUN[:2]):
             return folder.resolve()
-        if (folder / "scenario.json").is_file():
+        if any((folder / one).exists() for one in OF_A_RUN):
             raise click.UsageError(f"{folder} has no {needs}; {_mend(name, needs)}")
     runs = sorted(p.name for p in out.glob("*") if (p / "scenario.json").is_file())
     there = f"runs in {out}: {', '.join(runs[-5:])}" if runs else f"{out} holds no run"

@@ -91,6 +91,14 @@ def test_a_folder_that_is_no_run_is_wrong_usage(
     assert "play the run again" in said
 
 
+def test_a_run_without_its_scenario_is_told_so(
+    run_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run_dir / "scenario.json").unlink()
+    assert exit_code(["verify", str(run_dir), "--engine", "duckdb"]) == EXIT_WRONG_USAGE
+    assert f"{run_dir} has no scenario.json; put back the file" in capsys.readouterr().err
+
+
 def test_wider_integers_are_no_flaw(run_dir: Path) -> None:
     narrow = pq.read_table(run_dir / READS)
     wide = pa.schema([pa.field(f.name, WIDER.get(f.type, f.type)) for f in narrow.schema])
@@ -235,3 +243,20 @@ def test_texts_that_are_no_unicode_and_columns_that_are_twice_are_told(run_dir: 
     told = " ".join(judge(run_dir, engine="duckdb").reasons)
     assert "evidence/reads/part-0.parquet is no whole Parquet file (it has offset twice)" in told
     assert "evidence/clients/part-0.parquet is no whole Parquet file" in told
+
+
+def test_settings_that_are_no_numbers_are_told_with_their_file(tmp_path: Path) -> None:
+    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
+    asked.cluster.config["replica.lag.time.max.ms"] = "soon"
+    asked.workload.options["transaction_timeout_ms"] = "x"
+    told.topics[0].config["min.insync.replicas"] = "zwei"
+    synthetic.write_run(tmp_path, healthy(), asked, told)
+    result = judge(tmp_path, engine="duckdb")
+    mend = "which is no number; write one and judge again"
+    assert result.verdict is Verdict.UNKNOWN
+    assert [reason for reason in result.reasons if mend in reason] == [
+        f"scenario.json, cluster: replica.lag.time.max.ms is 'soon', {mend}",
+        f"scenario.json, workload: transaction_timeout_ms is 'x', {mend}",
+        f"run.json, topic urteil: min.insync.replicas is 'zwei', {mend}",
+    ]
+    assert named(result, "lost_write").status is Status.HOLDS

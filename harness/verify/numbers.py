@@ -1,0 +1,44 @@
+"""Settings of a run that have to be numbers and are none: told, and judged as if left out."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec.structs import replace
+
+from urteil.harness.scenario import RunFacts, Scenario
+
+_NUMERIC = re.compile(r".*[._](ms|bytes|minutes|hours|replicas)")
+_NUMBER = re.compile(r"[+-]?\d{1,19}")
+
+
+def numbers(scenario: Scenario, facts: RunFacts) -> tuple[Scenario, RunFacts, list[str]]:
+    """Both without such settings, and a sentence for each, which names file and setting."""
+    told: list[str] = []
+    brokers = _sound(scenario.cluster.config, "scenario.json, cluster", told)
+    options = _sound(scenario.workload.options, "scenario.json, workload", told)
+    topics = [
+        replace(topic, config=_sound(topic.config, f"run.json, topic {topic.name}", told))
+        for topic in facts.topics
+    ]
+    if not told:
+        return scenario, facts, told
+    asked = replace(
+        scenario,
+        cluster=replace(scenario.cluster, config=brokers),
+        workload=replace(scenario.workload, options=options),
+    )
+    return asked, replace(facts, topics=topics), told
+
+
+def _sound(config: dict[str, str], where: str, told: list[str]) -> dict[str, str]:
+    wrong = {
+        name: text
+        for name, text in config.items()
+        if _NUMERIC.fullmatch(name) and not _NUMBER.fullmatch(text)
+    }
+    told += [
+        f"{where}: {name} is {text!r}, which is no number; write one and judge again"
+        for name, text in wrong.items()
+    ]
+    return {name: text for name, text in config.items() if name not in wrong}

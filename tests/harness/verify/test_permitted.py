@@ -69,6 +69,8 @@ def test_acks_zero_promises_nothing(tmp_path: Path) -> None:
             row["offset"] -= row["offset"] > 50
     for row in [*tables["logs"], *tables["passes"]]:
         row |= {name: 399 for name in ("log_end", "high_watermark", "to_offset") if name in row}
+    for row in tables["logs"]:
+        row["epochs"] = json.dumps({"0": 0, "1": 199, "2": 399, "3": 399})
     result = judged(tmp_path, tables, shape=shape)
     assert named(result, "lost_write").permitted == 1
     assert result.verdict is Verdict.PASS, result.reasons

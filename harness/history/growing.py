@@ -51,19 +51,24 @@ class LineFile:
         end = self._begin + self._at
         begin = end - end % _PAGE
         room = -(-(end - begin + needed + ROOM_BYTES) // _PAGE) * _PAGE
-        self._write_zeros(end, begin + room)
+        _allocate(self._file, end, begin + room)
         self._unmap()
         self._map = mmap.mmap(self._file, room, offset=begin)
         self._begin, self._at, self._room = begin, end - begin, room
-
-    def _write_zeros(self, begin: int, end: int) -> None:
-        while begin < end:
-            begin += os.pwrite(self._file, bytes(end - begin), begin)
 
     def _unmap(self) -> None:
         if self._map is not None:
             self._map.close()
             self._map = None
+
+
+def _allocate(file: int, begin: int, end: int) -> None:
+    """Zeros that are on the disk; macOS has no call for them. OSError when it has no room."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, begin, end - begin)
+        return
+    while begin < end:
+        begin += os.pwrite(file, bytes(end - begin), begin)
 
 
 def lines_from(path: Path, start: int = 0) -> Iterator[bytes]:

@@ -152,7 +152,7 @@ def test_what_came_before_the_end_is_served() -> None:
         seen = []
 
         async def silent(_connection: Connection, frame: memoryview) -> None:
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
             seen.append(frame[0])
 
         async with serving(silent) as (port, server), asyncio.timeout(10):

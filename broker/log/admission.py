@@ -87,7 +87,14 @@ def _demands_more(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
         return True
     if config.log_append_time:
         return False
-    return config.limits_the_past or header.max_timestamp - now_ms > config.timestamp_after_ms
+    if config.limits_the_past or _hides_its_newest(header):
+        return True
+    return header.max_timestamp - now_ms > config.timestamp_after_ms
+
+
+def _hides_its_newest(header: BatchHeader) -> bool:
+    """The newest time is before the first: old versions of Sarama say -1 of every batch."""
+    return header.max_timestamp < header.base_timestamp
 
 
 def _looks(header: BatchHeader, batch: memoryview) -> Iterator[Look]:
@@ -108,6 +115,10 @@ def _written(
     if stamped or header.timestamp_type:
         anew = anew or bytearray(batch)
         set_timestamps(anew, now_ms if stamped else header.max_timestamp, of_broker=stamped)
+    elif anew is None and _hides_its_newest(header):
+        anew = bytearray(batch)
+        newest = max(one.timestamp_ms for one in iter_outlines(batch))
+        set_timestamps(anew, newest, of_broker=False)
     return anew
 
 

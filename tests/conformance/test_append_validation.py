@@ -10,8 +10,15 @@ from tests.conformance.conftest import Pair
 from tests.conformance.fetching import fetch
 from tests.conformance.records import NOW_MS, batch, message, produce
 from tests.conformance.side import Side
-from urteil.broker.wire.batches import Compression, build_batch, iter_batches, iter_records
+from urteil.broker.wire.batches import (
+    Compression,
+    build_batch,
+    iter_batches,
+    iter_records,
+    set_timestamps,
+)
 from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import ListOffsetsRequest
 
 CODECS = ["uncompressed", "gzip", "snappy", "lz4", "zstd"]
 GOOD, OLD, NEW = NOW_MS, NOW_MS - 86_400_000, NOW_MS + 86_400_000
@@ -55,6 +62,19 @@ def records_of(*times: int, keyless: tuple[int, ...] = ()) -> bytes:
     )
 
 
+def saying(newest_ms: int, records: bytes) -> bytes:
+    """The batch with another newest time in its header, as old versions of Sarama write -1."""
+    changed = bytearray(records)
+    set_timestamps(changed, newest_ms, of_broker=False)
+    return bytes(changed)
+
+
+def at_time(topic: str, ms: int) -> ListOffsetsRequest:
+    partition = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=ms)
+    asked = ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[partition])
+    return ListOffsetsRequest(replica_id=-1, topics=[asked])
+
+
 FAULTS: dict[str, tuple[dict[str, str], bytes]] = {
     "keyless": ({"cleanup.policy": "compact"}, records_of(GOOD, GOOD, GOOD, keyless=(0, 2))),
     "many keyless": ({"cleanup.policy": "compact"}, records_of(*[GOOD] * 6, keyless=(1, 2, 3, 5))),
@@ -78,6 +98,9 @@ FAULTS: dict[str, tuple[dict[str, str], bytes]] = {
     "old in a topic of the broker's time": (
         {"message.timestamp.type": "LogAppendTime", "message.timestamp.before.max.ms": "60000"},
         records_of(OLD, GOOD),
+    ),
+    "too new, which its header hides": (
+        {"message.timestamp.after.max.ms": "60000"}, saying(-1, records_of(GOOD, NEW, GOOD)),
     ),
     "grown too large": (
         {"compression.type": "uncompressed", "max.message.bytes": "1000"},
@@ -122,6 +145,20 @@ def test_codecs(pair: Pair, wanted: str) -> None:
         data = batch([b"a" * 300, None, b"c"], compression=sent)
         pair.same(lambda side, d=data: send(side, 9, name, d))  # type: ignore[misc]
     pair.same(lambda side: kept(side, name))
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
+@pytest.mark.parametrize("said", [-1, GOOD - 5])
+def test_a_newest_time_before_the_first(pair: Pair, said: int, codec: Compression) -> None:
+    """Is mended, so that the records are found by their times."""
+    name = pair.name("newest")
+    pair.both(lambda side: side.create(name))
+    data = saying(said, batch([b"a", b"b", b"c"], compression=codec))
+    pair.same(lambda side: send(side, 9, name, data))
+    pair.same(lambda side: kept(side, name))
+    for at_ms in (0, GOOD + 1, -3):
+        request = at_time(name, at_ms)
+        pair.same(lambda side, it=request: side.ask(it, 7))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("wanted", ["producer", "gzip"])

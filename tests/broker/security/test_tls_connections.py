@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -151,6 +152,47 @@ def test_a_handshake_that_stalls_or_is_none_ends(caplog: pytest.LogCaptureFixtur
 
     run(scenario())
     assert "wrong version number" in caplog.text
+
+
+def send_and_end(port: int, data: bytes, *, says_so: bool) -> None:
+    """All in one segment; the end is told by TLS's close_notify too, or by TCP alone."""
+    come, gone = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = client().wrap_bio(come, gone, server_hostname="localhost")
+    with socket.create_connection(("127.0.0.1", port), 10) as sock:
+        while True:
+            with contextlib.suppress(ssl.SSLWantReadError):
+                tls.do_handshake()
+                break
+            sock.sendall(gone.read())
+            come.write(sock.recv(10_000))
+        tls.write(data)
+        if says_so:
+            with contextlib.suppress(ssl.SSLWantReadError):
+                tls.unwrap()
+        sock.sendall(gone.read())
+        sock.shutdown(socket.SHUT_WR)
+        while sock.recv(10_000):
+            pass
+
+
+@pytest.mark.parametrize("says_so", [True, False])
+def test_what_came_before_the_end_is_served(says_so: bool) -> None:
+    """A producer with acks=0 sends, and closes at once."""
+
+    async def scenario() -> None:
+        seen = []
+
+        async def silent(connection: Connection, frame: memoryview) -> None:
+            while not connection._is_over:
+                await asyncio.sleep(0)
+            seen.append(frame[0])
+
+        async with serving(silent) as port, asyncio.timeout(10):
+            data = b"".join(framed(bytes([n])) for n in range(3))
+            await asyncio.to_thread(send_and_end, port, data, says_so=says_so)
+            assert seen == list(range(3))
+
+    run(scenario())
 
 
 def test_files_go_out_as_fast_as_the_peer_reads(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ second run needs; what really happened (versions, phases, problems of the lab) i
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -128,6 +129,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     mutant: str | None = None
 
 
+MOST_PARTITIONS = 1_000_000
+"""Of a topic; more are a slip of the pen that judging would not come to the end of."""
+
 IMPORTED = "imported"
 """The runtime of a run whose history somebody else recorded."""
 
@@ -145,7 +149,7 @@ class TopicFact(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     topic_id: str
-    partitions: int
+    partitions: Annotated[int, msgspec.Meta(ge=0, le=MOST_PARTITIONS)]
     replication_factor: int
     config: dict[str, str] = {}
     copies: bool = False

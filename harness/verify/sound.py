@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from urteil.harness.history.schema import SCHEMAS
-from urteil.harness.verify import cells, evidence
+from urteil.harness.verify import bounds, cells, evidence
 from urteil.harness.verify.evidence import OPTIONAL, Row
 
 ROWS = 65_536
@@ -39,13 +39,18 @@ def sound(run_dir: Path, work: Path, *, deep: bool = False) -> Sound:
     version's columns, unreadable and doubled ones are left out. `deep` reads every part to its end.
     """
     found = Sound(run_dir)
+    folder = run_dir / "evidence"
+    if folder.exists() and not folder.is_dir():
+        found.told.append(f"{folder.name} is no folder of tables: collect the evidence again")
     plan: dict[Path, pa.Schema | None] = {}
     for table, schema in SCHEMAS.items():
         for part in _once(run_dir, table, found):
             have = _schema_of(part, run_dir, table, found, deep=deep)
             if have is not None:
-                plan[part] = None if have.equals(schema) else have
-                _tell_columns(part, run_dir, table, have, found)
+                told = _columns(part, table, have)
+                plan[part] = None if have.equals(schema) and not told else have
+                if told:
+                    found.tear(table, f"{part.relative_to(run_dir)}: {'; '.join(told)}")
     if found.told or any(plan.values()):
         found.run_dir = work / "read"
         shutil.rmtree(found.run_dir, ignore_errors=True)
@@ -140,20 +145,20 @@ def _unreadable(name: Path, error: Exception | str) -> str:
     return f"{name} is no whole Parquet file ({text}): collect the evidence again"
 
 
-def _tell_columns(part: Path, run_dir: Path, table: str, have: pa.Schema, found: Sound) -> None:
-    name = part.relative_to(run_dir)
-    lost = [
-        column.name
-        for column in SCHEMAS[table]
-        if column.name not in have.names and column.name not in OPTIONAL[table]
+def _columns(part: Path, table: str, have: pa.Schema) -> list[str]:
+    """What is wrong with the columns of a part."""
+    ours = {column.name: column for column in SCHEMAS[table]}
+    told = []
+    if lost := [name for name in ours if name not in {*have.names, *OPTIONAL[table]}]:
+        told.append(f"it has no {', '.join(lost)} as this version of Urteil writes it")
+    told += [
+        f"{name} is {have.field(name).type}, should be {column.type}"
+        for name, column in ours.items()
+        if name in have.names and not evidence.castable(have.field(name), column)
     ]
-    if lost:
-        told = f"{name} has no {', '.join(lost)} as this version of Urteil writes it"
-        found.tear(table, told)
-    for column in SCHEMAS[table]:
-        if column.name in have.names and not evidence.castable(have.field(column.name), column):
-            kind = have.field(column.name).type
-            found.tear(table, f"{name}: {column.name} is {kind}, should be {column.type}")
+    if far := bounds.wild(pq.ParquetFile(part), SCHEMAS[table]):
+        told.append(f"{', '.join(far)} with numbers that none can be; they count as unknown")
+    return told
 
 
 def _lay(run_dir: Path, target: Path, part: Path, have: pa.Schema | None) -> None:
@@ -202,7 +207,7 @@ def _as_ours(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
     for column in schema:
         have = batch.column(column.name) if column.name in batch.schema.names else None
         if have is not None and evidence.castable(batch.schema.field(column.name), column):
-            columns.append(_cast(have, column.type))
+            columns.append(_cast(bounds.tamed(have, column), column.type))
         else:
             columns.append(pa.nulls(batch.num_rows, column.type))
     return pa.Table.from_arrays(columns, schema=schema)

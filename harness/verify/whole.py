@@ -24,7 +24,9 @@ LACKING = {
     "beyond replicas": "records on disks lie beyond the end of their log (evidence/logs)",
     "nameless sends": "sends are of clients that evidence/clients does not have",
     "nameless reads": "reads are of clients that evidence/clients does not have",
+    "nameless txns": "sends are of transactions that evidence/txns does not have",
 }
+DOUBTED = ("blank reads", "blank replicas", "nameless txns")
 TALLY = """
 SELECT 'blank reads' AS what, -1 AS n, COUNT(*) AS found FROM reads r
 WHERE r.offset IS NULL OR r.intact IS NULL OR r.read_ns IS NULL OR r.client IS NULL
@@ -41,16 +43,21 @@ UNION ALL
 SELECT 'nameless reads', -1, COUNT(*) FROM reads r
 LEFT JOIN (SELECT DISTINCT c.client FROM clients c) k ON k.client = r.client
 WHERE k.client IS NULL
+UNION ALL
+SELECT 'nameless txns', -1, COUNT(*) FROM sends s
+LEFT JOIN txns t ON t.client = s.client AND t.session = s.session AND t.txn = s.txn
+WHERE s.txn IS NOT NULL AND t.txn IS NULL
 """
 """Counts for `lacking`, to be asked with judgement's own."""
 
 
 def blanks(tally: Sequence[Row]) -> dict[str, str]:
-    """Tables with rows that nobody can place or compare, each with its sentence."""
+    """Tables with rows that nobody can place or compare, or without some that others name, each
+    with its sentence."""
     return {
         str(row["what"]).split()[1]: f"{row['found']} {LACKING[row['what']]}"
         for row in tally
-        if str(row["what"]).startswith("blank ") and row["what"] in LACKING and row["found"]
+        if row["what"] in DOUBTED and row["found"]
     }
 
 
@@ -60,6 +67,7 @@ def lacking(run_dir: Path, facts: RunFacts, derived: Derived, tally: Sequence[Ro
         f"{row['found']} {LACKING[row['what']]}"
         for row in tally
         if row["what"] in LACKING and row["found"]
+        if str(row["what"]).split()[1] not in facts.withheld
     ]
     if "states" not in facts.withheld:
         told += skipped(derived.tables["spans"])

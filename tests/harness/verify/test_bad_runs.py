@@ -62,7 +62,7 @@ def _other_bytes(part: Path) -> None:
     [
         (_cut, f"{READS} is no whole Parquet file"),
         (_empty, f"{READS} is no whole Parquet file"),
-        (_without_offset, f"{READS} has no offset"),
+        (_without_offset, f"{READS}: it has no offset"),
         (_other_bytes, f"{READS} is no whole Parquet file"),
         (_text_offset, f"{READS}: offset is string, should be int64"),
     ],
@@ -89,6 +89,52 @@ def test_a_folder_that_is_no_run_is_wrong_usage(
     said = capsys.readouterr().err
     assert f"run/{name} cannot be read" in said
     assert "play the run again" in said
+
+
+def test_more_partitions_than_any_topic_has_are_wrong_usage(
+    run_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = (run_dir / "run.json").read_text()
+    (run_dir / "run.json").write_text(
+        told.replace('"partitions": 1', '"partitions": 1000000000000')
+    )
+    assert exit_code(["verify", str(run_dir), "--engine", "duckdb"]) == EXIT_WRONG_USAGE
+    assert "Expected `int` <= 1000000 - at `$.topics[0].partitions`" in capsys.readouterr().err
+
+
+def test_a_file_in_place_of_the_evidence_is_unknown(run_dir: Path) -> None:
+    shutil.rmtree(run_dir / "evidence")
+    (run_dir / "evidence").touch()
+    result = judge(run_dir, engine="duckdb")
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.reasons[0] == "evidence is no folder of tables: collect the evidence again"
+
+
+NO_NUMBER = [
+    ("replicas", "offset", 2**63 - 1),
+    ("replicas", "leader_epoch", 2**31 - 1),
+    ("reads", "read_ns", -(2**63)),
+    ("passes", "pass", 2**63 - 1),
+    ("states", "at_ns", 2**63 - 1),
+    ("sends", "producer_epoch", -(2**31)),
+]
+
+
+@pytest.mark.parametrize("statistics", [True, False], ids=["footers", "read"])
+@pytest.mark.parametrize(("table", "column", "number"), NO_NUMBER)
+def test_numbers_that_none_can_be_accuse_nobody(
+    table: str, column: str, number: int, statistics: bool, run_dir: Path
+) -> None:
+    part = run_dir / "evidence" / table / "part-0.parquet"
+    rows = pq.read_table(part)
+    at = rows.schema.get_field_index(column)
+    numbers = pa.array([number] * rows.num_rows, type=rows.schema.field(column).type)
+    pq.write_table(rows.set_column(at, column, numbers), part, write_statistics=statistics)
+    result = judge(run_dir, engine="duckdb")
+    assert result.verdict is Verdict.UNKNOWN, result.reasons
+    told = f"{part.relative_to(run_dir)}: {column} with numbers that none can be"
+    assert result.reasons[0].startswith(told)
+    assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
 
 
 def test_a_run_without_its_scenario_is_told_so(

@@ -97,6 +97,11 @@ def _send_as_a_ghost(tables: Tables) -> None:
     tables["clients"] = [row for row in tables["clients"] if row["client"] != "p1"]
 
 
+def _send_in_a_ghost_of_a_transaction(tables: Tables) -> None:
+    for row in tables["sends"][:5]:
+        row["txn"] = 77
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
@@ -113,6 +118,10 @@ def _send_as_a_ghost(tables: Tables) -> None:
         (_forget_a_crc, "1 records on disks lack offset, leader epoch, CRC, or a sequence's"),
         (_read_as_a_ghost, "400 reads are of clients that evidence/clients does not have"),
         (_send_as_a_ghost, "200 sends are of clients that evidence/clients does not have"),
+        (
+            _send_in_a_ghost_of_a_transaction,
+            "5 sends are of transactions that evidence/txns does not have",
+        ),
     ],
 )
 def test_what_does_not_fit_the_rest_is_unknown_and_named(

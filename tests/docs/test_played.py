@@ -78,6 +78,13 @@ def type_in(desk: Path, line: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def codes(line: str) -> set[int]:
+    """A seeded bug fails its run; a shrinking's minutes may be over before it is done."""
+    if line.startswith("urteil run") and "--mutant" in line:
+        return {1}
+    return {0, 2} if line.startswith("urteil shrink") else {0}
+
+
 @pytest.mark.timeout(3600)
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
@@ -87,8 +94,8 @@ def test_the_commands_of_a_page_do_what_it_says(page: Path, desk: Path) -> None:
     try:
         for line in [*PREPARED.get(page.name, []), *commands(page)]:
             done = type_in(desk, line)
-            fails = line.startswith("urteil run") and "--mutant" in line
-            assert done.returncode == fails, f"{line}\n{done.stdout}\n{done.stderr}"
+            assert done.returncode in codes(line), f"{line}\n{done.stdout}\n{done.stderr}"
+            assert "urteil shrink" not in line or "kept" in done.stdout, done.stdout
             assert "Traceback" not in done.stderr
     finally:
         for name in CLUSTERS:

@@ -6,12 +6,14 @@ What does not is told with its file, and left out: a row without what places it,
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 AGAIN = "collect the evidence again"
 
 Row = dict[str, Any]
+_NAME = re.compile(r"[^\[\]{}\"]+")
 Fits = Callable[[Any], bool]
 
 
@@ -94,7 +96,7 @@ def _placed(table: str, row: Row) -> bool:
 
 
 def _fits(table: str, column: str, text: str | None) -> bool:
-    if text is None or (column == "targets" and not text.startswith("[")):
+    if text is None or (column == "targets" and _NAME.fullmatch(text)):
         return True
     try:
         return JSON[table][column][1](json.loads(text))

@@ -26,6 +26,7 @@ def violated(result: Result) -> set[str]:
         ("logs", "epochs", "{}", "[0, 4]"),
         ("logs", "epochs", '{"0": 0, "3": 9}', '{"0": null}'),
         ("faults", "targets", "b1", "[b1"),
+        ("faults", "targets", "b1->b2", '{"b": 1}'),
         ("faults", "targets", '["b1->b2"]', "[" * 100_000),
         ("faults", "harm", '{"at_ns": 1, "brokers": {"b1": {"t-0": [4, null]}}}', "{x"),
         ("faults", "harm", "{}", '{"brokers": {"b1": {"t-0": [4, null]}}}'),

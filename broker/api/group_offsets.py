@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from urteil.broker.api import offsets_of_old
 from urteil.broker.api.authorization import may, those_allowed
 from urteil.broker.api.positions import Positions
 from urteil.broker.api.registry import RequestContext, RequestRefused, handler
@@ -44,7 +45,7 @@ async def offset_commit(
         raise RequestRefused(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     positions = Positions(broker, context, request.topics)
     error = ErrorCode.NONE
-    if positions.asked:
+    if positions.asked and context.version:
         error = await broker.groups.commit(
             request.group_id,
             request.member_id,
@@ -52,6 +53,10 @@ async def offset_commit(
             request.generation_id_or_member_epoch,
             positions.storable,
         )
+    if context.version:
+        told = dict(positions.told(error))
+    else:
+        told = await offsets_of_old.commit(broker, request, positions)
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponse.OffsetCommitResponseTopic(
@@ -63,7 +68,7 @@ async def offset_commit(
                     for index, outcome in answers
                 ],
             )
-            for name, answers in positions.told(error)
+            for name, answers in told.items()
         ]
     )
 
@@ -78,6 +83,9 @@ async def offset_fetch(
         return OffsetFetchResponse(
             groups=[_group(broker, context, one, stable) for one in request.groups]
         )
+    if not context.version:
+        known = await offsets_of_old.fetch(broker, context, request)
+        return _response(known, ErrorCode.NONE)
     wanted = None
     if request.topics is not None:
         wanted = [(topic.name, topic.partition_indexes) for topic in request.topics]
@@ -90,6 +98,10 @@ async def offset_fetch(
             name: {one: (-1, -1, "", error) for one in partitions}
             for name, partitions in wanted or ()
         }
+    return _response(found, error)
+
+
+def _response(found: Found, error: ErrorCode) -> OffsetFetchResponse:
     return OffsetFetchResponse(
         error_code=error,
         topics=[

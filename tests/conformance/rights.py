@@ -123,6 +123,7 @@ question("OffsetCommit")(
 )
 
 
+@question("OffsetFetch of old", range(1))
 @question("OffsetFetch", range(1, 10))
 def _offset_fetch(n: Names) -> Message:
     kind = m.OffsetFetchRequest.OffsetFetchRequestTopic

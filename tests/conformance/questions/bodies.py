@@ -32,8 +32,6 @@ ALL_THERE_IS = {
 
 ASKED_SINCE = {
     ApiKey.METADATA: 4,  # before, it makes the topics that it is asked about
-    ApiKey.OFFSET_FETCH: 1,  # version 0 goes to ZooKeeper in Apache Kafka, for consumers of 0.8
-    ApiKey.OFFSET_COMMIT: 1,
 }
 
 UNANSWERED = {

@@ -1,4 +1,4 @@
-"""OffsetCommit and OffsetFetch."""
+"""OffsetCommit and OffsetFetch of the versions whose offsets groups coordinate."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from urteil.broker.wire.api_keys import ApiKey
 
 COMMIT = Subject("OffsetCommit", ApiKey.OFFSET_COMMIT)
 FETCH = Subject("OffsetFetch", ApiKey.OFFSET_FETCH)
-"""Version 0 of both is not asked of topics that are there: Apache Kafka keeps its offsets in
-ZooKeeper, for consumers of 0.8; ours keeps all of them in the group's log."""
 
 
 @COMMIT.question("committed, and fetched", versions=range(1, 10))

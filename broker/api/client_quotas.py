@@ -81,7 +81,10 @@ async def alter_client_quotas(
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         message: str | None = SAID[error]
         if allowed:
-            error, message = await _altered(broker, entry, validate_only=request.validate_only)
+            entity = Entity(tuple(names.items()))
+            error, message = await _altered(
+                broker, entity, entry, validate_only=request.validate_only
+            )
         answers[frozenset(names.items())] = Answer(
             error_code=error,
             error_message=message,
@@ -94,9 +97,12 @@ async def alter_client_quotas(
 
 
 async def _altered(
-    broker: Broker, entry: AlterClientQuotasRequest.EntryData, *, validate_only: bool
+    broker: Broker,
+    entity: Entity,
+    entry: AlterClientQuotasRequest.EntryData,
+    *,
+    validate_only: bool,
 ) -> tuple[ErrorCode, str | None]:
-    entity = Entity(tuple((one.entity_type, one.entity_name) for one in entry.entity))
     changes = {one.key: None if one.remove else one.value for one in entry.ops}
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):

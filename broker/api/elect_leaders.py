@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from urteil.broker.api.authorization import may_cluster
-from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.api.registry import RequestContext, RequestRefused, handler
 from urteil.broker.controller.leader_elections import Elected
 from urteil.broker.controller.partition_requests import elected
 from urteil.broker.controller.refusal import Refusal
@@ -31,9 +31,7 @@ async def elect_leaders(
         answer = elected(dict.fromkeys(asked or (), why), changes_only=False)
         return replace(answer, error_code=why.error)
     if request.election_type not in (PREFERRED, UNCLEAN):
-        refusal = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
-        answer = elected(dict.fromkeys(asked or (), refusal), changes_only=False)
-        return replace(answer, error_code=refusal.error)
+        raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     unclean = request.election_type == UNCLEAN
     outcomes = await broker.controller.elect_leaders(asked, unclean=unclean)
     if outcomes is None:

@@ -17,7 +17,13 @@ from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.config import RACK_AWARE
 from urteil.broker.server.fetch_session import FetchSession, Topic, asked_for
-from urteil.broker.server.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION
+from urteil.broker.server.fetch_sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    LEAST_SESSION,
+    MAX_SESSION,
+    NO_SESSION,
+)
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import CorruptBatch, UnsupportedCompression, down_convert
 from urteil.broker.wire.errors import ErrorCode
@@ -39,6 +45,8 @@ async def fetch(broker: Broker, context: RequestContext, request: FetchRequest) 
     Within a session, to begin one, or without (KIP-227, `FetchManager.newContext`).
     """
     asking = _Asking(broker, context, request)
+    if not LEAST_SESSION <= request.session_id <= MAX_SESSION:
+        raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         broker.fetch_sessions.close(request.session_id)
         return await asking.in_full(begins_session=request.session_epoch == INITIAL_EPOCH)
@@ -46,7 +54,7 @@ async def fetch(broker: Broker, context: RequestContext, request: FetchRequest) 
         request.session_id, request.session_epoch, uses_ids=asking.by_id
     )
     if isinstance(session, ErrorCode):
-        return FetchResponse(error_code=session)
+        return asking.without_session(session)
     asking.refuse_zero_ids()
     session.update(request, asking.resolve)
     if len(session) == 0:
@@ -64,6 +72,12 @@ class _Asking:
         self._context = context
         self._request = request
         self._terms = _terms(broker, context, request)
+
+    def without_session(self, error: ErrorCode) -> FetchResponse:
+        """There is none, or not the one; who is throttled hears of that alone."""
+        if wait_ms := self._wait_ms([]):
+            return FetchResponse(throttle_time_ms=wait_ms)
+        return FetchResponse(error_code=error)
 
     async def in_full(self, *, begins_session: bool) -> FetchResponse:
         """All partitions that the request lists, and a session of them if there is room."""

@@ -17,6 +17,8 @@ from urteil.broker.wire.messages import (
     AlterReplicaLogDirsResponse,
     ControlledShutdownRequest,
     ControlledShutdownResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
     FetchRequest,
     FetchResponse,
     LeaderAndIsrRequest,
@@ -261,18 +263,39 @@ def not_authorized(error: ErrorCode) -> str:
     return f"{error.name}: the request is not authorized."
 
 
+@_of(ElectLeadersRequest)
+def _elect_leaders(
+    request: ElectLeadersRequest, version: int, error: ErrorCode
+) -> ElectLeadersResponse:
+    """Of every partition and topic as it was asked for, were it twice or none of it."""
+    return ElectLeadersResponse(
+        error_code=error,
+        replica_election_results=[
+            ElectLeadersResponse.ReplicaElectionResult(
+                topic=topic.topic,
+                partition_result=[
+                    ElectLeadersResponse.PartitionResult(partition_id=one, error_code=error)
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topic_partitions or ()
+        ],
+    )
+
+
 @_of(FetchRequest)
 def _fetch(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:
     """From version 13 on without the partitions, before that each with every one asked for by
     its topic: Apache Kafka tells a topic that stands twice of both, each time."""
     if version >= 13:
-        return FetchResponse(error_code=error)
+        return FetchResponse(error_code=error, session_id=request.session_id)
     asked: dict[str, list[int]] = {}
     for topic in request.topics:
         asked.setdefault(topic.topic, []).extend(one.partition for one in topic.partitions)
     failed = FetchResponse.PartitionData
     return FetchResponse(
         error_code=error,
+        session_id=request.session_id,
         responses=[
             FetchResponse.FetchableTopicResponse(
                 topic=topic.topic,

@@ -44,8 +44,8 @@ async def create_partitions(
     if office.tenure is not None:
         may_alter = allowed(Operation.ALTER, [name for name, times in asked.items() if times == 1])
     if not all(map(is_node_name, may_alter)):  # Apache Kafka hears it from ZooKeeper, and is lost
-        outcomes = dict.fromkeys(asked, Outcome(error=ErrorCode.UNKNOWN_SERVER_ERROR))
-        return _created(outcomes)
+        lost = Outcome(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        return _created([(topic.name, lost) for topic in request.topics])
     for topic in request.topics:
         if office.tenure is None:
             outcomes[topic.name] = Outcome(error=ErrorCode.NOT_CONTROLLER)
@@ -75,14 +75,14 @@ async def create_partitions(
             lambda tenure, name: tenure.led(name, grown[name]),
         )
         outcomes |= {name: Outcome(error=ErrorCode.REQUEST_TIMED_OUT) for name in late}
-    return _created(outcomes)
+    return _created(outcomes.items())
 
 
-def _created(outcomes: Mapping[str, Outcome]) -> CreatePartitionsResponse:
+def _created(outcomes: Iterable[tuple[str, Outcome]]) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
         results=[
             Created(name=name, error_code=one.error, error_message=one.message)
-            for name, one in outcomes.items()
+            for name, one in outcomes
         ]
     )
 

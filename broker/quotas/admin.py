@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import math
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -15,6 +15,7 @@ from urteil.broker.quotas.table import CLIENT, IP, OF_CLIENTS, USER, Entity, Quo
 from urteil.broker.security.sanitizing import sanitize
 from urteil.broker.server.config_changes import Refused
 from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.zookeeper.operations import is_node_name
 
 EXACT, DEFAULT, ANY = 0, 1, 2
 """How a component of a filter matches."""
@@ -76,6 +77,7 @@ class QuotaAdmin:
     ) -> dict[Entity, dict[Quota, float]]:
         """As ZooKeeper has them. `strict`: entities without any other component. Raises Refused."""
         check_filter(components)
+        _check_names(one.wanted for one in components if _reads_exactly(components, strict=strict))
         about = {one.type for one in components}
         found = {}
         for entity, settings in (await self._configs.standing()).items():
@@ -95,6 +97,7 @@ class QuotaAdmin:
     ) -> None:
         """Set quotas, and remove those that are None. Raises Refused."""
         check_entity(entity)
+        _check_names(name for _, name in entity.parts)
         kinds = (Quota.CONNECTION,) if entity.has(IP) else OF_CLIENTS
         async with self._turn:
             settings = await self._configs.read(entity)
@@ -107,6 +110,19 @@ class QuotaAdmin:
                     settings[key] = _written(Quota(key), value)
             if not validate_only:
                 await self._configs.write(entity, settings)
+
+
+def _reads_exactly(components: Sequence[Component], *, strict: bool) -> bool:
+    """Whether Apache Kafka looks for one entity, instead of through all."""
+    if not components or any(one.how == ANY for one in components):
+        return False
+    return strict or len(components) > 1 or components[0].type == IP
+
+
+def _check_names(names: Iterable[str | None]) -> None:
+    """Raises Refused for what ZooKeeper can have no node of."""
+    if not all(name is None or is_node_name(sanitize(name)) for name in names):
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
 
 def check_entity(entity: Entity) -> None:
@@ -137,7 +153,7 @@ def _is_address(name: str) -> bool:
         pass
     try:
         socket.getaddrinfo(name, None)
-    except OSError:
+    except (OSError, UnicodeError):  # the latter of an empty or too long label
         return False
     return True
 

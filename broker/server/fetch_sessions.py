@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import random
 
-from urteil.broker.server.fetch_session import MAX_EPOCH, FetchSession
+from urteil.broker.server.fetch_session import FetchSession
 from urteil.broker.wire.errors import ErrorCode
 
 NO_SESSION = 0
+SHARDS = 8
+SHARD_IDS = ((1 << 31) - 1) // SHARDS
+LEAST_SESSION, MAX_SESSION = 1 - SHARD_IDS, SHARDS * SHARD_IDS - 1
+"""Other ids are in no shard of Apache Kafka's cache, which fails when it looks for one."""
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 SAFE_MS = 120_000.0
@@ -91,9 +95,9 @@ class FetchSessions:
         return True
 
     def _unused_id(self) -> int:
-        session_id = self._rng.randint(1, MAX_EPOCH)
+        session_id = self._rng.randint(1, MAX_SESSION)
         while session_id in self._sessions:
-            session_id = self._rng.randint(1, MAX_EPOCH)
+            session_id = self._rng.randint(1, MAX_SESSION)
         return session_id
 
 

@@ -42,6 +42,10 @@ ENTITIES: dict[str, Parts] = {
     "another type": [("team", "x")],
     "no address": [("ip", "no such host")],
     "an address and a user": [("ip", "127.0.0.9"), ("user", "ann")],
+    "a user of no node's name": [("user", ".")],
+    "both, one of no node's name": [("user", "ann"), ("client-id", "..")],
+    "no address, of no node's name": [("ip", "..")],
+    "a client twice, first by no name": [("client-id", ""), ("client-id", "app/1")],
 }
 CHANGES: dict[str, Mapping[str, float | None]] = {
     "rates": {"producer_byte_rate": 1e9, "consumer_byte_rate": 2e9},
@@ -149,6 +153,12 @@ FILTERS: dict[str, Any] = {
     "another type": describe(("team", 2, None)),
     "an empty type": describe(("", 2, None)),
     "a match of no kind": describe(("user", 7, None)),
+    "a user of no node's name": describe(("user", 0, ".")),
+    "a user alone of no node's name": describe(("user", 0, ""), strict=True),
+    "an address of no node's name": describe(("ip", 0, "..")),
+    "both, one of no node's name": describe(("user", 0, "ann"), ("client-id", 0, "")),
+    "by default and by no name": describe(("user", 1, None), ("client-id", 0, "")),
+    "any user, a client by no name": describe(("user", 2, None), ("client-id", 0, ""), strict=True),
 }
 
 

@@ -54,6 +54,7 @@ WISHES: dict[str, Any] = {
     "empty name": lambda name: [wish("", 3)],
     "twice": lambda name: [wish(name, 4), wish(name, 5)],
     "twice and another": lambda name: [wish(name, 4), wish(name, 4), wish("never-there", 4)],
+    "empty name, and one twice": lambda name: [wish("", 3), wish(name, 4), wish(name, 4)],
     "too few replica lists": lambda name: [wish(name, 5, (1, 2, 3))],
     "too many replica lists": lambda name: [wish(name, 4, (1, 2, 3), (2, 3, 1))],
     "fewer replicas than the others": lambda name: [wish(name, 4, (1,))],

@@ -52,6 +52,13 @@ def wrong_unclean(it: Asked) -> Any:
     return it.ask_controller(request((spread(it.side), [9]), kind=UNCLEAN))
 
 
+@ELECT.question("of no kind", since=1)
+def of_no_kind(it: Asked) -> Any:
+    name = spread(it.side)
+    wanted = [(name, [0, 0]), (name, []), ("never-there", []), ("a b", [1])]
+    return it.ask_controller(request(*wanted, kind=7))
+
+
 @ELECT.question("asked of another broker than the controller")
 def elsewhere(it: Asked) -> Any:
     return it.ask(request((spread(it.side), [0])), to=it.side.controller() % 3 + 1)

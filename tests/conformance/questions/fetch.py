@@ -131,6 +131,10 @@ SESSIONS = {
 }  # fmt: skip
 
 
+IDS = (-(1 << 31), -268_435_455, -268_435_454, -1, 2_147_483_639, 2_147_483_640, (1 << 31) - 1)
+SESSIONS |= {f"{one}, epoch {epoch}": (one, epoch) for one in IDS for epoch in (1, 0)}
+
+
 @FETCH.each("session", SESSIONS, since=7)
 def session(it: Asked, given: tuple[int, int]) -> Any:
     return fetch(it, filled(it.side), [{}], session_id=given[0], session_epoch=given[1])

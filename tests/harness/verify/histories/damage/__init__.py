@@ -9,6 +9,7 @@ from tests.harness.verify.histories.damage.answers import (
     find_a_time_too_early,
     find_no_time,
     let_the_end_fall,
+    let_the_stable_end_fall,
     tell_an_end_below_an_ack,
 )
 from tests.harness.verify.histories.damage.cleaned import (
@@ -93,7 +94,7 @@ ANY: tuple[Apply, ...] = (
     tell_an_older_position, skip_after_a_rebalance, commit_past_a_record, show_another_record,
     break_a_read, change_a_key, read_before_the_send, deliver_twice_in_a_pass,
     miss_on_a_follower, end_in_a_hole, forget_an_epoch, find_no_time, find_a_time_too_early,
-    let_the_end_fall, tell_an_end_below_an_ack, answer_as_another_leader,
+    let_the_end_fall, let_the_stable_end_fall, tell_an_end_below_an_ack, answer_as_another_leader,
     acknowledge_below_min_isr,
     elect_from_outside,
     lead_twice_in_an_epoch, lower_an_epoch, acknowledge_by_another, own_twice,

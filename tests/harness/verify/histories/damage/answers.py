@@ -11,7 +11,7 @@ from urteil.harness.verify.damage import Trace
 
 def _answer(piece: Piece, partition: int, **told: Any) -> None:
     last = piece.states(partition)[-1]
-    at_ns = END_NS + 50 * S + len(piece.rows("offset_answers"))
+    at_ns = END_NS + 50 * S + 2 * len(piece.rows("offset_answers"))
     answer = {name: last[name] for name in ("run", "topic_id", "topic", "partition")}
     answer |= {"node": last["leader"], "leader_epoch": last["leader_epoch"], "api_version": 7}
     piece.rows("offset_answers").append(
@@ -43,6 +43,13 @@ def let_the_end_fall(piece: Piece) -> Trace:
     _answer(piece, log["partition"], query="latest", offset=log["log_end"])
     _answer(piece, log["partition"], query="latest", offset=log["log_end"] - 1)
     return Trace("latest_went_back", "fell", log["log_end"] - 1)
+
+
+def let_the_stable_end_fall(piece: Piece) -> Trace:
+    log = piece.pick(piece.rows("logs"))
+    _answer(piece, log["partition"], query="stable", offset=log["log_end"])
+    _answer(piece, log["partition"], query="stable", offset=log["log_end"] - 1)
+    return Trace("latest_went_back", "stable fell", log["log_end"] - 1)
 
 
 def tell_an_end_below_an_ack(piece: Piece) -> Trace:

@@ -81,16 +81,16 @@ def divergence_floor(logs: list[Row], leader: int | None) -> int:
     return min(ends, default=NO_OFFSET)
 
 
-def blind(span: Span, faults: list[Row]) -> bool:
-    """Whether a fault could keep ZooKeeper's state from the leader: it is paused, or links are cut.
-
-    Such a leader keeps the ISR it last knew, and is right to.
+def blind_ns(span: Span, faults: list[Row]) -> int:
+    """From when on a fault could keep ZooKeeper's state from the leader: it is paused, or links are
+    cut. Such a leader keeps the ISR it last knew, and is right to. What came before is judged.
     """
+    begins = [FOREVER_NS]
     for fault in faults:
         end_ns = fault["healed_ns"] or fault["end_ns"] or FOREVER_NS
         if fault["begin_ns"] >= span.end_ns or end_ns <= span.begin_ns:
             continue
         targets = targets_of(fault)
         if any("->" in target for target in targets) or f"b{span.leader}" in targets:
-            return True
-    return False
+            begins.append(fault["begin_ns"])
+    return min(begins)

@@ -15,7 +15,7 @@ from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify.administered import killed_clients
 from urteil.harness.verify.calms import calms
 from urteil.harness.verify.covered import (
-    blind,
+    blind_ns,
     cover,
     divergence_floor,
     epoch_rows,
@@ -51,9 +51,12 @@ def derive(
         tables={name: [] for name in DERIVED},
         damaged=damaged,
         faults=small.faults,
-        libraries={str(row["client"]): f"{row['library']} {row['version']}"
-                   for row in small.clients},
-    )  # fmt: skip
+        libraries={
+            str(row["client"]): " ".join(filter(None, (row["library"], row["version"])))
+            or "client unknown"
+            for row in small.clients
+        },
+    )
     short: set[str] = set()
     for place in _places(small, damaged):
         short |= {f"{row['topic']}-{row['partition']}" for row in place.stopped}
@@ -114,7 +117,8 @@ def _add_place(
     ]
     tables["cover"] += cover(place.p, place.logs, place.told)
     tables["spans"] += [
-        {"p": place.p, "blind": int(blind(span, small.faults))} | span.row() for span in place.spans
+        {"p": place.p, "blind_ns": blind_ns(span, small.faults)} | span.row()
+        for span in place.spans
     ]
     tables["logs_p"] += log_rows(place.p, place.spans, place.logs)
     tables["epochs"] += epoch_rows(place.p, place.logs)

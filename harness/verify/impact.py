@@ -44,15 +44,20 @@ def windows(derived: Derived) -> list[Row]:
     ]
 
 
+def _ailing(derived: Derived) -> list[Row]:
+    """Versions of states in which a partition of the run had no leader or not its full ISR."""
+    ours = {part["p"]: part["replication"] for part in derived.parts if part["ours"]}
+    return [
+        span
+        for span in derived.tables.get("spans", [])
+        if span["p"] in ours and (span["leader"] < 0 or span["isr_size"] < ours[span["p"]])
+    ]
+
+
 def unhealthy(derived: Derived) -> list[Stretch]:
     """When some partition of the run had no leader or not its full ISR, merged and in order."""
-    ours = {part["p"]: part["replication"] for part in derived.parts if part["ours"]}
     bad = sorted(
-        (
-            Stretch(span["begin_ns"], span["end_ns"])
-            for span in derived.tables.get("spans", [])
-            if span["p"] in ours and (span["leader"] < 0 or span["isr_size"] < ours[span["p"]])
-        ),
+        (Stretch(span["begin_ns"], span["end_ns"]) for span in _ailing(derived)),
         key=lambda stretch: stretch.begin_ns,
     )
     merged: list[Stretch] = []
@@ -99,6 +104,7 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
                 "n": n,
                 "fault": fault["fault"],
                 "targets": ",".join(targets_of(fault)),
+                "p": _last_p(derived, healed_ns, whole_ns or FOREVER_NS),
                 "healed_ns": healed_ns,
                 "recovery_s": None if whole_ns is None else (whole_ns - healed_ns) / SECOND_NS,
                 "deadline_s": scenario.recovery_deadline_s,
@@ -106,6 +112,16 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
             }
         )
     return found
+
+
+def _last_p(derived: Derived, healed_ns: int, whole_ns: int) -> int | None:
+    """The partition that was whole last."""
+    late = [
+        (min(span["end_ns"], whole_ns), -span["p"])
+        for span in _ailing(derived)
+        if span["end_ns"] > healed_ns and span["begin_ns"] < whole_ns
+    ]
+    return -max(late)[1] if late else None
 
 
 def trials(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:

@@ -2,9 +2,9 @@
 
 The limit is min(min.insync.replicas, replicas). A record counts only when ZooKeeper's state had
 fewer members from a second before its invocation until after its completion, in one version (so
-that epoch and ISR were unchanged), and when no fault could have kept that from the leader: one that
-is paused or cut off keeps the ISR it last knew. The leader's maximal ISR may be larger while an
-expansion is pending, but appends are refused by the committed one.
+that epoch and ISR were unchanged), and before any fault that could have kept that from the leader:
+one that is paused or cut off keeps the ISR it last knew. The leader's maximal ISR may be larger
+while an expansion is pending, but appends are refused by the committed one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _JUDGED = f"""
 FROM vals v JOIN parts q ON q.p = v.sent_p
 JOIN spans s ON s.p = v.sent_p AND v.invoke_ns >= s.begin_ns + {_LEARN_NS}
   AND COALESCE(v.complete_ns, v.invoke_ns) < s.end_ns - {_SLACK_NS}
-WHERE v.sent = 1 AND v.acks = -1 AND s.isr_size < q.min_isr AND s.leader >= 0 AND s.blind = 0
+  AND COALESCE(v.complete_ns, v.invoke_ns) < s.blind_ns
+WHERE v.sent = 1 AND v.acks = -1 AND s.isr_size < q.min_isr AND s.leader >= 0
 """
 
 GUARANTEE = Guarantee(

@@ -127,9 +127,21 @@ def test_a_leader_that_could_not_know_its_isr_is_not_accused(
     first = min(tables["states"], key=lambda row: row["zxid"])
     first["isr"] = "[1]"
     tables["faults"][0] |= {
-        "begin_ns": first["at_ns"] + 9 * S,
+        "begin_ns": first["at_ns"] + S,
         "targets": targets,
         "fault": "pause",
     }
     one = named(judged(tmp_path, tables), "ack_below_min_isr")
     assert one.status is status
+
+
+def test_a_leader_is_judged_by_what_it_acknowledged_before_it_was_a_target(tmp_path: Path) -> None:
+    """That it died in the end excuses nothing of the time when it knew."""
+    tables = healthy()
+    first, second = sorted(tables["states"], key=lambda row: row["zxid"])[:2]
+    first["isr"] = "[1]"
+    died = {"begin_ns": second["at_ns"] - S // 10, "targets": '["b1"]', "fault": "crash"}
+    tables["faults"][0] |= died
+    one = named(judged(tmp_path, tables), "ack_below_min_isr")
+    assert one.status is Status.VIOLATED
+    assert one.violations > 0

@@ -23,7 +23,7 @@ from urteil.harness.verify.coordinators import OFFSETS_TOPIC
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.impact import Stretch, acting
 from urteil.harness.verify.small import Key, Small
-from urteil.harness.verify.timeline import Span
+from urteil.harness.verify.timeline import FOREVER_NS, Span
 from urteil.harness.workload.spec import GROUP_TIMES
 
 S = 1_000_000_000
@@ -271,7 +271,7 @@ def _row(
     ]
     asleep = _asleep(calm, faults)
     bound_ns = unit.bound_ns + (unit.stall_ns if "slow_poll" in asleep.values() else 0)
-    last_ns = max((at_ns for at_ns, _ in given), default=0)
+    last_ns = max((at_ns for at_ns, _ in given), default=-FOREVER_NS)
     reached = max((position for _, position in given), default=0)
     return {
         "who": unit.name,

@@ -131,7 +131,11 @@ def _arrange(
 
     names = {"min.insync.replicas": str(min(2, part["replication"]))}
     names |= {"unclean.leader.election.enable": "false", "cleanup.policy": "delete"}
-    asked = msgspec.structs.replace(scenario, survives=True, permits=(), recovery_deadline_s=5.0)
+    several = max(3, scenario.cluster.brokers)
+    cluster = msgspec.structs.replace(scenario.cluster, brokers=several)
+    asked = msgspec.structs.replace(
+        scenario, cluster=cluster, survives=True, permits=(), recovery_deadline_s=5.0
+    )
     topics = [
         msgspec.structs.replace(topic, config=topic.config | names)
         for topic in facts.topics

@@ -112,11 +112,16 @@ def swap_acks(copy: Copy) -> Trace:
     return Trace("misplaced_ack", "elsewhere", victim["offset"])
 
 
+def _writer(copy: Copy, victim: Row) -> tuple[object, ...]:
+    written = first(copy.of("replicas", victim))
+    return victim["client"], written["producer_id"], written["producer_epoch"]
+
+
 def swap_order(copy: Copy) -> Trace:
-    """Two records of one producer in the wrong order, everywhere."""
+    """Two records of one epoch of a producer in the wrong order, everywhere."""
     victim = copy.take()
-    client = victim["client"]
-    other = first(row for row in copy.victims if row["client"] == client)
+    who = _writer(copy, victim)
+    other = first(row for row in copy.victims if _writer(copy, row) == who)
     del copy.victims[: copy.victims.index(other) + 3]
     place = victim["offset"]
     moved = {victim["value_id"]: other["offset"], other["value_id"]: place}

@@ -6,12 +6,14 @@ import dataclasses
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.harness.verify.made import healthy, judged
-from urteil.harness.verify import canary
+from urteil.harness.verify import canary, synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.damage.copy import Copy, Untried
+from urteil.harness.verify.damage.records import swap_order
 from urteil.harness.verify.damage.replicas import break_sequence
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Verdict
@@ -48,6 +50,50 @@ def test_the_sequence_that_is_broken_follows_another_of_its_producer() -> None:
         assert break_sequence(copy).offset == first + 1
     with pytest.raises(Untried):
         break_sequence(Copy({"replicas": rows[:6]}, victims=rows[:6]))
+
+
+def test_records_are_swapped_within_one_epoch_of_their_producer() -> None:
+    """Between epochs nothing promises an order."""
+    rows = [
+        {"value_id": f"v{offset}", "offset": offset, "client": "p1", "sequence": offset}
+        | {"producer_id": 1, "producer_epoch": offset % 2}
+        for offset in range(20)
+    ]
+    copy = Copy({name: [dict(row) for row in rows] for name in ("sends", "reads", "replicas")})
+    copy.victims = copy.rows("sends")[:]
+    swap_order(copy)
+    moved = [row for row, was in zip(copy.rows("replicas"), rows, strict=True) if row != was]
+    assert len({row["producer_epoch"] for row in moved}) == 1
+    assert len(moved) == 2
+
+
+def test_it_sings_on_a_machine_that_has_just_started(tmp_path: Path) -> None:
+    shape = Shape(records=500, partitions=2)
+    tables = healthy(shape)
+    sooner_ns = min(row["invoke_ns"] for row in tables["sends"]) - 1_000_000_000
+    for rows in tables.values():
+        for row in rows:
+            times = [name for name in row if name.endswith("_ns") and row[name]]
+            row |= {name: row[name] - sooner_ns for name in times}
+    facts = synthetic.facts(shape)
+    phases = [
+        msgspec.structs.replace(
+            one, begin_ns=max(0, one.begin_ns - sooner_ns), end_ns=one.end_ns - sooner_ns
+        )
+        for one in facts.phases
+    ]
+    told = msgspec.structs.replace(facts, phases=phases)
+    result = judged(tmp_path, tables, shape=shape, facts=told, canary=True)
+    assert result.canary == {one.name: "found" for one in DAMAGES}
+
+
+def test_it_sings_in_a_cluster_where_one_broker_is_no_minority(tmp_path: Path) -> None:
+    shape = Shape(records=500, partitions=2)
+    scenario = synthetic.scenario(shape)
+    two = msgspec.structs.replace(scenario.cluster, brokers=2)
+    small = msgspec.structs.replace(scenario, cluster=two)
+    result = judged(tmp_path, healthy(shape), shape=shape, scenario=small, canary=True)
+    assert result.canary == {one.name: "found" for one in DAMAGES}
 
 
 def test_it_sings_whatever_the_settings_permit(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,24 @@ from urteil.harness.jepsen.edn import EdnError, Keyword, read_all, written
 Row = dict[str, Any]
 STEP_NS = 1_000_000
 """Between two operations of a history that tells no times."""
+NAMES = ("history.edn", "history.edn.gz")
 STEPS = ("send", "poll", "txn")
 _TYPES = ("invoke", "ok", "fail", "info")
 
 
 class HistoryError(ValueError):
     """The file is no history of this workload; the message says where and what is expected."""
+
+
+def history_in(path: Path) -> Path:
+    """The history of a store's folder; a file is itself."""
+    if not path.is_dir():
+        return path
+    found = [path / name for name in NAMES if (path / name).is_file()]
+    if not found:
+        raise HistoryError(f"{path} holds no history.edn; expected is the folder of one test in a "
+                           "store, or the file itself")  # fmt: skip
+    return found[0]
 
 
 def pairs(path: Path) -> Iterator[tuple[Row | None, Row]]:
@@ -76,10 +90,19 @@ def sent_value(step: list[Any]) -> tuple[int | None, Any]:
     return (told[0], told[1]) if isinstance(told, list) and len(told) == 2 else (None, told)
 
 
+def _text(path: Path) -> str:
+    """What a file says, packed by gzip or not."""
+    told = path.read_bytes()
+    try:
+        return (gzip.decompress(told) if told[:2] == b"\x1f\x8b" else told).decode("utf-8")
+    except (OSError, EOFError, zlib.error) as error:
+        raise HistoryError(f"{path} cannot be unpacked: {error}") from None
+
+
 def _operations(path: Path) -> Iterator[Row]:
     """The operations of a file: maps one after the other, or one vector of them."""
     try:
-        for value in read_all(path.read_text(encoding="utf-8")):
+        for value in read_all(_text(path)):
             yield from map(_operation, value if isinstance(value, list) else [value])
     except EdnError as error:
         raise HistoryError(f"{path}: {error}") from None

@@ -18,6 +18,7 @@ from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.jepsen.history import (
     HistoryError,
     Row,
+    history_in,
     pairs,
     written_or,
 )
@@ -41,7 +42,7 @@ POLLED = ("reads", "passes")
 """Tables without a row where nobody polled anything."""
 HEALS = re.compile(r"heal|stop|start-all|resume|cont|restart|recover|reset|none")
 
-__all__ = ["HistoryError", "load"]
+__all__ = ["HistoryError", "history_in", "load"]
 
 
 def load(

@@ -42,7 +42,7 @@ def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
 
 
 @click.command("import", short_help="Judge a history of Jepsen's, without a cluster.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
 @click.option("--format", "form", type=FORMS, default="jepsen", show_default=True)
 @click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
 @click.option("--idempotent/--no-idempotent", default=True, show_default=True)
@@ -67,13 +67,18 @@ def import_command(
 ) -> int:
     """Judge FILE, the history.edn of a run of jepsen.tests.kafka; no cluster is needed.
 
-    What a history does not tell, the settings of its clients, the options do.
+    It may be packed by gzip; of a folder of Jepsen's store its history is taken. What a history
+    does not tell, the settings of its clients, the options do.
     """
-    from urteil.harness.jepsen.load import HistoryError, load
+    from urteil.harness.jepsen.load import HistoryError, history_in, load
     from urteil.harness.runner import judge_again
     from urteil.harness.runner.folder import dated_folder
 
-    run_dir = dated_folder(out, f"jepsen-{file.stem}")
+    try:
+        file = history_in(file)
+    except HistoryError as error:
+        raise click.UsageError(str(error)) from None
+    run_dir = dated_folder(out, f"jepsen-{file.name.split('.')[0]}")
     words = ["urteil", "import", str(file), "--acks", acks, "--isolation", isolation]
     words += [] if idempotent else ["--no-idempotent"]
     try:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.words import counted
 
 _ABORTED = """
 FROM (SELECT s.p, s.off, s.value_id, MIN(CASE WHEN s.marks >= 2 THEN s.marks END) OVER (
@@ -43,10 +44,10 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"{row['value_id']} at {place(row)} was aborted by {row['client']}, yet a reader of "
             "committed records was given it in the end."
         )
-    return (
-        f"{row['value_id']} failed with {row['error']}, yet it is at {place(row)}: in "
-        f"{row['n_reads']} reads and {row['copies']} replicas."
-    )
+    why = f" with {row['error']}" if row["error"] not in (None, "fail") else ""
+    seen = ((row["n_reads"], "read"), (row["copies"], "replica"))
+    where = " and ".join(counted(number, noun) for number, noun in seen if number)
+    return f"{row['value_id']} failed{why}, yet it is at {place(row)}: in {where}."
 
 
 GUARANTEE = Guarantee(

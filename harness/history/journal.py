@@ -17,9 +17,9 @@ import msgspec
 
 from urteil.harness.history.growing import LineFile
 
-CLIENT_ACTS, KILL = "clients.jsonl", "kill client"
+CLIENT_ACTS, KILL, INITIALISE = "clients.jsonl", "kill client", "initialise"
 GRANT, REVOKE = "grant", "revoke"
-"""The file of what the lab did to its clients, and the act of killing one."""
+"""The file of what the lab did to its clients: killing one, and asking for its transactional id."""
 
 
 class Begin(msgspec.Struct, tag="begin", array_like=True, frozen=True, kw_only=True):

@@ -173,7 +173,7 @@ class Play:
             self.log(f"healthy {recovered_s:.1f} s after the load's end")
         workload.stop_producers()
         workload.finish_apps()
-        workload.finish_transactions()
+        workload.finish_transactions(whole=self._whole)
         if self._whole:
             workload.finish_reading()
         progress = workload.progress()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from urteil.harness.scenario import ClusterSpec, Scenario, WorkloadSpec
-from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
+from urteil.harness.scenarios.common import DURABLE, REPLICATION, SOLE, cluster, fault
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
@@ -36,6 +36,17 @@ REASSIGN = Scenario(
     faults=(fault("reassign", "topic", 4, 6), fault("crash", "leader", 5, 4)),
     guarantees=SAFE,
     duration_s=20.0,
+    recovery_deadline_s=60.0,
+)
+
+REASSIGN_SOLE = Scenario(
+    name="reassign-sole",
+    about="partitions of one replica move to another broker under load: only one broker has it all",
+    cluster=cluster(),
+    workload=WorkloadSpec(topics=(SOLE,), delivery_timeout_ms=60_000),
+    faults=(fault("reassign", "topic", 4, 3), fault("reassign", "topic", 11, 3)),
+    guarantees=("lost_write", "phantom", "inconsistent_offset", "unclean_leader", "duplicate"),
+    duration_s=18.0,
     recovery_deadline_s=60.0,
 )
 
@@ -132,6 +143,7 @@ UPGRADE = Scenario(
 FAMILY = (
     TOPICS,
     REASSIGN,
+    REASSIGN_SOLE,
     RAISE_REPLICATION,
     PREFERRED,
     SETTINGS,

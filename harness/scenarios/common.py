@@ -5,6 +5,7 @@ from __future__ import annotations
 from urteil.harness.scenario import ClusterSpec, FaultSpec, TopicSpec
 
 DURABLE = TopicSpec(config={"min.insync.replicas": "2"})
+SOLE = TopicSpec(replication_factor=1, config={"min.insync.replicas": "1"})
 LAX = TopicSpec(config={"min.insync.replicas": "1"})
 DELIVERY = ("lost_write", "phantom", "inconsistent_offset")
 REPLICATION = (*DELIVERY, "replica_divergence")

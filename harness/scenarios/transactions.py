@@ -182,6 +182,14 @@ DELAYED_END = scenario(
     duration_s=14.0,
 )
 
+LATE_PRODUCE = scenario(
+    "late-produce",
+    "records of aborted transactions arrive when the next one is open elsewhere: nobody may take "
+    "them, or nobody would ever end what they open (KIP-890)",
+    load=writers(late_produces="12"),
+    duration_s=14.0,
+)
+
 FAMILY = (
     TRANSACTIONS,
     RESTART,
@@ -194,4 +202,5 @@ FAMILY = (
     EXACTLY_ONCE,
     PAUSED_COPIER,
     DELAYED_END,
+    LATE_PRODUCE,
 )

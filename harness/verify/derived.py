@@ -41,7 +41,9 @@ DERIVED: dict[str, pa.Schema] = {
         "prev_isr:s path:s blind_ns:l"
     ),
     "epochs": _schema("p:l broker:i epoch:i start:l log_start:l"),
-    "logs_p": _schema("p:l broker:i log_start:l log_end:l high_watermark:l in_isr:i"),
+    "logs_p": _schema(
+        "p:l broker:i log_start:l log_end:l high_watermark:l recovery_point:l in_isr:i"
+    ),
     "windows": _schema("n:i begin_ns:l end_ns:l"),
     "damaged": _schema("client:s"),
     "killed": _schema("client:s"),

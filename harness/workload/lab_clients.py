@@ -11,8 +11,9 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from urteil.chaos.views import LabFailure, NodeState, NodeStatus
 from urteil.harness.history.growing import end_of, lines_from
@@ -71,9 +72,13 @@ class LabClients:
             "act": KILL,
             "subject": name,
         }
-        with self._lock, (self._run_dir / CLIENT_ACTS).open("a") as acts:
-            acts.write(json.dumps(act) + "\n")
+        self.tell([act])
         return self.status(name)
+
+    def tell(self, acts: Iterable[Mapping[str, Any]]) -> None:
+        """Note what was done to clients."""
+        with self._lock, (self._run_dir / CLIENT_ACTS).open("a") as file:
+            file.writelines(json.dumps(act) + "\n" for act in acts)
 
     def take_over(self, name: str) -> str:
         with self._lock:

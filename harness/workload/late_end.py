@@ -1,4 +1,6 @@
-"""A client whose EndTxn is delayed on its way, so that it ends the next transaction (KAFKA-17754).
+"""A client whose requests are delayed on their way: EndTxn, Produce.
+
+Its EndTxn ends the next transaction (KAFKA-17754); its Produce must not be taken (KIP-890).
 
     python -m urteil.harness.workload.late_end SPEC.json
 
@@ -7,7 +9,9 @@ network would, gives up on it, asks again on another one and is answered. While 
 is open, the first request arrives. 3.9's protocol cannot tell which transaction it meant: id and
 epoch are the same. In turn an abort arrives late, after which the rest of the transaction is
 committed as if nothing had happened, and a commit, after which the transaction that it committed is
-aborted in vain. Nothing else is bent: each request is one that a producer may send.
+aborted in vain. A record of a transaction that was aborted arrives while the next one is open,
+which does not have its partition: whoever takes it opens a transaction that nobody ends. Nothing
+else is bent: each request is one that a producer may send.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from __future__ import annotations
 import time
 
 from urteil.harness.history.journal import (
+    Fail,
     Info,
     JournalWriter,
     Ok,
@@ -48,6 +53,11 @@ RETRY_S = 0.05
 DEADLINE_S = 10.0
 PASSING = frozenset({3, 5, 6, 7, 14, 15, 16, 51})
 """Errors that pass: no leader or coordinator here or not yet, a transaction that is being ended."""
+
+
+TAKEN, REFUSED = "error 0", "error 48"
+"""The latter is INVALID_TXN_STATE: nobody says that the transaction has its partition."""
+ELSEWHERE = ("error 3", "error 6")
 
 
 class Refused(Exception):
@@ -104,6 +114,48 @@ class LateEnd:
             return
         self._over(number, "aborted", late_ns)
 
+    def produce_late(self) -> None:
+        """A record of an aborted transaction arrives when the next one is under way elsewhere."""
+        if self._producer.epoch < 0:
+            self._initialise()
+        number = self._begin()
+        self._send(number, self._first)
+        self._ask(ADD_PARTITIONS, add_request(self._producer, *self._second))
+        op, _, late = self._record(number, self._second)
+        self._ask(END_TXN, end_request(self._producer, commit=False))
+        self._over(number, "aborted", None)
+        number = self._begin()
+        self._send(number, self._first)
+        was_taken = self._deliver(op, late)
+        self._journal.write(TxnCommit(number, time.monotonic_ns()))
+        self._ask(END_TXN, end_request(self._producer, commit=True))
+        self._over(number, "committed", None)
+        if was_taken:
+            self._producer = Producer(self._producer.transactional_id)
+
+    def _deliver(self, op: int, late: bytes) -> bool:
+        """To whoever leads its partition, once; whether it was taken."""
+        topic, partition = self._second
+        told, offset = "no answer", None
+        for address in self._spec.bootstrap:
+            try:
+                answer = self._once(address, late)
+            except OSError as failure:
+                told = type(failure).__name__
+                break
+            told = f"error {error_of(PRODUCE, answer, topic)}"
+            if told == TAKEN:
+                offset = read_offset(answer, topic)
+            if told not in ELSEWHERE:
+                break
+        outcome = Ok if told == TAKEN else Fail if told == REFUSED else Info
+        error = None if told == TAKEN else told
+        self._journal.write(
+            outcome(op, time.monotonic_ns(), error, -1, outcome is Info, partition, offset, None,
+                    None, None, None, None)
+        )  # fmt: skip
+        return told == TAKEN
+
     def _initialise(self) -> None:
         began_ns = time.monotonic_ns()
         request = init_request(
@@ -126,19 +178,14 @@ class LateEnd:
 
     def _send(self, txn: int, slot: tuple[str, int]) -> None:
         """One record, its partition told to the coordinator first."""
-        one, op, self._ops = self._producer, self._ops, self._ops + 1
+        one = self._producer
         topic, partition = slot
         self._ask(ADD_PARTITIONS, add_request(one, topic, partition))
-        key, now_ms = f"late{partition}", time.time_ns() // 1_000_000
-        value = self._encoder.encode(op, key.encode(), partition)
+        op, now_ms, request = self._record(txn, slot)
         sequence = one.sequences.get(slot, 0)
-        content = batch(one, sequence, key.encode(), value, now_ms)
-        self._journal.write(
-            Send(op, time.monotonic_ns(), topic, partition, key, now_ms, False, txn)
-        )
         told = (None, one.producer_id, one.epoch, sequence, now_ms)
         try:
-            answer = self._ask(PRODUCE, produce_request(one, topic, partition, content))
+            answer = self._ask(PRODUCE, request)
         except Refused as refused:
             now_ns = time.monotonic_ns()
             self._journal.write(Info(op, now_ns, str(refused), -1, True, partition, None, *told))
@@ -146,6 +193,18 @@ class LateEnd:
         one.sequences[slot] = sequence + 1
         offset = read_offset(answer, topic)
         self._journal.write(Ok(op, time.monotonic_ns(), None, -1, True, partition, offset, *told))
+
+    def _record(self, txn: int, slot: tuple[str, int]) -> tuple[int, int, bytes]:
+        """The next record, journaled as sent: its number, its time and the request."""
+        one, op, self._ops = self._producer, self._ops, self._ops + 1
+        topic, partition = slot
+        key, now_ms = f"late{partition}", time.time_ns() // 1_000_000
+        value = self._encoder.encode(op, key.encode(), partition)
+        content = batch(one, one.sequences.get(slot, 0), key.encode(), value, now_ms)
+        self._journal.write(
+            Send(op, time.monotonic_ns(), topic, partition, key, now_ms, False, txn)
+        )
+        return op, now_ms, produce_request(one, topic, partition, content)
 
     def _ask(self, api: tuple[int, int], request: bytes) -> bytes:
         """Ask all brokers in turn until one answers for good. Refused as it says."""
@@ -176,8 +235,14 @@ class LateEnd:
 
 
 def end_late(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """`delayed_ends` rounds, an abort and a commit in turn; then wait for the end."""
+    """`delayed_ends` rounds, an abort and a commit in turn, and `late_produces`; then wait for the
+    end."""
     client = LateEnd(spec, journal)
+    for _ in range(int(spec.workload.options.get("late_produces", "0"))):
+        if stop.asked():
+            return
+        client.produce_late()
+        stop.wait(EVERY_S)
     for number in range(int(spec.workload.options.get("delayed_ends", "0"))):
         if stop.asked():
             return

@@ -18,8 +18,15 @@ from urteil.harness.workload.application import await_copied, check_topics, comm
 from urteil.harness.workload.lab_clients import LabClients
 from urteil.harness.workload.processes import Clients, Spawn, spawn_process
 from urteil.harness.workload.reading import Reader, await_read
+from urteil.harness.workload.regained import regain
 from urteil.harness.workload.settled import await_settled
-from urteil.harness.workload.spec import ClientSpec, FinalPass, Goal, transaction_timeout_ms
+from urteil.harness.workload.spec import (
+    ClientSpec,
+    FinalPass,
+    Goal,
+    transaction_timeout_ms,
+    transactional_id,
+)
 from urteil.harness.workload.tail import Progress, Tails
 
 FLUSH_DEADLINE_S = 15.0
@@ -66,7 +73,8 @@ class Workload:
     `session_timeout_ms`, `max_poll_interval_ms`, `zombie_commits` of group members; `members`: how
     many there are in `mixed` (2); of `commits`: `commits_per_s` of each committer (20); of
     `transactions`: `copiers` (1), `txn_records` (8), `aborts` (0.25), `hold_ms` (0) from a
-    transaction's last record to its end, `transaction_timeout_ms` (8000), `delayed_ends` (0);
+    transaction's last record to its end, `transaction_timeout_ms` (8000), `delayed_ends` (0),
+    `late_produces` (0);
     `offset_reads_ms`: how often their positions are asked for from outside (250); `records`: how
     many `bulk` sends in all (100000); `probe`: 1 adds a client that asks all brokers who leads and
     where partitions end; `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a
@@ -108,7 +116,8 @@ class Workload:
             if int(load.options.get(option, "0"))
         }
         self._committers = load.consumers if load.kind == "commits" else 0
-        self._late = ["late1"] if int(load.options.get("delayed_ends", "0")) else []
+        late = (int(load.options.get(name, "0")) for name in ("delayed_ends", "late_produces"))
+        self._late = ["late1"] if any(late) else []
         self._readers = 0 if load.kind in ("group", "commits") else load.consumers
         self._members = load.consumers if load.kind == "group" else 0
         if load.kind == "mixed":
@@ -198,9 +207,11 @@ class Workload:
         for name in self._clients.terminate(self._sending(), deadline_s):
             self._problems.append(f"producer {name} did not end in {deadline_s:g} s and was killed")
 
-    def finish_transactions(self) -> None:
+    def finish_transactions(self, *, whole: bool = True) -> None:
         """End those who copy, then wait until no transaction is open: those of clients that died
-        last as long as their timeout. What is open then is for `hanging_txn` to judge."""
+        last as long as their timeout. Where none is, in a cluster that is `whole`, each
+        transactional id is asked for once more: that would end what is open. What is not over then
+        is for `hanging_txn` to judge."""
         load = self._scenario.workload
         if load.kind != "transactions":
             return
@@ -208,7 +219,12 @@ class Workload:
         for name in self._clients.terminate(names, TXN_END_S):
             self._problems.append(f"copier {name} did not end in {TXN_END_S:g} s and was killed")
         deadline_s = transaction_timeout_ms(load) / 1000 + TXN_SETTLE_S
-        await_settled(self._bootstrap, self._partitions(), deadline_s=deadline_s)
+        left = await_settled(self._bootstrap, self._partitions(), deadline_s=deadline_s)
+        if whole and not left:
+            ids = {transactional_id(self._spec(one, "txn")) for one in (*self._sending(), *names)}
+            timeout_ms = transaction_timeout_ms(load)
+            acts = regain(self._bootstrap, ids, timeout_ms, deadline_s=deadline_s)
+            self._lab_clients.tell(acts)
 
     def _records(self) -> int | None:
         """How many records each producer of a bulk load sends; None for other loads."""

@@ -18,6 +18,11 @@ def test_replicas_and_leaders_move_without_loss(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "unclean_leader", "epoch_went_back")
 
 
+@pytest.mark.parametrize("result", ["reassign-sole"], indirect=True)
+def test_a_sole_replica_moves_without_loss(result: Result) -> None:
+    assert_holds(result, "lost_write", "unclean_leader", "duplicate")
+
+
 @pytest.mark.parametrize("result", ["settings", "retention-changed"], indirect=True)
 def test_settings_change_what_was_asked_for_and_no_more(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "duplicate")

@@ -66,6 +66,9 @@ NAMES = (
     "isr_never_shrinks",
     "epoch_end_off_by_one",
     "deleted_records_served",
+    "transactional_id_kept",
+    "reassigned_at_once",
+    "partition_not_verified",
 )
 
 

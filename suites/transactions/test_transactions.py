@@ -37,6 +37,11 @@ def test_a_decision_survives_its_coordinator(result: Result) -> None:
     assert_holds(result, "torn_txn", "hanging_txn")
 
 
+@pytest.mark.parametrize("result", ["late-produce"], indirect=True)
+def test_a_late_record_opens_no_transaction(result: Result) -> None:
+    assert_holds(result, *WHOLE)
+
+
 @pytest.mark.parametrize("repeats", ["delayed-end-txn"], indirect=True)
 def test_a_delayed_end_ends_the_next_transaction_and_it_is_permitted(repeats: list[Result]) -> None:
     assert_found_and_permitted(repeats, "torn_txn")

@@ -53,6 +53,9 @@ ELSEWHERE = {
     "own_metadata_not_updated",
     "epoch_end_off_by_one",
     "time_found_too_late",
+    "transactional_id_kept",  # nor transactions
+    "partition_not_verified",
+    "reassigned_at_once",  # nor reassignments
 }
 FOUND_AS = {"stale_leader_accepts_writes": "no_progress"}
 """Where not as in the lab: these clients wait for all replicas, which do not follow a stale leader;

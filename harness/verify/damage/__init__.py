@@ -20,6 +20,7 @@ from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried
 
 DAMAGES: tuple[Damage, ...] = (
     Damage(name="end a follower's log too early", apply=replicas.cut_follower, replicas=2),
+    Damage(name="let a high watermark run ahead", apply=replicas.run_ahead, replicas=2),
     Damage(name="end the final passes too early", apply=records.shorten_passes),
     Damage(name="drop a record everywhere", apply=records.lose),
     Damage(name="keep a record on one follower only", apply=records.lose_on_leader, replicas=2),
@@ -91,6 +92,7 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="read in a circle", apply=transactions.read_in_a_circle),
     Damage(name="read the first half of a transaction", apply=transactions.read_the_first_half),
     Damage(name="leave a transaction open", apply=transactions.leave_open),
+    Damage(name="keep a transactional id for ever", apply=transactions.keep_an_id),
 )
 """Every damage, in an order in which all of them may be done to one copy."""
 

@@ -44,8 +44,18 @@ def cut_follower(copy: Copy) -> Trace:
     del copy.victims[-4:]
     follower["log_end"] -= 3
     end = follower["log_end"]
+    for told in ("high_watermark", "recovery_point"):
+        follower[told] = min(follower[told] or 0, end)
     copy.drop("replicas", lambda row: row["broker"] == broker and row["offset"] >= end)
     return Trace("replica_divergence", "short", end)
+
+
+def run_ahead(copy: Copy) -> Trace:
+    """A high watermark beyond the end of its log, on a member of the ISR."""
+    broker = followers(copy)[0]
+    follower = first(row for row in copy.rows("logs") if row["broker"] == broker)
+    follower["high_watermark"] = follower["log_end"] + 5
+    return Trace("replica_divergence", "beyond its end", follower["log_end"])
 
 
 def open_hole(copy: Copy) -> Trace:

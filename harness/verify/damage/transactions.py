@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from urteil.harness.history.journal import INITIALISE
 from urteil.harness.verify.damage.copy import Copy, S, Trace, first
 from urteil.harness.verify.evidence import Row
 
@@ -114,6 +115,18 @@ def leave_open(copy: Copy) -> Trace:
     _answer(copy, victim, "latest", max(_ends(copy)) + 7, copy.last_ns)
     _answer(copy, victim, "stable", victim["offset"], late_ns)
     return Trace("hanging_txn", "open")
+
+
+def keep_an_id(copy: Copy) -> Trace:
+    """A coordinator is never done with a transaction: its id is not to be had again."""
+    victim = copy.take()
+    told = _txn(copy, [victim])
+    late_ns = max(_times(copy)) + 600 * S
+    copy.rows("admin_ops").append(
+        {"invoke_ns": late_ns, "complete_ns": late_ns + S, "outcome": "fail", "act": INITIALISE}
+        | {"subject": told["transactional_id"], "before": None, "after": "{}"}
+    )
+    return Trace("hanging_txn", "kept")
 
 
 def _pair(copy: Copy) -> tuple[Row, Row]:

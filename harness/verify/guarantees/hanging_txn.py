@@ -2,11 +2,17 @@
 
 Judged in the end, when every producer is gone and every fault healed: from the transactions'
 timeout, the interval at which coordinators look and 10 s on, the last stable offset must have
-reached what was the high watermark before.
+reached what was the high watermark before. Until then each transactional id must be had again, too:
+a coordinator that is not done with a transaction keeps its successors waiting, whatever the logs
+have of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.history.journal import INITIALISE
 from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.guarantees.torn_txn import SPOILED
 
@@ -21,24 +27,52 @@ WHERE a.error IS NULL AND a.offset >= 0
 GROUP BY a.p, q.unclean_on, q.lost_floor, z.txns_over_ns
 """
 
+_ASKED = f"""
+FROM admin_ops o JOIN settings z ON z.txns_over_ns IS NOT NULL
+WHERE o.act = '{INITIALISE}'
+  AND (o.outcome = 'ok' OR (o.outcome = 'fail' AND o.complete_ns > z.txns_over_ns))
+"""
+_ANYWHERE = """
+(SELECT MAX(q.unclean_on) AS unclean_on, MAX(q.lost_floor) AS lost_floor FROM parts q) w
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "kept":
+        return (
+            f"The transactional id {row['tid']} could not be had again: its coordinator was still "
+            "not done with the last transaction, though every transaction's timeout passed long "
+            "ago."
+        )
+    return (
+        f"The last stable offset of {row['topic']}-{row['partition']} stays at {row['off']}, below "
+        f"the end {row['latest']}, though every transaction's timeout passed long ago."
+    )
+
+
 GUARANTEE = Guarantee(
     name="hanging_txn",
     about="a transaction was never ended: the last stable offset stays below the end",
     promise="A transaction that lasts longer than transaction.timeout.ms is aborted by its "
     "coordinator.",
     source="Kafka documentation, Producer Configs: transaction.timeout.ms; KIP-664",
-    opportunities=f"SELECT COUNT(*) AS n FROM ({_ENDS}) e WHERE e.stable >= e.latest OR e.over = 1",
+    opportunities=f"""
+SELECT SUM(y.n) AS n FROM (
+  SELECT COUNT(*) AS n FROM ({_ENDS}) e WHERE e.stable >= e.latest OR e.over = 1
+  UNION ALL SELECT COUNT(*) AS n {_ASKED}) y""",
     violations=f"""
 SELECT 'open' AS sub_kind, e.p, e.stable AS off, e.txns_over_ns AS at_ns, e.asked_ns AS until_ns,
-  e.latest, e.unclean_on, e.lost_floor
-FROM ({_ENDS}) e WHERE e.over = 1 AND e.stable < e.latest""",
+  e.latest, CAST(NULL AS STRING) AS tid, e.unclean_on, e.lost_floor
+FROM ({_ENDS}) e WHERE e.over = 1 AND e.stable < e.latest
+UNION ALL
+SELECT 'kept', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), d.invoke_ns, d.complete_ns,
+  CAST(NULL AS BIGINT), d.subject, w.unclean_on, w.lost_floor
+FROM (SELECT o.subject, o.outcome, o.invoke_ns, o.complete_ns {_ASKED}) d CROSS JOIN {_ANYWHERE}
+WHERE d.outcome = 'fail'""",
     permitted=f"CASE WHEN x.unclean_on = 1 OR x.lost_floor IS NOT NULL THEN '{SPOILED}' END",
-    explain=lambda row: (
-        f"The last stable offset of {row['topic']}-{row['partition']} stays at {row['off']}, below "
-        f"the end {row['latest']}, though every transaction's timeout passed long ago."
-    ),
+    explain=_explain,
     needs=("txns", "offset_answers"),
-    rests_on=("txns", "offset_answers"),
-    sub_kinds=("open",),
-    tie="j.latest",
+    rests_on=("txns", "offset_answers", "admin_ops"),
+    sub_kinds=("open", "kept"),
+    tie="j.latest, j.tid",
 )

@@ -2,8 +2,11 @@
 
 Bytes of batches are compared where logs are not compacted, content by offset elsewhere, since
 replicas clean on their own. A replica is asked only for offsets its own log covers; one that is in
-the ISR must also reach the leader's high watermark. Where the lab could not heal, a replica may
-still hold what it would truncate, beyond the last epoch that it shares with the leader.
+the ISR must also reach the leader's high watermark, and none of its checkpoints (high watermark,
+recovery point, start) may lie beyond its own end: who trusts one that does serves, or takes for
+flushed, what is not there yet. A checkpoint may be older than a loss that is permitted. Where the
+lab could not heal, a replica may still hold what it would truncate, beyond the last epoch that it
+shares with the leader.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ def _explain(row: Mapping[str, Any]) -> str:
         "bytes": "has different batches around it on different replicas",
         "short": f"is the end of a replica in the ISR; the leader's high watermark is "
         f"{row['expected']}",
+        "beyond its end": f"is the end of broker {row['slot_copies']}'s log, though one of its "
+        f"checkpoints says {row['expected']}",
     }
     return f"After healing, {place(row)} {told[row['sub_kind']]}."
 
@@ -55,10 +60,17 @@ WHERE d.sub_kind <> 'same' GROUP BY d.sub_kind, d.p, d.off
 UNION ALL
 SELECT 'short', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker, m.high_watermark
 FROM logs_p l JOIN parts q ON q.p = l.p JOIN logs_p m ON m.p = l.p AND m.broker = q.final_leader
-WHERE l.in_isr = 1 AND l.log_end < m.high_watermark AND q.ours = 1""",
+WHERE l.in_isr = 1 AND l.log_end < m.high_watermark AND q.ours = 1
+UNION ALL
+SELECT 'beyond its end', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker,
+  CASE WHEN l.high_watermark > l.log_end THEN l.high_watermark
+    WHEN l.recovery_point > l.log_end THEN l.recovery_point ELSE l.log_start END
+FROM logs_p l JOIN parts q ON q.p = l.p
+WHERE l.in_isr = 1 AND q.ours = 1 AND q.unclean_on = 0 AND q.lost_floor IS NULL
+  AND (l.high_watermark > l.log_end OR l.recovery_point > l.log_end OR l.log_start > l.log_end)""",
     explain=_explain,
     needs=("replicas", "logs"),
     rests_on=("replicas", "logs", "passes", "states"),
-    sub_kinds=("content", "missing", "leader epoch", "bytes", "short"),
+    sub_kinds=("content", "missing", "leader epoch", "bytes", "short", "beyond its end"),
     tie="j.value_id, j.slot_copies",
 )

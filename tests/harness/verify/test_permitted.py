@@ -67,8 +67,9 @@ def test_acks_zero_promises_nothing(tmp_path: Path) -> None:
     for name in ("reads", "replicas"):
         for row in tables[name]:
             row["offset"] -= row["offset"] > 50
+    ends = ("log_end", "high_watermark", "recovery_point", "to_offset")
     for row in [*tables["logs"], *tables["passes"]]:
-        row |= {name: 399 for name in ("log_end", "high_watermark", "to_offset") if name in row}
+        row |= {name: 399 for name in ends if name in row}
     for row in tables["logs"]:
         row["epochs"] = json.dumps({"0": 0, "1": 199, "2": 399, "3": 399})
     result = judged(tmp_path, tables, shape=shape)

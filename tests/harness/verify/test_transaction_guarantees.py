@@ -262,6 +262,29 @@ def test_a_transaction_that_is_open_long_after_its_timeout(tmp_path: Path) -> No
         assert result.status is status, result
 
 
+@pytest.mark.parametrize(
+    ("outcome", "after_s", "status"),
+    [
+        ("fail", 60, Status.VIOLATED),
+        ("fail", 5, Status.HOLDS),  # its timeout had not passed
+        ("info", 60, Status.HOLDS),  # no coordinator answered
+        ("ok", 60, Status.HOLDS),
+    ],
+)
+def test_a_transactional_id_that_is_not_to_be_had_again(
+    outcome: str, after_s: int, status: Status, tmp_path: Path
+) -> None:
+    tables = made()
+    at_ns = END_NS + after_s * S
+    tables["admin_ops"] = [
+        {"invoke_ns": at_ns - S, "complete_ns": at_ns, "outcome": outcome, "act": "initialise"}
+        | {"subject": "urteil-group-t1", "before": None, "after": "{}"}
+    ]
+    result = judged(tmp_path, tables, "hanging_txn")["hanging_txn"]
+    assert result.status is status, result
+    assert [one.sub_kind for one in result.findings] == ["kept"] * (status is Status.VIOLATED)
+
+
 def _copies(tables: Tables, position: int) -> dict[int, Row]:
     """Let the first 20 transactions be inputs and others be their outputs; the group stands at
     `position`. Inputs by offset."""

@@ -26,6 +26,7 @@ from tests.harness.verify.histories.damage.disks import (
     forget_an_epoch,
     miss_a_marker,
     miss_on_a_follower,
+    run_ahead_of_the_end,
 )
 from tests.harness.verify.histories.damage.groups import (
     accept_a_late_commit,
@@ -93,8 +94,9 @@ ANY: tuple[Apply, ...] = (
     lower_a_producer_epoch, skip_first_of_a_new_process, skip_after_a_seek, go_back_in_a_poll,
     tell_an_older_position, skip_after_a_rebalance, commit_past_a_record, show_another_record,
     break_a_read, change_a_key, read_before_the_send, deliver_twice_in_a_pass,
-    miss_on_a_follower, end_in_a_hole, forget_an_epoch, find_no_time, find_a_time_too_early,
-    let_the_end_fall, let_the_stable_end_fall, tell_an_end_below_an_ack, answer_as_another_leader,
+    miss_on_a_follower, run_ahead_of_the_end, end_in_a_hole, forget_an_epoch, find_no_time,
+    find_a_time_too_early, let_the_end_fall, let_the_stable_end_fall, tell_an_end_below_an_ack,
+    answer_as_another_leader,
     acknowledge_below_min_isr,
     elect_from_outside,
     lead_twice_in_an_epoch, lower_an_epoch, acknowledge_by_another, own_twice,

@@ -38,6 +38,13 @@ def end_in_a_hole(piece: Piece) -> Trace:
     return Trace("hole", "gap", end)
 
 
+def run_ahead_of_the_end(piece: Piece) -> Trace:
+    """A checkpoint says that a log goes on beyond its end."""
+    log = piece.pick(piece.rows("logs"))
+    log[piece.random.choice(("high_watermark", "recovery_point"))] = log["log_end"] + 5
+    return Trace("replica_divergence", "beyond its end", log["log_end"])
+
+
 def forget_an_epoch(piece: Piece) -> Trace:
     """A replica's checkpoint lacks an epoch of which it has records."""
     log = piece.pick(piece.rows("logs"))

@@ -13,6 +13,9 @@ import msgspec
 
 from urteil.chaos.choice import Draw
 
+RACK = "rack"
+"""A broker's rack is this and its id; so is that of the reader with the same number."""
+
 
 class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     """How many nodes of each kind, and broker properties beyond the lab's own defaults.
@@ -21,6 +24,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     target's (see the fault `upgrade`). With `own_clocks` each has a wall clock that faults can set
     (runtime `process` alone). With `users` it has ACLs, and a listener more where people log in by
     SCRAM and are tried what they may (the same runtime alone; docs/workloads.md).
+    With `racks` each stands in one of its own, where consumers of that rack read (KIP-392).
     """
 
     brokers: int = 3
@@ -30,6 +34,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     older: bool = False
     own_clocks: bool = False
     users: bool = False
+    racks: bool = False
 
 
 class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):

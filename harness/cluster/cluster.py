@@ -27,7 +27,14 @@ from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.stacks import Teller
 from urteil.harness.targets import BrokerNode, Mix, Target
-from urteil.harness.targets.base import USERS_PORT, common_properties, for_size, for_users, render
+from urteil.harness.targets.base import (
+    USERS_PORT,
+    common_properties,
+    for_size,
+    for_users,
+    in_racks,
+    render,
+)
 from urteil.harness.targets.mix import kinds_of
 
 READY_DEADLINE_S = 90.0
@@ -271,6 +278,7 @@ class Cluster:
             "log.dirs": ",".join(map(str, homes)),
             **for_size(len(self.nodes)),
             **(for_users(node) if self.spec.users else {}),
+            **(in_racks(node) if self.spec.racks else {}),
             **kind.properties(node),
             **self.spec.config,
             **self.releases.properties(node.name),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from urteil.harness.scenario import Scenario, WorkloadSpec
-from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
+from msgspec.structs import replace
+
+from urteil.harness.scenario import ClusterSpec, Scenario, WorkloadSpec
+from urteil.harness.scenarios.common import DURABLE, REPLICATION, SOLE, cluster, fault
 
 # kafka-python has one batch of a partition under way with idempotence, and five without.
 DEEP = WorkloadSpec(topics=(DURABLE,), producers=5, idempotent=False)
+PATIENT = WorkloadSpec(topics=(DURABLE,), producers=5, delivery_timeout_ms=60_000)
 
 REPEATED_BATCHES = Scenario(
     name="repeated-batches",
@@ -48,4 +51,57 @@ LEADER_MOVES = Scenario(
     guarantees=(*REPLICATION, "unclean_leader", "epoch_went_back"),
 )
 
-FAMILY = (REPEATED_BATCHES, FAST_FAILOVER, LEADER_MOVES)
+RETURNED_LEADER = Scenario(
+    name="returned-leader",
+    about="a leader dies with a tail that is cut when it is back, and leads again; who had sent "
+    "the tail reached nobody in between and sends it again",
+    cluster=cluster(replica_lag_time_max_ms="15000"),
+    workload=PATIENT,
+    faults=(
+        fault("partition", "followers->leader", 5, 4, answers_only=True),
+        fault("partition", "client->successor", 6, 17),
+        fault("crash", "leader", 6.5, 2),
+        fault("crash", "leader", 22, 5),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "sequence_gap", "unclean_leader"),
+    duration_s=32.0,
+)
+
+UNANSWERED_RESTART = Scenario(
+    name="unanswered-restart",
+    about="the only replica's broker is shut down and comes back, while no producer had its "
+    "answers: what was written is sent again",
+    cluster=cluster(),
+    workload=replace(PATIENT, topics=(SOLE,)),
+    faults=(
+        fault("reset", "client->leader", 5, 6, answers_only=True),
+        fault("shutdown", "leader", 7, 2.5),
+    ),
+    guarantees=("lost_write", "phantom", "inconsistent_offset", "duplicate", "sequence_gap"),
+    duration_s=18.0,
+)
+
+NEAREST_REPLICA = Scenario(
+    name="nearest-replica",
+    about="consumers read from the replica in their rack (KIP-392), one of which has records that "
+    "the last replica lacks; it and its leader die before that one has them",
+    cluster=ClusterSpec(racks=True, config={"replica.lag.time.max.ms": "60000"}),
+    workload=replace(PATIENT, consumers=3, options={"racks": "1"}),
+    faults=(
+        fault("partition", "straggler->leader", 5, 17, answers_only=True),
+        fault("partition", "straggler->successor", 5.5, 16.5, answers_only=True),
+        fault("crash", "leader", 11, 12),
+        fault("crash", "leader", 19, 5),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "vanished_read"),
+    duration_s=28.0,
+)
+
+FAMILY = (
+    REPEATED_BATCHES,
+    FAST_FAILOVER,
+    LEADER_MOVES,
+    RETURNED_LEADER,
+    UNANSWERED_RESTART,
+    NEAREST_REPLICA,
+)

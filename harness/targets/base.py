@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from urteil.harness.runtimes.base import Programs
+from urteil.harness.scenario import RACK
 
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 USERS_PORT = 9095
 TEMPORARY = "tmp"
 _PROTOCOLS = "listener.security.protocol.map"
@@ -130,6 +132,11 @@ def common_properties(node: BrokerNode) -> dict[str, str]:
         "auto.create.topics.enable": "true",
         "auto.leader.rebalance.enable": "false",
     }
+
+
+def in_racks(node: BrokerNode) -> dict[str, str]:
+    """A rack of its own, and consumers are sent to the replica that is in theirs."""
+    return {"broker.rack": f"{RACK}{node.broker_id}", "replica.selector.class": RACK_AWARE}
 
 
 def for_users(node: BrokerNode) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from urteil.harness.scenario import TopicFact, WorkloadSpec
+from urteil.harness.scenario import RACK, TopicFact, WorkloadSpec
 
 RECONNECT_BACKOFF_MAX_MS = 500
 METADATA_MAX_AGE_MS = 3_000
@@ -162,6 +162,8 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
         "fetch_max_wait_ms": 200,
         "check_crcs": False,
     }
+    if spec.kind == "consumer" and int(spec.workload.options.get("racks", "0")):
+        config["client_rack"] = f"{RACK}{spec.client.partition('.')[0][1:]}"
     if spec.kind in IN_GROUP:
         config["group_id"] = spec.workload.group
     if spec.kind == "group":

@@ -25,6 +25,11 @@ def test_leaders_in_a_row_leave_one_log(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "unclean_leader")
 
 
+@pytest.mark.parametrize("result", ["nearest-replica"], indirect=True)
+def test_followers_serve_what_is_committed(result: Result) -> None:
+    assert_holds(result, "lost_write", "inconsistent_offset", "vanished_read")
+
+
 @pytest.mark.parametrize("result", ["leader-moves"], indirect=True)
 def test_a_leadership_given_back_leaves_one_log(result: Result) -> None:
     """With acks=1 what the next leader had not fetched yet may be lost."""

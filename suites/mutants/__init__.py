@@ -69,6 +69,9 @@ NAMES = (
     "transactional_id_kept",
     "reassigned_at_once",
     "partition_not_verified",
+    "truncated_batch_remembered",
+    "snapshot_lacks_last_batch",
+    "follower_serves_its_end",
 )
 
 

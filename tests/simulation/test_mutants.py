@@ -56,6 +56,8 @@ ELSEWHERE = {
     "transactional_id_kept",  # nor transactions
     "partition_not_verified",
     "reassigned_at_once",  # nor reassignments
+    "follower_serves_its_end",  # nor readers of followers
+    "snapshot_lacks_last_batch",  # nor a partition of one replica
 }
 FOUND_AS = {"stale_leader_accepts_writes": "no_progress"}
 """Where not as in the lab: these clients wait for all replicas, which do not follow a stale leader;

@@ -1,0 +1,31 @@
+"""Readers stand in the racks of brokers, where the workload wants it; final reads never do."""
+
+from __future__ import annotations
+
+import pytest
+
+from urteil.harness.scenario import WorkloadSpec
+from urteil.harness.workload.spec import ClientSpec, consumer_config
+
+
+@pytest.mark.parametrize(
+    ("client", "kind", "racks", "rack"),
+    [
+        ("c2", "consumer", "1", "rack2"),
+        ("c2.3", "consumer", "1", "rack2"),  # its third session
+        ("c2", "consumer", "0", None),
+        ("final-2", "final", "1", None),
+    ],
+)
+def test_who_reads_from_a_rack(client: str, kind: str, racks: str, rack: str | None) -> None:
+    spec = ClientSpec(
+        run="r",
+        client=client,
+        session=1,
+        kind=kind,
+        bootstrap=("127.0.0.1:9092",),
+        journal="unused",
+        topics=(),
+        workload=WorkloadSpec(options={"racks": racks}),
+    )
+    assert consumer_config(spec).get("client_rack") == rack

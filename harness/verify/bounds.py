@@ -9,15 +9,13 @@ import pyarrow.parquet as pq
 
 FREE = frozenset({"timestamp_ms", "there_timestamp_ms", "before_timestamp_ms", "sequence"})
 """Columns that clients fill as they like, or count around the end of their type."""
-FAR = 1 << 62
-"""146 years of nanoseconds; no counter gets there."""
 
 
 def limit(column: pa.Field) -> int | None:
-    """What a column's numbers stay below, and above the negative of; None where anything goes."""
+    """The end of a column's type, which no number of it reaches; None where anything goes."""
     if column.name in FREE or not pa.types.is_integer(column.type):
         return None
-    return FAR if pa.types.is_int64(column.type) else (1 << (column.type.bit_width - 1)) - 1
+    return int((1 << (column.type.bit_width - 1)) - 1)
 
 
 def wild(part: pq.ParquetFile, ours: pa.Schema) -> list[str]:

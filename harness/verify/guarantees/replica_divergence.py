@@ -4,9 +4,10 @@ Bytes of batches are compared where logs are not compacted, content by offset el
 replicas clean on their own. A replica is asked only for offsets its own log covers; one that is in
 the ISR must also reach the leader's high watermark, and none of its checkpoints (high watermark,
 recovery point, start) may lie beyond its own end: who trusts one that does serves, or takes for
-flushed, what is not there yet. A checkpoint may be older than a loss that is permitted. Where the
-lab could not heal, a replica may still hold what it would truncate, beyond the last epoch that it
-shares with the leader.
+flushed, what is not there yet. A checkpoint may be older than a loss that is permitted, and where
+readers were told of more than the final leader's log has, it is the ends that are in doubt. Where
+the lab could not heal, a replica may still hold what it would truncate, beyond the last epoch that
+it shares with the leader.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ SELECT 'beyond its end', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker,
     WHEN l.recovery_point > l.log_end THEN l.recovery_point ELSE l.log_start END
 FROM logs_p l JOIN parts q ON q.p = l.p
 WHERE l.in_isr = 1 AND q.ours = 1 AND q.unclean_on = 0 AND q.lost_floor IS NULL
+  AND q.has_log = 1 AND COALESCE(q.seen_end, 0) <= q.log_end
   AND (l.high_watermark > l.log_end OR l.recovery_point > l.log_end OR l.log_start > l.log_end)""",
     explain=_explain,
     needs=("replicas", "logs"),

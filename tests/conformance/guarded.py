@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.differences import differences
+from tests.conformance.pair import LASTING
 from tests.conformance.side import Side
 from urteil.broker.security.acls import (
     CLUSTER_NAME,
@@ -34,7 +35,7 @@ from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
 ANONYMOUS = "User:ANONYMOUS"
 OWN_HOST = "127.0.0.1"
 STRANGER = "127.0.0.66"
-CONFIG = {
+CONFIG = LASTING | {
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
     "group.initial.rebalance.delay.ms": "20",

@@ -23,6 +23,9 @@ from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
 
 QUICK = {"group.initial.rebalance.delay.ms": "20", "log.cleaner.backoff.ms": "300"}
+LASTING = {"zookeeper.session.timeout.ms": "18000"}
+"""Apache Kafka's own: where nobody dies, a machine that stands still for seconds ends no session,
+without which Apache Kafka does not even start."""
 
 
 class Pair:
@@ -80,7 +83,7 @@ def _standing() -> tuple[Side, Side] | None:
 
 
 def _fresh(folder: Path, stack: ExitStack) -> tuple[Side, Side]:
-    spec = ClusterSpec(brokers=3, config=QUICK)
+    spec = ClusterSpec(brokers=3, config=QUICK | LASTING)
     targets: list[tuple[str, Target]] = [("ours", UrteilTarget()), ("theirs", KafkaTarget())]
     clusters = [(name, Cluster(spec, one, folder / name)) for name, one in targets]
     for _, cluster in clusters:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.broker.security.certificates import Authority
 from tests.broker.security.kdc import REALM, Kdc, program
-from tests.conformance.pair import QUICK, Pair
+from tests.conformance.pair import LASTING, QUICK, Pair
 from tests.conformance.plain import plain
 from tests.conformance.side import CLOSED, CORRELATION, Side, read_frame
 from urteil.broker.security.exchange import Login
@@ -187,7 +187,7 @@ def _realm(folder: Path, stack: ExitStack) -> Kdc | None:
 def sasl_pair(folder: Path) -> Iterator[Pair]:
     """Both sides, one broker each."""
     with ExitStack() as stack:
-        spec = ClusterSpec(brokers=1, config=QUICK)
+        spec = ClusterSpec(brokers=1, config=QUICK | LASTING)
         realm, authority = _realm(folder / "kdc", stack), Authority()
         targets: list[tuple[str, Target]] = [
             ("ours", SaslUrteil(realm=realm, authority=authority)),

@@ -6,7 +6,7 @@ holds. When the pipe closes, it kills every process with the token. Nothing has 
 so there is no moment at which a new process is unknown to it. Containers carry the token as a
 label; the engine that runs some is told to the reaper over the pipe.
 
-Run as a script by `start_reaper`; it imports nothing of ours, so that it starts at once.
+Run as a script by `start_reaper`; there it imports nothing of ours, so that it starts at once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def start_reaper() -> str:
     """The token of this lab process; starts its reaper the first time.
 
     The token is put into this process's environment too, so that whatever the lab starts from
-    now on (clients, Spark) is covered.
+    now on (clients, Spark) is covered. Where Python writes no bytecode, those write theirs to the
+    lab's own folder: without any, each of them would compile hundreds of modules for itself.
     """
     global _reaper, _owner_pid
     with _lock:
@@ -52,7 +53,15 @@ def start_reaper() -> str:
             )
             _owner_pid = os.getpid()
             os.environ[VARIABLE] = token
+            _keep_bytecode()
         return os.environ[VARIABLE]
+
+
+def _keep_bytecode() -> None:
+    from urteil.harness.parts.part import cache_dir
+
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(cache_dir() / "bytecode"))
 
 
 def sweep_containers(url: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from urteil.chaos.topology import Plan
+from urteil.harness.parts.java import QUICK_START
+from urteil.harness.parts.zookeeper import MAIN
 from urteil.harness.runtimes.base import Programs
 
 TICK_MS = 500
@@ -17,7 +19,7 @@ appender.stdout.layout.pattern=%d{yyyy-MM-dd HH:mm:ss,SSS} %p %c{1} %m%n
 logger.environment.name=org.apache.zookeeper.Environment
 logger.environment.level=warn
 """
-JVM = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+JVM = ("-Xms64m", "-Xmx256m", *QUICK_START, "-XX:-UsePerfData")
 
 
 def write_zookeeper(plan: Plan, node: str, directory: Path, home: Path) -> None:
@@ -63,6 +65,7 @@ def zookeeper_argv(programs: Programs, home: Path) -> list[str]:
     return [
         programs.java(),
         *JVM,
+        *programs.zookeeper_classes(),
         f"-Djdk.net.hosts.file={home / 'hosts'}",
         f"-Dlog4j2.configurationFile={home / 'log4j2.properties'}",
         "-Dzookeeper.forceSync=no",
@@ -70,6 +73,6 @@ def zookeeper_argv(programs: Programs, home: Path) -> list[str]:
         "-Dzookeeper.fastleader.maxNotificationInterval=1000",
         "-cp",
         programs.zookeeper_classpath(),
-        "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+        MAIN,
         str(home / "zoo.cfg"),
     ]

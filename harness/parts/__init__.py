@@ -6,12 +6,12 @@ from urteil.harness.parts.chromium import chromium, chromium_part
 from urteil.harness.parts.compose import compose_part, docker_compose
 from urteil.harness.parts.faketime import faketime_library, faketime_part
 from urteil.harness.parts.java import java, java_part
-from urteil.harness.parts.kafka import kafka_classpath, kafka_part, kafka_tool
+from urteil.harness.parts.kafka import kafka_classes, kafka_classpath, kafka_part, kafka_tool
 from urteil.harness.parts.part import MissingPart, Part, cache_dir
 from urteil.harness.parts.python import simulation_part, simulation_python
 from urteil.harness.parts.strace import strace_binary, strace_part
 from urteil.harness.parts.toxiproxy import toxiproxy_binary, toxiproxy_part
-from urteil.harness.parts.zookeeper import zookeeper_classpath, zookeeper_part
+from urteil.harness.parts.zookeeper import zookeeper_classes, zookeeper_classpath, zookeeper_part
 
 __all__ = [
     "MissingPart",
@@ -23,11 +23,13 @@ __all__ = [
     "install_all",
     "inventory",
     "java",
+    "kafka_classes",
     "kafka_classpath",
     "kafka_tool",
     "simulation_python",
     "strace_binary",
     "toxiproxy_binary",
+    "zookeeper_classes",
     "zookeeper_classpath",
 ]
 
@@ -50,9 +52,9 @@ def inventory() -> list[Part]:
 def install_all(*, kafka: bool = False, compose: bool = False) -> None:
     """Install what is missing; MissingPart names what could not be."""
     java()
-    zookeeper_classpath()
+    zookeeper_classes()
     toxiproxy_binary()
     if kafka:
-        kafka_classpath()
+        kafka_classes()
     if compose:
         docker_compose()

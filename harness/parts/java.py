@@ -11,6 +11,8 @@ from pathlib import Path
 from urteil.harness.parts.part import MissingPart, Part, apt_install, can_apt
 
 LOWEST = 17
+QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""For a JVM that does not live long, beside many others."""
 PACKAGE = "openjdk-17-jre-headless"
 HOW = (
     f"install Java {LOWEST} or newer, for example with `apt-get install {PACKAGE}` "

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import urteil
-from urteil.harness.parts.java import java
+from urteil.harness.parts.classes import free_port, laying, server, shared_classes
+from urteil.harness.parts.java import QUICK_START, java
 from urteil.harness.parts.part import (
     MissingPart,
     Part,
@@ -17,6 +18,7 @@ from urteil.harness.parts.part import (
     installed,
     run,
 )
+from urteil.harness.parts.zookeeper import short_zookeeper
 
 VERSION = "3.9.1"
 HOW = (
@@ -37,11 +39,30 @@ def kafka_classpath(version: str = VERSION) -> str:
     return str(folder / "*")
 
 
+def kafka_classes(version: str = VERSION) -> list[str]:
+    """Options of a JVM that starts a broker or a tool sooner; none where there can be none."""
+    kafka_classpath(version)
+    return shared_classes(_target(version), lambda folder: _lay(folder, version))
+
+
+def _lay(folder: Path, version: str) -> None:
+    with short_zookeeper() as zookeeper:
+        port = free_port()
+        settings = {
+            "broker.id": 1,
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "zookeeper.connect": f"127.0.0.1:{zookeeper}",
+        }
+        argv = [laying(folder), "-cp", kafka_classpath(version), "kafka.Kafka"]
+        with server(argv, settings, "log.dirs", port):
+            pass
+
+
 def kafka_tool(main_class: str, args: Sequence[str], version: str = VERSION) -> list[str]:
     """argv of one of Kafka's tools, as `kafka_tool("kafka.tools.DumpLogSegments", [...])`."""
     classpath = kafka_classpath(version)
     logging = _target(version) / "tool-log4j.properties"
-    options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+    options = ["-Xmx256m", *QUICK_START, *kafka_classes(version)]
     return [
         java(),
         *options,

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from urteil.harness.parts.classes import free_port, laying, server, shared_classes
 from urteil.harness.parts.part import MissingPart, Part
 
 HOW = "install the Python package pyspark (its jars contain ZooKeeper)"
+MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 JARS = (
     r"zookeeper-\d[\w.]*",
     r"zookeeper-jute-\d[\w.]*",
@@ -34,7 +38,7 @@ JARS = (
 
 @cache
 def zookeeper_classpath() -> str:
-    """Class path that starts `org.apache.zookeeper.server.quorum.QuorumPeerMain`."""
+    """Class path that starts `MAIN`."""
     folder = _folder()
     names = sorted(path.name for path in folder.glob("*.jar")) if folder else []
     jars = []
@@ -44,6 +48,30 @@ def zookeeper_classpath() -> str:
             raise MissingPart("zookeeper", f"{HOW}; no jar matches {pattern}")
         jars += [str(folder / name) for name in matches if folder]
     return ":".join(jars)
+
+
+def zookeeper_classes() -> list[str]:
+    """Options of a JVM that starts ZooKeeper sooner; none where there can be none."""
+    return shared_classes(Path(zookeeper_classpath().split(":")[0]).parent / "zookeeper", _lay)
+
+
+def _lay(folder: Path) -> None:
+    with short_zookeeper([laying(folder)]):
+        pass
+
+
+@contextmanager
+def short_zookeeper(options: Sequence[str] = ()) -> Iterator[int]:
+    """The port of a server for the block alone."""
+    port = free_port()
+    settings = {
+        "clientPort": port,
+        "clientPortAddress": "127.0.0.1",
+        "admin.enableServer": "false",
+    }
+    argv = [*options, "-cp", zookeeper_classpath(), MAIN]
+    with server(argv, settings, "dataDir", port):
+        yield port
 
 
 def zookeeper_part() -> Part:

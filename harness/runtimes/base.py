@@ -24,6 +24,12 @@ class Programs(Protocol):
 
     def kafka_classpath(self, version: str) -> str: ...
 
+    def zookeeper_classes(self) -> list[str]:
+        """Further options with which its JVM starts sooner."""
+        ...
+
+    def kafka_classes(self, version: str) -> list[str]: ...
+
 
 class Nodes(Protocol):
     """Kills, pauses and watches nodes by name; safe to use from any thread.

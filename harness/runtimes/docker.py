@@ -54,6 +54,12 @@ class ImagePrograms:
     def kafka_classpath(self, version: str) -> str:
         return "/opt/kafka/libs/*"
 
+    def zookeeper_classes(self) -> list[str]:
+        return []
+
+    def kafka_classes(self, version: str) -> list[str]:
+        return []
+
 
 @dataclass(slots=True)
 class _Node:

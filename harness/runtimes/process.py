@@ -18,7 +18,14 @@ import psutil
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.loopback import Claim, LoopbackPlan
 from urteil.chaos.views import LabFailure, Limits, NodeState, NodeStatus
-from urteil.harness.parts import java, kafka_classpath, toxiproxy_binary, zookeeper_classpath
+from urteil.harness.parts import (
+    java,
+    kafka_classes,
+    kafka_classpath,
+    toxiproxy_binary,
+    zookeeper_classes,
+    zookeeper_classpath,
+)
 from urteil.harness.reaper import VARIABLE, start_reaper
 from urteil.harness.runtimes.base import Programs
 from urteil.harness.runtimes.disks import ProcessDisks, can_mount
@@ -60,6 +67,12 @@ class MachinePrograms:
 
     def kafka_classpath(self, version: str) -> str:
         return kafka_classpath(version)
+
+    def zookeeper_classes(self) -> list[str]:
+        return zookeeper_classes()
+
+    def kafka_classes(self, version: str) -> list[str]:
+        return kafka_classes(version)
 
 
 class ProcessRuntime:

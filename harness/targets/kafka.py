@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from urteil.harness.parts.java import QUICK_START
 from urteil.harness.parts.kafka import VERSION
 from urteil.harness.runtimes.base import Programs
 from urteil.harness.targets.base import BrokerNode
@@ -19,7 +20,6 @@ log4j.logger.kafka.log=WARN
 LOGGING_FILE = "log4j.properties"
 BEFORE = "3.8.0"
 HEAP = ("-Xms128m", "-Xmx512m")
-QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,7 @@ class KafkaTarget:
         return [
             programs.java(),
             *self.jvm,
+            *programs.kafka_classes(self.version),
             "-XX:-UsePerfData",
             "-Djava.awt.headless=true",
             f"-Djdk.net.hosts.file={node.hosts_file}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Set
 from pathlib import Path
 
 import msgspec
@@ -66,7 +67,7 @@ def _sing(
         except Untried as reason:
             sung[one.name] = f"not tried: {reason}"
     asked_of = frozenset(trace.guarantee for trace in traces.values())
-    results = judge_copy(work / "run", copy, asked, told, only=asked_of)
+    results = judge_copy(work / "run", copy, asked, told, only=asked_of, counted=False)
     for name, trace in traces.items():
         sung[name] = "found" if found(results, trace) else f"{trace.guarantee} did not find it"
     return sung
@@ -93,11 +94,12 @@ def judge_copy(
     asked: Scenario,
     told: RunFacts,
     *,
-    only: frozenset[str] | None = None,
+    only: Set[str],
+    counted: bool = True,
 ) -> dict[str, GuaranteeResult]:
-    """Judge a copy on DuckDB, every finding kept.
+    """Judge a copy by `only` some guarantees on DuckDB, every finding kept.
 
-    Of `only` some guarantees, the findings are fetched at once, and nothing is counted before.
+    Not `counted`, findings are fetched at once.
     """
     from urteil.harness.verify import judgement, plan
 
@@ -112,11 +114,9 @@ def judge_copy(
         present = {name for name, rows in copy.tables.items() if rows}
         places = Places(derived)
         return {
-            name: check(
-                engine, guarantee, places, present, FINDINGS, None if only is None else _SOME
-            )
+            name: check(engine, guarantee, places, present, FINDINGS, None if counted else _SOME)
             for name, guarantee in GUARANTEES.items()
-            if only is None or name in only
+            if name in only
         }
     finally:
         engine.close()

@@ -26,6 +26,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         yield cluster
 
 
+@pytest.mark.spark_long
 def test_as_many_rows_come_out_as_went_in_though_a_broker_crashes(cluster: Cluster) -> None:
     """Whole micro-batches of a stream, written by idempotent producers: none lost, none twice."""
     side = Side("ours", cluster.bootstrap)

@@ -13,6 +13,7 @@ from urteil.broker.wire.messages import REQUESTS
 from urteil.broker.wire.schema import Message
 
 QUESTIONS: Final[list[Question]] = []
+_NAMES: Final[set[str]] = set()
 RUN: Final = os.getpid()
 
 
@@ -116,8 +117,9 @@ class Subject:
     def _add(self, text: str, versions: tuple[int, ...], ask: Ask) -> None:
         number = len(QUESTIONS)
         one = Question(subject=self.name, text=text, versions=versions, ask=ask, number=number)
-        if any(str(other) == str(one) for other in QUESTIONS):
+        if str(one) in _NAMES:
             raise ValueError(f"asked twice: {one}")
+        _NAMES.add(str(one))
         QUESTIONS.append(one)
 
 

@@ -36,6 +36,8 @@ def _told(result: Result) -> dict[str, Any]:
     return {name: value for name, value in told.items() if name not in ("engine", "seconds")}
 
 
+@pytest.mark.spark_long
+@pytest.mark.timeout(900)
 def test_both_engines_find_the_same_in_evidence_damaged_in_every_way(
     session: Any, tmp_path: Path
 ) -> None:

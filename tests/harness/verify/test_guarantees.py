@@ -50,7 +50,8 @@ def test_every_damage_is_a_violation_of_its_guarantee(one: Damage, tmp_path: Pat
     trace = one.apply(copy)
     facts = made.two_partitions(synthetic.facts(ONE))
     facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
-    results = judge_copy(tmp_path, copy, synthetic.scenario(ONE), facts)
+    only = {trace.guarantee}
+    results = judge_copy(tmp_path, copy, synthetic.scenario(ONE), facts, only=only)
     assert found(results, trace), (trace, results[trace.guarantee])
     counted = trace.guarantee in COUNTED
     assert (results[trace.guarantee].violations > 0) is not counted

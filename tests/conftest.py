@@ -24,7 +24,6 @@ FIRST = (
     "tests/clients/",
     "tests/harness/containers/",
     "tests/urteil/test_containers_cli.py",
-    "tests/harness/verify/test_engines.py",
     "tests/harness/cluster/",
     "tests/urteil/",
     "tests/interop/",

@@ -317,7 +317,7 @@ class GroupCoordinator:
         """A marker was written into a partition of the offsets topic."""
         shard = self._shards.get(partition)
         if shard is not None:
-            shard.transaction_ended(producer_id, marker_offset, commit=commit)
+            shard.marker_written(producer_id, marker_offset, commit=commit)
 
     # -- storing --------------------------------------------------------------------------------
 
@@ -379,9 +379,11 @@ class GroupCoordinator:
             log.warning("group %s: its emptiness was not stored: %s", group.group_id, error.name)
 
     def _schedule(self, group: Group) -> None:
+        if group.state is GroupState.DEAD:
+            return  # the timer, if any, is that of another term
         self._cancel_timer(group.group_id)
         due_ms = group.next_deadline_ms()
-        if due_ms is not None and group.state is not GroupState.DEAD:
+        if due_ms is not None:
             loop = asyncio.get_running_loop()
             self._timers[group.group_id] = loop.call_at(due_ms / 1000.0, self._tick, group)
 

@@ -226,7 +226,7 @@ class Group:
             self._maybe_complete_join(now_ms)
             return
         if self.state is GroupState.COMPLETING_REBALANCE:
-            self._fail_syncs(ErrorCode.REBALANCE_IN_PROGRESS)
+            self._fail_syncs(ErrorCode.REBALANCE_IN_PROGRESS, now_ms)
         timeout_ms = max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
         if self.state is GroupState.EMPTY:
             self._initial_left_ms = max(timeout_ms - self._initial_delay_ms, 0)
@@ -360,19 +360,18 @@ class Group:
         self._become(GroupState.STABLE)
         for member in self.members.values():
             member.assignment = assignments.get(member.member_id, b"")
-            member.heard(now_ms)
-            member.answer_sync(self._sync_result(member))
+            member.answer_sync(self._sync_result(member), now_ms)
 
     def assignment_failed(self, generation: int, error: ErrorCode, now_ms: float) -> None:
         """The leader's assignment could not be stored: its members hear so and rejoin."""
         if self.state is GroupState.COMPLETING_REBALANCE and generation == self.generation:
-            self._fail_syncs(error)
+            self._fail_syncs(error, now_ms)
             self._prepare_rebalance(now_ms)
 
-    def _fail_syncs(self, error: ErrorCode) -> None:
+    def _fail_syncs(self, error: ErrorCode, now_ms: float) -> None:
         for member in self.members.values():
             member.assignment = b""
-            member.answer_sync(SyncResult(error=error))
+            member.answer_sync(SyncResult(error=error), now_ms)
 
     def _sync_result(self, member: Member) -> SyncResult:
         return SyncResult(

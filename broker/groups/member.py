@@ -95,7 +95,10 @@ class Member:
             answer, self.on_join = self.on_join, None
             answer(result)
 
-    def answer_sync(self, result: SyncResult) -> None:
+    def answer_sync(self, result: SyncResult, now_ms: float | None = None) -> None:
+        """With `now_ms` its session begins anew, which could not end while it waited."""
         if self.on_sync is not None:
             answer, self.on_sync = self.on_sync, None
+            if now_ms is not None:
+                self.heard(now_ms)
             answer(result)

@@ -32,6 +32,7 @@ class Shard:
         self.committing: Counter[str] = Counter()
         """Commits outside transactions that are on their way into the log, by group."""
         self._stored_groups: dict[str, GroupMetadataValue] = {}
+        self._ended_meanwhile: list[tuple[int, int, bool]] = []
 
     def replay(
         self,
@@ -52,6 +53,13 @@ class Shard:
             self.pending.add(producer_id, place, committed)
         else:
             self._replay_offset(place, value, log_offset)
+
+    def marker_written(self, producer_id: int, marker_offset: int, *, commit: bool) -> None:
+        """A transaction ends now. While the log is read that waits: what it ends may be unread."""
+        if self.is_loaded:
+            self.transaction_ended(producer_id, marker_offset, commit=commit)
+        else:
+            self._ended_meanwhile.append((producer_id, marker_offset, commit))
 
     def transaction_ended(self, producer_id: int, marker_offset: int, *, commit: bool) -> None:
         """The marker of a producer's transaction is in the log."""
@@ -82,10 +90,13 @@ class Shard:
 
     def finish_loading(self, new_group: Callable[[str], Group], now_ms: float) -> None:
         """All records were replayed: bring the groups to life."""
+        for producer_id, marker_offset, commit in self._ended_meanwhile:
+            self.transaction_ended(producer_id, marker_offset, commit=commit)
         for group_id, value in self._stored_groups.items():
             self.groups[group_id] = new_group(group_id)
             restore(self.groups[group_id], value, now_ms)
-        for group_id in [*self.offsets, *sorted(self.pending.groups())]:
+        with_positions = [one for one, positions in self.offsets.items() if positions]
+        for group_id in [*with_positions, *sorted(self.pending.groups())]:
             if group_id not in self.groups:
                 self.groups[group_id] = new_group(group_id)
         self._stored_groups.clear()

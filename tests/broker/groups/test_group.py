@@ -235,6 +235,33 @@ def test_members_that_never_sync_are_removed() -> None:
     assert a.syncs[-1].error is ErrorCode.REBALANCE_IN_PROGRESS
 
 
+def test_who_waited_for_the_assignment_has_a_session_again() -> None:
+    """The leader took longer than a session to assign; then a new member makes all join again."""
+    group, (a, b) = stable("a", "b")
+    a.join(10)
+    b.join(11)
+    b.sync(12)
+    late_ms = 2 * SESSION_MS
+    for now_ms in range(5000, late_ms + 1, 5000):
+        a.heartbeat(now_ms)
+        group.tick(now_ms)
+    Client(group, "c").join(late_ms)
+    assert b.syncs[-1].error is ErrorCode.REBALANCE_IN_PROGRESS
+    group.tick(late_ms)
+    assert b.heartbeat(late_ms + 1) is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_who_does_not_wait_has_no_session_of_the_assignment() -> None:
+    group, (a, b) = stable("a", "b")
+    a.join(10)
+    b.join(11)
+    a.heartbeat(9000)
+    a.sync(9000)
+    group.assigned(group.generation, {}, 9000)
+    group.tick(11 + SESSION_MS)
+    assert set(group.members) == {a.member_id}
+
+
 def test_protocols_must_be_shared() -> None:
     group, _ = stable("a", "b")
     c = Client(group, "c", protocols=(("sticky", b""),))

@@ -88,3 +88,15 @@ def test_a_key_that_cannot_be_read_is_an_error(key: bytes) -> None:
 def test_a_key_names_its_position_and_another_ones_does_not() -> None:
     assert decode_place(offset_record(3, partition=5)[0]) == ("g", "t", 5)
     assert decode_place(encode(2, GroupMetadataKey(group="g"))) is None
+
+
+def test_groups_of_which_nothing_is_left_are_not_loaded() -> None:
+    """Their positions have tombstones, or were part of a transaction that was aborted."""
+    shard = Shard(0, 1)
+    shard.replay(*offset_record(3), log_offset=0)
+    shard.replay(offset_record(3)[0], None, log_offset=1)
+    key = encode(1, OffsetCommitKey(group="aborted", topic="t", partition=0))
+    shard.replay(key, encode(3, OffsetCommitValue(offset=1)), 2, producer_id=7)
+    shard.transaction_ended(7, 3, commit=False)
+    shard.finish_loading(lambda one: Group(one, initial_delay_ms=0, max_size=9), 1000)
+    assert shard.groups == {}

@@ -87,8 +87,9 @@ class Hosting:
         epoch: int = 0,
         replicas: tuple[int, ...] = (1,),
         isr: tuple[int, ...] | None = None,
+        topic: str = "t",
     ) -> int:
-        """Take the leadership of `t-<partition>`; returns the error."""
+        """Take the leadership of `<topic>-<partition>`; returns the error."""
         state = LeaderAndIsrRequest.LeaderAndIsrPartitionState(
             partition_index=partition,
             controller_epoch=1,
@@ -99,12 +100,12 @@ class Hosting:
             replicas=replicas,
             is_new=is_new,
         )
-        topic = LeaderAndIsrRequest.LeaderAndIsrTopicState(
-            topic_name="t", topic_id=TOPIC_ID, partition_states=[state]
+        states = LeaderAndIsrRequest.LeaderAndIsrTopicState(
+            topic_name=topic, topic_id=TOPIC_ID, partition_states=[state]
         )
         answer: LeaderAndIsrResponse = self.control.leader_and_isr(
             LeaderAndIsrRequest(
-                controller_id=1, controller_epoch=1, broker_epoch=5, topic_states=[topic]
+                controller_id=1, controller_epoch=1, broker_epoch=5, topic_states=[states]
             )
         )
         return answer.partition_errors[0].error_code

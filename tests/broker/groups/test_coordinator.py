@@ -1,0 +1,148 @@
+"""The coordinator over a real log: what comes while it reads, and what an earlier term left."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from tests.broker.replication.hosting import Hosting
+from tests.broker.server.raw import run
+from tests.waiting import LONG_S
+from urteil.broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
+from urteil.broker.groups.group import Group
+from urteil.broker.groups.member import JoinRequest
+from urteil.broker.groups.records import OffsetCommitKey, OffsetCommitValue, encode
+from urteil.broker.groups.states import GroupState
+from urteil.broker.log.verification import TRUSTED
+from urteil.broker.replication.partition import Partition
+from urteil.broker.server.clock import Clock
+from urteil.broker.transactions.local_markers import LocalMarkers
+from urteil.broker.transactions.markers import Marker
+from urteil.broker.wire.batches import build_batch
+from urteil.broker.wire.errors import ErrorCode
+
+WHERE = (OFFSETS_TOPIC, 0)
+SESSION_MS = 300
+CHUNKS, CHUNK_BYTES = 8, 900_000
+"""A log that is not read at one go."""
+OF_LATER = b"\0\x09"
+"""The key of a later version's record."""
+
+
+class Coordinating:
+    """Broker 1 with the only partition of the offsets topic; needs a running loop."""
+
+    def __init__(self, folder: Path) -> None:
+        self.hosting = Hosting([folder])
+        config: Any = SimpleNamespace(
+            offsets_topic_num_partitions=1,
+            offsets_commit_timeout_ms=60_000,
+            request_timeout_ms=60_000,
+            group_initial_rebalance_delay_ms=0,
+            group_max_size=10,
+            group_min_session_timeout_ms=1,
+            group_max_session_timeout_ms=60_000,
+        )
+        clock = Clock()
+        self.groups = GroupCoordinator(config, self.hosting.replicas, self.hosting.metadata, clock)
+        self.markers = LocalMarkers(config, self.hosting.replicas, self.groups, clock)
+
+    def lead(self, epoch: int, *, replicas: tuple[int, ...] = (1,)) -> Partition:
+        """Take the leadership; the groups are read when the loop gets to it."""
+        assert self.hosting.lead(0, epoch=epoch, replicas=replicas, topic=OFFSETS_TOPIC) == 0
+        found = self.hosting.replicas.partition(*WHERE)
+        assert found is not None
+        return found
+
+    async def append(self, record: Any, **producer: Any) -> None:
+        data = {WHERE: memoryview(build_batch([record], **producer))}
+        answers = await self.hosting.replicas.append(
+            1000, -1, data, internal=True, guards={WHERE: TRUSTED}
+        )
+        assert answers[WHERE].error is ErrorCode.NONE
+
+    @property
+    def is_loaded(self) -> bool:
+        return self.groups.find("g")[0] is not None
+
+    @property
+    def group(self) -> Group:
+        return self.groups.shards()[0].groups["g"]
+
+    def close(self) -> None:
+        self.groups.stop()
+        self.hosting.close()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(LONG_S):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def test_a_transaction_that_ends_while_its_positions_are_read_counts(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        here.lead(0)
+        for _ in range(CHUNKS):
+            await here.append((OF_LATER, bytes(CHUNK_BYTES), (), 0))
+        key = encode(1, OffsetCommitKey(group="g", topic="t", partition=0))
+        position = (key, encode(3, OffsetCommitValue(offset=42)), (), 0)
+        await here.append(position, producer_id=7, producer_epoch=0, transactional=True)
+        here.lead(1)
+        marker = Marker(producer_id=7, producer_epoch=0, commit=True, coordinator_epoch=0)
+        written = await here.markers.write([(marker, (WHERE,))])
+        assert written == [{WHERE: ErrorCode.NONE}]
+        assert not here.is_loaded
+        await until(lambda: here.is_loaded)
+        (shard,) = here.groups.shards()
+        assert shard.offsets["g"]["t", 0].value.offset == 42
+        assert not shard.pending.concerns("g")
+        here.close()
+
+    run(scenario())
+
+
+def test_an_answer_to_an_earlier_term_leaves_the_sessions_of_this_one_alone(
+    tmp_path: Path,
+) -> None:
+    """The member is not heard of any more: it goes when its session is over."""
+
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        partition = here.lead(0, replicas=(1, 2))
+        await until(lambda: here.is_loaded)
+        joined = await here.groups.join("g", request())
+        assert joined.error is ErrorCode.NONE
+        member = joined.member_id
+        waiting = asyncio.ensure_future(
+            here.groups.sync("g", member, None, joined.generation, None, None, {member: b"all"})
+        )
+        await until(lambda: partition.log.log_end_offset)
+        here.lead(1, replicas=(1, 2))  # the assignment is not on the other replica yet
+        assert (await waiting).error is ErrorCode.NOT_COORDINATOR
+        await until(lambda: here.is_loaded)
+        assert here.group.state is GroupState.STABLE
+        partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)
+        await until(lambda: here.group.state is GroupState.EMPTY)
+        here.close()
+
+    run(scenario())
+
+
+def request() -> JoinRequest:
+    return JoinRequest(
+        member_id="",
+        instance_id=None,
+        client_id="c",
+        client_host="/198.18.0.1",
+        session_timeout_ms=SESSION_MS,
+        rebalance_timeout_ms=60_000,
+        protocol_type="consumer",
+        protocols=(("range", b""),),
+        needs_known_id=False,
+        new_member_id="m",
+    )

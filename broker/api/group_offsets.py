@@ -43,7 +43,7 @@ async def offset_commit(
     """Partitions that cannot be committed are answered so, the others stored together."""
     if not may(broker, context, Operation.READ, ResourceType.GROUP, request.group_id):
         raise RequestRefused(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    positions = Positions(broker, context, request.topics)
+    positions = Positions(broker, context, request.topics, request.retention_time_ms)
     error = ErrorCode.NONE
     if positions.asked and context.version:
         error = await broker.groups.commit(

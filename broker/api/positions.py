@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import those_allowed
 from urteil.broker.api.registry import RequestContext
-from urteil.broker.groups.records import OffsetCommitValue
+from urteil.broker.groups.records import NO_TIMESTAMP, OffsetCommitValue
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import OffsetCommitRequest, TxnOffsetCommitRequest
@@ -19,6 +19,7 @@ Topic = (
     OffsetCommitRequest.OffsetCommitRequestTopic
     | TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
 )
+BROKERS_RETENTION = -1
 Place = tuple[str, int]
 Told = dict[str, list[tuple[int, ErrorCode]]]
 """Partitions and what came of them, by topic."""
@@ -28,15 +29,26 @@ class Positions:
     """Of one request. The coordinator hears of none that are `refused`, and stores `storable`; it
     judges the group first, then what is too large (`GroupMetadataManager.storeOffsets`).
 
-    A partition that is named twice counts once, with what was said of it last.
+    A partition that is named twice counts once, with what was said of it last. All expire after
+    `retention_ms`, or as the broker's settings say (OffsetCommit 2 to 4 can tell).
     """
 
-    def __init__(self, broker: Broker, context: RequestContext, topics: Sequence[Topic]) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        context: RequestContext,
+        topics: Sequence[Topic],
+        retention_ms: int = BROKERS_RETENTION,
+    ) -> None:
         names = [topic.name for topic in topics]
         allowed = those_allowed(broker, context, Operation.READ, ResourceType.TOPIC, names)
         self.refused: Told = {}
         self.asked: dict[Place, OffsetCommitValue] = {}
         self._max_bytes = broker.config.offset_metadata_max_bytes
+        self._now_ms = broker.clock.now_ms()
+        self._expires_ms = NO_TIMESTAMP
+        if retention_ms != BROKERS_RETENTION:
+            self._expires_ms = _as_long(self._now_ms + retention_ms)
         for topic in topics:
             if topic.name not in allowed:
                 self._refuse(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -56,11 +68,13 @@ class Positions:
                 answer = (one.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 self.refused.setdefault(topic.name, []).append(answer)
                 continue
+            given = getattr(one, "commit_timestamp", NO_TIMESTAMP)  # OffsetCommit 1 alone has it
             self.asked[place] = OffsetCommitValue(
                 offset=one.committed_offset,
                 leader_epoch=one.committed_leader_epoch,
                 metadata=one.committed_metadata or "",
-                commit_timestamp=broker.clock.now_ms(),
+                commit_timestamp=self._now_ms if given == NO_TIMESTAMP else given,
+                expire_timestamp=self._expires_ms,
             )
 
     @property
@@ -79,3 +93,8 @@ class Positions:
                 outcome = ErrorCode.OFFSET_METADATA_TOO_LARGE
             found.setdefault(name, []).append((index, outcome))
         yield from found.items()
+
+
+def _as_long(number: int) -> int:
+    """As an int64 that overflows, as Java's do."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)

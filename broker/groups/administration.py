@@ -60,7 +60,8 @@ class GroupAdministration:
     # -- deleting -------------------------------------------------------------------------------
 
     async def delete(self, group_id: str) -> ErrorCode:
-        """The group with all its positions; NON_EMPTY_GROUP while it has members."""
+        """The group with all its positions, also those of open transactions; NON_EMPTY_GROUP while
+        it has members."""
         shard, error = self._coordinator.find(group_id)
         if shard is None:
             return error
@@ -69,7 +70,8 @@ class GroupAdministration:
             return ErrorCode.GROUP_ID_NOT_FOUND
         if group.state is not GroupState.EMPTY:
             return ErrorCode.NON_EMPTY_GROUP
-        return await self._forget(shard, group, list(shard.offsets.get(group_id, ())), whole=True)
+        places = list(shard.offsets.get(group_id, ()))
+        return await self._forget(shard, group, places, whole=True, ordered=True)
 
     async def delete_offsets(
         self, group_id: str, places: Sequence[Place]
@@ -89,30 +91,37 @@ class GroupAdministration:
             for topic, partition in places:
                 if topics is None or topic in topics:
                     errors[topic, partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-        known = shard.offsets.get(group_id, {})
-        gone = [place for place, one in errors.items() if one is ErrorCode.NONE and place in known]
-        if ErrorCode.NONE in errors.values():  # else nothing was to go, and the group stays
+        gone = [place for place, one in errors.items() if one is ErrorCode.NONE]
+        if gone:  # else the group stays, whatever it has
             whole = self._ends(shard, group, gone)
             error = await self._forget(shard, group, gone, whole=whole)
         return error, errors if error is ErrorCode.NONE else {}
 
     async def topics_deleted(self, partitions: Iterable[Place]) -> None:
-        """Positions in partitions that are no more."""
-        deleted = set(partitions)
+        """Positions in partitions that are no more, and every group that has nothing left, as in
+        Apache Kafka: those that had nothing there, too."""
+        deleted = list(partitions)
         for shard in self._coordinator.shards():
             for group in list(shard.groups.values()):
-                gone = [one for one in shard.offsets.get(group.group_id, ()) if one in deleted]
-                if gone:
-                    await self._forget(shard, group, gone, whole=self._ends(shard, group, gone))
+                whole = self._ends(shard, group, deleted)
+                await self._forget(shard, group, deleted, whole=whole)
 
     async def _forget(
-        self, shard: Shard, group: Group, places: Sequence[Place], *, whole: bool
+        self,
+        shard: Shard,
+        group: Group,
+        places: Sequence[Place],
+        *,
+        whole: bool,
+        ordered: bool = False,
     ) -> ErrorCode:
         """Tombstones for positions, and with `whole` for the group itself."""
         name = group.group_id
+        known = shard.offsets.get(name, {})
         entries: list[tuple[Message, Message | None]] = [
             (records.OffsetCommitKey(group=name, topic=topic, partition=partition), None)
             for topic, partition in places
+            if (topic, partition) in known
         ]
         if whole and group.generation > 0:  # one that never had members has no record
             entries.append((records.GroupMetadataKey(group=name), None))
@@ -120,7 +129,9 @@ class GroupAdministration:
             error = await self._coordinator.append(shard, entries)
             if error is not ErrorCode.NONE:
                 return error
-        if whole and self._ends(shard, group, ()):  # unless somebody came back meanwhile
+        shard.pending.forget([(name, *place) for place in places])
+        # unless somebody came back meanwhile
+        if whole and self._ends(shard, group, (), ordered=ordered):
             self._coordinator.remove(shard, group)
         return ErrorCode.NONE
 
@@ -142,18 +153,22 @@ class GroupAdministration:
             if not shard.is_loaded:
                 continue
             for group in list(shard.groups.values()):
-                gone = self._expired(shard, group, now_ms - retention_ms)
+                gone = self._expired(shard, group, now_ms, retention_ms)
                 whole = self._ends(shard, group, gone)
                 if gone or whole:
                     await self._forget(shard, group, gone, whole=whole)
 
-    def _ends(self, shard: Shard, group: Group, gone: Sequence[Place]) -> bool:
+    def _ends(
+        self, shard: Shard, group: Group, gone: Sequence[Place], *, ordered: bool = False
+    ) -> bool:
+        """Whether nothing is left without these. Who orders the group's end does not wait for open
+        transactions."""
         name = group.group_id
         left = set(shard.offsets.get(name, ())) - set(gone)
-        is_awaited = shard.committing[name] or shard.pending.concerns(name)
-        return group.state is GroupState.EMPTY and not left and not is_awaited
+        awaits = shard.pending.is_appending if ordered else shard.pending.concerns
+        return group.state is GroupState.EMPTY and not left and not awaits(name)
 
-    def _expired(self, shard: Shard, group: Group, before_ms: int) -> list[Place]:
+    def _expired(self, shard: Shard, group: Group, now_ms: int, retention_ms: int) -> list[Place]:
         known = shard.offsets.get(group.group_id, {})
         if group.protocol_type is None:
             since_ms, spared = None, frozenset[str]()
@@ -168,10 +183,12 @@ class GroupAdministration:
             for place, committed in known.items()
             if place[0] not in spared
             and not shard.pending.holds((group.group_id, *place))
-            and _last_used_ms(committed, since_ms) <= before_ms
+            and _expires_ms(committed, since_ms, retention_ms) <= now_ms
         ]
 
 
-def _last_used_ms(committed: Committed, empty_since_ms: int | None) -> int:
-    stamp = committed.value.commit_timestamp
-    return stamp if empty_since_ms is None else empty_since_ms
+def _expires_ms(committed: Committed, empty_since_ms: int | None, retention_ms: int) -> int:
+    value = committed.value
+    if value.expires:
+        return value.expire_timestamp
+    return (value.commit_timestamp if empty_since_ms is None else empty_since_ms) + retention_ms

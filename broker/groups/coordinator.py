@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeVar
@@ -33,6 +32,8 @@ log = logging.getLogger("groups")
 
 OFFSETS_TOPIC = "__consumer_offsets"
 T = TypeVar("T")
+Stored = tuple[Message, Message | None]
+"""A record's key and value."""
 
 APPEND_ERRORS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -129,6 +130,7 @@ class GroupCoordinator:
         group.resign(ErrorCode.UNKNOWN_MEMBER_ID)
         shard.groups.pop(group.group_id, None)
         shard.offsets.pop(group.group_id, None)
+        shard.pending.drop(group.group_id)
 
     def _member_group(self, group_id: str) -> tuple[Group | None, ErrorCode]:
         """The group a member speaks of, UNKNOWN_MEMBER_ID when there is no such group."""
@@ -170,16 +172,17 @@ class GroupCoordinator:
         future: asyncio.Future[JoinResult] = asyncio.get_running_loop().create_future()
         leader = group.leader or ""
         if group.join(request, self._clock.monotonic_ms(), partial(_resolve, future)):
-            self.tasks.spawn(self._store_return(shard, group, request, leader))
+            assigned = {one.member_id: one.assignment for one in group.members.values()}
+            now = self._snapshot(group, assigned)
+            self.tasks.spawn(self._store_return(shard, group, now, request, leader))
         self._after(shard, group)
         return await waiting(future)
 
     async def _store_return(
-        self, shard: Shard, group: Group, request: JoinRequest, was_leader: str
+        self, shard: Shard, group: Group, now: Stored, request: JoinRequest, was_leader: str
     ) -> None:
         """So that whoever coordinates next knows the static member by its new id."""
-        assigned = {one.member_id: one.assignment for one in group.members.values()}
-        error = await self._store_group(shard, group, assigned)
+        error = await self.append(shard, [now])
         group.came_back(request, was_leader, error)
         self._after(shard, group)
 
@@ -207,14 +210,22 @@ class GroupCoordinator:
         now_ms = self._clock.monotonic_ms()
         answer = partial(_resolve, future)
         if group.sync(member_id, instance_id, generation, protocol_type, protocol, now_ms, answer):
-            self.tasks.spawn(self._store_assignment(shard, group, generation, dict(assignments)))
+            now = self._snapshot(group, assignments)
+            self.tasks.spawn(
+                self._store_assignment(shard, group, now, generation, dict(assignments))
+            )
         self._schedule(group)
         return await waiting(future)
 
     async def _store_assignment(
-        self, shard: Shard, group: Group, generation: int, assignments: dict[str, bytes]
+        self,
+        shard: Shard,
+        group: Group,
+        now: Stored,
+        generation: int,
+        assignments: dict[str, bytes],
     ) -> None:
-        error = await self._store_group(shard, group, assignments)
+        error = await self.append(shard, [now])
         now_ms = self._clock.monotonic_ms()
         if error is ErrorCode.NONE:
             group.assigned(generation, assignments, now_ms)
@@ -270,12 +281,12 @@ class GroupCoordinator:
         error = group.check_commit(member_id, instance_id, generation, self._clock.monotonic_ms())
         if error is not ErrorCode.NONE or not positions:
             return error
-        shard.committing[group_id] += 1
+        places = [(group_id, *where) for where in positions]
+        shard.pending.appending(places)
         try:
             return await self.append(shard, _entries(group_id, positions))
         finally:
-            shard.committing[group_id] -= 1
-            shard.committing += Counter()  # forgets those that are done
+            shard.pending.appended(places)
 
     def enrol(self, group_id: str) -> ErrorCode:
         """Know of a group from now on, whatever becomes of the commit that named it."""
@@ -300,7 +311,8 @@ class GroupCoordinator:
         if shard is None:
             return error
         group = self._known(shard, group_id)
-        if generation >= 0 or member_id or instance_id is not None:
+        is_simple = generation < 0 and group.state is GroupState.EMPTY
+        if not is_simple and (generation >= 0 or member_id or instance_id is not None):
             error = group.check_member(member_id, instance_id, generation)
         if error is not ErrorCode.NONE or not positions:
             return error
@@ -321,17 +333,15 @@ class GroupCoordinator:
 
     # -- storing --------------------------------------------------------------------------------
 
-    async def _store_group(
-        self, shard: Shard, group: Group, assignments: Mapping[str, bytes]
-    ) -> ErrorCode:
+    def _snapshot(self, group: Group, assignments: Mapping[str, bytes]) -> Stored:
+        """To be stored: the group as it is now, whatever comes until then."""
         value = snapshot(group, assignments, self._clock.now_ms())
-        key = records.GroupMetadataKey(group=group.group_id)
-        return await self.append(shard, [(key, value)])
+        return records.GroupMetadataKey(group=group.group_id), value
 
     async def append(
         self,
         shard: Shard,
-        entries: Sequence[tuple[Message, Message | None]],
+        entries: Sequence[Stored],
         producer: tuple[int, int] | None = None,
         guard: Guard | None = None,
     ) -> ErrorCode:
@@ -369,12 +379,12 @@ class GroupCoordinator:
     def _after(self, shard: Shard, group: Group) -> None:
         """After any change: an emptied generation is stored, the next timer set."""
         if group.take_emptied():
-            self.tasks.spawn(self._store_empty(shard, group))
+            group.empty_since_ms = self._clock.now_ms()
+            self.tasks.spawn(self._store_empty(shard, group, self._snapshot(group, {})))
         self._schedule(group)
 
-    async def _store_empty(self, shard: Shard, group: Group) -> None:
-        group.empty_since_ms = self._clock.now_ms()
-        error = await self._store_group(shard, group, {})
+    async def _store_empty(self, shard: Shard, group: Group, now: Stored) -> None:
+        error = await self.append(shard, [now])
         if error is not ErrorCode.NONE:
             log.warning("group %s: its emptiness was not stored: %s", group.group_id, error.name)
 
@@ -406,7 +416,7 @@ def new_member_id(prefix: str) -> str:
 
 def _entries(
     group_id: str, positions: Mapping[tuple[str, int], records.OffsetCommitValue]
-) -> list[tuple[Message, Message | None]]:
+) -> list[Stored]:
     return [
         (records.OffsetCommitKey(group=group_id, topic=topic, partition=partition), value)
         for (topic, partition), value in positions.items()
@@ -417,6 +427,8 @@ def _encode(key: Message, value: Message | None) -> tuple[bytes, bytes | None]:
     is_offset = isinstance(key, records.OffsetCommitKey)
     key_version = records.OFFSET_KEY_VERSION if is_offset else records.GROUP_KEY_VERSION
     value_version = records.OFFSET_VALUE_VERSION if is_offset else records.GROUP_VALUE_VERSION
+    if isinstance(value, records.OffsetCommitValue) and value.expires:
+        value_version = records.OFFSET_VALUE_VERSION_THAT_EXPIRES
     return (
         records.encode(key_version, key),
         None if value is None else records.encode(value_version, value),

@@ -1,6 +1,7 @@
-"""Positions that open transactions have committed: they count once the transaction does (KIP-447).
+"""Positions that do not count yet: those on their way into the log, and those of open transactions,
+which count once the transaction does (KIP-447).
 
-Source: `GroupMetadata.pendingTransactionalOffsetCommits` of Kafka 3.9.
+Source: `pendingOffsetCommits` and `pendingTransactionalOffsetCommits` of Kafka 3.9's GroupMetadata.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class PendingOffsets:
     """Of one partition of the offsets topic: what is in the log, and what is on its way there."""
 
     def __init__(self) -> None:
-        self._open: dict[int, dict[Place, Committed]] = {}
+        self._open: dict[int, dict[Place, Committed | None]] = {}  # None: deleted since
         self._appending: Counter[Place] = Counter()
         self._ended: dict[int, int] = {}
 
@@ -44,14 +45,32 @@ class PendingOffsets:
     def end(self, producer_id: int, marker_offset: int) -> dict[Place, Committed]:
         """The transaction ended: its positions, which are pending no more."""
         self._ended[producer_id] = marker_offset
-        return self._open.pop(producer_id, {})
+        known = self._open.pop(producer_id, {})
+        return {where: one for where, one in known.items() if one is not None}
+
+    def forget(self, places: Iterable[Place]) -> None:
+        """These are deleted: transactions that are open change nothing there any more."""
+        for where in places:
+            for known in self._open.values():
+                if where in known:
+                    known[where] = None
+
+    def drop(self, group: str) -> None:
+        """The group is deleted: one that has its name later is another."""
+        for known in self._open.values():
+            for where in [one for one in known if one[0] == group]:
+                del known[where]
 
     def holds(self, where: Place) -> bool:
-        return where in self._appending or any(where in known for known in self._open.values())
+        is_open = any(known.get(where) is not None for known in self._open.values())
+        return is_open or where in self._appending
 
     def groups(self) -> set[str]:
         return {group for known in self._open.values() for group, _, _ in known}
 
+    def is_appending(self, group: str) -> bool:
+        return any(group == one for one, _, _ in self._appending)
+
     def concerns(self, group: str) -> bool:
-        """Whether anything of a group is pending."""
-        return group in self.groups() or any(group == one for one, _, _ in self._appending)
+        """Whether anything of a group is pending, or was until it was deleted."""
+        return group in self.groups() or self.is_appending(group)

@@ -15,8 +15,10 @@ from urteil.broker.wire.schema import Message, Struct, field, record, struct
 
 OFFSET_KEY_VERSION = 1
 OFFSET_VALUE_VERSION = 3
+OFFSET_VALUE_VERSION_THAT_EXPIRES = 1
 GROUP_KEY_VERSION = 2
 GROUP_VALUE_VERSION = 3
+NO_TIMESTAMP = -1
 
 
 @record("0-1")
@@ -32,7 +34,12 @@ class OffsetCommitValue(Message):
     leader_epoch: int = field("int32", "3+", default=-1)
     metadata: str = field("string", "0+")
     commit_timestamp: int = field("int64", "0+")
-    expire_timestamp: int = field("int64", "1", default=-1)
+    expire_timestamp: int = field("int64", "1", default=NO_TIMESTAMP)
+
+    @property
+    def expires(self) -> bool:
+        """Whether it brought its own time, whatever the broker's retention."""
+        return self.expire_timestamp != NO_TIMESTAMP
 
 
 @record("2")
@@ -66,6 +73,13 @@ def encode(version: int, message: Message) -> bytes:
     return binary.pack(">h", version) + b"".join(message.encode(version))
 
 
+def _version(data: bytes | memoryview) -> int:
+    if len(data) < _SIZE.size:
+        raise WireError(f"{len(data)} bytes have no version")
+    (version,) = _SIZE.unpack_from(data)
+    return int(version)
+
+
 Place = tuple[str, str, int]
 """Group, topic, partition."""
 
@@ -96,7 +110,7 @@ def decode_place(data: bytes | memoryview) -> Place | None:
 
 def decode_group_key(data: bytes | memoryview) -> str | None:
     """The group that a GroupMetadataKey names; None for any other key. Raises WireError."""
-    (version,) = binary.unpack_from(">h", data)
+    version = _version(data)
     if version != GROUP_KEY_VERSION:
         return None
     return GroupMetadataKey.decode(version, data, 2)[0].group
@@ -104,11 +118,11 @@ def decode_group_key(data: bytes | memoryview) -> str | None:
 
 def decode_offset(data: bytes | memoryview) -> OffsetCommitValue:
     """The value under an OffsetCommitKey. Raises WireError."""
-    (version,) = binary.unpack_from(">h", data)
+    version = _version(data)
     return OffsetCommitValue.decode(version, data, 2)[0]
 
 
 def decode_group(data: bytes | memoryview) -> GroupMetadataValue:
     """The value under a GroupMetadataKey. Raises WireError."""
-    (version,) = binary.unpack_from(">h", data)
+    version = _version(data)
     return GroupMetadataValue.decode(version, data, 2)[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 from urteil.broker.groups.group import Group
@@ -29,8 +28,6 @@ class Shard:
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, dict[tuple[str, int], Committed]] = {}
         self.pending = PendingOffsets()
-        self.committing: Counter[str] = Counter()
-        """Commits outside transactions that are on their way into the log, by group."""
         self._stored_groups: dict[str, GroupMetadataValue] = {}
         self._ended_meanwhile: list[tuple[int, int, bool]] = []
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tests.conformance.fetching import fetch
 from tests.conformance.side import Side
+from urteil.broker.server.placement import partition_for
+from urteil.broker.wire.batches import iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
+    MetadataRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
     SyncGroupRequest,
@@ -51,7 +55,7 @@ def leave(group: str, member: str, *others: Any) -> LeaveGroupRequest:
 
 def commit(
     group: str, positions: Sequence[tuple[str, int, int]], *, member: str = "",
-    generation: int = -1, metadata: str | None = "", epoch: int = -1, **more: Any,
+    generation: int = -1, metadata: str | None = "", epoch: int = -1, stamp: int = -1, **more: Any,
 ) -> OffsetCommitRequest:  # fmt: skip
     return OffsetCommitRequest(
         group_id=group,
@@ -66,6 +70,7 @@ def commit(
                         committed_offset=offset,
                         committed_metadata=metadata,
                         committed_leader_epoch=epoch,
+                        commit_timestamp=stamp,
                     )
                 ],
             )
@@ -112,3 +117,15 @@ def stable(side: Side, group: str, *, instance: str | None = None) -> tuple[int,
     request = sync(group, member, generation, group_instance_id=instance, assignments=given)
     assert side.get(request, 3, to=at).error_code == ErrorCode.NONE
     return at, member, generation
+
+
+def stored(side: Side, group: str) -> list[Any]:
+    """The records of the offsets topic's partition that has the group."""
+    topics = [MetadataRequest.MetadataRequestTopic(name="__consumer_offsets")]
+    (topic,) = side.get(MetadataRequest(topics=topics), 9).topics
+    index = partition_for(group, len(topic.partitions))
+    to = next(one.leader_id for one in topic.partitions if one.partition_index == index)
+    answer = fetch(side, 11, topic.name, [{"partition": index}], to=to)
+    (partition,) = answer["responses"][0]["partitions"]
+    batches = iter_batches(partition["records"])
+    return [record for _, part in batches for record in iter_records(part)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -44,6 +45,9 @@ class Tombstones:
             if isinstance(key, OffsetCommitKey):
                 del shard.offsets[key.group][key.topic, key.partition]
         return ErrorCode.NONE
+
+    def find(self, group_id: str) -> tuple[Shard, ErrorCode]:
+        return self.shard, ErrorCode.NONE
 
     def remove(self, shard: Shard, group: Group) -> None:
         self.removed.append(group.group_id)
@@ -92,7 +96,7 @@ def test_a_group_without_members_or_positions_goes_but_not_before_its_commit(com
     group = group_of(protocol_type=None)
     group.generation = 0
     shard = shard_with(group)
-    shard.committing["g"] = commits
+    shard.pending.appending([("g", "a", 0)] * commits)
     assert left_of(shard) == (set(), [] if commits else ["g"])
 
 
@@ -155,3 +159,69 @@ def test_what_is_pending_in_a_transaction_stays() -> None:
     shard = shard_with(group, old=OLD_MS)
     shard.pending.add(7, ("g", "old", 0), shard.offsets["g"]["old", 0])
     assert left_of(shard) == ({"old"}, [])
+
+
+def test_topics_that_go_take_every_group_with_them_that_has_nothing_left() -> None:
+    """Also one that never had a position in them, as in Apache Kafka; no other."""
+    shards = [shard_with(group_of(protocol_type=None)), shard_with(group_of(), gone=NEW_MS)]
+    shards += [shard_with(group_of(), gone=NEW_MS, left=NEW_MS), shard_with(group_of(b""))]
+    removed = []
+    for shard in shards:
+        coordinator = Tombstones(shard)
+        gone = [("gone", 0), ("gone", 1)]
+        asyncio.run(GroupAdministration(coordinator, Still()).topics_deleted(gone))  # type: ignore[arg-type]
+        assert ("gone", 0) not in shard.offsets["g"]
+        removed.append(coordinator.removed)
+    assert removed == [["g"], ["g"], [], []]
+
+
+PENDING = Committed(OffsetCommitValue(offset=5, metadata="", commit_timestamp=NOW_MS), 50)
+
+
+def test_an_open_transaction_does_not_keep_a_group_that_is_deleted() -> None:
+    shard = shard_with(group_of(), a=NEW_MS)
+    shard.pending.add(7, ("g", "a", 0), PENDING)
+    coordinator = Tombstones(shard)
+    administration = GroupAdministration(coordinator, Still())  # type: ignore[arg-type]
+    assert asyncio.run(administration.delete("g")) is ErrorCode.NONE
+    assert coordinator.removed == ["g"]
+
+
+def test_a_commit_on_its_way_keeps_a_group_that_is_deleted() -> None:
+    shard = shard_with(group_of(), a=NEW_MS)
+    shard.pending.appending([("g", "a", 0)])
+    coordinator = Tombstones(shard)
+    administration = GroupAdministration(coordinator, Still())  # type: ignore[arg-type]
+    assert asyncio.run(administration.delete("g")) is ErrorCode.NONE
+    assert coordinator.removed == []
+
+
+def test_an_open_transaction_has_nothing_to_commit_for_a_position_that_was_deleted() -> None:
+    """But until it ends the group stays."""
+    shard = shard_with(group_of(), a=NEW_MS)
+    for topic in "ab":
+        shard.pending.add(7, ("g", topic, 0), PENDING)
+    coordinator = Tombstones(shard)
+    administration = GroupAdministration(coordinator, Still())  # type: ignore[arg-type]
+    for topic in "ab":
+        places = [(topic, 0)]
+        assert asyncio.run(administration.delete_offsets("g", places)) == (
+            ErrorCode.NONE,
+            {(topic, 0): ErrorCode.NONE},
+        )
+        assert not shard.pending.holds(("g", topic, 0))
+    assert coordinator.removed == []
+    shard.transaction_ended(7, 60, commit=True)
+    assert shard.offsets["g"] == {}
+    assert not shard.pending.concerns("g")
+
+
+@pytest.mark.parametrize(("expires_ms", "left"), [(NOW_MS, {"kept"}), (NOW_MS + 1, {"a", "kept"})])
+def test_a_position_that_brought_its_own_time_goes_by_it(expires_ms: int, left: set[str]) -> None:
+    """As the first versions of OffsetCommit could say; for long, too."""
+    shard = shard_with(group_of(protocol_type=None), a=NEW_MS, kept=OLD_MS)
+    for topic, until_ms in (("a", expires_ms), ("kept", NOW_MS + 1)):
+        known = shard.offsets["g"][topic, 0]
+        value = replace(known.value, expire_timestamp=until_ms)
+        shard.offsets["g"][topic, 0] = Committed(value, known.log_offset)
+    assert left_of(shard) == (left, [])

@@ -25,7 +25,7 @@ from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.errors import ErrorCode
 
 WHERE = (OFFSETS_TOPIC, 0)
-SESSION_MS = 300
+SESSION_MS = 60_000
 CHUNKS, CHUNK_BYTES = 8, 900_000
 """A log that is not read at one go."""
 OF_LATER = b"\0\x09"
@@ -109,7 +109,7 @@ def test_a_transaction_that_ends_while_its_positions_are_read_counts(tmp_path: P
 def test_an_answer_to_an_earlier_term_leaves_the_sessions_of_this_one_alone(
     tmp_path: Path,
 ) -> None:
-    """The member is not heard of any more: it goes when its session is over."""
+    """A member of which nothing is heard any more would stay for ever."""
 
     async def scenario() -> None:
         here = Coordinating(tmp_path)
@@ -126,14 +126,63 @@ def test_an_answer_to_an_earlier_term_leaves_the_sessions_of_this_one_alone(
         assert (await waiting).error is ErrorCode.NOT_COORDINATOR
         await until(lambda: here.is_loaded)
         assert here.group.state is GroupState.STABLE
+        timers = dict(here.groups._timers)
+        assert list(timers) == ["g"]
         partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)
-        await until(lambda: here.group.state is GroupState.EMPTY)
+        await until(lambda: not here.groups.tasks._running)
+        assert here.groups._timers == timers
         here.close()
 
     run(scenario())
 
 
-def request() -> JoinRequest:
+def test_what_is_stored_is_the_group_as_it_was_assigned(tmp_path: Path) -> None:
+    """Who joins at the same moment is not in it: a later coordinator would take it for a member
+    that has nothing to do."""
+
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        here.lead(0)
+        await until(lambda: here.is_loaded)
+        joined = await here.groups.join("g", request())
+        member = joined.member_id
+        syncing = asyncio.ensure_future(
+            here.groups.sync("g", member, None, joined.generation, None, None, {member: b"all"})
+        )
+        joining = asyncio.ensure_future(here.groups.join("g", request("n")))
+        assert (await syncing).error is ErrorCode.REBALANCE_IN_PROGRESS
+        await until(lambda: not here.groups.tasks._running)
+        (stored,) = here.groups.shards()[0]._stored_groups.values()
+        assert [(one.member_id, bytes(one.assignment)) for one in stored.members] == [("m", b"all")]
+        joining.cancel()
+        here.close()
+
+    run(scenario())
+
+
+def test_a_position_that_is_on_its_way_is_not_stable(tmp_path: Path) -> None:
+    """Who asks for stable ones alone waits for it, as for one of a transaction."""
+
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        partition = here.lead(0, replicas=(1, 2))
+        await until(lambda: here.is_loaded)
+        (shard,) = here.groups.shards()
+        value = OffsetCommitValue(offset=42)
+        waiting = asyncio.ensure_future(here.groups.commit("g", "", None, -1, {("t", 0): value}))
+        await until(lambda: partition.log.log_end_offset)
+        assert shard.pending.holds(("g", "t", 0))
+        assert not waiting.done()
+        partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)
+        assert await waiting is ErrorCode.NONE
+        assert not shard.pending.concerns("g")
+        assert shard.offsets["g"]["t", 0].value.offset == 42
+        here.close()
+
+    run(scenario())
+
+
+def request(new_id: str = "m") -> JoinRequest:
     return JoinRequest(
         member_id="",
         instance_id=None,
@@ -144,5 +193,5 @@ def request() -> JoinRequest:
         protocol_type="consumer",
         protocols=(("range", b""),),
         needs_known_id=False,
-        new_member_id="m",
+        new_member_id=new_id,
     )

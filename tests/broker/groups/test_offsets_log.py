@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import pytest
 
@@ -12,6 +13,8 @@ from urteil.broker.groups.records import (
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
+    decode_group,
+    decode_offset,
     decode_place,
     encode,
 )
@@ -83,6 +86,16 @@ def test_partitions_are_javas() -> None:
 def test_a_key_that_cannot_be_read_is_an_error(key: bytes) -> None:
     with pytest.raises(WireError):
         decode_place(key)
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", b"\0\3", b"\0\x09"])
+@pytest.mark.parametrize("decode", [decode_offset, decode_group])
+def test_a_value_that_cannot_be_read_is_an_error(
+    decode: Callable[[bytes], object], data: bytes
+) -> None:
+    """One that its reader knows: the others of its partition are read all the same."""
+    with pytest.raises(WireError):
+        decode(data)
 
 
 def test_a_key_names_its_position_and_another_ones_does_not() -> None:

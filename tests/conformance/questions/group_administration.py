@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.groups import commit, fetched, join, leave, stable
+from tests.conformance.questions.delete_topics import request as delete_topics
 from tests.conformance.questions.registry import Asked, Subject
 from tests.conformance.questions.stage import filled
 from urteil.broker.wire.api_keys import ApiKey
@@ -75,6 +76,21 @@ def described_simple(it: Asked) -> Any:
     at = it.side.coordinator(group)
     it.side.ask(commit(group, [(filled(it.side), 0, 1)]), 8, to=at)
     return describe(it, at, group, allowed=it.version >= 3)
+
+
+@DESCRIBE.question("when a topic is deleted", versions=(4,))
+def described_of_a_deleted_topic(it: Asked) -> list[Any]:
+    """A group goes with its last position, and so does any that has none and no members."""
+    side, topic, seen = it.side, it.topic(), []
+    simple, nothing = it.name("simple"), it.name("nothing")
+    at = {group: side.coordinator(group) for group in (simple, nothing)}
+    side.ask(commit(simple, [(topic, 0, 1)]), 8, to=at[simple])
+    seen.append(side.ask(join(nothing, protocols=[]), 3, to=at[nothing]))  # refused, but known
+    seen += [describe(it, to, group) for group, to in at.items()]
+    it.side.ask(delete_topics(topic), 5, to=side.controller())
+    for group, to in at.items():
+        side.until(lambda g=group, to=to: "Dead" in str(describe(it, to, g)))  # type: ignore[misc]
+    return seen
 
 
 @DESCRIBE.question("not the coordinator")

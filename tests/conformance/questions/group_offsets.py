@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.conformance.groups import commit, fetched, stable
+from tests.conformance.groups import commit, fetched, stable, stored
 from tests.conformance.questions.registry import Asked, Subject
 from tests.conformance.questions.stage import filled
+from urteil.broker.groups.records import decode_offset, decode_place
 from urteil.broker.wire.api_keys import ApiKey
 
 COMMIT = Subject("OffsetCommit", ApiKey.OFFSET_COMMIT)
@@ -112,6 +113,31 @@ def commit_twice(it: Asked) -> Any:
     at = it.side.coordinator(group)
     answer = it.ask(commit(group, [(topic, 0, 5), (topic, 0, 6)]), to=at)
     return [answer, it.side.ask(fetched(5, (group, [(topic, [0])])), 5, to=at)]
+
+
+KEPT = {"a second": 1000, "no time": 0, "a time before": -5, "for ever": (1 << 63) - 1}
+
+
+@COMMIT.each("to be kept for", KEPT, versions=(2, 4))
+def kept_for(it: Asked, retention_ms: int) -> list[Any]:
+    return stamps_of(it, retention_time_ms=retention_ms)
+
+
+@COMMIT.question("of an earlier time", versions=(1,))
+def committed_earlier(it: Asked) -> list[Any]:
+    version, stamp, _ = stamps_of(it, stamp=12345)
+    return [version, stamp]
+
+
+def stamps_of(it: Asked, **given: Any) -> list[Any]:
+    """Of a position as it is stored: its version, when it was committed and when it expires, which
+    is told by the difference where it is now."""
+    group = it.name("stamped")
+    it.ask(commit(group, [(filled(it.side), 0, 5)], **given), to=it.side.coordinator(group))
+    found = [one for one in stored(it.side, group) if (decode_place(one.key) or ("",))[0] == group]
+    value = decode_offset(found[-1].value)
+    kept_ms = (value.expire_timestamp - value.commit_timestamp) % (1 << 64)
+    return [bytes(found[-1].value[:2]), value.commit_timestamp if "stamp" in given else 0, kept_ms]
 
 
 @COMMIT.question("not the coordinator", since=1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.fetching import fetch
 from tests.conformance.groups import (
     Assignment,
     Identity,
@@ -13,16 +12,15 @@ from tests.conformance.groups import (
     join,
     leave,
     stable,
+    stored,
     sync,
 )
 from tests.conformance.questions.registry import Asked, Subject
 from tests.conformance.side import Side
 from urteil.broker.groups.records import decode_group, decode_group_key
-from urteil.broker.server.placement import partition_for
 from urteil.broker.wire.api_keys import ApiKey
-from urteil.broker.wire.batches import iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.wire.messages import LeaveGroupRequest, MetadataRequest
+from urteil.broker.wire.messages import LeaveGroupRequest
 
 REBALANCE = Subject("Rebalances", ApiKey.JOIN_GROUP)
 
@@ -93,16 +91,9 @@ def static_member_changed(it: Asked) -> list[Any]:
 
 def stored_members(side: Side, group: str) -> list[Any]:
     """Who is in a group by its last record in the offsets topic, as a later coordinator reads."""
-    topics = [MetadataRequest.MetadataRequestTopic(name="__consumer_offsets")]
-    (topic,) = side.get(MetadataRequest(topics=topics), 9).topics
-    index = partition_for(group, len(topic.partitions))
-    to = next(one.leader_id for one in topic.partitions if one.partition_index == index)
-    answer = fetch(side, 11, topic.name, [{"partition": index}], to=to)
-    (partition,) = answer["responses"][0]["partitions"]
     found = [
         decode_group(record.value)
-        for _, part in iter_batches(partition["records"])
-        for record in iter_records(part)
+        for record in stored(side, group)
         if decode_group_key(record.key) == group and record.value is not None
     ]
     return [(side.names.get(one.member_id), one.subscription) for one in found[-1].members]

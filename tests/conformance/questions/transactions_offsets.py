@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.groups import fetched, stable
+from tests.conformance.questions.group_administration import forget
 from tests.conformance.questions.registry import Asked, Subject
 from tests.conformance.questions.stage import filled
 from tests.conformance.questions.transactions import STRANGERS
-from tests.conformance.transactions import begin, coordinator, end, of, settled
+from tests.conformance.transactions import Txn, begin, coordinator, end, of, settled
 from urteil.broker.wire.api_keys import ApiKey
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import DeleteGroupsRequest, DescribeGroupsRequest
 
 COMMIT = Subject("TxnOffsetCommit", ApiKey.TXN_OFFSET_COMMIT)
 
@@ -26,6 +29,41 @@ def offsets_in_a_transaction(it: Asked, commit: bool) -> Any:
     seen.append(side.ask(txn.end(commit=commit), 3, to=txn.at))
     settled(side, txn)
     return [*seen, *positions(side, group, topic, at)]
+
+
+@COMMIT.each("and the group is deleted, then", {"commit": True, "abort": False}, versions=(3,))
+def group_deleted(it: Asked, commit: bool) -> Any:
+    """With what the transaction would have committed."""
+    side, group, topic = it.side, it.name("deleted"), filled(it.side)
+    txn, at = pending(it, group, topic)
+    known = DescribeGroupsRequest(groups=[group])
+    seen = [side.ask(known, 4, to=at)]
+    seen.append(side.ask(DeleteGroupsRequest(groups_names=[group]), 1, to=at))
+    seen.append(side.ask(known, 4, to=at))
+    end(side, txn, commit=commit)
+    return [*seen, *positions(side, group, topic, at), side.ask(known, 4, to=at)]
+
+
+@COMMIT.question("and the position is deleted", versions=(3,))
+def position_deleted(it: Asked) -> Any:
+    """It does not come with the transaction's end; the group stays until then."""
+    side, group, topic = it.side, it.name("forgotten"), filled(it.side)
+    txn, at = pending(it, group, topic)
+    known = DescribeGroupsRequest(groups=[group])
+    seen = [side.ask(forget(group, (topic, 0)), 0, to=at), *positions(side, group, topic, at)]
+    seen.append(side.ask(known, 4, to=at))
+    end(side, txn, commit=True)
+    return [*seen, *positions(side, group, topic, at), side.ask(known, 4, to=at)]
+
+
+def pending(it: Asked, group: str, topic: str) -> tuple[Txn, int]:
+    """A transaction that has two positions of the group, and the group's coordinator."""
+    txn, at = of(it), it.side.coordinator(group)
+    settled(it.side, txn)
+    it.side.ask(txn.add_offsets(group), 3, to=txn.at)
+    answer = it.side.get(txn.commit_offsets(group, {(topic, 0): 5, (topic, 1): 6}), 3, to=at)
+    assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE, answer
+    return txn, at
 
 
 def positions(side: Any, group: str, topic: str, at: int) -> list[Any]:
@@ -73,3 +111,16 @@ def offsets_by_members(it: Asked, case: tuple[dict[str, Any], int]) -> Any:
     answer = it.ask(txn.commit_offsets(group, {(topic, 0): 5}, **who), to=at)
     end(side, txn, commit=False)
     return answer
+
+
+@COMMIT.question("by a member of a group that has none", since=3)
+def offsets_of_no_members(it: Asked) -> list[Any]:
+    """Without a generation anybody may, whatever they call themselves."""
+    side, group = it.side, it.name("empty")
+    txn, at = of(it), side.coordinator(group)
+    side.ask(txn.add_offsets(group), 3, to=txn.at)
+    offsets, seen = {(filled(side), 0): 5}, []
+    for who in ({"member_id": "nobody"}, {"group_instance_id": "nobody"}, {"generation_id": 1}):
+        seen.append(it.ask(txn.commit_offsets(group, offsets, **who), to=at))
+    end(side, txn, commit=False)
+    return seen

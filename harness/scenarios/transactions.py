@@ -96,6 +96,22 @@ CLEANED = Scenario(
     duration_s=24.0,
 )
 
+HELD_OPEN = replace(
+    CLEANED,
+    name="transactions-held-open",
+    about="the same with transactions that stay open while their segments close: what they wrote "
+    "supersedes nothing before they are committed",
+    workload=replace(
+        CLEANED.workload,
+        producers=8,
+        rate_records_per_s=400,
+        keys=6000,
+        options={"aborts": "0.4", "hold_ms": "800", "txn_records": "32"},
+    ),
+    faults=(),
+    duration_s=20.0,
+)
+
 KILLED = scenario(
     "transactional-killed",
     "SIGKILL of writers in their transactions: one comes back at once, two when all was aborted",
@@ -194,6 +210,7 @@ FAMILY = (
     TRANSACTIONS,
     RESTART,
     CLEANED,
+    HELD_OPEN,
     KILLED,
     PAUSED,
     SHARED_ID,

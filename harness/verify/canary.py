@@ -175,7 +175,8 @@ def _cut(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy | Non
     logs = [row for row in derived.tables["logs_p"] if row["p"] == part["p"]]
     high = min([part["committed_end"], part["seen_end"] or 0, *(row["log_end"] for row in logs)])
     in_transactions = evidence.row_count(run_dir, "txns") > 0
-    low = max(part["log_start"], high - (SLOTS_IN_TRANSACTIONS if in_transactions else SLOTS))
+    records = SLOTS_IN_TRANSACTIONS if in_transactions else SLOTS
+    low = max(part["log_start"], _low(engine, part, high, records))
     here = (
         f"t.topic_id = '{part['topic_id']}' AND t.partition = {part['partition']}"
         f" AND t.offset >= {low} AND t.offset < {high}"
@@ -199,6 +200,18 @@ def _cut(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy | Non
     copy.last_ns = max(row["complete_ns"] for row in tables["sends"])
     copy.partitions = sum(other["topic_id"] == part["topic_id"] for other in derived.parts)
     return copy if len(copy.victims) >= ENOUGH else None
+
+
+def _low(engine: Duck, part: Row, high: int, records: int) -> int:
+    """The offset from which on so many records lie below `high` in the final leader's log, however
+    many compaction took from between them; `high` where there is none."""
+    (row,) = engine.query(
+        "SELECT MIN(l.offset) AS low FROM (SELECT r.offset FROM replicas r"
+        f" WHERE r.topic_id = '{part['topic_id']}' AND r.partition = {part['partition']}"
+        f" AND r.broker = {part['final_leader']} AND r.offset < {high}"
+        f" ORDER BY r.offset DESC LIMIT {records}) l"
+    )
+    return high if row["low"] is None else int(row["low"])
 
 
 def _about(row: Row, part: Row) -> bool:

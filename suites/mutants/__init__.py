@@ -69,6 +69,7 @@ NAMES = (
     "transactional_id_kept",
     "reassigned_at_once",
     "partition_not_verified",
+    "open_transactions_cleaned",
     "truncated_batch_remembered",
     "snapshot_lacks_last_batch",
     "follower_serves_its_end",

@@ -15,7 +15,9 @@ def test_a_transaction_is_visible_as_a_whole_or_not_at_all(result: Result) -> No
     assert_holds(result, *WHOLE)
 
 
-@pytest.mark.parametrize("result", ["transactions-cleaned"], indirect=True)
+@pytest.mark.parametrize(
+    "result", ["transactions-cleaned", "transactions-held-open"], indirect=True
+)
 def test_what_was_aborted_is_no_value_of_its_key(result: Result) -> None:
     assert_holds(result, "aborted_read", "precommitted_read", "latest_value_lost")
 

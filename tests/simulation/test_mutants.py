@@ -55,6 +55,7 @@ ELSEWHERE = {
     "time_found_too_late",
     "transactional_id_kept",  # nor transactions
     "partition_not_verified",
+    "open_transactions_cleaned",
     "reassigned_at_once",  # nor reassignments
     "follower_serves_its_end",  # nor readers of followers
     "snapshot_lacks_last_batch",  # nor a partition of one replica

@@ -59,7 +59,10 @@ def run_ahead(copy: Copy) -> Trace:
 
 
 def open_hole(copy: Copy) -> Trace:
-    victim = copy.take()
+    """Right after a record: next to a gap that compaction left, one hole would begin with the
+    other."""
+    there = {(row["broker"], row["offset"]) for row in copy.rows("replicas")}
+    victim = copy.take(lambda one: (_on_follower(copy, one)["broker"], one["offset"] - 1) in there)
     copy.rows("replicas").remove(_on_follower(copy, victim))
     return Trace("hole", "gap", victim["offset"])
 

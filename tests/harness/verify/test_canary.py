@@ -14,7 +14,7 @@ from urteil.harness.verify import canary, synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.damage.copy import Copy, Untried
 from urteil.harness.verify.damage.records import swap_order
-from urteil.harness.verify.damage.replicas import break_sequence
+from urteil.harness.verify.damage.replicas import break_sequence, open_hole
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Verdict
 from urteil.harness.verify.synthetic import Shape
@@ -50,6 +50,22 @@ def test_the_sequence_that_is_broken_follows_another_of_its_producer() -> None:
         assert break_sequence(copy).offset == first + 1
     with pytest.raises(Untried):
         break_sequence(Copy({"replicas": rows[:6]}, victims=rows[:6]))
+
+
+def test_a_hole_begins_where_it_was_made() -> None:
+    """Not in a gap before it, as compaction leaves them."""
+    kept = [1, 3, 5, 7, 8, 9, 11, 13, 15, 17, 19]
+    rows = [
+        {"value_id": f"v{offset}", "offset": offset, "broker": broker, "topic_id": "t"}
+        for offset in kept
+        for broker in (1, 2)
+    ]
+    tables = {"replicas": rows, "logs": [{"broker": one, "topic_id": "t"} for one in (1, 2)]}
+    copy = Copy(tables, victims=[row for row in rows if row["broker"] == 1])
+    assert open_hole(copy).offset == 8
+    assert {(row["broker"], row["offset"]) for row in copy.rows("replicas")} == {
+        (broker, offset) for broker in (1, 2) for offset in kept if (broker, offset) != (2, 8)
+    }
 
 
 def test_records_are_swapped_within_one_epoch_of_their_producer() -> None:

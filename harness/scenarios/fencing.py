@@ -63,7 +63,7 @@ RETURNED_LEADER = Scenario(
         fault("crash", "leader", 6.5, 2),
         fault("crash", "leader", 22, 5),
     ),
-    guarantees=(*REPLICATION, "duplicate", "sequence_gap", "unclean_leader"),
+    guarantees=(*REPLICATION, "duplicate", "sequence_gap", "unclean_leader", "no_progress"),
     duration_s=32.0,
 )
 

@@ -61,6 +61,7 @@ DERIVED: dict[str, pa.Schema] = {
         "kind:s p:l grp:s client:s session:i at_ns:l until_ns:l answered:l acknowledged:l deposed:i"
     ),
     "trials": _schema("n:i p:l fault:s targets:s begin_ns:l from_ns:l to_ns:l"),
+    "resumptions": _schema("p:l fault:s targets:s whole_ns:l from_ns:l to_ns:l"),
     "calms": _schema(
         "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i live:i"
     ),

@@ -9,7 +9,7 @@ from urteil.suites.mutants.patching import Function, Mark, replace
 ABOUT = "producers' last batches stay known when they are cut from a log: a retry counts as written"
 MODELS = "producer state not rebuilt after truncation, KAFKA-5167"
 SCENARIO = "returned-leader"
-GUARANTEE = "lost_write"
+GUARANTEE = "no_progress"
 
 
 def apply(mark: Mark) -> None:

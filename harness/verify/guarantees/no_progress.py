@@ -5,10 +5,14 @@ Judged only where the scenario says that its settings survive: crashes and full 
 follower that can fetch nothing has to leave the ISR); alone and on a whole cluster, counted from
 session timeout plus 1.5 x replica.lag.time.max.ms on, or from when a client gives up on the old
 leader, if later; and only where somebody was sending to the partition for the last two seconds of
-it.
+it. And wherever faults were healed and every replica is back, what two producers still wait for has
+to be acknowledged, or something else of that partition.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.plan import TICK_NS
@@ -42,27 +46,64 @@ JOIN (SELECT DISTINCT a.n, a.p
   ON s.n = t.n AND s.p = t.p
 """
 
+_RESUMED = f"""
+FROM (SELECT t.*, COALESCE(e.n, 0) AS beats,
+        CASE WHEN t.to_ns - t.from_ns >= {_WAIT_NS} THEN COALESCE(s.waiting, 0) ELSE 0 END
+          AS waiting
+      FROM resumptions t JOIN (SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p) b
+        ON b.p = t.p AND b.first_ns < t.whole_ns
+      LEFT JOIN (SELECT a.p, COUNT(*) AS n FROM resumptions a JOIN ticks k
+                   ON k.p = a.p AND k.last_ns >= a.whole_ns AND k.first_ns <= a.to_ns
+                 GROUP BY a.p) e ON e.p = t.p
+      LEFT JOIN (SELECT a.p, COUNT(DISTINCT v.client) AS waiting
+                 FROM resumptions a JOIN vals v ON v.sent_p = a.p
+                 JOIN clients c ON c.client = v.client AND c.session = v.session
+                  AND c.kind = 'producer' AND c.transactional_id IS NULL AND c.end_ns >= a.to_ns
+                 WHERE v.invoke_ns <= a.to_ns - {_WAIT_NS} AND {_WAITS} >= a.from_ns
+                   AND NOT ({_REFUSED})
+                 GROUP BY a.p) s ON s.p = t.p) o
+WHERE (o.beats > 0 OR o.waiting > 1)
+"""
+"""It served again, or two that wait all the time show that it did not."""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    place, fault = f"{row['topic']}-{row['partition']}", f"{row['fault']} on {row['targets']}"
+    for_s = f"{float(row['silent_s']):.1f} s"
+    if row["sub_kind"] == "not resumed":
+        return (
+            f"{place} acknowledged nothing in the {for_s} after {fault} was healed and every "
+            f"replica was in sync again, although {row['waiting']} producers waited for it."
+        )
+    return (
+        f"{place} acknowledged nothing for the last {for_s} of {fault}, although a majority was "
+        "alive and the time to move leadership had passed."
+    )
+
+
 GUARANTEE = Guarantee(
     name="no_progress",
     about="no acknowledgement through a fault that the settings promise to survive",
     promise="With N replicas and min.insync.replicas of M, a partition stays available for writes "
     "through the failure of N-M brokers, once leadership has moved.",
     source="Kafka documentation, 4.7 Replication: Availability and Durability Guarantees",
-    opportunities=f"SELECT COUNT(*) AS n {_TRIED}",
+    opportunities=f"""SELECT SUM(b.n) AS n FROM (SELECT COUNT(*) AS n {_TRIED}
+      UNION ALL SELECT COUNT(*) AS n {_RESUMED}) b""",
     violations=f"""
 SELECT 'stalled' AS sub_kind, o.p, CAST(NULL AS BIGINT) AS off, o.from_ns AS at_ns,
   o.to_ns AS until_ns, o.fault, o.targets,
-  CAST(o.to_ns - o.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS silent_s
+  CAST(o.to_ns - o.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS silent_s,
+  CAST(NULL AS BIGINT) AS waiting
 FROM (SELECT t.* {_TRIED}) o
 WHERE NOT EXISTS (SELECT 1 FROM ticks k WHERE k.p = o.p AND k.last_ns >= o.from_ns
-                  AND k.first_ns <= o.to_ns)""",
-    explain=lambda row: (
-        f"{row['topic']}-{row['partition']} acknowledged nothing for the last "
-        f"{float(row['silent_s']):.1f} s of {row['fault']} on {row['targets']}, although a "
-        "majority was alive and the time to move leadership had passed."
-    ),
+                  AND k.first_ns <= o.to_ns)
+UNION ALL
+SELECT 'not resumed', o.p, CAST(NULL AS BIGINT), o.whole_ns, o.to_ns, o.fault, o.targets,
+  CAST(o.to_ns - o.whole_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), o.waiting
+{_RESUMED} AND o.beats = 0""",
+    explain=_explain,
     needs=("sends", "faults"),
-    rests_on=("sends", "faults", "states"),
-    sub_kinds=("stalled",),
+    rests_on=("sends", "faults", "states", "clients"),
+    sub_kinds=("stalled", "not resumed"),
     tie="j.fault, j.targets",
 )

@@ -14,7 +14,7 @@ from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.impact import Stretch, longest_gap_s, whole_again_ns
 from urteil.harness.verify.result import Status, Verdict
-from urteil.harness.verify.synthetic import CRASH_NS, HEALED_NS, S
+from urteil.harness.verify.synthetic import BEGIN_NS, CRASH_NS, HEALED_NS, S
 from urteil.harness.verify.timeline import FOREVER_NS
 
 
@@ -86,6 +86,52 @@ def test_progress_is_not_demanded_while_leadership_may_move(tmp_path: Path) -> N
 def test_progress_is_not_demanded_where_the_scenario_promises_none(tmp_path: Path) -> None:
     result = judged(tmp_path, _silence(), scenario=synthetic.scenario(ONE, survives=False))
     assert named(result, "no_progress").status is Status.NOT_JUDGED
+
+
+def _stuck(**client: Any) -> dict[str, list[dict[str, Any]]]:
+    """From the crash on nothing is acknowledged, and two producers wait for it long after."""
+    tables = healthy()
+    for row in tables["sends"]:
+        if row["invoke_ns"] >= CRASH_NS:
+            row |= {"outcome": "info", "complete_ns": None, "offset": None, "partition": None}
+    for row in tables["clients"]:
+        row |= {"begin_ns": BEGIN_NS, "end_ns": HEALED_NS + 30 * S}
+    next(row for row in tables["clients"] if row["client"] == "p1").update(client)
+    return tables
+
+
+def test_what_is_waited_for_is_acknowledged_once_all_is_healed(tmp_path: Path) -> None:
+    during, finding = named(judged(tmp_path, _stuck()), "no_progress").findings
+    assert (during.sub_kind, finding.sub_kind) == ("stalled", "not resumed")
+    assert finding.sentence.endswith("although 2 producers waited for it.")
+    assert "nothing in the 29.0 s after crash on b1 was healed" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        {"client": "p0", "session": 9},  # one alone may hang by itself
+        {"end_ns": HEALED_NS + 6 * S},  # too short to tell
+        {"transactional_id": "t"},  # what it left open is aborted
+        {"end_ns": CRASH_NS},  # it waits for nothing any more
+        {"kind": "verifiable"},
+    ],
+    ids=str,
+)
+def test_it_takes_two_plain_producers_that_wait(client: dict[str, Any], tmp_path: Path) -> None:
+    result = named(judged(tmp_path, _stuck(**client)), "no_progress")
+    assert "not resumed" not in {one.sub_kind for one in result.findings}
+
+
+def test_whoever_is_acknowledged_after_healing_shows_that_the_partition_serves(
+    tmp_path: Path,
+) -> None:
+    tables = _stuck()
+    last = max(tables["sends"], key=lambda row: row["invoke_ns"])
+    last |= {"outcome": "ok", "complete_ns": HEALED_NS + 20 * S, "partition": 0}
+    last["offset"] = ONE.records - 1
+    result = named(judged(tmp_path, tables), "no_progress")
+    assert "not resumed" not in {one.sub_kind for one in result.findings}
 
 
 @pytest.mark.parametrize(("deadline_s", "status"), [(0.5, Status.VIOLATED), (2.0, Status.HOLDS)])

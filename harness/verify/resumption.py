@@ -1,0 +1,49 @@
+"""What must be acknowledged again once every fault is healed: rows of the table `resumptions`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from urteil.harness.scenario import Scenario
+from urteil.harness.verify.derived import Derived
+from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.impact import SECOND_NS, acting, unhealthy, whole_again_ns
+from urteil.harness.verify.parts import setting
+from urteil.harness.verify.timeline import FOREVER_NS
+
+_FRESH_METADATA_NS = 3 * SECOND_NS
+_MS_NS = 1_000_000
+
+
+def resumptions(derived: Derived, scenario: Scenario, clients: Sequence[Row]) -> list[Row]:
+    """A partition each, from `whole_ns`, when the last fault was healed and every replica was in
+    sync, over `from_ns`, when clients must have noticed, to `to_ns`, when the first of the plain
+    producers of that time ended or a replica left again; that may be sooner."""
+    if not derived.faults or not derived.tables.get("spans"):
+        return []
+    last = max(derived.faults, key=lambda fault: acting(fault).end_ns)
+    bad = unhealthy(derived)
+    healed_ns = acting(last).end_ns
+    whole_ns = None if healed_ns >= FOREVER_NS else whole_again_ns(bad, healed_ns)
+    ends = [
+        row["end_ns"]
+        for row in clients
+        if row["kind"] == "producer" and row["transactional_id"] is None and row["end_ns"]
+        if whole_ns is not None and (row["begin_ns"] or 0) < whole_ns < row["end_ns"]
+    ]
+    if whole_ns is None or not ends:
+        return []
+    to_ns = min([*ends, *(one.begin_ns for one in bad if one.begin_ns >= whole_ns)])
+    from_ns = whole_ns + _noticed_ns(scenario)
+    return [
+        {"p": part["p"], "fault": last["fault"], "targets": ",".join(targets_of(last))}
+        | {"whole_ns": whole_ns, "from_ns": from_ns, "to_ns": to_ns}
+        for part in derived.parts
+        if part["ours"] and not part["gone"]
+    ]
+
+
+def _noticed_ns(scenario: Scenario) -> int:
+    """A request that the last fault swallowed is given up, and its leader looked up anew."""
+    session_ms = int(float(setting(None, scenario, "zookeeper.session.timeout.ms")))
+    return (session_ms + scenario.workload.request_timeout_ms) * _MS_NS + _FRESH_METADATA_NS

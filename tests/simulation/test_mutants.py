@@ -60,9 +60,13 @@ ELSEWHERE = {
     "follower_serves_its_end",  # nor readers of followers
     "snapshot_lacks_last_batch",  # nor a partition of one replica
 }
-FOUND_AS = {"stale_leader_accepts_writes": "no_progress"}
+FOUND_AS = {
+    "stale_leader_accepts_writes": "no_progress",
+    "truncated_batch_remembered": "lost_write",
+}
 """Where not as in the lab: these clients wait for all replicas, which do not follow a stale leader;
-so it acknowledges nothing that could be lost, and for ever is no replica of its successor."""
+so it acknowledges nothing that could be lost, and for ever is no replica of its successor.
+What was cut is acknowledged here, for others go on writing behind it."""
 SEEDS = (2, 3, 1, 5, 8, 13, 21, 34)
 """Tried in this order until one finds the bug: which one does moves with every change of timing."""
 

@@ -179,8 +179,9 @@ class DiskControls(Protocol):
     def opened(self, node: str) -> AbstractContextManager[Sequence[Path]]:
         """The log directories of a broker as folders of this machine.
 
-        What the block changes in them is changed for the broker at its end. Of a broker that runs,
-        only where nodes are processes; files and folders may be taken away only there, too.
+        What the block changes in them is changed for the broker at its end. In containers of an
+        engine elsewhere they are copies: of a broker that runs there are none, and neither files
+        nor folders can be taken away.
         """
         ...
 

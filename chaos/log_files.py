@@ -7,6 +7,7 @@ code, so it serves every target; all paths are of a node that does not run, unle
 from __future__ import annotations
 
 import re
+import shutil
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,6 +56,18 @@ def partitions(log_dir: Path) -> list[Path]:
         for path in sorted(log_dir.iterdir())
         if path.is_dir() and _FOLDER.fullmatch(path.name) and not path.name.endswith(_LEAVING)
     ]
+
+
+def empty(log_dir: Path) -> list[str]:
+    """Delete all that a log directory holds, but not the folder, which is its broker's own; the
+    names of the logs that are gone."""
+    names = [folder.name for folder in partitions(log_dir)]
+    for path in list(log_dir.iterdir()):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    return [] if any(log_dir.iterdir()) else names
 
 
 def recovery_points(log_dir: Path) -> dict[str, int]:

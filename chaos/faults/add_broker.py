@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-
 from urteil.chaos import selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.administrative import OWN_CLUSTER
-from urteil.chaos.faults.base import PROCESS, Fault, Proof, not_running
+from urteil.chaos.faults.base import Fault, Proof, not_running
 from urteil.chaos.faults.draining import drain, held, move
+from urteil.chaos.log_files import empty
 
 
 class AddBroker(Fault):
@@ -22,7 +21,6 @@ class AddBroker(Fault):
     proves = "a new process with an empty disk, registered, with replicas in sync in the end"
     sample = "follower"
     expiry_s = 600.0
-    on_runtimes = (PROCESS,)
     on_targets = OWN_CLUSTER
 
     def begin(self, controls: Controls) -> Proof:
@@ -31,13 +29,12 @@ class AddBroker(Fault):
         controls.stop(node)
         with controls.disks.opened(node) as log_dirs:
             for log_dir in log_dirs:
-                shutil.rmtree(log_dir)
-                log_dir.mkdir()
+                empty(log_dir)
         joined = controls.start(node)
-        empty = held(controls, node) == 0
+        new = held(controls, node) == 0
         move(controls, before)
         now = held(controls, node)
-        acted = empty and now > 0 and node in controls.registered()
+        acted = new and now > 0 and node in controls.registered()
         text = f"{node}: joined empty as pid {joined.pid}, {now} replicas in sync now"
         return Proof(acted=acted, text=text)
 

@@ -8,7 +8,6 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import (
     KAFKA,
     MIX,
-    PROCESS,
     URTEIL,
     Fault,
     Proof,
@@ -34,7 +33,6 @@ class OutOfDescriptors(Fault):
     family = "process"
     proves = "a new connection, answered before and not after; descriptors open and their limit"
     on_targets = (URTEIL, KAFKA, MIX)
-    on_runtimes = (PROCESS,)  # in a container the broker has ended under it, once on a busy machine
 
     def __init__(self, aim: Aim) -> None:
         super().__init__(aim)

@@ -9,7 +9,6 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import (
     KAFKA,
     MIX,
-    PROCESS,
     URTEIL,
     Fault,
     Proof,
@@ -24,7 +23,6 @@ class LivingDiskFault(Fault):
     ends; one that lives on is ended at healing, since it takes no directory back while it runs."""
 
     family = "disk"
-    on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS,)
     on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX)
 
     def hurt(self, controls: Controls, node: str) -> tuple[bool, str]:

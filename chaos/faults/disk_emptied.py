@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
-from collections.abc import Sequence
-from pathlib import Path
 
 from urteil.chaos import selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import (
     KAFKA,
     MIX,
-    PROCESS,
     URTEIL,
     Fault,
     Proof,
     not_running,
     together,
 )
-from urteil.chaos.log_files import partitions
+from urteil.chaos.log_files import empty
 from urteil.chaos.views import NodeState
 
 
@@ -35,7 +31,6 @@ class DiskEmptied(Fault):
     about = "SIGKILL, and the broker's disks are replaced by empty ones; started at healing"
     family = "disk"
     proves = "process ids that are gone; folders that are empty; how many logs were lost"
-    on_runtimes = (PROCESS,)
     on_targets = (URTEIL, KAFKA, MIX)
 
     def begin(self, controls: Controls) -> Proof:
@@ -66,15 +61,4 @@ class DiskEmptied(Fault):
 
     def _empty(self, controls: Controls, node: str) -> list[str]:
         with controls.disks.opened(node) as log_dirs:
-            return [name for log_dir in log_dirs for name in _emptied(log_dir)]
-
-
-def _emptied(log_dir: Path) -> Sequence[str]:
-    """The logs that were in a folder which is empty now."""
-    names = [folder.name for folder in partitions(log_dir)]
-    for path in list(log_dir.iterdir()):
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    return [] if any(log_dir.iterdir()) else names
+            return [name for log_dir in log_dirs for name in empty(log_dir)]

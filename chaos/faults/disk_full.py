@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from urteil.chaos import selectors
+from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.disk import LivingDiskFault
 from urteil.chaos.log_files import partitions, segments
@@ -25,23 +26,20 @@ class DiskFull(LivingDiskFault):
         "room_bytes": "how far the largest log may still grow (default 0)"
     }
 
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.limited: set[str] = set()
+        """Of those with one log directory: of several, one may be given up by who lives on."""
+
     def heal(self, controls: Controls) -> str:
         alive = selectors.running(controls, self.targets)
-        if len(alive) < len(self.targets) or not self.hurting or self._several(controls):
+        if not self.hurting or not self.limited == set(alive) == set(self.targets):
             return super().heal(controls)
         self.hurting = False
         for node in alive:
             controls.disks.limit_files(node, None)
             controls.may_end(node, allowed=False)
         return f"room again for {', '.join(alive)}, which did not end"
-
-    def _several(self, controls: Controls) -> bool:
-        """Whether some log directory may be given up though its broker lives."""
-        for node in self.targets:
-            with controls.disks.opened(node) as log_dirs:
-                if len(log_dirs) > 1:
-                    return True
-        return False
 
     def hurt(self, controls: Controls, node: str) -> tuple[bool, str]:
         room = int(self.aim.number("room_bytes", 0))
@@ -57,5 +55,7 @@ class DiskFull(LivingDiskFault):
             )
         limit = largest + room
         told = controls.disks.limit_files(node, limit)
+        if len(log_dirs) == 1:
+            self.limited.add(node)
         text = f"{node}: files end at {told} bytes, its largest log has {largest}"
         return told == limit, text

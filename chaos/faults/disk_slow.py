@@ -10,7 +10,6 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import (
     KAFKA,
     MIX,
-    PROCESS,
     URTEIL,
     Fault,
     Proof,
@@ -33,7 +32,6 @@ class DiskSlow(Fault):
     about = "let every write and sync of a broker's logs and checkpoints take longer"
     family = "disk"
     proves = "writes that were held back, counted by who holds them"
-    on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS,)
     on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX)
     options: ClassVar[dict[str, str]] = {
         "delay_ms": f"how much longer each one takes, 1 to {MOST_MS} (default {DELAY_MS})"

@@ -1,4 +1,5 @@
-"""The disks of brokers in containers, through the engine's archives alone."""
+"""The disks of brokers in containers: folders of this machine where the engine is its own, else
+the engine's archives."""
 
 from __future__ import annotations
 
@@ -8,50 +9,57 @@ from pathlib import Path
 from typing import Protocol
 
 from urteil.chaos.views import LabFailure, NodeState, NodeStatus
+from urteil.harness.runtimes.disks import ProcessDisks
 
-PROCESSES_ALONE = "only where brokers are processes of this machine: use --runtime process"
+ELSEWHERE = "only where the engine is this machine's own and the lab is root"
 
 
-class Archives(Protocol):
-    """What the runtime gives: the files of a container, there and back."""
+class Boxes(Protocol):
+    """What the runtime gives of its containers."""
 
     def status(self, node: str) -> NodeStatus: ...
 
-    def unpacked(self, node: str) -> AbstractContextManager[Path]: ...
+    def local_pid(self, node: str) -> int: ...
+
+    def home(self, directory: Path) -> Path: ...
+
+    def volume(self, node: str) -> Path | None:
+        """A broker's home as a folder of this machine; None where the lab cannot reach it."""
+        ...
+
+    def unpacked(self, node: str) -> AbstractContextManager[Path]:
+        """The home of a node that does not run, as a folder that goes back in the end."""
+        ...
 
 
-class ContainerDisks:
-    """Files of a dead broker can be changed; its process's view of them can not."""
+class ContainerDisks(ProcessDisks):
+    """Disks of processes, in a volume each. With an engine elsewhere, files of a dead broker can
+    be changed; its process's view of them can not."""
 
-    def __init__(self, log_dirs: Callable[[str], Sequence[Path]], runtime: Archives) -> None:
-        self._log_dirs = log_dirs
+    def __init__(self, log_dirs: Callable[[str], Sequence[Path]], runtime: Boxes) -> None:
+        super().__init__(log_dirs, runtime.local_pid)
         self._runtime = runtime
+
+    def seen(self, node: str) -> Sequence[Path]:
+        return self._within(self._runtime.home(Path()), node)
 
     @contextmanager
     def opened(self, node: str) -> Iterator[Sequence[Path]]:
+        volume = self._runtime.volume(node)
+        if volume is not None:
+            yield self._within(volume, node)
+            return
         if self._runtime.status(node).state is not NodeState.DEAD:
-            raise LabFailure(f"files of {node} can be changed while it runs {PROCESSES_ALONE}")
+            raise LabFailure(f"files of {node} can be reached while it runs {ELSEWHERE}")
         with self._runtime.unpacked(node) as home:
-            folders = [home.joinpath(*_below_home(node, one)) for one in self._log_dirs(node)]
+            folders = self._within(home, node)
             before = _names(folders)
             yield folders
             if before - _names(folders):
-                raise LabFailure(f"files of {node} can be taken away {PROCESSES_ALONE}")
+                raise LabFailure(f"files of {node} can be taken away {ELSEWHERE}")
 
-    def limit_files(self, node: str, size_bytes: int | None) -> int | None:
-        raise LabFailure(f"the files of {node} can be limited {PROCESSES_ALONE}")
-
-    def freeze(self, node: str) -> Sequence[str]:
-        raise LabFailure(f"the disk of {node} can be made read-only {PROCESSES_ALONE}")
-
-    def hold_writes(self, node: str, delay_ms: int) -> None:
-        raise LabFailure(f"writes of {node} can be held back {PROCESSES_ALONE}")
-
-    def held_writes(self, node: str) -> int | None:
-        return None
-
-    def release_writes(self, node: str) -> int:
-        return 0
+    def _within(self, home: Path, node: str) -> list[Path]:
+        return [home.joinpath(*_below_home(node, one)) for one in self._log_dirs(node)]
 
 
 def _below_home(node: str, log_dir: Path) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import shutil
 import tarfile
 import tempfile
@@ -18,6 +19,7 @@ import docker
 import psutil
 import requests
 from docker.models.containers import Container
+from docker.types import Mount
 
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.views import LabFailure, Limits, NodeState, NodeStatus
@@ -110,6 +112,15 @@ class DockerRuntime:
 
     def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
         return ContainerDisks(log_dirs, self)
+
+    def volume(self, node: str) -> Path | None:
+        """A broker's home as a folder of this machine, whether it runs or not. None where we may
+        not enter it, and where the engine is elsewhere: its name is drawn, nobody else has it."""
+        known = self._known(node)
+        with _told(node):
+            known.container.reload()
+        places = {one["Destination"]: one["Source"] for one in known.container.attrs["Mounts"]}
+        return Path(places[HOME]) if os.access(places[HOME], os.R_OK | os.W_OK | os.X_OK) else None
 
     @contextlib.contextmanager
     def unpacked(self, node: str) -> Iterator[Path]:
@@ -245,8 +256,10 @@ class DockerRuntime:
             known.container.reload()
         argv = [known.container.attrs["Path"], *known.container.attrs["Args"]]
         pid = int(known.container.attrs["State"]["Pid"])
+        if not pid:
+            raise LabFailure(f"{node} does not run")
         try:
-            found = psutil.Process(pid).cmdline() if pid else []
+            found = psutil.Process(pid).cmdline()
         except psutil.Error:
             found = []
         if found[1:] != argv[1:] or not found:
@@ -303,6 +316,9 @@ class DockerRuntime:
             failures.append(f"{node} did not come back: {error}")
         with contextlib.suppress(*ENGINE_FAILURES):  # the reaper tries again
             known.container.remove(force=True, v=True)
+        for volume in known.container.attrs["Mounts"]:  # of one that somebody else removed
+            with contextlib.suppress(*ENGINE_FAILURES):
+                self._engine.client.api.remove_volume(volume["Name"])
 
     def _gather(self, node: str, known: _Node) -> None:
         logs = self._run_dir / "logs"
@@ -323,6 +339,7 @@ class DockerRuntime:
             working_dir=HOME,
             labels={**self._labels, "org.urteil.node": node},
             healthcheck={"test": ["NONE"]},
+            mounts=[Mount(HOME, None, labels=self._labels)] if node in self.plan.brokers else [],
         )
 
     def _end(self, node: str, how: Any) -> NodeStatus:

@@ -100,7 +100,7 @@ class ProcessRuntime:
         return directory
 
     def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
-        return ProcessDisks(log_dirs, self.status)
+        return ProcessDisks(log_dirs, self.local_pid)
 
     def start(
         self,

@@ -30,18 +30,24 @@ ATTACH_S = 20.0
 END_S = 10.0
 
 
-class SlowDisk:
-    """Holds back what process `pid` writes to the active segments and checkpoints of `log_dirs`,
-    each call for `delay_ms`, until `close`. LabFailure when it cannot be attached."""
+def written(log_dir: Path) -> list[Path]:
+    """Files of a log directory that its broker writes to: active segments and checkpoints."""
+    checkpoints = [log_dir / f"{name}.tmp" for name in CHECKPOINTS]
+    return checkpoints + [one for each in partitions(log_dir) for one in segments(each)[-1:]]
 
-    def __init__(self, pid: int, log_dirs: Sequence[Path], delay_ms: int) -> None:
+
+class SlowDisk:
+    """Holds back what process `pid` writes to `files`, as it names them, each call for `delay_ms`,
+    until `close`. LabFailure when it cannot be attached."""
+
+    def __init__(self, pid: int, files: Sequence[Path], delay_ms: int) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="urteil-slow-disk-")
         self._record = Path(self._folder.name) / "held"
         self._said = Path(self._folder.name) / "said"
         self._pid = pid
         with self._said.open("wb") as said:
             self._strace = subprocess.Popen(
-                self._argv(log_dirs, delay_ms), stdin=subprocess.DEVNULL, stdout=said, stderr=said
+                self._argv(files, delay_ms), stdin=subprocess.DEVNULL, stdout=said, stderr=said
             )
         until(lambda: self._ended() or self._attached(), deadline_s=ATTACH_S)
         if not self._attached():
@@ -49,19 +55,11 @@ class SlowDisk:
             self.close()
             raise LabFailure(f"strace cannot be attached to process {pid}: {why or 'no answer'}")
 
-    def _argv(self, log_dirs: Sequence[Path], delay_ms: int) -> list[str]:
+    def _argv(self, files: Sequence[Path], delay_ms: int) -> list[str]:
         try:
             strace = strace_binary()
         except MissingPart as error:
             raise LabFailure(str(error)) from None
-        files = [
-            path
-            for log_dir in log_dirs
-            for path in (
-                *(log_dir / f"{name}.tmp" for name in CHECKPOINTS),
-                *(active for folder in partitions(log_dir) for active in segments(folder)[-1:]),
-            )
-        ]
         named = [word for path in files for word in ("-P", str(path))]
         return [
             strace, "-f", "-p", str(self._pid), "-o", str(self._record), "-e", f"trace={CALLS}",

@@ -1,4 +1,4 @@
-"""Disks of brokers in containers: files there and back by archive, and what that cannot do."""
+"""Disks of brokers in containers: a volume within reach, or files there and back by archive."""
 
 from __future__ import annotations
 
@@ -12,20 +12,32 @@ import pytest
 from urteil.chaos.views import LabFailure, NodeState, NodeStatus
 from urteil.harness.runtimes.container_disks import ContainerDisks
 
+ALONE = "only where the engine is this machine's own"
+
 
 @dataclass
 class Box:
-    """A container's home as a folder."""
+    """A container's home as a folder; `near` when it is a volume of this machine."""
 
-    home: Path
+    folder: Path
+    near: bool = False
     state: NodeState = NodeState.DEAD
 
     def status(self, node: str) -> NodeStatus:
         return NodeStatus(node=node, state=self.state, pid=None)
 
+    def local_pid(self, node: str) -> int:
+        raise LabFailure(f"{node} is no process of this machine")
+
+    def home(self, directory: Path) -> Path:
+        return Path("/home")
+
+    def volume(self, node: str) -> Path | None:
+        return self.folder if self.near else None
+
     @contextmanager
     def unpacked(self, node: str) -> Iterator[Path]:
-        yield self.home
+        yield self.folder
 
 
 @pytest.fixture
@@ -43,20 +55,30 @@ def disks(box: Box) -> ContainerDisks:
 
 
 def test_log_directories_are_those_of_the_home(box: Box) -> None:
+    assert disks(box).seen("b1") == [Path("/home/data/disk1"), Path("/home/data/disk2")]
     with disks(box).opened("b1") as log_dirs:
         assert [(one / "file").read_text() for one in log_dirs] == ["disk1", "disk2"]
 
 
+def test_a_volume_of_this_machine_can_be_changed_under_a_living_broker(box: Box) -> None:
+    box.near, box.state = True, NodeState.RUNNING
+    with disks(box).opened("b1") as log_dirs:
+        (log_dirs[0] / "file").unlink()
+        log_dirs[1].rename(log_dirs[1].with_name("away"))
+    assert {one.name for one in (box.folder / "data").rglob("*")} == {"disk1", "away", "file"}
+
+
 def test_nothing_can_be_taken_away_by_archive(box: Box) -> None:
-    with pytest.raises(LabFailure, match="--runtime process"), disks(box).opened("b1") as log_dirs:
+    with pytest.raises(LabFailure, match=ALONE), disks(box).opened("b1") as log_dirs:
         (log_dirs[0] / "file").unlink()
 
 
-def test_what_needs_the_process_says_where_it_can_be_done(box: Box) -> None:
+def test_what_an_engine_elsewhere_cannot_do_is_said(box: Box) -> None:
     box.state = NodeState.RUNNING
-    with pytest.raises(LabFailure, match="--runtime process"), disks(box).opened("b1"):
+    with pytest.raises(LabFailure, match=ALONE), disks(box).opened("b1"):
         pass
-    with pytest.raises(LabFailure, match="--runtime process"):
-        disks(box).limit_files("b1", 1)
-    with pytest.raises(LabFailure, match="--runtime process"):
-        disks(box).freeze("b1")
+    with pytest.raises(LabFailure, match=ALONE):
+        disks(box).hold_writes("b1", 1)
+    for act in (lambda: disks(box).limit_files("b1", 1), lambda: disks(box).freeze("b1")):
+        with pytest.raises(LabFailure, match="no process of this machine"):
+            act()

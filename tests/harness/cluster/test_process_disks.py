@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from urteil.chaos.views import LabFailure, NodeState, NodeStatus
-from urteil.harness.runtimes.disks import ProcessDisks, can_mount
+from tests.waiting import until
+from urteil.chaos.views import LabFailure
+from urteil.harness.runtimes.disks import ProcessDisks, can_mount, has_own_mounts
 
 WRITER = 'until ! touch "$0/file"; do :; done 2>/dev/null'
 FOLDERS = 20
@@ -28,6 +30,7 @@ def writer(folders: list[Path]) -> Iterator[int]:
     """In a mount namespace of its own, it ends as soon as its first folder takes no file."""
     alone = ["unshare", "--mount"] if can_mount() else []
     with subprocess.Popen([*alone, "sh", "-c", WRITER, str(folders[0])]) as process:
+        until(lambda: has_own_mounts(process.pid) or not alone)
         yield process.pid
         process.kill()
 
@@ -35,11 +38,16 @@ def writer(folders: list[Path]) -> Iterator[int]:
 def test_a_disk_turns_read_only_though_its_broker_ends_by_it(
     folders: list[Path], writer: int
 ) -> None:
-    disks = ProcessDisks(
-        lambda _: folders, lambda name: NodeStatus(node=name, state=NodeState.RUNNING, pid=writer)
-    )
+    disks = ProcessDisks(lambda _: folders, lambda _: writer)
     if can_mount():
         assert disks.freeze("b1") == [f"{one} is mounted ro" for one in folders]
     else:
         with pytest.raises(LabFailure, match="need root"):
             disks.freeze("b1")
+
+
+def test_mounts_that_are_ours_too_are_left_alone(folders: list[Path]) -> None:
+    disks = ProcessDisks(lambda _: folders, lambda _: os.getpid())
+    with pytest.raises(LabFailure, match="no mounts of its own" if can_mount() else "need root"):
+        disks.freeze("b1")
+    (folders[0] / "file").touch()

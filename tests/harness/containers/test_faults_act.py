@@ -5,33 +5,49 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from kafka import KafkaProducer
 
+from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults import FAULTS
 from urteil.harness.cluster import Cluster
 from urteil.harness.containers.engine import Engine
-from urteil.harness.fault_check import BROKERS, RECOVERY_S, ZOOKEEPERS, check_fault, prepare
+from urteil.harness.fault_check import (
+    BROKERS,
+    RECOVERY_S,
+    TOPIC,
+    ZOOKEEPERS,
+    check_fault,
+    prepare,
+)
+from urteil.harness.runtimes.disks import can_mount
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import parse_target
 
-FAMILIES = ("network", "process", "container")
+FAMILIES = ("network", "process", "container", *(["disk"] if can_mount() else []))
 """Others have tests of their own, with what they need beside an idle cluster."""
+SMALL_SEGMENTS = {"log.segment.bytes": "4096"}
 HERE = [
     name
     for name, kind in FAULTS.items()
-    if kind.family in FAMILIES and not kind.unfit(runtime="docker", target="urteil")
+    if kind.family in FAMILIES and kind.sample and not kind.unfit(runtime="docker", target="urteil")
 ]
 
 
 @pytest.fixture(scope="module")
-def controls(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controls]:
-    spec = ClusterSpec(brokers=BROKERS, zookeepers=ZOOKEEPERS)
+def cluster(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    spec = ClusterSpec(brokers=BROKERS, zookeepers=ZOOKEEPERS, config=SMALL_SEGMENTS)
     folder = tmp_path_factory.mktemp("faults")
     with Cluster(spec, parse_target("urteil"), folder, runtime="docker") as cluster:
-        found = cluster.controls()
-        prepare(cluster.bootstrap, found.topics())
-        found.await_healthy(deadline_s=RECOVERY_S)
-        yield found
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def controls(cluster: Cluster) -> Controls:
+    found = cluster.controls()
+    prepare(cluster.bootstrap, found.topics())
+    found.await_healthy(deadline_s=RECOVERY_S)
+    return found
 
 
 @pytest.mark.parametrize("name", HERE)
@@ -41,3 +57,16 @@ def test_a_fault_shows_that_it_acted_and_that_it_healed(controls: Controls, name
     assert checked.proof
     assert checked.healed, checked.healing
     assert checked.healing
+
+
+@pytest.mark.parametrize("up", [False, True] if can_mount() else [False])
+def test_a_closed_segment_rots(cluster: Cluster, controls: Controls, up: bool) -> None:
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all") as producer:
+        for _ in range(60):  # one by one: a batch each, several segments
+            producer.send(TOPIC, value=bytes(200)).get(20)
+    fault = FAULTS["segment_damaged"](Aim(target="follower", topic=TOPIC, options={"up": up}))
+    proof = fault.begin(controls)
+    assert proof.acted, proof.text
+    fault.heal(controls)
+    controls.await_healthy(deadline_s=RECOVERY_S)
+    assert fault.remains(controls) == ""

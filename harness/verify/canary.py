@@ -141,10 +141,14 @@ def _arrange(
         for topic in facts.topics
         if topic.topic_id == part["topic_id"]
     ]
+    topics += [
+        msgspec.structs.replace(topic, replication_factor=part["replication"])
+        for topic in MADE_UP_TOPICS
+    ]
     copy.grace_ns, copy.still_ns = grace_ns(asked), group_bound_ns(asked)
     begin_ns = min(row["invoke_ns"] for row in copy.rows("sends"))
     load = Phase(name="during", begin_ns=begin_ns, end_ns=copy.last_ns + _AFTER_NS)
-    return asked, msgspec.structs.replace(facts, topics=[*topics, *MADE_UP_TOPICS], phases=[load])
+    return asked, msgspec.structs.replace(facts, topics=topics, phases=[load])
 
 
 def _piece(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Row] | None:

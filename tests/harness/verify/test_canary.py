@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
 from pathlib import Path
 
@@ -109,6 +110,20 @@ def test_it_sings_in_a_cluster_where_one_broker_is_no_minority(tmp_path: Path) -
     two = msgspec.structs.replace(scenario.cluster, brokers=2)
     small = msgspec.structs.replace(scenario, cluster=two)
     result = judged(tmp_path, healthy(shape), shape=shape, scenario=small, canary=True)
+    assert result.canary == {one.name: "found" for one in DAMAGES}
+
+
+def test_it_sings_over_two_replicas_of_three_brokers(tmp_path: Path) -> None:
+    shape = Shape(records=500, partitions=2)
+    tables = healthy(shape)
+    for name in ("logs", "replicas"):
+        tables[name] = [row for row in tables.get(name, []) if row["broker"] != 3]
+    for row in tables["states"]:
+        row["isr"] = json.dumps([one for one in json.loads(row["isr"]) if one != 3])
+    facts = synthetic.facts(shape)
+    topics = [msgspec.structs.replace(one, replication_factor=2) for one in facts.topics]
+    told = msgspec.structs.replace(facts, topics=topics)
+    result = judged(tmp_path, tables, shape=shape, facts=told, canary=True)
     assert result.canary == {one.name: "found" for one in DAMAGES}
 
 

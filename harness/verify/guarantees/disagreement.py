@@ -27,10 +27,13 @@ _DENIED = "(a.error LIKE '%NOT_LEADER%' OR a.error LIKE '%NotLeader%' OR a.error
 
 def _explain(row: Mapping[str, Any]) -> str:
     where = f"{row['topic']}-{row['partition']}"
+    known = f"ZooKeeper has said for long that broker {row['leader']} leads {where}"
+    if row["told"] == row["leader"] and row["sub_kind"] == "metadata":
+        epochs = f"broker {row['node']} tells epoch {row['told_epoch']}"
+        return f"{known} in epoch {row['leader_epoch']}, but {epochs}."
     epochs = f", in epoch {row['told_epoch']}"
     if row["told_epoch"] != row["leader_epoch"]:
         epochs += f" instead of {row['leader_epoch']}"
-    known = f"ZooKeeper has said for long that broker {row['leader']} leads {where}"
     told = {
         "metadata": f"broker {row['node']} says broker {row['told']} does{epochs}",
         "another leads": f"broker {row['node']} answers as its leader",

@@ -8,6 +8,9 @@ the run's end was younger when it went. Deletion by size leaves at least retenti
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.promises import STOPPING_NS
 
@@ -27,6 +30,18 @@ LEFT JOIN (SELECT q.p, SUM(CASE WHEN r.offset = r.batch_base THEN r.batch_bytes 
            WHERE q.retention_bytes >= 0 AND r.broker = q.final_leader GROUP BY q.p) b ON b.p = o.p
 """
 
+
+def _explain(row: Mapping[str, Any]) -> str:
+    settings = f"retention.ms is {row['retention_ms']}"
+    if row["retention_bytes"] is not None and row["retention_bytes"] >= 0:
+        left = f"of which {row['bytes_left'] or 0} are left"
+        settings += f", retention.bytes {row['retention_bytes']}, {left}"
+    return (
+        f"{row['value_id']} at {place(row)} was deleted (a log starts at {row['log_start']}) at "
+        f"most {row['age_ms']} ms old; {settings}."
+    )
+
+
 GUARANTEE = Guarantee(
     name="retained_too_short",
     about="retention deleted a record that was neither too old nor too much",
@@ -37,7 +52,7 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT 'too early' AS sub_kind, o.p, o.off, o.at_ns, o.until_ns, o.value_id, o.client,
   o.log_start, (o.ends_ns - o.stamped_ns) DIV 1000000 AS age_ms,
-  o.retention_ns DIV 1000000 AS retention_ms, b.size AS bytes_left
+  o.retention_ns DIV 1000000 AS retention_ms, o.retention_bytes, b.size AS bytes_left
 FROM (SELECT v.p, v.ack_off AS off, v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id,
         v.client, {_START} AS log_start, q.ends_ns, q.retention_ns, q.retention_bytes,
         COALESCE(v.timestamp_ms * 1000000 - COALESCE(c.wall_ns, w.wall_ns), v.invoke_ns)
@@ -47,10 +62,7 @@ FROM (SELECT v.p, v.ack_off AS off, v.invoke_ns AS at_ns, v.complete_ns AS until
       WHERE {_JUDGED.split("WHERE")[1]} AND v.ack_off < {_START}) o {_LEFT}
 WHERE o.stamped_ns + o.retention_ns > o.ends_ns + {STOPPING_NS}
   AND (COALESCE(o.retention_bytes, -1) < 0 OR COALESCE(b.size, 0) < o.retention_bytes)""",
-    explain=lambda row: (
-        f"{row['value_id']} at {place(row)} was deleted (a log starts at {row['log_start']}) at "
-        f"most {row['age_ms']} ms old; retention.ms is {row['retention_ms']}."
-    ),
+    explain=_explain,
     rests_on=("sends", "logs", "replicas", "states"),
     sub_kinds=("too early",),
 )

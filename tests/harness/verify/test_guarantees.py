@@ -271,3 +271,16 @@ def test_internal_topics_are_compared_as_well(tmp_path: Path) -> None:
 def test_shapes_of_many_partitions_hold_too(tmp_path: Path) -> None:
     shape = Shape(records=150, partitions=4)
     assert judged(tmp_path, healthy(shape), shape=shape).verdict is Verdict.PASS
+
+
+def test_an_epoch_that_only_one_tells_is_named(tmp_path: Path) -> None:
+    tables = healthy()
+    old = [
+        row
+        for row in tables["samples"]
+        if row["metric"] == "metadata_leader_epoch" and row["source"] == "b2"
+    ]
+    for row in old:
+        row["value"] -= 1
+    (finding, *_) = named(judged(tmp_path, tables), "disagreement").findings
+    assert finding.sentence.endswith("in epoch 1, but broker 2 tells epoch 0."), finding.sentence

@@ -105,3 +105,14 @@ def test_what_was_not_asked_for_may_not_go(tmp_path: Path) -> None:
     result = named(judged(tmp_path, tables), "retained_too_short")
     assert result.status is Status.VIOLATED
     assert min(one.offset or 0 for one in result.findings) == 40
+
+
+def test_a_size_that_was_not_reached_excuses_nothing(tmp_path: Path) -> None:
+    tables = healthy()
+    for row in tables["logs"]:
+        row["log_start"] = 60
+    sized = topic(retention_ms="604800000", retention_bytes="1000000000")
+    facts = synthetic.facts(ONE, topics=sized)
+    result = named(judged(tmp_path, tables, facts=facts), "retained_too_short")
+    assert result.status is Status.VIOLATED
+    assert "retention.bytes 1000000000, of which" in result.findings[0].sentence

@@ -68,6 +68,7 @@ def test_every_client_gets_the_same_of_both(pair: Pair, client: str) -> None:
     assert ours == theirs
 
 
+@pytest.mark.thorough
 def test_kafka_go_gets_the_same_of_both(pair: Pair) -> None:
     ours, theirs = outcomes(pair, tools.in_go("kafkago"), "kafka-go")
     assert theirs == WITH_KAFKA_GO
@@ -80,6 +81,7 @@ def test_kcat_gets_the_same_of_both(pair: Pair) -> None:
     assert ours == theirs
 
 
+@pytest.mark.thorough
 def test_the_oldest_java_client_gets_the_same_of_both(pair: Pair) -> None:
     """Message format 0, whose lz4 frames have checksums of their own."""
     ours, theirs = outcomes(pair, [*tools.in_old_java(), "lz4"], "java-0.9.0.1")

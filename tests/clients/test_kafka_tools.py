@@ -80,7 +80,10 @@ def test_verifiable_producer_and_consumer(side: Side, topic: str) -> None:
     assert all(one["success"] for one in events(read, "offsets_committed"))
 
 
-@pytest.mark.parametrize("more", [["--use-group-metadata", "--group-mode"], []])
+@pytest.mark.parametrize(
+    "more",
+    [["--use-group-metadata", "--group-mode"], pytest.param([], marks=pytest.mark.thorough)],
+)
 def test_the_transactional_copier_copies_each_once(
     pair: Pair, side: Side, topic: str, more: list[str]
 ) -> None:
@@ -99,6 +102,7 @@ def test_the_transactional_copier_copies_each_once(
     assert sorted(map(int, read)) == list(range(90))
 
 
+@pytest.mark.thorough
 def test_latency_from_end_to_end(side: Side, topic: str) -> None:
     told = run(f"{TOOLS}.EndToEndLatency", side.bootstrap, topic, "200", "all", "100")
     assert re.search(r"Percentiles: 50th = \d+, 99th = \d+, 99\.9th = \d+", told), told

@@ -25,6 +25,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         yield cluster
 
 
+@pytest.mark.thorough
 def test_every_line_is_counted_once_though_a_broker_crashes(
     cluster: Cluster, tmp_path: Path
 ) -> None:

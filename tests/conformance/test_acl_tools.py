@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.conformance.guarded import GuardedPair
 from tests.conformance.kafka_tools import run_tool, tool
 
 ACL = "kafka.admin.AclCommand"
 
 
+@pytest.mark.thorough
 def test_both_write_what_our_broker_obeys(guarded: GuardedPair) -> None:
     ours = guarded.ours
     prefix = ["--topic", "tool-", "--resource-pattern-type", "prefixed"]

@@ -48,6 +48,7 @@ def known(side: Side, topic: str) -> Any:
     return partitions(side, topic)["partitions"]
 
 
+@pytest.mark.thorough
 def test_topics(ours: Side, topic: str) -> None:
     def topics(*args: str) -> str:
         return tool(TOPICS, ours.bootstrap, "--topic", topic, *args)
@@ -116,6 +117,7 @@ def test_leaders_elected(ours: Side, topic: str) -> None:
     assert f"Valid replica already elected for partitions {topic}-0" in needless
 
 
+@pytest.mark.thorough
 def test_topics_of_old_tools(ours: Side, topic: str) -> None:
     """Written into ZooKeeper without an id, which the controller adds."""
 

@@ -67,6 +67,7 @@ RESETS = {
 }
 
 
+@pytest.mark.thorough
 def test_positions_are_reset_in_every_way(pair: Pair, ours: Side, topic: str) -> None:
     group = pair.name("reset")
     commit(ours, group, topic, {0: 4, 1: 6})
@@ -78,6 +79,7 @@ def test_positions_are_reset_in_every_way(pair: Pair, ours: Side, topic: str) ->
         assert found == dict(enumerate(expected)), (how, told)
 
 
+@pytest.mark.thorough
 def test_positions_come_from_a_file(pair: Pair, ours: Side, topic: str, tmp_path: Path) -> None:
     group = pair.name("from-file")
     commit(ours, group, topic, {0: 4, 1: 6})

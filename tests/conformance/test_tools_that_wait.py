@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
 from kafka import KafkaProducer
 
 from tests.conformance.configs import BROKER, TOPIC, values
@@ -28,6 +29,7 @@ def _state(side: Side, topic: str) -> tuple[int, list[int]]:
     return partition["leader_id"], sorted(partition["isr_nodes"])
 
 
+@pytest.mark.thorough
 def test_an_unclean_election(pair: Pair) -> None:
     """Of a replica that was away when the last one in sync died (`--election-type unclean`)."""
     topic = pair.name("unclean")
@@ -50,29 +52,21 @@ def test_an_unclean_election(pair: Pair) -> None:
 
 
 def test_a_throttle_slows_a_reassignment(pair: Pair, tmp_path: Path) -> None:
-    """8 MB at 1 MB/s, and as fast as it goes; the end takes the throttle away."""
-    ours = pair.ours
-    took_s = {}
-    for throttle in ((), ("--throttle", str(THROTTLE_BYTES_PER_S))):
-        topic = pair.name("throttled")
-        ours.create(topic, [(1,)], dict.fromkeys(REPLICAS, "*") if throttle else {})
-        _fill(ours, topic)
-        if throttle:
-            _limit(ours)
-        file = plan(tmp_path, topic, (2,))
-        options = ("--reassignment-json-file", file)
-        began_s = time.monotonic()  # on a busy machine all is moved before the tool has ended
-        tool(REASSIGN, ours.bootstrap, "--execute", *options, *throttle)
-        ours.until(lambda name=topic: replicas_are(ours, name, (2,)))  # type: ignore[misc]
-        took_s[bool(throttle)] = time.monotonic() - began_s
-        if throttle:
-            assert list(values(ours, TOPIC, topic, *REPLICAS).values()) == ["0:2", "0:1"]
-            assert all(_rates(ours, broker) == {str(THROTTLE_BYTES_PER_S)} for broker in (1, 2))
-        tool(REASSIGN, ours.bootstrap, "--verify", *options)
-    print(f"free: {took_s[False]:.1f} s, throttled: {took_s[True]:.1f} s")
-    slowest_s = RECORD_BYTES * RECORDS / THROTTLE_BYTES_PER_S
-    assert took_s[True] > slowest_s - BURST_S
-    assert took_s[True] > took_s[False] + BURST_S
+    """8 MB at 1 MB/s; the end takes the throttle away."""
+    ours, topic = pair.ours, pair.name("throttled")
+    ours.create(topic, [(1,)], dict.fromkeys(REPLICAS, "*"))
+    _fill(ours, topic)
+    _limit(ours)
+    options = ("--reassignment-json-file", plan(tmp_path, topic, (2,)))
+    throttle = ("--throttle", str(THROTTLE_BYTES_PER_S))
+    began_s = time.monotonic()  # on a busy machine all is moved before the tool has ended
+    tool(REASSIGN, ours.bootstrap, "--execute", *options, *throttle)
+    ours.until(lambda: replicas_are(ours, topic, (2,)))
+    took_s = time.monotonic() - began_s
+    assert list(values(ours, TOPIC, topic, *REPLICAS).values()) == ["0:2", "0:1"]
+    assert all(_rates(ours, broker) == {str(THROTTLE_BYTES_PER_S)} for broker in (1, 2))
+    tool(REASSIGN, ours.bootstrap, "--verify", *options)
+    assert took_s > RECORD_BYTES * RECORDS / THROTTLE_BYTES_PER_S - BURST_S
     ours.until(lambda: set(values(ours, TOPIC, topic, *REPLICAS).values()) == {""})
     ours.until(lambda: _rates(ours, 1) == _rates(ours, 2) == set())
 

@@ -159,6 +159,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.thorough
 def test_a_log_directory_is_the_same_to_both_kinds(cluster: Cluster) -> None:
     create_topics(cluster.bootstrap, Scenario(name="topics", workload=WorkloadSpec(topics=ASKED)))
     life = Life(cluster)

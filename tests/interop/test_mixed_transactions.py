@@ -29,6 +29,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.thorough
 def test_transactions_cross_both_kinds(cluster: Cluster) -> None:
     side = Side("mix", cluster.bootstrap)
     side.until(side.answers, deadline_s=60)

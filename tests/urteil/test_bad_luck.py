@@ -17,7 +17,12 @@ RUN = "run calm --duration-s 5 --seed 1 --engine duckdb --json"
 
 @pytest.mark.parametrize(
     ("part", "file"),
-    [("zk1", "nodes/zk1/zoo.cfg"), ("toxiproxy-b2", "nodes/toxiproxy-b2/proxies.json")],
+    [
+        ("zk1", "nodes/zk1/zoo.cfg"),
+        pytest.param(
+            *("toxiproxy-b2", "nodes/toxiproxy-b2/proxies.json"), marks=pytest.mark.thorough
+        ),
+    ],
 )
 def test_a_part_that_dies_makes_the_verdict_unknown(tmp_path: Path, part: str, file: str) -> None:
     command = [sys.executable, "-m", "urteil", *RUN.split(), "--out", str(tmp_path)]

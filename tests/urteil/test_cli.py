@@ -193,7 +193,11 @@ def test_a_run_without_traffic_exits_2(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "engine"),
-    [(signal.SIGINT, "duckdb"), (signal.SIGTERM, "duckdb"), (signal.SIGKILL, "spark")],
+    [
+        (signal.SIGINT, "duckdb"),
+        pytest.param(signal.SIGTERM, "duckdb", marks=pytest.mark.thorough),
+        (signal.SIGKILL, "spark"),
+    ],
 )
 def test_a_lab_that_is_stopped_leaves_nothing_running(
     tmp_path: Path, number: int, engine: str

@@ -87,6 +87,7 @@ def test_short_names_are_opt_in(project: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_a_standing_cluster(project: Path) -> None:
     (project / "test_standing.py").write_text(STANDING)
     name = f"of-{project.name}"

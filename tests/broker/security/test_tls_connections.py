@@ -307,13 +307,11 @@ def test_a_peer_that_does_not_shake_hands_is_given_up() -> None:
         port = free_port()
         server = await asyncio.start_server(silent, "127.0.0.1", port)
         channels = Channels("b", Resolver(), entrance(is_inter_broker=True), setup_timeout_ms=300)
-        loop = asyncio.get_running_loop()
-        began_s = loop.time()
+        asked = channels.send(
+            Endpoint(2, "127.0.0.1", port), ApiVersionsRequest(), 0, timeout_ms=3_600_000
+        )
         with pytest.raises((ConnectionError, TimeoutError)):
-            await channels.send(
-                Endpoint(2, "127.0.0.1", port), ApiVersionsRequest(), 0, timeout_ms=20_000
-            )
-        assert loop.time() - began_s < 10
+            await asked
         channels.close()
         server.close()
 

@@ -311,6 +311,7 @@ def test_what_a_cluster_cannot_give_is_not_judged(keeper: Keeper, tmp_path: Path
     assert status["replica_divergence"] is Status.NOT_JUDGED
 
 
+@pytest.mark.thorough
 def test_a_fault_without_its_command_did_not_act(keeper: Keeper, tmp_path: Path) -> None:
     lame = tmp_path / "lame.toml"
     lines = [one for one in keeper.file.read_text().splitlines() if not one.startswith("kill")]

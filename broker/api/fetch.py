@@ -35,6 +35,7 @@ IDS_FROM = 13
 STORAGE_ERROR_FROM = 6
 ZSTD_FROM = 10
 ANY_REPLICA_FROM = 11
+EMPTY_BYTES = 18  # an answer that says of no partition
 PARTITION_BYTES = 40  # about what an answer says of a partition beside its records
 
 
@@ -140,7 +141,7 @@ class _Asking:
         """How long a consumer has to wait first, by its quota; 0 mostly."""
         if self._terms.is_follower or not self._broker.throttle.is_active:
             return 0
-        size = sum(read.size + PARTITION_BYTES for read in reads)
+        size = EMPTY_BYTES + sum(read.size + PARTITION_BYTES for read in reads)
         return fetch_wait_ms(self._broker, self._context, size)
 
     def _sent(self, wanted: list[Wanted], reads: list[PartitionRead]) -> None:

@@ -39,14 +39,21 @@ APPEND_ERRORS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
 }
-"""What a client is told when the offsets topic did not take its record."""
+"""What a client is told when the offsets topic did not take its positions
+(`GroupMetadataManager.maybeConvertOffsetCommitError`)."""
+GROUP_ERRORS = APPEND_ERRORS | {
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""The same of a group itself (`storeGroup`)."""
 
 
 class GroupCoordinator:
@@ -102,6 +109,7 @@ class GroupCoordinator:
         if self._shards.get(shard.partition) is shard:
             shard.finish_loading(self._new_group, self._clock.monotonic_ms())
             for group in shard.groups.values():
+                group.fit(self._clock.monotonic_ms())
                 self._schedule(group)
 
     def _resign(self, partition: int) -> None:
@@ -170,20 +178,19 @@ class GroupCoordinator:
             return JoinResult(error=error, member_id=request.member_id)
         group = self._known(shard, group_id)
         future: asyncio.Future[JoinResult] = asyncio.get_running_loop().create_future()
-        leader = group.leader or ""
         if group.join(request, self._clock.monotonic_ms(), partial(_resolve, future)):
             assigned = {one.member_id: one.assignment for one in group.members.values()}
             now = self._snapshot(group, assigned)
-            self.tasks.spawn(self._store_return(shard, group, now, request, leader))
+            self.tasks.spawn(self._store_return(shard, group, now, request))
         self._after(shard, group)
         return await waiting(future)
 
     async def _store_return(
-        self, shard: Shard, group: Group, now: Stored, request: JoinRequest, was_leader: str
+        self, shard: Shard, group: Group, now: Stored, request: JoinRequest
     ) -> None:
         """So that whoever coordinates next knows the static member by its new id."""
-        error = await self.append(shard, [now])
-        group.came_back(request, was_leader, error)
+        error = await self.append(shard, [now], errors=GROUP_ERRORS)
+        group.came_back(request, error, self._clock.monotonic_ms())
         self._after(shard, group)
 
     async def sync(
@@ -225,7 +232,7 @@ class GroupCoordinator:
         generation: int,
         assignments: dict[str, bytes],
     ) -> None:
-        error = await self.append(shard, [now])
+        error = await self.append(shard, [now], errors=GROUP_ERRORS)
         now_ms = self._clock.monotonic_ms()
         if error is ErrorCode.NONE:
             group.assigned(generation, assignments, now_ms)
@@ -344,9 +351,11 @@ class GroupCoordinator:
         entries: Sequence[Stored],
         producer: tuple[int, int] | None = None,
         guard: Guard | None = None,
+        *,
+        errors: Mapping[ErrorCode, ErrorCode] = APPEND_ERRORS,
     ) -> ErrorCode:
         """Append with acks=all, and replay the offsets once they are committed; a value of None is
-        a tombstone."""
+        a tombstone. `errors`: what a client is told of those of the log."""
         now_ms = self._clock.now_ms()
         encoded = [(*_encode(key, value), (), now_ms) for key, value in entries]
         producer_id, epoch = producer or (NO_PRODUCER_ID, -1)
@@ -366,7 +375,7 @@ class GroupCoordinator:
         )
         result = answers[where]
         if result.error is not ErrorCode.NONE:
-            return APPEND_ERRORS.get(result.error, result.error)
+            return errors.get(result.error, result.error)
         if self._shards.get(shard.partition) is not shard:
             return ErrorCode.NOT_COORDINATOR
         for number, (key, value, _, _) in enumerate(encoded):

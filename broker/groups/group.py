@@ -6,7 +6,6 @@ Synchronous and told the time: requests that must wait leave a callback with the
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from urteil.broker.groups.member import (
     Member,
     SyncResult,
 )
+from urteil.broker.groups.protocols import common, elected
 from urteil.broker.groups.states import ALLOWED, GroupState
 from urteil.broker.wire.errors import ErrorCode
 
@@ -89,7 +89,8 @@ class Group:
         if self.state is GroupState.EMPTY:
             fits = bool(request.protocol_type and names)
         else:
-            fits = request.protocol_type == self.protocol_type and bool(names & self._common(names))
+            shared = common(self.members.values(), names)
+            fits = request.protocol_type == self.protocol_type and bool(shared)
         if not fits:
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         if request.member_id in self._pending and request.instance_id is not None:
@@ -170,9 +171,7 @@ class Group:
             member.heard(now_ms)
             answer(self._join_result(member))
             return
-        member.protocols = request.protocols
-        member.session_timeout_ms = request.session_timeout_ms
-        member.rebalance_timeout_ms = request.rebalance_timeout_ms
+        member.takes(request)
         self._wait(member, answer)
         self._prepare_rebalance(now_ms)
 
@@ -183,38 +182,46 @@ class Group:
         group's protocol stays what it is nobody else is disturbed."""
         assert request.instance_id is not None
         old_id = self.static_members[request.instance_id]
-        member = self.members.pop(old_id)
+        member = self.members[old_id]
         member.answer_join(JoinResult(error=ErrorCode.FENCED_INSTANCE_ID, member_id=old_id))
         member.answer_sync(SyncResult(error=ErrorCode.FENCED_INSTANCE_ID))
         self._unsynced.discard(old_id)
-        member.member_id = request.new_member_id
-        self.members[member.member_id] = member
-        self.static_members[request.instance_id] = member.member_id
-        if self.leader == old_id:
-            self.leader = member.member_id
-        member.protocols = request.protocols
-        member.session_timeout_ms = request.session_timeout_ms
-        member.rebalance_timeout_ms = request.rebalance_timeout_ms
+        member.returns(self.leader)
+        self._call(member, request.instance_id, request.new_member_id)
+        member.takes(request)
         member.heard(now_ms)
         self._wait(member, answer)
-        if self.state is GroupState.STABLE and self._elect_protocol() == self.protocol:
+        if self.state is GroupState.STABLE and elected(self.members.values()) == self.protocol:
             return True
         if self.state is not GroupState.PREPARING_REBALANCE:
             self._prepare_rebalance(now_ms)
         return False
 
-    def came_back(self, request: JoinRequest, was_leader: str, error: ErrorCode) -> None:
-        """A static member's new id was stored, or was not; `was_leader` led before it came."""
+    def _call(self, member: Member, instance_id: str, member_id: str) -> None:
+        """A static member has another id from now on."""
+        del self.members[member.member_id]
+        if self.leader == member.member_id:
+            self.leader = member_id
+        member.member_id = member_id
+        self.members[member_id] = member
+        self.static_members[instance_id] = member_id
+
+    def came_back(self, request: JoinRequest, error: ErrorCode, now_ms: float) -> None:
+        """A static member's new id was stored, or was not: then it is what it was before."""
         member = self.members.get(request.new_member_id)
-        if member is None or self.state is not GroupState.STABLE:
+        if member is None or member.before is None or self.state is not GroupState.STABLE:
             return  # whoever waits is answered by the rebalance
-        if error is not ErrorCode.NONE:
-            member.answer_join(JoinResult(error=error))
-            return
+        before, member.before = member.before, None
         result = self._join_result(member)
-        if not request.can_skip_assignment:
+        if error is not ErrorCode.NONE:
+            assert request.instance_id is not None
+            self._call(member, request.instance_id, before.member_id)
+            before.restore(member)
+            member.heard(now_ms)
+            result = replace(result, error=error, member_id="", leader=before.leader, members=())
+        elif not request.can_skip_assignment:
             # an older client that saw itself as leader would assign anew
-            result = replace(result, leader=was_leader, members=())
+            result = replace(result, leader=before.leader, members=())
         elif member.member_id == self.leader:
             result = replace(result, skip_assignment=True)
         member.answer_join(result)
@@ -276,7 +283,7 @@ class Group:
             self._is_emptied = True
             self._become(GroupState.EMPTY)
             return
-        self.protocol = self._elect_protocol()
+        self.protocol = elected(self.members.values())
         if self.leader is None or self.members[self.leader].on_join is None:
             self.leader = next(m.member_id for m in self.members.values() if m.on_join)
         self._become(GroupState.COMPLETING_REBALANCE)
@@ -288,18 +295,6 @@ class Group:
             member.heard(now_ms)
             self._unsynced.add(member.member_id)
             member.answer_join(self._join_result(member))
-
-    def _common(self, names: set[str]) -> set[str]:
-        """Those of `names` that every member can do."""
-        return names.intersection(
-            *({name for name, _ in m.protocols} for m in self.members.values())
-        )
-
-    def _elect_protocol(self) -> str:
-        some = next(iter(self.members.values()))
-        candidates = self._common({name for name, _ in some.protocols})
-        votes = Counter(m.vote(candidates) for m in self.members.values())
-        return votes.most_common(1)[0][0]
 
     def _join_result(self, member: Member) -> JoinResult:
         is_leader = member.member_id == self.leader
@@ -444,6 +439,11 @@ class Group:
         for member in [m for m in self.members.values() if m.member_id in self._unsynced]:
             self._remove(member)
         self._prepare_rebalance(now_ms)
+
+    def fit(self, now_ms: float) -> None:
+        """A loaded group with more members than it may have rebalances: all can commit before."""
+        if len(self.members) > self._max_size:
+            self._prepare_rebalance(now_ms)
 
     def next_deadline_ms(self) -> float | None:
         """When `tick` is due next."""

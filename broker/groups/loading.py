@@ -9,7 +9,7 @@ from urteil.broker.groups.shard import Shard
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.producers import read_marker
 from urteil.broker.log.walk import walk
-from urteil.broker.wire.batches import BatchHeader, iter_records
+from urteil.broker.wire.batches import UNREADABLE, BatchHeader, iter_records
 from urteil.broker.wire.primitives import WireError
 
 log = logging.getLogger("groups")
@@ -20,13 +20,16 @@ async def load_shard(
 ) -> None:
     """Replay the whole log as it is now; stops early when `is_wanted` turns false.
 
-    A record that cannot be read is logged and left out: one bad record shall not keep every
-    group of its partition from its coordinator.
+    A record that cannot be read, or the rest of a batch, is logged and left out: it shall not keep
+    every group of its partition from its coordinator.
     """
     async for header, batch in walk(partition_log):
         if not is_wanted():
             return
-        _replay(shard, header, batch)
+        try:
+            _replay(shard, header, batch)
+        except UNREADABLE as error:
+            log.error("__consumer_offsets-%d@%d: %s", shard.partition, header.base_offset, error)
 
 
 def _replay(shard: Shard, header: BatchHeader, batch: memoryview) -> None:

@@ -55,6 +55,21 @@ class SyncResult:
     assignment: bytes = b""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What a static member was, until its return is stored; `leader` is the group's."""
+
+    member_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    leader: str
+
+    def restore(self, member: Member) -> None:
+        """All but its id, which its group knows."""
+        member.session_timeout_ms = self.session_timeout_ms
+        member.rebalance_timeout_ms = self.rebalance_timeout_ms
+
+
 @dataclass(slots=True, kw_only=True)
 class Member:
     """What the group knows of a member; `on_join` and `on_sync` are its waiting requests."""
@@ -69,8 +84,24 @@ class Member:
     deadline_ms: float
     is_new: bool = True
     assignment: bytes = b""
+    before: Before | None = None
     on_join: Callable[[JoinResult], None] | None = field(default=None, repr=False)
     on_sync: Callable[[SyncResult], None] | None = field(default=None, repr=False)
+
+    def takes(self, request: JoinRequest) -> None:
+        """What it asks for from now on."""
+        self.protocols = request.protocols
+        self.session_timeout_ms = request.session_timeout_ms
+        self.rebalance_timeout_ms = request.rebalance_timeout_ms
+
+    def returns(self, leader: str | None) -> None:
+        """Remember what it is, of a group with this leader, until its return is stored."""
+        self.before = Before(
+            member_id=self.member_id,
+            session_timeout_ms=self.session_timeout_ms,
+            rebalance_timeout_ms=self.rebalance_timeout_ms,
+            leader=leader or "",
+        )
 
     def heard(self, now_ms: float) -> None:
         """The member lives: its session begins anew."""

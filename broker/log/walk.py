@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.wire.batches import BatchHeader, iter_batches
+from urteil.broker.wire.batches import BatchHeader, CorruptBatch, iter_batches
 from urteil.broker.wire.errors import ErrorCode
 
 log = logging.getLogger("log")
@@ -28,8 +28,12 @@ async def walk(partition_log: PartitionLog) -> AsyncIterator[tuple[BatchHeader, 
             return
         data = memoryview(b"".join(result.records))
         # a read that ends at its limit may cut the last batch
-        for header, batch in iter_batches(data, allow_partial_tail=True):
-            if header.last_offset >= offset:
-                yield header, batch
+        try:
+            for header, batch in iter_batches(data, allow_partial_tail=True):
+                if header.last_offset >= offset:
+                    yield header, batch
+        except CorruptBatch as error:
+            log.error("%s: reading at %d failed: %s", partition_log.directory, offset, error)
+            return
         offset = max(result.next_offset, offset + 1)
         await asyncio.sleep(0)  # let the other requests in between two chunks

@@ -6,7 +6,7 @@ import logging
 
 from urteil.broker.transactions.records import decode_key, decode_value
 from urteil.broker.transactions.state import Transaction
-from urteil.broker.wire.batches import iter_records
+from urteil.broker.wire.batches import UNREADABLE, Record, iter_records
 from urteil.broker.wire.primitives import WireError
 
 log = logging.getLogger("transactions")
@@ -24,14 +24,20 @@ class Shard:
     def load(self, batch: memoryview) -> None:
         """Take the records of one batch of the log.
 
-        One that cannot be read is logged and left out: it shall not keep every transactional id
-        of its partition from its coordinator.
+        One that cannot be read, or the rest of the batch, is logged and left out: it shall not
+        keep every transactional id of its partition from its coordinator.
         """
-        for record in iter_records(batch):
-            try:
-                self._replay(record.key, record.value)
-            except (WireError, ValueError) as error:
-                log.error("__transaction_state-%d@%d: %s", self.partition, record.offset, error)
+        try:
+            for record in iter_records(batch):
+                self._load(record)
+        except UNREADABLE as error:
+            log.error("__transaction_state-%d: the rest of a batch: %s", self.partition, error)
+
+    def _load(self, record: Record) -> None:
+        try:
+            self._replay(record.key, record.value)
+        except (WireError, ValueError) as error:
+            log.error("__transaction_state-%d@%d: %s", self.partition, record.offset, error)
 
     def _replay(self, key: bytes | None, value: bytes | None) -> None:
         transactional_id = None if key is None else decode_key(key)

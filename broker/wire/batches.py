@@ -18,12 +18,16 @@ from urteil.broker.wire.entries import NEWEST_MAGIC, is_sole_batch, iter_entries
 from urteil.broker.wire.primitives import CorruptBatch
 from urteil.broker.wire.records import Record, build_batch, iter_outlines, iter_records
 
+UNREADABLE = (CorruptBatch, UnsupportedCompression)
+"""What reading a batch may raise."""
+
 __all__ = [
     "HEADER_BYTES",
     "LOG_OVERHEAD_BYTES",
     "NEWEST_MAGIC",
     "NO_PRODUCER_ID",
     "NO_SEQUENCE",
+    "UNREADABLE",
     "BatchHeader",
     "Compression",
     "CorruptBatch",

@@ -32,10 +32,10 @@ def apply(mark: Mark) -> None:
     """The coordinator appends through replicas that do not wait."""
 
     def make(original: Function) -> Function:
-        async def append(coordinator: Any, *args: Any) -> Any:
+        async def append(coordinator: Any, *args: Any, **more: Any) -> Any:
             hasty = copy.copy(coordinator)
             hasty._replicas = Hasty(coordinator._replicas, mark)
-            return await original(hasty, *args)
+            return await original(hasty, *args, **more)
 
         return append
 

@@ -35,12 +35,14 @@ from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
 ANONYMOUS = "User:ANONYMOUS"
 OWN_HOST = "127.0.0.1"
 STRANGER = "127.0.0.66"
+MAX_MEMBERS = 3
 CONFIG = LASTING | {
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
     "group.initial.rebalance.delay.ms": "20",
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
+    "group.max.size": str(MAX_MEMBERS),
 }
 EVERYTHING = (
     (ResourceType.TOPIC, "*"),

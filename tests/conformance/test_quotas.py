@@ -250,6 +250,22 @@ def _read(side: Side, topic: str) -> int:
     return wait_ms
 
 
+def test_who_is_throttled_hears_nothing_of_a_session(guarded: GuardedPair) -> None:
+    """That there is none of that number comes when there is time for it."""
+    asked = FetchRequest(max_wait_ms=0, session_id=7, session_epoch=3)
+
+    def ask(one: Guarded) -> list[Any]:
+        free = one.admin.ask(asked, 11)
+        _set(one, "returner", consumer_byte_rate=1.0)  # any answer is larger
+        told = one.muted.ask(asked, 11, client="returner")
+        one.muted.close()
+        assert told.pop("throttle_time_ms") > 0, (one.name, told)
+        return [free, told]
+
+    free, told = guarded.same(ask)
+    assert (free["error_code"], told["error_code"]) == ("FETCH_SESSION_ID_NOT_FOUND", "NONE")
+
+
 def _create(name: str, partitions: int) -> CreateTopicsRequest:
     kind = CreateTopicsRequest.CreatableTopic
     topic = kind(name=name, num_partitions=partitions, replication_factor=1)

@@ -8,13 +8,21 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from tests.broker.replication.hosting import Hosting
 from tests.broker.server.raw import run
 from tests.waiting import LONG_S
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from urteil.broker.groups.group import Group
 from urteil.broker.groups.member import JoinRequest
-from urteil.broker.groups.records import OffsetCommitKey, OffsetCommitValue, encode
+from urteil.broker.groups.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    encode,
+)
 from urteil.broker.groups.states import GroupState
 from urteil.broker.log.verification import TRUSTED
 from urteil.broker.replication.partition import Partition
@@ -28,6 +36,8 @@ WHERE = (OFFSETS_TOPIC, 0)
 SESSION_MS = 60_000
 CHUNKS, CHUNK_BYTES = 8, 900_000
 """A log that is not read at one go."""
+MAX_SIZE = 10
+MAGIC_AT, FIRST_RECORD_AT = 16, 61
 OF_LATER = b"\0\x09"
 """The key of a later version's record."""
 
@@ -37,22 +47,26 @@ class Coordinating:
 
     def __init__(self, folder: Path) -> None:
         self.hosting = Hosting([folder])
-        config: Any = SimpleNamespace(
+        self.following: asyncio.Future[None] | None = None
+        self.config: Any = SimpleNamespace(
             offsets_topic_num_partitions=1,
             offsets_commit_timeout_ms=60_000,
             request_timeout_ms=60_000,
             group_initial_rebalance_delay_ms=0,
-            group_max_size=10,
+            group_max_size=MAX_SIZE,
             group_min_session_timeout_ms=1,
             group_max_session_timeout_ms=60_000,
         )
-        clock = Clock()
+        config, clock = self.config, Clock()
         self.groups = GroupCoordinator(config, self.hosting.replicas, self.hosting.metadata, clock)
         self.markers = LocalMarkers(config, self.hosting.replicas, self.groups, clock)
 
-    def lead(self, epoch: int, *, replicas: tuple[int, ...] = (1,)) -> Partition:
+    def lead(
+        self, epoch: int, *, replicas: tuple[int, ...] = (1,), isr: tuple[int, ...] | None = None
+    ) -> Partition:
         """Take the leadership; the groups are read when the loop gets to it."""
-        assert self.hosting.lead(0, epoch=epoch, replicas=replicas, topic=OFFSETS_TOPIC) == 0
+        given = {"epoch": epoch, "replicas": replicas, "isr": isr, "topic": OFFSETS_TOPIC}
+        assert self.hosting.lead(0, **given) == 0
         found = self.hosting.replicas.partition(*WHERE)
         assert found is not None
         return found
@@ -63,6 +77,21 @@ class Coordinating:
             1000, -1, data, internal=True, guards={WHERE: TRUSTED}
         )
         assert answers[WHERE].error is ErrorCode.NONE
+
+    def fail(self, failure: str) -> None:
+        """What is appended from now on fails so."""
+        if failure in SETTINGS:
+            self.hosting.logs.configure(lambda _: SETTINGS[failure], OFFSETS_TOPIC)
+        else:
+            assert self.following is not None
+            self.following.cancel()
+            self.config.offsets_commit_timeout_ms = 1
+
+    async def follow(self, partition: Partition) -> None:
+        """As replica 2."""
+        while True:
+            partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)
+            await asyncio.sleep(0.002)
 
     @property
     def is_loaded(self) -> bool:
@@ -182,10 +211,10 @@ def test_a_position_that_is_on_its_way_is_not_stable(tmp_path: Path) -> None:
     run(scenario())
 
 
-def request(new_id: str = "m") -> JoinRequest:
+def request(new_id: str = "m", *, instance_id: str | None = None) -> JoinRequest:
     return JoinRequest(
         member_id="",
-        instance_id=None,
+        instance_id=instance_id,
         client_id="c",
         client_host="/198.18.0.1",
         session_timeout_ms=SESSION_MS,
@@ -195,3 +224,102 @@ def request(new_id: str = "m") -> JoinRequest:
         needs_known_id=False,
         new_member_id=new_id,
     )
+
+
+@pytest.mark.parametrize("damaged", [MAGIC_AT, FIRST_RECORD_AT], ids=["batch", "record"])
+def test_a_batch_that_cannot_be_read_keeps_no_group_from_its_coordinator(
+    tmp_path: Path, damaged: int
+) -> None:
+    """Apache Kafka goes on too: what waits for a partition that is read for ever waits for ever."""
+
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        partition = here.lead(0)
+        places = [partition.log.segments.active.size]
+        for group in ("g", "h"):
+            key = encode(1, OffsetCommitKey(group=group, topic="t", partition=0))
+            await here.append((key, encode(3, OffsetCommitValue(offset=42)), (), 0))
+            places.append(partition.log.segments.active.size)
+        path = next((tmp_path / f"{OFFSETS_TOPIC}-0").glob("*.log"))
+        with path.open("r+b") as file:
+            file.seek(places[1] + damaged)
+            file.write(b"\x09")
+        here.lead(1)
+        await until(lambda: here.is_loaded)
+        (shard,) = here.groups.shards()
+        assert {one for one, known in shard.offsets.items() if known} == {"g"}
+        here.close()
+
+    run(scenario())
+
+
+def test_a_group_that_was_stored_with_more_members_than_it_may_have_rebalances(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        here.lead(0)
+        members = [
+            GroupMetadataValue.MemberMetadata(
+                member_id=f"m{number}", client_id="c", client_host="/h", rebalance_timeout=60_000,
+                session_timeout=SESSION_MS, subscription=b"", assignment=b"",
+            )
+            for number in range(MAX_SIZE + 1)
+        ]  # fmt: skip
+        value = GroupMetadataValue(
+            protocol_type="consumer", generation=4, protocol="range", leader="m0", members=members
+        )
+        key = encode(2, GroupMetadataKey(group="g"))
+        await here.append((key, encode(3, value), (), 0))
+        here.lead(1)
+        await until(lambda: here.is_loaded)
+        assert here.groups.heartbeat("g", "m0", None, 4) is ErrorCode.REBALANCE_IN_PROGRESS
+        here.close()
+
+    run(scenario())
+
+
+SETTINGS = {
+    "NOT_ENOUGH_REPLICAS": {"min.insync.replicas": "2"},
+    "MESSAGE_TOO_LARGE": {"max.message.bytes": "1"},
+}
+STORE_FAILURES = [
+    ("NOT_ENOUGH_REPLICAS", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_NOT_AVAILABLE"),
+    ("REQUEST_TIMED_OUT", "REQUEST_TIMED_OUT", "REBALANCE_IN_PROGRESS"),
+    ("MESSAGE_TOO_LARGE", "INVALID_COMMIT_OFFSET_SIZE", "UNKNOWN_SERVER_ERROR"),
+]
+
+
+@pytest.mark.parametrize(("failure", "of_positions", "of_groups"), STORE_FAILURES)
+def test_members_hear_why_nothing_was_stored(
+    tmp_path: Path, failure: str, of_positions: str, of_groups: str
+) -> None:
+    """As `GroupMetadataManager` tells it; a static member's return is undone."""
+
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        partition = here.lead(0, replicas=(1, 2), isr=(1,) if failure in SETTINGS else None)
+        here.following = asyncio.ensure_future(here.follow(partition))
+        await until(lambda: here.is_loaded)
+        groups, box = here.groups, {"instance_id": "box"}
+        joined = await groups.join("g", request(**box))
+        old, generation = joined.member_id, joined.generation
+        given = {old: b"all"}
+        synced = await groups.sync("g", old, "box", generation, None, None, given)
+        assert synced.error is ErrorCode.NONE
+        other = await groups.join("h", request())
+        here.fail(failure)
+        value = {("t", 0): OffsetCommitValue(offset=42)}
+        assert (await groups.commit("g", old, "box", generation, value)).name == of_positions
+        back = await groups.join("g", request("n", **box))
+        assert (back.error.name, back.member_id, back.generation) == (of_groups, "", generation)
+        assert back.leader == old
+        assert groups.heartbeat("g", old, "box", generation) is ErrorCode.NONE
+        assert groups.heartbeat("g", "n", "box", generation) is ErrorCode.FENCED_INSTANCE_ID
+        given = {other.member_id: b"all"}
+        told = await groups.sync("h", other.member_id, None, other.generation, None, None, given)
+        assert told.error.name == of_groups
+        here.following.cancel()
+        here.close()
+
+    run(scenario())

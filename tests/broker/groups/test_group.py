@@ -40,9 +40,8 @@ class Client:
             needs_known_id=needs_known_id,
             new_member_id=f"{self.name}-{next(IDS)}",
         )
-        leader = self.group.leader or ""
         if self.group.join(request, now_ms, self._joined):
-            self.group.came_back(request, leader, ErrorCode.NONE)
+            self.group.came_back(request, ErrorCode.NONE, now_ms)
 
     def _joined(self, result: JoinResult) -> None:
         self.joins.append(result)

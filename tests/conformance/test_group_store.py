@@ -1,0 +1,138 @@
+"""Groups whose topic takes nothing, or gives back what cannot be: what members are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.conformance.configs import TOPIC, change
+from tests.conformance.groups import (
+    Assignment,
+    Protocol,
+    beat,
+    commit,
+    fetched,
+    join,
+    member_of,
+    sync,
+)
+from tests.conformance.guarded import MAX_MEMBERS, Guarded, GuardedPair
+from tests.conformance.questions.registry import RUN
+from tests.conformance.records import produce
+from tests.conformance.side import CLOSED, Side
+from urteil.broker.groups.records import GroupMetadataKey, GroupMetadataValue, encode
+from urteil.broker.wire.batches import build_batch
+from urteil.broker.wire.errors import ErrorCode
+from urteil.chaos.log_files import batches, segments
+
+OFFSETS = "__consumer_offsets"
+BOX = {"group_instance_id": "box"}
+FIRST_RECORD_AT = 61
+LONG = "x" * 2000
+
+
+def test_what_the_offsets_topic_refuses(guarded: GuardedPair) -> None:
+    """Records that are too large: positions, a static member's return, an assignment."""
+    guarded.both(lambda one: one.admin.create(f"store-{RUN}"))
+
+    def ask(one: Guarded) -> list[Any]:
+        side, group, other = one.admin, f"refused-{RUN}", f"refused-too-{RUN}"
+        side.coordinator(group)
+        old, generation = member_of(side, group, instance="box", at=1)
+        given = [Assignment(member_id=old, assignment=b"all")]
+        side.get(sync(group, old, generation, assignments=given, **BOX), 3)
+        newer, newest = member_of(side, other, instance=None, at=1)
+        with _small_records(side):
+            position = [(f"store-{RUN}", 0, 1)]
+            seen = [side.ask(commit(group, position, metadata=LONG), 2)]
+            large = [Protocol(name=name, metadata=LONG.encode()) for name in ("range", "other")]
+            seen += [side.ask(join(group, protocols=large, **BOX), at) for at in (5, 9)]
+            seen.append(side.ask(beat(group, old, generation, **BOX), 3))
+            given = [Assignment(member_id=newer, assignment=LONG.encode())]
+            seen.append(side.ask(sync(other, newer, newest, assignments=given), 3))
+            seen.append(side.ask(beat(other, newer, newest), 3))
+        return seen
+
+    told = guarded.same(ask)
+    assert [one["error_code"] for one in told[1:3]] == ["UNKNOWN_SERVER_ERROR"] * 2
+
+
+@contextmanager
+def _small_records(side: Side) -> Iterator[None]:
+    """The offsets topic takes no large ones."""
+
+    def refused() -> bool:
+        answer = side.get(commit(f"heard-{RUN}", [(f"store-{RUN}", 0, 1)], metadata=LONG), 2)
+        error: int = answer.topics[0].partitions[0].error_code
+        return error == ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+
+    change(side, TOPIC, OFFSETS, ("max.message.bytes", 0, "1000"))
+    side.until(refused)
+    yield
+    change(side, TOPIC, OFFSETS, ("max.message.bytes", 1, None))
+    side.until(lambda: not refused())
+
+
+def test_more_members_than_a_group_may_have(guarded: GuardedPair) -> None:
+    """They were stored when it might have more: all are told to join again."""
+    group = f"large-{RUN}"
+    members = [
+        GroupMetadataValue.MemberMetadata(
+            member_id=f"m{number}", client_id="c", client_host="/h", rebalance_timeout=60_000,
+            session_timeout=30_000, subscription=b"", assignment=b"",
+        )
+        for number in range(MAX_MEMBERS + 1)
+    ]  # fmt: skip
+    value = GroupMetadataValue(
+        protocol_type="consumer", generation=4, protocol="range", leader="m0", members=members
+    )
+    record = (encode(2, GroupMetadataKey(group=group)), encode(3, value), (), 0)
+
+    def ask(one: Guarded) -> Any:
+        one.admin.coordinator(group)
+        stored = one.admin.get(produce(OFFSETS, build_batch([record])), 9, client="__admin_client")
+        assert stored.responses[0].partition_responses[0].error_code == 0, stored
+        with _restarted(one):
+            pass
+        return one.admin.ask(beat(group, "m0", 4), 3)
+
+    assert guarded.same(ask)["error_code"] == "REBALANCE_IN_PROGRESS"
+
+
+def test_a_batch_that_cannot_be_read(guarded: GuardedPair) -> None:
+    """The partition's groups are coordinated all the same."""
+    guarded.both(lambda one: one.admin.create(f"rotten-{RUN}"))
+
+    def ask(one: Guarded) -> Any:
+        group, position = f"rotten-{RUN}", [(f"rotten-{RUN}", 0, 1)]
+        one.admin.coordinator(group)
+        one.admin.get(commit(group, position), 2)
+        with _restarted(one):
+            (folder,) = one.cluster.log_dirs("b1")
+            active = segments(folder / f"{OFFSETS}-0")[-1]
+            last = list(batches(active))[-1]
+            with active.open("r+b") as file:
+                file.seek(last.position + FIRST_RECORD_AT)
+                file.write(b"\x01")  # a record of -1 bytes
+        return one.admin.ask(commit(group, position), 2)
+
+    told = guarded.same(ask)
+    assert told["topics"][0]["partitions"][0]["error_code"] == "NONE"
+
+
+@contextmanager
+def _restarted(one: Guarded) -> Iterator[None]:
+    """In order; then its groups are loaded."""
+    one.close()
+    controls = one.cluster.controls()
+    controls.stop("b1")
+    yield
+    controls.start("b1")
+    one.admin.until(lambda: _loaded(one.admin))
+
+
+def _loaded(side: Side) -> bool:
+    """Positions are told: while they are read none is."""
+    answer = side.get(fetched(2, (f"loaded-{RUN}", [])), 2)
+    return bool(answer != CLOSED and answer.error_code == ErrorCode.NONE)

@@ -36,17 +36,18 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Acl:
-    """One entry for one principal, from any address."""
+    """One entry for one principal, from any address unless it names one."""
 
     principal: str
     type: int
     name: str
     operation: int
     pattern: int = LITERAL
+    host: str = "*"
 
     def encoded(self, permission: int) -> bytes:
         head = struct.pack(">b", self.type) + text(self.name) + struct.pack(">b", self.pattern)
-        who = text(self.principal) + text("*")
+        who = text(self.principal) + text(self.host)
         return head + who + struct.pack(">bb", self.operation, permission)
 
 
@@ -138,8 +139,8 @@ def told_acls(wire: Wire, principal: str) -> list[tuple[Acl, int]]:
     for _ in range(answer.take(">i")):
         type, name, pattern = answer.take(">b"), answer.text(), answer.take(">b")
         for _ in range(answer.take(">i")):
-            who, _host = answer.text(), answer.text()
-            acl = Acl(who, type, name, answer.take(">b"), pattern)
+            who, host = answer.text(), answer.text()
+            acl = Acl(who, type, name, answer.take(">b"), pattern, host)
             found.append((acl, answer.take(">b")))
     return found
 

@@ -6,18 +6,22 @@
 time to read and write a topic, to find a group and to describe the cluster. Meanwhile an
 administrator grants the visitor these rights one by one and takes them back, by removing what
 allows or by adding what denies; `root`, who may do all, has each broker tell what it knows of them.
-`guest` tries two passwords; which of them is his changes too, and at times neither is. The journal
-has every try with what the broker said, and every change.
+What is granted to the stranger is so for another address alone; and everybody tries a topic and a
+group beside those, whose names are nearly the same, and which nobody grants. `guest` tries two
+passwords; which of them is his changes too, and at times neither is. From SIGUSR1 on nothing
+changes any more, once all was taken back. The journal has every try with what the broker said, and
+every change.
 """
 
 from __future__ import annotations
 
 import random
+import signal
 import struct
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
@@ -30,6 +34,9 @@ from urteil.harness.workload.spec import ClientSpec
 from urteil.harness.workload.visit_wire import Acl, Refused
 
 VISITED, GROUP = "urteil-visited", "urteil-visited"
+BESIDE = f"{VISITED}-too", GROUP[:-3]
+"""A topic and a group of which no right speaks, neither by its name nor by its prefix."""
+ELSEWHERE = "192.0.2.1"
 ROOT = "root"
 PASSWORDS = {"visitor": "visitor's own", "stranger": "stranger's own"}
 GUEST = ("one of the guest's", "another of the guest's")
@@ -69,6 +76,18 @@ def tries(user: str, timeout_ms: int) -> list[Try]:
     ]  # fmt: skip
 
 
+def vain_tries(user: str) -> list[Try]:
+    """What is never granted to anybody, beside what is."""
+    who = f"User:{user}"
+    topic, group = BESIDE
+    return [
+        Try("Read Topic beside", Acl(who, wire.TOPIC, topic, wire.READ),
+            lambda at, n: wire.fetch(at, topic, n % 3)),
+        Try("Describe Group beside", Acl(who, wire.GROUP, group, wire.DESCRIBE),
+            lambda at, _: wire.find_group(at, group)),
+    ]  # fmt: skip
+
+
 def subject(user: str, what: str) -> str:
     """What tries and changes of one right have in common."""
     return f"User:{user} {what}"
@@ -92,7 +111,7 @@ class Visits:
         """Everybody tries everything."""
         self._number += 1
         for user, attempts in self._tries.items():
-            for attempt in attempts:
+            for attempt in (*attempts, *vain_tries(user)):
                 self._try(user, attempt)
         self._ask_for_acls()
         for number, password in enumerate(GUEST):
@@ -179,8 +198,18 @@ class Administrator:
             admin.close()
         for user, password in {**PASSWORDS, ROOT: ROOT}.items():
             self._until(lambda at, u=user, p=password: wire.set_password(at, u, p))  # type: ignore[misc]
+        for acl in [replace(one.acl, host=ELSEWHERE) for one in tries("stranger", 0)]:
+            self._until(lambda at, a=acl: wire.create_acl(at, a, wire.ALLOW))  # type: ignore[misc]
         for one in self._tries[::2]:
             self._change_acl(one)
+
+    def take_back(self) -> None:
+        """All that is granted now."""
+        for one in self._tries:
+            if subject("visitor", one.what) in self._granted:
+                self._change_acl(one)
+        if self._password is not None:
+            self._set_password(None)
 
     def change(self) -> None:
         """Grant or take back one right, or change the guest's password."""
@@ -210,7 +239,9 @@ class Administrator:
     def _change_password(self) -> None:
         """To the other one, or to none."""
         others = [number for number in (0, 1, None) if number != self._password]
-        chosen = self._random.choice(others)
+        self._set_password(self._random.choice(others))
+
+    def _set_password(self, chosen: int | None) -> None:
         changes = [(password_subject(one), False) for one in (self._password,) if one is not None]
         changes += [(password_subject(one), True) for one in (chosen,) if one is not None]
         password = None if chosen is None else GUEST[chosen]
@@ -259,6 +290,8 @@ class Administrator:
 
 def visit(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Until the end is asked for."""
+    is_last = threading.Event()
+    signal.signal(signal.SIGUSR1, lambda *_: is_last.set())
     administrator = Administrator(spec, journal, stop)
     deadline = time.monotonic() + SETUP_DEADLINE_S
     while not stop.asked():
@@ -283,8 +316,11 @@ def visit(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     ]
     for thread in threads:
         thread.start()
-    while not stop.asked():
+    while not stop.asked() and not is_last.is_set():
         administrator.change()
+        stop.wait(CHANGES_EVERY_S)
+    administrator.take_back()
+    while not stop.asked():
         stop.wait(CHANGES_EVERY_S)
     over.set()
     for thread in threads:

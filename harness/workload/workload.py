@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -203,7 +204,10 @@ class Workload:
         return self._tails.acked_since(since_ns)
 
     def stop_producers(self, deadline_s: float = FLUSH_DEADLINE_S + END_GRACE_S) -> None:
-        """Let producers flush and end; one past the deadline is killed, its open sends unknown."""
+        """Let producers flush and end; one past the deadline is killed, its open sends unknown.
+        No right changes any more: who tries what he may not has the time of the final reads."""
+        for name in self._visitors:
+            self._clients.send_signal(name, signal.SIGUSR1)
         for name in self._clients.terminate(self._sending(), deadline_s):
             self._problems.append(f"producer {name} did not end in {deadline_s:g} s and was killed")
 

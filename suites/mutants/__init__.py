@@ -73,6 +73,8 @@ NAMES = (
     "truncated_batch_remembered",
     "snapshot_lacks_last_batch",
     "follower_serves_its_end",
+    "acl_removal_unheard",
+    "acl_prefix_by_equality",
 )
 
 

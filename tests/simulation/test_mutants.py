@@ -47,6 +47,8 @@ ELSEWHERE = {
     "index_off_by_one",
     "acl_cached_forever",  # nor ACLs
     "dedup_window_of_one",  # nor producers that repeat what was acknowledged
+    "acl_removal_unheard",
+    "acl_prefix_by_equality",
     "producer_expired_by_marker_time",
     "stale_controller_accepted",  # nor a /controller that is deleted by hand
     "end_told_late",  # nor a client that asks where logs end, and who leads

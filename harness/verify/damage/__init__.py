@@ -80,6 +80,8 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="delete young records", apply=tables.delete_too_early),
     Damage(name="do what nobody granted", apply=rights.do_what_nobody_granted),
     Damage(name="do what was taken back", apply=rights.do_what_was_taken_back),
+    Damage(name="do what is long over", apply=rights.do_what_is_long_over),
+    Damage(name="refuse what is granted", apply=rights.refuse_what_is_granted),
     Damage(name="hide a record of a committed transaction", apply=transactions.tear),
     Damage(name="show a record of an aborted transaction", apply=transactions.show_aborted),
     Damage(name="read a record before its commit", apply=transactions.read_before_commit),

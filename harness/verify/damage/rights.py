@@ -5,6 +5,8 @@ from __future__ import annotations
 from urteil.harness.verify.damage.copy import Copy, S, Trace
 
 _MADE_UP = "User:made up"
+_LATER_S = 500
+"""When the faults of all other damages are over."""
 
 
 def do_what_nobody_granted(copy: Copy) -> Trace:
@@ -15,15 +17,41 @@ def do_what_nobody_granted(copy: Copy) -> Trace:
 def do_what_was_taken_back(copy: Copy) -> Trace:
     """Allowed, seen to be denied, and allowed again, though it was taken back for good."""
     subject = f"{_MADE_UP} Write"
-    for number, act in enumerate(("grant", "revoke")):
-        at_ns = copy.last_ns + (2 + 2 * number) * S
-        copy.rows("admin_ops").append(
-            {"invoke_ns": at_ns, "complete_ns": at_ns + 1, "outcome": "ok", "act": act}
-            | {"subject": subject, "before": "{}", "after": "{}"}
-        )
+    _grant_and_revoke(copy, subject)
     for number, outcome in enumerate(("ok", "shows none", "ok")):
         _try(copy, subject, copy.last_ns + (3 + 2 * number) * S, outcome)
     return Trace("unauthorised", "after revocation")
+
+
+def do_what_is_long_over(copy: Copy) -> Trace:
+    """Allowed for ever, though it was taken back."""
+    subject = f"{_MADE_UP} Describe"
+    _grant_and_revoke(copy, subject)
+    for after_s in (3, _LATER_S):
+        _try(copy, subject, copy.last_ns + after_s * S, "ok")
+    return Trace("unauthorised", "long after")
+
+
+def refuse_what_is_granted(copy: Copy) -> Trace:
+    """Told to be granted, and refused all the same."""
+    subject = f"{_MADE_UP} Alter"
+    _act(copy, subject, "grant", 2)
+    for number, outcome in enumerate(("shows grant", "denied")):
+        _try(copy, subject, copy.last_ns + (3 + number) * S, outcome)
+    return Trace("unauthorised", "refused")
+
+
+def _grant_and_revoke(copy: Copy, subject: str) -> None:
+    for number, act in enumerate(("grant", "revoke")):
+        _act(copy, subject, act, 2 + 2 * number)
+
+
+def _act(copy: Copy, subject: str, act: str, after_s: int) -> None:
+    at_ns = copy.last_ns + after_s * S
+    copy.rows("admin_ops").append(
+        {"invoke_ns": at_ns, "complete_ns": at_ns + 1, "outcome": "ok", "act": act}
+        | {"subject": subject, "before": "{}", "after": "{}"}
+    )
 
 
 def _try(copy: Copy, subject: str, at_ns: int, outcome: str) -> None:

@@ -1,8 +1,11 @@
-"""Nobody does what was never granted, or what the broker itself had shown to be granted no more.
+"""Nobody does what was never granted, or what the broker itself had shown to be granted no more;
+and nobody is refused what it had shown to be granted.
 
 A broker hears of changes late, but in their order: what it allows, denies or tells of one right
 turns at most as often as the right was granted or taken back until then. An operation that succeeds
 one turn too late was carried out by a broker that had denied it, or told that nobody may, before.
+Late is not never: five seconds after the last change and the last healing every broker has heard,
+unless a change was not answered and may come late itself.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.words import times
+
+_LONG_NS = 5_000_000_000
 
 _SEEN = """
 SELECT a.*, CASE WHEN a.outcome IN ('ok', 'shows grant') THEN 1 ELSE 0 END AS may
@@ -28,41 +33,60 @@ SELECT b.*, SUM(CASE WHEN b.may <> b.might THEN 1 ELSE 0 END)
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS turns
 FROM ({_BEFORE}) b
 """
+_LAST = """
+SELECT o.subject, MAX(o.complete_ns) AS last_ns,
+  MAX(CASE WHEN o.act = 'grant' THEN o.invoke_ns ELSE 0 END) AS granted_ns,
+  MAX(CASE WHEN o.act = 'revoke' THEN o.invoke_ns ELSE 0 END) AS revoked_ns
+FROM admin_ops o WHERE o.act IN ('grant', 'revoke') AND o.outcome <> 'fail'
+GROUP BY o.subject HAVING MIN(CASE WHEN o.outcome = 'ok' THEN 1 ELSE 0 END) = 1
+"""
 _JUDGED = f"""
-SELECT t.client, t.session, t.node, t.subject, t.invoke_ns, t.complete_ns, t.turns,
-  COUNT(o.subject) AS changes
-FROM ({_TURNS}) t LEFT JOIN admin_ops o ON o.subject = t.subject
+SELECT t.client, t.session, t.node, t.subject, t.outcome, t.invoke_ns, t.complete_ns, t.turns,
+  COUNT(o.subject) AS changes, MAX(CASE WHEN l.revoked_ns > l.granted_ns
+    AND t.invoke_ns >= l.last_ns + {_LONG_NS} AND t.invoke_ns >= h.calm_ns + {_LONG_NS}
+    THEN 1 ELSE 0 END) AS is_over
+FROM ({_TURNS}) t CROSS JOIN (SELECT MAX(q.calm_ns) AS calm_ns FROM parts q) h
+LEFT JOIN ({_LAST}) l ON l.subject = t.subject LEFT JOIN admin_ops o ON o.subject = t.subject
   AND o.act IN ('grant', 'revoke') AND o.outcome <> 'fail' AND o.invoke_ns <= t.complete_ns
-WHERE t.outcome = 'ok'
-GROUP BY t.client, t.session, t.node, t.subject, t.invoke_ns, t.complete_ns, t.turns
+WHERE t.outcome IN ('ok', 'denied')
+GROUP BY t.client, t.session, t.node, t.subject, t.outcome, t.invoke_ns, t.complete_ns, t.turns
 """
 
 
 def _explain(row: Mapping[str, Any]) -> str:
     done = f"Broker {row['node']} carried out `{row['subject']}`"
-    if row["sub_kind"] == "never granted":
-        return f"{done}, which nobody had ever granted."
-    return (
-        f"{done}, though it had shown before that this was granted no more: it has turned "
-        f"{times(row['turns'])}, and the right was changed {times(row['changes'])} until then."
+    turned = (
+        f"it has turned {times(row['turns'])}, and the right was changed {times(row['changes'])} "
+        "until then."
     )
+    told = {
+        "never granted": f"{done}, which nobody had ever granted.",
+        "after revocation": f"{done}, though it had shown before that this was granted no more: "
+        f"{turned}",
+        "long after": f"{done}, though this was taken back more than five seconds before, for good "
+        "and acknowledged, and no fault acted any more.",
+        "refused": f"Broker {row['node']} refused `{row['subject']}`, though it had shown before "
+        f"that this was granted: {turned}",
+    }
+    return told[row["sub_kind"]]
 
 
 GUARANTEE = Guarantee(
     name="unauthorised",
-    about="something was done without the right to it, or after the broker had shown its end",
-    promise="An operation is allowed only if an ACL allows it and none denies it; who does not "
-    "know a user's present password is not that user.",
+    about="something was done without the right to it, or after its end, or refused despite it",
+    promise="An operation is allowed if an ACL allows it and none denies it, and only then; who "
+    "does not know a user's present password is not that user.",
     source="Kafka documentation, 7.4 Authorization and ACLs; KIP-11, KIP-84, KIP-554",
     opportunities="SELECT COUNT(*) AS n FROM accesses a WHERE a.outcome = 'denied'",
     violations=f"""
-SELECT CASE WHEN j.changes = 0 THEN 'never granted' ELSE 'after revocation' END AS sub_kind,
+SELECT CASE WHEN j.outcome = 'denied' THEN 'refused' WHEN j.changes = 0 THEN 'never granted'
+    WHEN j.turns > j.changes THEN 'after revocation' ELSE 'long after' END AS sub_kind,
   CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, j.invoke_ns AS at_ns,
   j.complete_ns AS until_ns, j.client, j.session, j.node, j.subject, j.turns, j.changes
-FROM ({_JUDGED}) j WHERE j.turns > j.changes""",
+FROM ({_JUDGED}) j WHERE j.turns > j.changes OR (j.outcome = 'ok' AND j.is_over = 1)""",
     explain=_explain,
     needs=("accesses",),
-    rests_on=("accesses", "admin_ops", "clients"),
-    sub_kinds=("never granted", "after revocation"),
+    rests_on=("accesses", "admin_ops", "clients", "faults"),
+    sub_kinds=("never granted", "after revocation", "long after", "refused"),
     tie="j.node, j.subject",
 )

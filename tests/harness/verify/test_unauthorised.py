@@ -70,6 +70,23 @@ def test_what_nobody_granted(tmp_path: Path) -> None:
     assert finding.sub_kind == "never granted"
 
 
+def test_what_a_broker_had_shown_to_be_granted_is_not_refused(tmp_path: Path) -> None:
+    (finding,) = judged(tmp_path, [*LATE, (11, "shows grant", 1), (12, "denied", 1)]).findings
+    assert finding.sub_kind == "refused"
+    assert f"Broker 1 refused `{SUBJECT}`" in finding.sentence
+
+
+def test_a_broker_that_never_hears_of_the_end(tmp_path: Path) -> None:
+    """Five seconds after the revocation and the last healing, which is at 23 s, it must have."""
+    events: list[Event] = [(1, "denied", 2), (1, "grant", 0), (2, "ok", 1), (3, "revoke", 0)]
+    events += [(9, "ok", 1), (27, "ok", 1)]
+    assert judged(tmp_path, events).status is Status.HOLDS
+    (finding,) = judged(tmp_path / "long", [*events, (30, "ok", 1)]).findings
+    assert finding.sub_kind == "long after"
+    again = [*events, (8.0, "grant", 0), (30.0, "ok", 1)]
+    assert judged(tmp_path / "again", again).status is Status.HOLDS
+
+
 def test_a_change_that_was_not_answered_may_have_been_made(tmp_path: Path) -> None:
     """Each attempt counts: one that is stuck may take effect after all that came later."""
     events = [(1.0, "grant", 0), (2.0, "grant", 0), (3.0, "revoke", 0)]

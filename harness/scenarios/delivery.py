@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urteil.harness.scenario import Scenario, WorkloadSpec
+from urteil.harness.scenario import Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import DELIVERY, DURABLE, LAX, REPLICATION, cluster, fault
 
 CRASH = fault("crash", "leader", 5, 10)
@@ -74,4 +74,23 @@ CORRUPT_CLIENT = Scenario(
     duration_s=18.0,
 )
 
-FAMILY = (AT_MOST_ONCE, AT_LEAST_ONCE, GROUP, ACKS_ONE, CORRUPT_CLIENT)
+PAIRS = TopicSpec(partitions=6, replication_factor=2, config={"min.insync.replicas": "2"})
+"""Each broker leads two partitions, followed by another one each."""
+
+SHARED_REQUESTS = Scenario(
+    name="shared-requests",
+    about="one request has records of two partitions, of which one's follower is cut off: what the "
+    "other one's has is no answer for both; then the leader dies",
+    cluster=cluster(replica_lag_time_max_ms="15000"),
+    workload=WorkloadSpec(
+        topics=(PAIRS,), producers=3, delivery_timeout_ms=60_000, options={"linger_ms": "100"}
+    ),
+    faults=(
+        fault("partition", "follower->leader", 5, 10, answers_only=True),
+        fault("crash", "leader", 8.5, 6),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    duration_s=20.0,
+)
+
+FAMILY = (AT_MOST_ONCE, AT_LEAST_ONCE, GROUP, ACKS_ONE, CORRUPT_CLIENT, SHARED_REQUESTS)

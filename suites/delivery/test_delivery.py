@@ -32,3 +32,8 @@ def test_a_wrong_crc_is_refused(result: Result) -> None:
 @pytest.mark.parametrize("repeats", ["acks-one"], indirect=True)
 def test_acks_one_loses_its_tail_and_it_is_permitted(repeats: list[Result]) -> None:
     assert_found_and_permitted(repeats, "lost_write")
+
+
+@pytest.mark.parametrize("result", ["shared-requests"], indirect=True)
+def test_each_partition_of_a_request_counts(result: Result) -> None:
+    assert_holds(result, "lost_write", "duplicate")

@@ -75,6 +75,7 @@ NAMES = (
     "follower_serves_its_end",
     "acl_removal_unheard",
     "acl_prefix_by_equality",
+    "one_partition_answers_for_all",
 )
 
 

@@ -8,14 +8,15 @@ First the second of them alone, as if the first had been refused: the broker mus
 Then all five on one connection, then all five again on another one, as after answers that got lost:
 each must be answered as before and lie in the log once. If the first of them is told that it is out
 of order, the broker has forgotten: the producer raises its epoch and sends all again, as the Java
-client does (KIP-360). `options`: `repeated_rounds`, one every `repeated_every_ms` (default 500).
+client does (KIP-360). A new producer's sequences begin shortly before the last one there is, which
+a broker that knows nothing of it must take: after it comes 0. `options`: `repeated_rounds`, one
+every `repeated_every_ms` (default 500).
 """
 
 from __future__ import annotations
 
 import struct
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,9 @@ from urteil.harness.workload.raw import (
 from urteil.harness.workload.spec import ClientSpec
 
 UNDER_WAY = 5
+LAST_SEQUENCE = (1 << 31) - 1
+FIRST_SEQUENCE = LAST_SEQUENCE - 2 * UNDER_WAY - 1
+"""The third round of a partition goes beyond the last one."""
 OUT_OF_ORDER = 45
 INIT_PRODUCER_ID = 22
 RETRY_S = 0.1
@@ -60,7 +64,8 @@ class Repeater:
         self._journal = journal
         self._stop = stop
         self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
-        self._sequences: dict[int, int] = defaultdict(int)
+        self._sequences: dict[int, int] = {}
+        self._first_sequence = FIRST_SEQUENCE
         self._producer_id = self._epoch = -1
         self._timeout_ms = spec.workload.request_timeout_ms
 
@@ -77,7 +82,7 @@ class Repeater:
             self._stop.wait(RETRY_S)
         else:
             self._producer_id = -1  # what became of them is unknown: begin anew
-        self._sequences[partition] += UNDER_WAY
+        self._sequences[partition] = self._sequence(partition, UNDER_WAY)
         for batch in batches:
             self._note(batch, partition)
 
@@ -91,7 +96,7 @@ class Repeater:
         """Too early, once, again; True when all are acknowledged."""
         if self._producer_id < 0 and not self._new_producer():
             return False
-        if self._sequences[partition] and batches[0].sent == 0:
+        if partition in self._sequences and batches[0].sent == 0:
             self._deliver(topic, partition, batches[:2], [1])
         everything = range(len(batches))
         for _ in range(2):
@@ -99,15 +104,16 @@ class Repeater:
         answers = [batch.answer[0] if batch.answer else -1 for batch in batches]
         if answers[0] == OUT_OF_ORDER:
             self._epoch += 1
-            self._sequences.clear()
+            self._begin_at(0)
         return not any(answers)
 
     def _deliver(
         self, topic: str, partition: int, batches: Sequence[Batch], which: Sequence[int]
     ) -> None:
         """Send some of the round on one connection to whoever leads: brokers are asked in turn."""
-        base = self._sequences[partition]
-        frames = [self._frame(topic, partition, batches[n], base + n) for n in which]
+        frames = [
+            self._frame(topic, partition, batches[n], self._sequence(partition, n)) for n in which
+        ]
         for n in which:
             batches[n].answer = None
         for address in self._spec.bootstrap:
@@ -154,15 +160,24 @@ class Repeater:
             error, producer_id, epoch = struct.unpack_from(">hqh", answer, 8)
             if error == 0:
                 self._producer_id, self._epoch = producer_id, epoch
-                self._sequences.clear()
+                self._begin_at(FIRST_SEQUENCE)
                 return True
         return False
+
+    def _begin_at(self, sequence: int) -> None:
+        """In every partition anew."""
+        self._sequences.clear()
+        self._first_sequence = sequence
+
+    def _sequence(self, partition: int, ahead: int) -> int:
+        return (self._sequences.get(partition, self._first_sequence) + ahead) & LAST_SEQUENCE
 
     def _note(self, batch: Batch, partition: int) -> None:
         error, offset = batch.answer or (-1, -1)
         outcome = Ok if error == 0 else Info
+        told = "OUT_OF_ORDER_SEQUENCE_NUMBER" if error == OUT_OF_ORDER else f"error {error}"
         self._journal.write(
-            outcome(batch.op, time.monotonic_ns(), None if error == 0 else f"error {error}",
+            outcome(batch.op, time.monotonic_ns(), None if error == 0 else told,
                     batch.sent, True, partition, offset if error == 0 else None, None,
                     self._producer_id, self._epoch, None, None)
         )  # fmt: skip

@@ -76,6 +76,7 @@ NAMES = (
     "acl_removal_unheard",
     "acl_prefix_by_equality",
     "one_partition_answers_for_all",
+    "sequence_does_not_wrap",
 )
 
 

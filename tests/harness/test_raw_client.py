@@ -8,12 +8,19 @@ from pathlib import Path
 import pytest
 from kafka.record import MemoryRecords
 
-from urteil.harness.history.journal import JournalReader, JournalWriter, Ok
+from urteil.harness.history.journal import Info, JournalReader, JournalWriter, Ok
 from urteil.harness.scenario import TopicFact, TopicSpec, WorkloadSpec
 from urteil.harness.workload.client import Stop
 from urteil.harness.workload.payload import Encoder, decode
 from urteil.harness.workload.raw import produce_request, read_answer, sole_batch, spoiled_batch
-from urteil.harness.workload.repeater import OUT_OF_ORDER, UNDER_WAY, Answer, Repeater
+from urteil.harness.workload.repeater import (
+    FIRST_SEQUENCE,
+    LAST_SEQUENCE,
+    OUT_OF_ORDER,
+    UNDER_WAY,
+    Answer,
+    Repeater,
+)
 from urteil.harness.workload.spec import ClientSpec
 
 
@@ -48,10 +55,12 @@ def test_a_sole_batch_names_its_producer() -> None:
 
 
 class _Broker:
-    """Answers every Produce of a repeater as a broker with this memory of batches would."""
+    """Answers every Produce of a repeater as a broker with this memory of batches would, which
+    knows what comes after the last sequence, if it `wraps`."""
 
-    def __init__(self, remembers: int) -> None:
+    def __init__(self, remembers: int, *, wraps: bool = True) -> None:
         self.remembers = remembers
+        self.wraps = wraps
         self.log: list[tuple[int, int]] = []
 
     def answer(self, epoch: int, sequence: int) -> tuple[int, int]:
@@ -60,14 +69,15 @@ class _Broker:
             if self.log[place] == (epoch, sequence):
                 return 0, place
         last = self.log[mine[-1]][1] if mine else -1
-        if sequence != last + 1:
+        expected = 0 if last == LAST_SEQUENCE and self.wraps else last + 1
+        if self.log and sequence != expected:
             return OUT_OF_ORDER, -1
         self.log.append((epoch, sequence))
         return 0, len(self.log) - 1
 
 
-def _played(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) -> list[Ok]:
-    """The acknowledgements of two rounds against `broker`."""
+def _played(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) -> list[Ok | Info]:
+    """What came of the records of three rounds against `broker`."""
     topic = TopicFact(name="t", topic_id="-", partitions=1, replication_factor=1)
     spec = ClientSpec(
         run="r",
@@ -93,9 +103,9 @@ def _played(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Repeater, "_new_producer", new_producer)
     with JournalWriter(Path(spec.journal)) as journal:
         repeater = Repeater(spec, journal, Stop())
-        for number in range(2):
+        for number in range(3):
             repeater.round(number)
-    return [entry for entry in JournalReader(Path(spec.journal)) if isinstance(entry, Ok)]
+    return [entry for entry in JournalReader(Path(spec.journal)) if isinstance(entry, Ok | Info)]
 
 
 def test_a_repeater_leaves_every_record_once(
@@ -103,8 +113,10 @@ def test_a_repeater_leaves_every_record_once(
 ) -> None:
     broker = _Broker(remembers=5)
     acks = _played(tmp_path, broker, monkeypatch)
-    assert broker.log == [(0, sequence) for sequence in range(2 * UNDER_WAY)]
-    assert [ack.offset for ack in acks] == list(range(2 * UNDER_WAY))
+    sequences = [(FIRST_SEQUENCE + n) % (LAST_SEQUENCE + 1) for n in range(3 * UNDER_WAY)]
+    assert broker.log == [(0, sequence) for sequence in sequences]
+    assert sequences[-1] == 2
+    assert [ack.offset for ack in acks] == list(range(3 * UNDER_WAY))
 
 
 def test_a_repeater_writes_again_what_its_broker_forgot(
@@ -112,4 +124,12 @@ def test_a_repeater_writes_again_what_its_broker_forgot(
 ) -> None:
     broker = _Broker(remembers=1)
     _played(tmp_path, broker, monkeypatch)
-    assert len(broker.log) > 2 * UNDER_WAY
+    assert len(broker.log) > 3 * UNDER_WAY
+
+
+def test_a_repeater_tells_what_was_out_of_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = _played(tmp_path, _Broker(remembers=5, wraps=False), monkeypatch)
+    refused = [one.error for one in told if isinstance(one, Info)]
+    assert refused == ["OUT_OF_ORDER_SEQUENCE_NUMBER"] * 3

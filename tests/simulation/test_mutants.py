@@ -50,6 +50,7 @@ ELSEWHERE = {
     "acl_removal_unheard",
     "acl_prefix_by_equality",
     "producer_expired_by_marker_time",
+    "sequence_does_not_wrap",
     "one_partition_answers_for_all",  # nor partitions with different replicas
     "stale_controller_accepted",  # nor a /controller that is deleted by hand
     "end_told_late",  # nor a client that asks where logs end, and who leads

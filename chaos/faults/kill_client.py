@@ -1,6 +1,8 @@
-"""SIGKILL of a client; a new session takes over at healing."""
+"""SIGKILL of a client; a new session takes over at healing, unless nobody shall."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from urteil.chaos.clients import SELECTORS, clients
 from urteil.chaos.controls import Controls
@@ -9,13 +11,15 @@ from urteil.chaos.views import NodeState
 
 
 class KillClient(Fault):
-    """Kill clients in the middle of what they do: their open calls stay unknown for ever."""
+    """Kill clients in the middle of what they do: their open calls stay unknown for ever. Those
+    that are killed `for_good` have no successor that would end what they began."""
 
     name = "kill_client"
     about = "SIGKILL of a producer, a reader or a group member; a new session takes over"
     family = "clients"
     proves = "the process id is gone; after healing another session of the client runs"
     selectors = SELECTORS
+    options: ClassVar[dict[str, str]] = {"for_good": "nobody takes over"}
     sample = ""
 
     def begin(self, controls: Controls) -> Proof:
@@ -27,10 +31,14 @@ class KillClient(Fault):
         return Proof(acted=len(gone) == len(self.targets), text=text or "nobody ran")
 
     def heal(self, controls: Controls) -> str:
+        if self.aim.options.get("for_good"):
+            return f"nobody takes over from {', '.join(self.targets)}"
         successors = [controls.clients.take_over(name) for name in self.targets]
         return f"{', '.join(successors)} took over"
 
     def remains(self, controls: Controls) -> str:
+        if self.aim.options.get("for_good"):
+            return ""
         nexts = [controls.clients.take_over(name) for name in self.targets]
         dead = [n for n in nexts if controls.clients.status(n).state is not NodeState.RUNNING]
         return f"{', '.join(dead)} does not run" if dead else ""

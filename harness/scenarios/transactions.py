@@ -114,10 +114,12 @@ HELD_OPEN = replace(
 
 KILLED = scenario(
     "transactional-killed",
-    "SIGKILL of writers in their transactions: one comes back at once, two when all was aborted",
+    "SIGKILL of writers in their transactions: one comes back at once, two when all was aborted, "
+    "three never",
     fault("kill_client", "t1", 3, 1),
     fault("kill_client", "t2,t3", 7, 7),
-    load=writers(4, transaction_timeout_ms="4000"),
+    fault("kill_client", "t5,t6,t7", 12, 1, for_good=True),
+    load=writers(7, transaction_timeout_ms="4000", hold_ms="300"),
     duration_s=17.0,
 )
 

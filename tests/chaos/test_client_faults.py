@@ -159,6 +159,15 @@ def test_a_storm_that_fails_is_the_labs_fault() -> None:
         fault.heal(cluster)
 
 
+def test_who_is_killed_for_good_has_no_successor() -> None:
+    cluster = controls()
+    fault = FAULTS["kill_client"](aim("p1,p2", for_good=True))
+    assert fault.begin(cluster).acted
+    assert fault.heal(cluster) == "nobody takes over from p1, p2"
+    assert not fault.remains(cluster)
+    assert "p1.2" not in cluster.clients.states
+
+
 def test_healing_what_never_began_does_nothing() -> None:
     for name in ("kill_client", "pause_client", "slow_poll", "rebalance_storm"):
         FAULTS[name](aim("members")).heal(controls())

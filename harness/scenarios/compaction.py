@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from urteil.harness.scenario import Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, cluster, fault
 
@@ -24,31 +26,32 @@ PATIENT = TopicSpec(
 """Nothing in it may be cleaned during the run."""
 
 LOAD = WorkloadSpec(
-    kind="compacted", topics=(DURABLE, EAGER, PATIENT), keys=60, rate_records_per_s=300
+    kind="compacted", topics=(DURABLE, EAGER, PATIENT), keys=400, rate_records_per_s=300
 )
+"""So many keys that the last values of most lie before the active segment."""
+
+PACKED = msgspec.structs.replace(LOAD, options={"compression_type": "gzip", "linger_ms": "100"})
+"""Batches of many records, compressed: some of them go, and the others are packed anew."""
+
 CLEANING = cluster(log_cleaner_backoff_ms="500", log_cleaner_threads="1")
 OWN = ("latest_value_lost", "stale_value_visible", "resurrected_key", "offset_renumbered")
 
 COMPACTION = Scenario(
     name="compaction",
-    about="updates and deletes of few keys, cleaned all the time, through a leader's crash",
+    about="updates and deletes of many keys in compressed batches, cleaned all the time, through a "
+    "leader's crash",
     cluster=CLEANING,
-    workload=LOAD,
+    workload=PACKED,
     faults=(fault("crash", "leader", 5, 6, topic="eager"),),
     guarantees=("lost_write", *OWN, "tombstone_too_early", "compacted_too_early"),
     duration_s=32.0,
 )
 
-MANY = WorkloadSpec(
-    kind="compacted", topics=(DURABLE, EAGER, PATIENT), keys=400, rate_records_per_s=300
-)
-"""So many keys that the last values of most lie before the active segment."""
-
 COMPACTION_CALM = Scenario(
     name="compaction-calm",
-    about="many keys, cleaned all the time, without faults: every key is resolved",
+    about="many keys in plain batches, cleaned all the time, without faults: every key is resolved",
     cluster=CLEANING,
-    workload=MANY,
+    workload=LOAD,
     guarantees=("lost_write", *OWN, "tombstone_too_early", "compacted_too_early"),
     duration_s=30.0,
 )

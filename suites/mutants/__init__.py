@@ -77,6 +77,7 @@ NAMES = (
     "acl_prefix_by_equality",
     "one_partition_answers_for_all",
     "sequence_does_not_wrap",
+    "cleaner_loses_of_compressed",
 )
 
 

@@ -40,6 +40,7 @@ ELSEWHERE = {
     "cleaner_drops_tombstone_at_once",
     "cleaner_renumbers",
     "offset_gap_breaks_cleaner",
+    "cleaner_loses_of_compressed",
     "retention_by_wrong_clock",  # nor retention
     "retention_never_runs",
     "deleted_records_served",

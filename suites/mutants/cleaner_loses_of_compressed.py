@@ -1,0 +1,28 @@
+"""The cleaner packs a compressed batch again without its last record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "of a compressed batch of which a part is superseded, one record more goes"
+MODELS = "a cleaner that rebuilds compressed batches wrongly"
+SCENARIO = "compaction"
+GUARANTEE = "latest_value_lost"
+
+
+def apply(mark: Mark) -> None:
+    """The last of those that stay does not."""
+
+    def make(original: Function) -> Function:
+        def written(retention: Any, header: Any, data: Any, kept: Any, *, without_txn: bool) -> Any:
+            body, scanned, numbers = kept
+            if header.compression and 1 < len(numbers) < header.records_count:
+                mark.hit()
+                kept = body, scanned, numbers[:-1]
+            return original(retention, header, data, kept, without_txn=without_txn)
+
+        return written
+
+    replace("urteil.broker.log.cleaner.retention:Retention._written", make)

@@ -12,7 +12,14 @@ from urteil.chaos import selectors
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof, not_running
-from urteil.chaos.log_files import closed_batches, cut_segment, flip_bit, partitions, segments
+from urteil.chaos.log_files import (
+    closed_batches,
+    cut_segment,
+    flip_bit,
+    partitions,
+    recovery_points,
+    segments,
+)
 from urteil.chaos.selectors import NoTarget
 from urteil.chaos.views import NodeState
 
@@ -23,7 +30,8 @@ class SegmentDamaged(Fault):
     """Flip a bit of, or cut, a closed segment of one replica of the partition.
 
     By default the broker is killed before and started at healing: it did not shut down cleanly, so
-    recovery must find what lies behind the recovery point, cut there and fetch it again. With
+    recovery must find it, cut there and fetch it again. That is promised of what lies behind the
+    recovery point (which a truncation moves on Apache Kafka), so nothing else is damaged. With
     `up` it keeps running and nobody is told: the damage stays until its replica is made anew, which
     `repair` does at healing (kill, the log's folder removed, start).
     """
@@ -78,9 +86,11 @@ class SegmentDamaged(Fault):
     def _damage(self, folder: Path) -> tuple[str, int, int | None]:
         """What was done, and the offsets that it concerns; recovery cuts from there to the end."""
         random = self.aim.random()
-        choices = closed_batches(folder)
+        looked_at = 0 if self.up else recovery_points(folder.parent).get(folder.name, 0)
+        choices = [one for one in closed_batches(folder) if one[1].base >= looked_at]
         if not choices:
-            raise NoTarget(f"{folder.name} has no closed segment with a batch")
+            behind = f" behind its recovery point, {looked_at}" if looked_at else ""
+            raise NoTarget(f"{folder.name} has no closed segment with a batch{behind}")
         segment, batch = random.choice(choices)
         offsets = f"the batch of offsets {batch.base} to {batch.last}"
         if self.how == BIT:

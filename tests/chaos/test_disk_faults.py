@@ -108,6 +108,7 @@ def test_an_emptied_disk_has_nothing_and_may_void_durability() -> None:
 def test_damage_hits_one_batch_of_a_closed_segment(how: str, up: bool) -> None:
     cluster = PaperCluster()
     log = cluster.disks.folder("b2") / "t-0"
+    write_recovery_points(log.parent, t_0=28 if up else 0)
     before = {path: path.read_bytes() for path in log.iterdir()}
     fault = FAULTS["segment_damaged"](aim("leader", how=how, up=up))
     proof = fault.begin(cluster)
@@ -122,6 +123,22 @@ def test_damage_hits_one_batch_of_a_closed_segment(how: str, up: bool) -> None:
         assert high is None
     fault.heal(cluster)
     assert log.exists() is not up
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_of_a_broker_that_is_down_only_what_recovery_looks_at_is_damaged(seed: int) -> None:
+    """What lies below the recovery point stays as it is, and would be served for ever."""
+    cluster = PaperCluster()
+    write_recovery_points(cluster.disks.folder("b2"), t_0=12)
+    proof = FAULTS["segment_damaged"](aim("leader", f"{seed}")).begin(cluster)
+    ((low, _),) = json.loads(proof.harm or "")["brokers"]["b2"].values()
+    assert low in (12, 16)
+
+
+def test_what_was_flushed_whole_is_not_damaged_while_its_broker_is_down() -> None:
+    fault = FAULTS["segment_damaged"](aim("leader"))
+    with pytest.raises(NoTarget, match="t-0 has no closed segment with a batch behind its recover"):
+        fault.begin(PaperCluster())
 
 
 def test_without_a_closed_segment_there_is_nothing_to_damage(tmp_path: Path) -> None:

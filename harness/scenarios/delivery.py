@@ -93,4 +93,29 @@ SHARED_REQUESTS = Scenario(
     duration_s=20.0,
 )
 
-FAMILY = (AT_MOST_ONCE, AT_LEAST_ONCE, GROUP, ACKS_ONE, CORRUPT_CLIENT, SHARED_REQUESTS)
+LARGE_RECORDS = Scenario(
+    name="large-records",
+    about="every record is larger than what replicas and consumers ask for at once: they must get "
+    "it all the same, also a follower that comes back",
+    cluster=cluster(replica_fetch_max_bytes="1024", replica_fetch_response_max_bytes="1024"),
+    workload=WorkloadSpec(
+        topics=(DURABLE,),
+        rate_records_per_s=60,
+        value_bytes=3000,
+        options={"fetch_bytes": "1024"},
+    ),
+    faults=(fault("crash", "follower", 5, 6),),
+    guarantees=(*REPLICATION, "duplicate", "no_progress", "no_delivery", "slow_recovery"),
+    survives=True,
+    duration_s=20.0,
+)
+
+FAMILY = (
+    AT_MOST_ONCE,
+    AT_LEAST_ONCE,
+    GROUP,
+    ACKS_ONE,
+    CORRUPT_CLIENT,
+    SHARED_REQUESTS,
+    LARGE_RECORDS,
+)

@@ -162,6 +162,9 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
         "fetch_max_wait_ms": 200,
         "check_crcs": False,
     }
+    if spec.kind in ("consumer", "group") and "fetch_bytes" in spec.workload.options:
+        most = int(spec.workload.options["fetch_bytes"])
+        config |= {"max_partition_fetch_bytes": most, "fetch_max_bytes": most}
     if spec.kind == "consumer" and int(spec.workload.options.get("racks", "0")):
         config["client_rack"] = f"{RACK}{spec.client.partition('.')[0][1:]}"
     if spec.kind in IN_GROUP:

@@ -69,7 +69,8 @@ class Workload:
     from any.
 
     Options of the workload: `retries`, `linger_ms`, `batch_size`, `compression_type` as
-    kafka-python has them; `deletes`: the share of tombstones in `compacted` (0.2); `commit` =
+    kafka-python has them; `fetch_bytes`: how much readers and members ask for at once; `deletes`:
+    the share of tombstones in `compacted` (0.2); `commit` =
     `before` or `after` (the default) the processing, `assignor` = `range` or `cooperative`,
     `session_timeout_ms`, `max_poll_interval_ms`, `zombie_commits` of group members; `members`: how
     many there are in `mixed` (2); of `commits`: `commits_per_s` of each committer (20); of

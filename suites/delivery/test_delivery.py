@@ -37,3 +37,8 @@ def test_acks_one_loses_its_tail_and_it_is_permitted(repeats: list[Result]) -> N
 @pytest.mark.parametrize("result", ["shared-requests"], indirect=True)
 def test_each_partition_of_a_request_counts(result: Result) -> None:
     assert_holds(result, "lost_write", "duplicate")
+
+
+@pytest.mark.parametrize("result", ["large-records"], indirect=True)
+def test_a_record_larger_than_a_fetch_is_delivered(result: Result) -> None:
+    assert_holds(result, "no_progress", "no_delivery", "slow_recovery")

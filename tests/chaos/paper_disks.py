@@ -42,7 +42,7 @@ def write_recovery_points(log_dir: Path, **points: int) -> None:
 
 
 class PaperDisks:
-    """A log directory for each broker with a log of t-0, whose second segment is half flushed."""
+    """A log directory for each broker with a log of t-0, whose first segment is half flushed."""
 
     def __init__(self, cluster: PaperCluster) -> None:
         self.cluster = cluster
@@ -54,7 +54,7 @@ class PaperDisks:
         log_dir = Path(self._place.name, node, "data")
         if not log_dir.parent.exists():
             write_log(log_dir / "t-0")
-            write_recovery_points(log_dir, t_0=28)
+            write_recovery_points(log_dir, t_0=12)
         return log_dir
 
     @contextmanager

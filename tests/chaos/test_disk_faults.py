@@ -74,8 +74,10 @@ def test_recovery_points_and_logs_are_read_as_brokers_write_them(tmp_path: Path)
 def test_one_seed_cuts_alike_and_says_what_it_took() -> None:
     told = []
     for _ in range(2):
-        fault = FAULTS["power_cut"](aim("all"))
-        told.append(json.loads(fault.begin(PaperCluster()).harm or ""))
+        fault, cluster = FAULTS["power_cut"](aim("all")), PaperCluster()
+        for node in cluster.brokers:
+            write_recovery_points(cluster.disks.folder(node), t_0=28)
+        told.append(json.loads(fault.begin(cluster).harm or ""))
     assert told[0]["brokers"] == told[1]["brokers"]
     assert set(told[0]["brokers"]) == {"b1", "b2", "b3"}
     assert all(logs["t-0"][0] >= 28 for logs in told[0]["brokers"].values())
@@ -108,7 +110,7 @@ def test_an_emptied_disk_has_nothing_and_may_void_durability() -> None:
 def test_damage_hits_one_batch_of_a_closed_segment(how: str, up: bool) -> None:
     cluster = PaperCluster()
     log = cluster.disks.folder("b2") / "t-0"
-    write_recovery_points(log.parent, t_0=28 if up else 0)
+    write_recovery_points(log.parent, t_0=28 if up else 0)  # up, nobody looks
     before = {path: path.read_bytes() for path in log.iterdir()}
     fault = FAULTS["segment_damaged"](aim("leader", how=how, up=up))
     proof = fault.begin(cluster)
@@ -128,17 +130,16 @@ def test_damage_hits_one_batch_of_a_closed_segment(how: str, up: bool) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_of_a_broker_that_is_down_only_what_recovery_looks_at_is_damaged(seed: int) -> None:
     """What lies below the recovery point stays as it is, and would be served for ever."""
-    cluster = PaperCluster()
-    write_recovery_points(cluster.disks.folder("b2"), t_0=12)
-    proof = FAULTS["segment_damaged"](aim("leader", f"{seed}")).begin(cluster)
+    proof = FAULTS["segment_damaged"](aim("leader", f"{seed}")).begin(PaperCluster())
     ((low, _),) = json.loads(proof.harm or "")["brokers"]["b2"].values()
     assert low in (12, 16)
 
 
 def test_what_was_flushed_whole_is_not_damaged_while_its_broker_is_down() -> None:
-    fault = FAULTS["segment_damaged"](aim("leader"))
-    with pytest.raises(NoTarget, match="t-0 has no closed segment with a batch behind its recover"):
-        fault.begin(PaperCluster())
+    cluster = PaperCluster()
+    write_recovery_points(cluster.disks.folder("b2"), t_0=20)
+    with pytest.raises(NoTarget, match="no closed segment with a batch behind its recovery point"):
+        FAULTS["segment_damaged"](aim("leader")).begin(cluster)
 
 
 def test_without_a_closed_segment_there_is_nothing_to_damage(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from urteil.harness.containers.engine import Engine
@@ -31,6 +32,12 @@ FIRST = (
     "tests/broker/security/",
 )
 """What takes longest begins first: of several processes none ends alone with it."""
+
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
+"""How fast a machine makes examples is nobody's fault."""
 
 TOLD: list[str] = []
 """Lines to print at the end of the session, in whichever process they were found."""

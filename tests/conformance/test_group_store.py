@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from tests.conformance.configs import TOPIC, change
 from tests.conformance.groups import (
     Assignment,
@@ -17,7 +19,7 @@ from tests.conformance.groups import (
     member_of,
     sync,
 )
-from tests.conformance.guarded import MAX_MEMBERS, Guarded, GuardedPair
+from tests.conformance.guarded import MAX_MEMBERS, Guarded, GuardedPair, guarded_pair
 from tests.conformance.questions.registry import RUN
 from tests.conformance.records import produce
 from tests.conformance.side import CLOSED, Side
@@ -30,6 +32,13 @@ OFFSETS = "__consumer_offsets"
 BOX = {"group_instance_id": "box"}
 FIRST_RECORD_AT = 61
 LONG = "x" * 2000
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedPair]:
+    """One of its own: what is left of groups here is not the same on both sides."""
+    with guarded_pair(tmp_path_factory.mktemp("store")) as both:
+        yield both
 
 
 def test_what_the_offsets_topic_refuses(guarded: GuardedPair) -> None:

@@ -12,7 +12,7 @@ demo: setup
 	.venv/bin/urteil run demo
 
 test: setup
-	.venv/bin/tox run --quiet
+	.venv/bin/tox run-parallel --quiet --parallel all --parallel-no-spinner
 
 setup:
 	@.ci/setup

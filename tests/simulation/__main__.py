@@ -16,6 +16,8 @@ from pathlib import Path
 from urteil.harness.parts.python import HOW, simulation_python
 
 ROOT = Path(__file__).resolve().parents[2]
+NICE = 10
+"""Its time is virtual: it takes what the tests beside it leave of the real one."""
 LOCK = Path(__file__).with_name("requirements.lock")
 
 
@@ -28,6 +30,7 @@ def main(arguments: list[str]) -> int:
     python, version = found
     environment = prepared(python, version)
     print(f"SIMULATION on Python {version}", flush=True)
+    os.nice(NICE)
     command = [
         str(environment / "bin" / "python"), "-P", "-m", "pytest", "tests/simulation",
         "--confcutdir", "tests/simulation", "--rootdir", str(ROOT), *arguments,

@@ -24,8 +24,9 @@ from urteil.harness.runtimes.disks import can_mount
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import parse_target
 
-FAMILIES = ("network", "process", "container", *(["disk"] if can_mount() else []))
+FAMILIES = ("network", "process", "container", "disk")
 """Others have tests of their own, with what they need beside an idle cluster."""
+BY_MOUNTING = () if can_mount() else ("disk_readonly",)
 NEAREST = ("partition", "latency")
 """Of the faults of links, which are Toxiproxy's here as in processes; the others are thorough."""
 SMALL_SEGMENTS = {"log.segment.bytes": "4096"}
@@ -35,7 +36,8 @@ HERE = [
         marks=[pytest.mark.thorough] if kind.family == "network" and name not in NEAREST else [],
     )
     for name, kind in FAULTS.items()
-    if kind.family in FAMILIES and kind.sample and not kind.unfit(runtime="docker", target="urteil")
+    if kind.family in FAMILIES and kind.sample and name not in BY_MOUNTING
+    if not kind.unfit(runtime="docker", target="urteil")
 ]
 
 

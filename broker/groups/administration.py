@@ -115,7 +115,8 @@ class GroupAdministration:
         whole: bool,
         ordered: bool = False,
     ) -> ErrorCode:
-        """Tombstones for positions, and with `whole` for the group itself."""
+        """Tombstones for positions, and with `whole` for the group itself; as in Apache Kafka
+        without waiting for replicas, few as they may be."""
         name = group.group_id
         known = shard.offsets.get(name, {})
         entries: list[tuple[Message, Message | None]] = [
@@ -126,7 +127,7 @@ class GroupAdministration:
         if whole and group.generation > 0:  # one that never had members has no record
             entries.append((records.GroupMetadataKey(group=name), None))
         if entries:
-            error = await self._coordinator.append(shard, entries)
+            error = await self._coordinator.append(shard, entries, acks=0)
             if error is not ErrorCode.NONE:
                 return error
         shard.pending.forget([(name, *place) for place in places])

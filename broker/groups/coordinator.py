@@ -17,7 +17,7 @@ from urteil.broker.groups.shard import Shard
 from urteil.broker.groups.snapshot import snapshot
 from urteil.broker.groups.states import GroupState
 from urteil.broker.log.verification import Guard
-from urteil.broker.replication.manager import ReplicaManager
+from urteil.broker.replication.manager import ACKS_ALL, ReplicaManager
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.metadata_cache import MetadataCache
@@ -90,15 +90,14 @@ class GroupCoordinator:
     def leadership_changed(
         self, topic: str, partition: int, is_leader: bool, leader_epoch: int
     ) -> None:
-        """Load a partition's groups when this broker begins to lead it, drop them when it ends."""
+        """Load a partition's groups when this broker begins to lead it, drop them when it ends.
+        Who leads on in another epoch has them."""
         if topic != OFFSETS_TOPIC:
             return
-        known = self._shards.get(partition)
-        if is_leader and known is not None and known.leader_epoch == leader_epoch:
-            return
-        self._resign(partition)
-        if is_leader:
-            shard = self._shards[partition] = Shard(partition, leader_epoch)
+        if not is_leader:
+            self._resign(partition)
+        elif partition not in self._shards:
+            shard = self._shards[partition] = Shard(partition)
             self.tasks.spawn(self._load(shard))
 
     async def _load(self, shard: Shard) -> None:
@@ -352,10 +351,11 @@ class GroupCoordinator:
         producer: tuple[int, int] | None = None,
         guard: Guard | None = None,
         *,
+        acks: int = ACKS_ALL,
         errors: Mapping[ErrorCode, ErrorCode] = APPEND_ERRORS,
     ) -> ErrorCode:
-        """Append with acks=all, and replay the offsets once they are committed; a value of None is
-        a tombstone. `errors`: what a client is told of those of the log."""
+        """Append, and replay the offsets once they are committed, or at once with acks=0; a value
+        of None is a tombstone. `errors`: what a client is told of those of the log."""
         now_ms = self._clock.now_ms()
         encoded = [(*_encode(key, value), (), now_ms) for key, value in entries]
         producer_id, epoch = producer or (NO_PRODUCER_ID, -1)
@@ -368,7 +368,7 @@ class GroupCoordinator:
         where = (OFFSETS_TOPIC, shard.partition)
         answers = await self._replicas.append(
             self._config.offsets_commit_timeout_ms,
-            -1,
+            acks,
             {where: memoryview(batch)},
             internal=True,
             guards={where: guard} if guard else None,

@@ -18,12 +18,11 @@ from urteil.broker.groups.snapshot import restore
 
 
 class Shard:
-    """Groups and offsets of one partition in one leader epoch; changed only by `replay` and
-    `transaction_ended`, but for what is on its way."""
+    """Groups and offsets of one partition for as long as this broker leads it; changed only by
+    `replay` and `transaction_ended`, but for what is on its way."""
 
-    def __init__(self, partition: int, leader_epoch: int) -> None:
+    def __init__(self, partition: int) -> None:
         self.partition = partition
-        self.leader_epoch = leader_epoch
         self.is_loaded = False
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, dict[tuple[str, int], Committed]] = {}

@@ -106,14 +106,13 @@ class TransactionCoordinator:
     def leadership_changed(
         self, topic: str, partition: int, is_leader: bool, leader_epoch: int
     ) -> None:
-        """Load a partition's transactions when this broker begins to lead it."""
+        """Load a partition's transactions when this broker begins to lead it. Who leads on in
+        another epoch has them."""
         if topic != TRANSACTIONS_TOPIC:
             return
-        known = self._shards.get(partition)
-        if is_leader and known is not None and known.leader_epoch == leader_epoch:
-            return
-        self._shards.pop(partition, None)
-        if is_leader:
+        if not is_leader:
+            self._shards.pop(partition, None)
+        elif partition not in self._shards:
             shard = self._shards[partition] = Shard(partition, leader_epoch)
             self._tasks.spawn(self._load(shard))
 

@@ -91,11 +91,11 @@ def picked(**more: Any) -> dict[str, Any]:
 
 
 class Guarded:
-    """One broker, its administrator and a stranger."""
+    """A cluster, its administrator and a stranger, both at home on b1."""
 
     def __init__(self, cluster: Cluster, name: str) -> None:
         self.cluster, self.name = cluster, name
-        direct = ["{}:{}".format(*cluster.plan.direct("b1"))]
+        direct = ["{}:{}".format(*cluster.plan.direct(one)) for one in cluster.plan.brokers]
         zookeeper = cluster.plan.zookeeper_direct()
         self.admin = Side(name, direct, zookeeper)
         self.muted = Side(name, direct, zookeeper)  # for requests that have to wait
@@ -161,10 +161,10 @@ def in_order(answer: Any) -> Any:
 
 
 @contextmanager
-def guarded_pair(folder: Path) -> Iterator[GuardedPair]:
+def guarded_pair(folder: Path, brokers: int = 1) -> Iterator[GuardedPair]:
     """Two new clusters under `folder`, whose administrator may do everything."""
     with ExitStack() as stack:
-        spec = ClusterSpec(brokers=1, config=CONFIG)
+        spec = ClusterSpec(brokers=brokers, config=CONFIG)
         targets: list[tuple[str, Target]] = [("ours", UrteilTarget()), ("theirs", KafkaTarget())]
         clusters = [(name, Cluster(spec, one, folder / name)) for name, one in targets]
         for _, cluster in clusters:
@@ -174,11 +174,11 @@ def guarded_pair(folder: Path) -> Iterator[GuardedPair]:
         pair = GuardedPair(*(Guarded(cluster, name) for name, cluster in clusters))
         for one in (pair.ours, pair.theirs):
             stack.callback(one.close)
-            one.admin.until(lambda it=one: _answers(it), deadline_s=30)  # type: ignore[misc]
+            one.admin.until(lambda it=one: _answers(it, brokers), deadline_s=30)  # type: ignore[misc]
             one.grant(*(acl(*what, Operation.ALL, host=OWN_HOST) for what in EVERYTHING))
         yield pair
 
 
-def _answers(one: Guarded) -> bool:
+def _answers(one: Guarded, brokers: int) -> bool:
     answer = one.admin.get(MetadataRequest(topics=[]), 1)
-    return answer != "closed" and len(answer.brokers) == 1 and answer.controller_id == 1
+    return answer != "closed" and len(answer.brokers) == brokers and answer.controller_id > 0

@@ -39,7 +39,10 @@ class Tombstones:
     def shards(self) -> list[Shard]:
         return [self.shard]
 
-    async def append(self, shard: Shard, entries: Sequence[tuple[Any, Any]]) -> ErrorCode:
+    async def append(
+        self, shard: Shard, entries: Sequence[tuple[Any, Any]], *, acks: int
+    ) -> ErrorCode:
+        assert acks == 0
         for key, value in entries:
             assert value is None
             if isinstance(key, OffsetCommitKey):
@@ -55,7 +58,7 @@ class Tombstones:
 
 def shard_with(group: Group, **stamps: int) -> Shard:
     """Positions in partition 0 of topics, committed at these times."""
-    shard = Shard(0, 0)
+    shard = Shard(0)
     shard.is_loaded = True
     shard.groups[group.group_id] = group
     shard.offsets[group.group_id] = {
@@ -70,8 +73,10 @@ def shard_with(group: Group, **stamps: int) -> Shard:
 class Late(Tombstones):
     """A position comes back while the tombstones are on their way."""
 
-    async def append(self, shard: Shard, entries: Sequence[tuple[Any, Any]]) -> ErrorCode:
-        error = await super().append(shard, entries)
+    async def append(
+        self, shard: Shard, entries: Sequence[tuple[Any, Any]], *, acks: int
+    ) -> ErrorCode:
+        error = await super().append(shard, entries, acks=acks)
         value = OffsetCommitValue(offset=2, metadata="", commit_timestamp=NOW_MS)
         shard.offsets["g"]["a", 0] = Committed(value, 99)
         return error

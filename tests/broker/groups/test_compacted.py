@@ -45,7 +45,7 @@ def _write(log: PartitionLog) -> None:
 
 
 def _told(log: PartitionLog) -> tuple[object, object]:
-    shard = Shard(0, 1)
+    shard = Shard(0)
     asyncio.run(load_shard(shard, log, lambda: True))
     offsets = {group: known for group, known in shard.offsets.items() if known}
     return offsets, shard._stored_groups

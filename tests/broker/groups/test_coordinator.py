@@ -71,6 +71,11 @@ class Coordinating:
         assert found is not None
         return found
 
+    def lead_again(self, epoch: int, **given: Any) -> Partition:
+        """Take the leadership after the epoch before, in which nobody had it."""
+        assert self.hosting.lead(0, epoch=epoch - 1, leader=-1, topic=OFFSETS_TOPIC, **given) == 0
+        return self.lead(epoch, **given)
+
     async def append(self, record: Any, **producer: Any) -> None:
         data = {WHERE: memoryview(build_batch([record], **producer))}
         answers = await self.hosting.replicas.append(
@@ -121,7 +126,7 @@ def test_a_transaction_that_ends_while_its_positions_are_read_counts(tmp_path: P
         key = encode(1, OffsetCommitKey(group="g", topic="t", partition=0))
         position = (key, encode(3, OffsetCommitValue(offset=42)), (), 0)
         await here.append(position, producer_id=7, producer_epoch=0, transactional=True)
-        here.lead(1)
+        here.lead_again(2)
         marker = Marker(producer_id=7, producer_epoch=0, commit=True, coordinator_epoch=0)
         written = await here.markers.write([(marker, (WHERE,))])
         assert written == [{WHERE: ErrorCode.NONE}]
@@ -151,7 +156,7 @@ def test_an_answer_to_an_earlier_term_leaves_the_sessions_of_this_one_alone(
             here.groups.sync("g", member, None, joined.generation, None, None, {member: b"all"})
         )
         await until(lambda: partition.log.log_end_offset)
-        here.lead(1, replicas=(1, 2))  # the assignment is not on the other replica yet
+        here.lead_again(2, replicas=(1, 2))  # the assignment is not on the other replica yet
         assert (await waiting).error is ErrorCode.NOT_COORDINATOR
         await until(lambda: here.is_loaded)
         assert here.group.state is GroupState.STABLE
@@ -160,6 +165,25 @@ def test_an_answer_to_an_earlier_term_leaves_the_sessions_of_this_one_alone(
         partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)
         await until(lambda: not here.groups.tasks._running)
         assert here.groups._timers == timers
+        here.close()
+
+    run(scenario())
+
+
+def test_who_leads_on_in_another_epoch_keeps_its_groups(tmp_path: Path) -> None:
+    """A replica of the offsets topic that is shut down makes one; nothing was stored yet."""
+
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        here.lead(0)
+        await until(lambda: here.is_loaded)
+        joined = await here.groups.join("g", request())
+        here.lead(1)
+        assert here.is_loaded
+        synced = await here.groups.sync(
+            "g", joined.member_id, None, joined.generation, None, None, {joined.member_id: b"all"}
+        )
+        assert synced.error is ErrorCode.NONE
         here.close()
 
     run(scenario())
@@ -244,7 +268,7 @@ def test_a_batch_that_cannot_be_read_keeps_no_group_from_its_coordinator(
         with path.open("r+b") as file:
             file.seek(places[1] + damaged)
             file.write(b"\x09")
-        here.lead(1)
+        here.lead_again(2)
         await until(lambda: here.is_loaded)
         (shard,) = here.groups.shards()
         assert {one for one, known in shard.offsets.items() if known} == {"g"}
@@ -271,7 +295,7 @@ def test_a_group_that_was_stored_with_more_members_than_it_may_have_rebalances(
         )
         key = encode(2, GroupMetadataKey(group="g"))
         await here.append((key, encode(3, value), (), 0))
-        here.lead(1)
+        here.lead_again(2)
         await until(lambda: here.is_loaded)
         assert here.groups.heartbeat("g", "m0", None, 4) is ErrorCode.REBALANCE_IN_PROGRESS
         here.close()

@@ -37,7 +37,7 @@ def offset_record(offset: int, partition: int = 0) -> tuple[bytes, bytes]:
 
 
 def test_the_later_record_counts_whichever_is_replayed_last() -> None:
-    shard = Shard(0, 1)
+    shard = Shard(0)
     shard.replay(*offset_record(20), log_offset=6)
     shard.replay(*offset_record(10), log_offset=5)
     assert shard.offsets["g"]["t", 0].value.offset == 20
@@ -53,7 +53,7 @@ def test_loading_brings_groups_back() -> None:
     value = GroupMetadataValue(
         protocol_type="consumer", generation=4, protocol="range", leader="m", members=[member]
     )
-    shard = Shard(0, 1)
+    shard = Shard(0)
     shard.replay(encode(2, GroupMetadataKey(group="g")), encode(3, value), 0)
     shard.replay(*offset_record(3), log_offset=1)
     shard.replay(struct.pack(">h", 9), b"later", 2)
@@ -105,7 +105,7 @@ def test_a_key_names_its_position_and_another_ones_does_not() -> None:
 
 def test_groups_of_which_nothing_is_left_are_not_loaded() -> None:
     """Their positions have tombstones, or were part of a transaction that was aborted."""
-    shard = Shard(0, 1)
+    shard = Shard(0)
     shard.replay(*offset_record(3), log_offset=0)
     shard.replay(offset_record(3)[0], None, log_offset=1)
     key = encode(1, OffsetCommitKey(group="aborted", topic="t", partition=0))

@@ -88,12 +88,14 @@ class Hosting:
         replicas: tuple[int, ...] = (1,),
         isr: tuple[int, ...] | None = None,
         topic: str = "t",
+        leader: int = 1,
     ) -> int:
-        """Take the leadership of `<topic>-<partition>`; returns the error."""
+        """Take the leadership of `<topic>-<partition>`, unless another is to have it; returns the
+        error."""
         state = LeaderAndIsrRequest.LeaderAndIsrPartitionState(
             partition_index=partition,
             controller_epoch=1,
-            leader=1,
+            leader=leader,
             leader_epoch=epoch,
             isr=replicas if isr is None else isr,
             partition_epoch=epoch,

@@ -64,6 +64,12 @@ class Stop:
         self._event.wait(seconds)
 
 
+def hear(number: signal.Signals, act: Callable[[], object]) -> None:
+    """Do this whenever that signal comes, also if it came before (`processes.HEARING`)."""
+    signal.signal(number, lambda *_: act())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+
+
 def boot_id() -> str:
     """Times are comparable among clients of one boot only. Linux's id, else the boot's second."""
     path = Path("/proc/sys/kernel/random/boot_id")

@@ -42,7 +42,7 @@ from urteil.harness.history.journal import (
     Poll,
     Slice,
 )
-from urteil.harness.workload.client import Stop, run_client
+from urteil.harness.workload.client import Stop, hear, run_client
 from urteil.harness.workload.offset_reader import PositionReader
 from urteil.harness.workload.repairs import back_off, finish_joining
 from urteil.harness.workload.spec import ClientSpec, consumer_config
@@ -135,8 +135,8 @@ class Stall:
 
     def __init__(self) -> None:
         self.on = False
-        signal.signal(signal.SIGUSR1, lambda *_: setattr(self, "on", True))
-        signal.signal(signal.SIGUSR2, lambda *_: setattr(self, "on", False))
+        hear(signal.SIGUSR1, lambda: setattr(self, "on", True))
+        hear(signal.SIGUSR2, lambda: setattr(self, "on", False))
 
 
 class Member:

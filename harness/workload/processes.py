@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +20,9 @@ from urteil.harness.stacks import Teller
 from urteil.harness.workload.spec import ClientSpec
 
 REMAINS_POLL_S = 0.05
+HEARING = ("group", "visitor")
+"""Kinds of clients that signals of the lab tell something (`client.hear`)."""
+TOLD_BY = frozenset({signal.SIGUSR1, signal.SIGUSR2})
 STOPPED = psutil.STATUS_STOPPED
 
 MODULES = {
@@ -70,6 +73,17 @@ def spawn_process(argv: Sequence[str], log: Path) -> Process:
         )
 
 
+@contextlib.contextmanager
+def _held_back() -> Iterator[None]:
+    """Who is started here finds what it was told before it could hear it, instead of dying of it:
+    the mask of signals goes from parent to child."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, TOLD_BY)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Clients:
     """The client processes of a run by name; none is started twice."""
 
@@ -87,7 +101,8 @@ class Clients:
         for folder in ("journal", "logs"):
             (self._run_dir / folder).mkdir(parents=True, exist_ok=True)
         argv = [sys.executable, "-m", MODULES[kind], str(self._spec_path(name))]
-        self.run(name, argv)
+        with _held_back() if kind in HEARING else contextlib.nullcontext():
+            self.run(name, argv)
 
     def run(self, name: str, argv: Sequence[str]) -> None:
         """Start a program as a client; its output goes to a log of its own."""

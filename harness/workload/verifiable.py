@@ -57,6 +57,7 @@ class Tool:
         argv = kafka_tool(f"org.apache.kafka.tools.{main_class}", [*common, *args])
         for number in (signal.SIGUSR1, signal.SIGUSR2):
             signal.signal(number, signal.SIG_IGN)  # `slow_poll` would end the JVM, not stall it
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
         self._process = subprocess.Popen(argv, stdout=subprocess.PIPE)
         threading.Thread(target=self._listen, daemon=True).start()
         self.ended = False

@@ -28,7 +28,7 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from urteil.harness.history.journal import Access, JournalWriter, Right
 from urteil.harness.workload import visit_wire as wire
-from urteil.harness.workload.client import Stop, run_client
+from urteil.harness.workload.client import Stop, hear, run_client
 from urteil.harness.workload.raw import Wire, sole_batch
 from urteil.harness.workload.spec import ClientSpec
 from urteil.harness.workload.visit_wire import Acl, Refused
@@ -291,7 +291,7 @@ class Administrator:
 def visit(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Until the end is asked for."""
     is_last = threading.Event()
-    signal.signal(signal.SIGUSR1, lambda *_: is_last.set())
+    hear(signal.SIGUSR1, is_last.set)
     administrator = Administrator(spec, journal, stop)
     deadline = time.monotonic() + SETUP_DEADLINE_S
     while not stop.asked():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,3 +69,25 @@ def test_what_was_assigned_is_counted_from_the_journal(lab: LabClients, tmp_path
     (tmp_path / "journal" / "g1.jsonl").write_text("\n".join(lines) + "\n")
     assert lab.assignments("g1") == 1
     assert lab.journal_bytes("g1") > 0
+
+
+@pytest.mark.parametrize("kind", ["visitor", "group"])
+def test_a_signal_that_comes_before_a_client_can_hear_it_waits(tmp_path: Path, kind: str) -> None:
+    clients = Clients(tmp_path, spawn_process)
+    try:
+        clients.prepare("c1", kind)
+        clients.send_signal("c1", signal.SIGUSR1)
+        pid, deadline = clients.state("c1")[0], time.monotonic() + 30
+        while not _signals(pid, "SigCgt", signal.SIGTERM):
+            assert clients.state("c1")[1] is None
+            assert time.monotonic() < deadline
+        assert _signals(pid, "ShdPnd", signal.SIGUSR1)
+    finally:
+        clients.kill_all()
+
+
+def _signals(pid: int, field: str, number: int) -> bool:
+    """Whether a mask of the process has this signal."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (mask,) = [line.split()[1] for line in status.splitlines() if line.startswith(field)]
+    return bool(int(mask, 16) >> (number - 1) & 1)

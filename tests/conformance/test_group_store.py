@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +26,6 @@ from tests.conformance.side import CLOSED, Side
 from urteil.broker.groups.records import GroupMetadataKey, GroupMetadataValue, encode
 from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.wire.messages import DeleteGroupsRequest, OffsetDeleteRequest
 from urteil.chaos.log_files import batches, segments
 
 OFFSETS = "__consumer_offsets"
@@ -82,67 +80,6 @@ def _small_records(side: Side) -> Iterator[None]:
     side.until(refused)
     yield
     change(side, TOPIC, OFFSETS, ("max.message.bytes", 1, None))
-    side.until(lambda: not refused())
-
-
-@pytest.mark.thorough
-def test_an_offsets_topic_that_lacks_replicas(tmp_path: Path) -> None:
-    """What has to be stored by enough of them is refused; what is deleted is deleted."""
-    with guarded_pair(tmp_path, brokers=2) as two:
-        told = two.same(_told_without_replicas)
-    assert [one["error_code"] for one in told[2:5]] == [
-        "COORDINATOR_NOT_AVAILABLE", "NONE", "COORDINATOR_NOT_AVAILABLE",
-    ]  # fmt: skip
-    gone, less = (one["topics"] for one in told[-2:])
-    assert gone == []
-    assert [one["partition_index"] for one in less[0]["partitions"]] == [1]
-
-
-def _told_without_replicas(one: Guarded) -> list[Any]:
-    side, gone, less, group, other = one.admin, "gone", "less", "lacking", "lacking-too"
-    side.create("here", ((1,), (1,)))
-    side.create(OFFSETS, ((1, 2),), {"cleanup.policy": "compact"})
-    side.coordinator(group)
-    old, generation = member_of(side, group, instance="box", at=1)
-    given = [Assignment(member_id=old, assignment=b"all")]
-    side.get(sync(group, old, generation, assignments=given, **BOX), 3)
-    newer, newest = member_of(side, other, instance=None, at=1)
-    for name in (gone, less):
-        side.get(commit(name, [("here", 0, 1), ("here", 1, 1)]), 2)
-    with _replicas_lacking(one):
-        seen = [side.ask(commit(gone, [("here", 0, 7)]), at) for at in (2, 8)]
-        seen.append(side.ask(join(group, **BOX), 9))
-        seen.append(side.ask(beat(group, old, generation, **BOX), 3))
-        given = [Assignment(member_id=newer, assignment=b"all")]
-        seen.append(side.ask(sync(other, newer, newest, assignments=given), 3))
-        seen.append(side.ask(beat(other, newer, newest), 3))
-        seen.append(side.ask(DeleteGroupsRequest(groups_names=[gone]), 2))
-        seen.append(side.ask(_deleted(less, "here"), 0))
-        seen += [side.ask(fetched(2, (name, None)), 2) for name in (gone, less)]
-    return seen + [side.ask(fetched(2, (name, None)), 2) for name in (gone, less)]
-
-
-def _deleted(group: str, topic: str) -> OffsetDeleteRequest:
-    kind = OffsetDeleteRequest.OffsetDeleteRequestTopic
-    one = OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=0)
-    return OffsetDeleteRequest(group_id=group, topics=[kind(name=topic, partitions=[one])])
-
-
-@contextmanager
-def _replicas_lacking(one: Guarded) -> Iterator[None]:
-    """The offsets topic wants two replicas in sync, and the second one's broker is down."""
-    side, controls = one.admin, one.cluster.controls()
-
-    def refused() -> bool:
-        answer = side.get(commit("heard", [("here", 0, 1)]), 2)
-        error: int = answer.topics[0].partitions[0].error_code
-        return error != ErrorCode.NONE
-
-    change(side, TOPIC, OFFSETS, ("min.insync.replicas", 0, "2"))
-    controls.stop("b2")
-    side.until(refused)
-    yield
-    controls.start("b2")
     side.until(lambda: not refused())
 
 

@@ -89,6 +89,9 @@ def open_views(engine: Engine, run_dir: Path, derived: Derived) -> None:
 KEPT_ROWS = 50_000
 """Tables up to this many rows are kept in DuckDB's memory, not read anew for every question."""
 
+_XXHASH64 = "CREATE MACRO xxhash64(x) AS CAST(hash(x) >> 1 AS BIGINT)"
+"""A hash as Spark has one, though of another value."""
+
 LARGE_ROWS = 10_000_000
 """Beyond so many rows of evidence DuckDB's answers are kept as files: of those, a question reads
 the columns it needs, where tables that outgrew the memory are written and read again whole."""
@@ -112,6 +115,7 @@ class Duck:
         spill = {"temp_directory": str(work / "spill"), "default_null_order": NULL_ORDER}
         work.mkdir(parents=True, exist_ok=True)
         self._connection = duckdb.connect(config=limits | spill)
+        self._connection.execute(_XXHASH64)
         self._asked: set[duckdb.DuckDBPyConnection] = set()
         self.work = work
         self._large = rows > LARGE_ROWS
@@ -198,8 +202,8 @@ class Spark:
     """
 
     name = "spark"
-    scatter = "DISTRIBUTE BY bucket SORT BY slot, bucket, value_id"
-    gather = "DISTRIBUTE BY s.value_id SORT BY s.value_id"
+    scatter = "DISTRIBUTE BY bucket"
+    gather = "DISTRIBUTE BY s.value_id"
 
     def __init__(self, session: Any, work: Path, *, owned: bool, rows: int = 0) -> None:
         self._session = session

@@ -4,13 +4,16 @@
          (`on_leader`: the final leader has it; without any logs, that somebody read it);
 `vals`   a row for each value: its send, if there is one, joined with where it ended up;
 `keyed`  sends to compacted topics but those of aborted transactions, with the last of their key;
+`shared` slots with more than one row: how many values somebody saw there, and all their copies;
 `gaps`   reads that did not follow their predecessor's offset, or their pass's begin;
 `ticks`  acknowledgements by partition and 100 ms;
 `held`   how many rows of each log and leader epoch lie between the log's start and its end, from
          where to where, and how many beyond it, or lack what they are compared by.
 A slot is partition number << 48 | offset (what no offset can be is brought within bounds); a
-bucket is 2^18 slots of one partition. Sorting begins with the slot, so that a sort's eight-byte
-prefix tells rows apart, and grouping follows that order.
+bucket is 32 slots of one partition.
+
+Groups are found by hashing, whose buffers have a fixed width: they hold numbers alone, and of keys
+a hash (`rekeyed`: somebody saw the value under another key than its send's).
 """
 
 from __future__ import annotations
@@ -18,70 +21,74 @@ from __future__ import annotations
 from urteil.harness.verify.engines import Engine
 
 SHIFT = 1 << 48
-BUCKET = 1 << 18
+BUCKET = 1 << 5
 TICK_NS = 100_000_000
 
 CELLS = f"""
-SELECT p.p * {SHIFT} + LEAST(s.offset, {SHIFT} - 1) AS slot, s.value_id AS value_id,
-       CAST(NULL AS STRING) AS rkey, 0 AS kind,
-       CAST(CASE WHEN s.acks = -1 THEN 1 ELSE 0 END AS BIGINT) AS flag, 0 AS broken, 0 AS led,
-       CAST(0 AS BIGINT) AS ident, CAST(0 AS BIGINT) AS base, CAST(NULL AS BIGINT) AS pid,
-       CAST(NULL AS BIGINT) AS pseq, CAST(0 AS BIGINT) AS bit, CAST(NULL AS BIGINT) AS read_ns
+SELECT p.p * {SHIFT} + LEAST(s.offset, {SHIFT} - 1) AS slot, s.value_id AS value_id, 0 AS kind,
+       CAST(NULL AS BIGINT) AS key_hash, CASE WHEN s.acks = -1 THEN 4 ELSE 0 END AS told,
+       CAST(0 AS BIGINT) AS a, CAST(0 AS BIGINT) AS b, CAST(0 AS BIGINT) AS c,
+       CAST(NULL AS BIGINT) AS d
 FROM sends s JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partition
 WHERE s.outcome = 'ok' AND s.offset >= 0
 UNION ALL
-SELECT p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)), r.value_id, COALESCE(r.key, ''),
-       1, COALESCE(g.bits, 0),
-       CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END, p.read_log,
-       0, 0, NULL, NULL, COALESCE(b.bit, 0), r.read_ns
+SELECT p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)), r.value_id, 1,
+       xxhash64(COALESCE(r.key, '')), CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END + 2 * p.read_log,
+       COALESCE(g.bits, 0), COALESCE(b.bit, 0), r.read_ns, NULL
 FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
 LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
      AND b.p = p.p
 LEFT JOIN members g ON g.client = r.client AND g.session = r.session
 UNION ALL
-SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id,
-       CASE WHEN l.value_id IS NOT NULL THEN COALESCE(l.key, '') END, 2,
-       (CASE WHEN l.control = 'abort' THEN 4 WHEN l.control IS NOT NULL THEN 2 ELSE 0 END)
-       + (CASE WHEN l.transactional THEN 1 ELSE 0 END),
-       CASE WHEN l.intact = FALSE THEN 1 ELSE 0 END,
-       CASE WHEN l.broker = p.final_leader THEN 1 ELSE 0 END,
+SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, 2,
+       CASE WHEN l.value_id IS NOT NULL THEN xxhash64(COALESCE(l.key, '')) END,
+       CASE WHEN l.intact = FALSE THEN 1 ELSE 0 END
+       + CASE WHEN l.broker = p.final_leader THEN 2 ELSE 0 END
+       + CASE WHEN l.transactional THEN 4 ELSE 0 END
+       + CASE WHEN l.control = 'abort' THEN 16 WHEN l.control IS NOT NULL THEN 8 ELSE 0 END,
        l.leader_epoch * 4294967296 + l.batch_crc, l.batch_base, l.producer_id,
-       CASE WHEN l.sequence >= 0 THEN l.producer_epoch * 4294967296 + l.sequence END, 0, NULL
+       CASE WHEN l.sequence >= 0 THEN l.producer_epoch * 4294967296 + l.sequence END
 FROM replicas l JOIN parts p ON l.topic_id = p.topic_id AND l.partition = p.partition
+"""
+"""Acknowledgements (kind 0), reads (1) and records on disks (2), as narrow as can be.
+
+`told` has 1 for a wrong checksum, 2 for what the final leader has, and from 4 on acks=all, or what
+kind of record it is (1 in a transaction, 2 a commit's marker, 4 an abort's). `a` to `d` are of a
+read the groups it is one of, its final pass and its time; of a record on a disk its leader epoch
+and its batch's CRC, the batch's base, the producer, and that one's epoch and sequence.
 """
 
 SLOTS = f"""
 WITH cells AS ({CELLS}),
 scattered AS (SELECT c.*, c.slot DIV {BUCKET} AS bucket FROM cells c {{scatter}}),
 grouped AS (
-  SELECT bucket, slot, value_id, MIN(rkey) AS key_low, MAX(rkey) AS key_high,
+  SELECT bucket, slot, value_id, MIN(key_hash) AS key_low, MAX(key_hash) AS key_high,
     SUM(CASE WHEN kind = 0 THEN 1 ELSE 0 END) AS acked,
-    SUM(CASE WHEN kind = 0 THEN flag ELSE 0 END) AS acked_all,
+    SUM(CASE WHEN kind = 0 AND told >= 4 THEN 1 ELSE 0 END) AS acked_all,
     SUM(CASE WHEN kind = 1 THEN 1 ELSE 0 END) AS n_reads,
-    SUM(CASE WHEN kind = 1 AND bit <> 0 THEN 1 ELSE 0 END) AS n_final,
-    BIT_OR(CASE WHEN kind = 1 THEN flag ELSE 0 END) AS grps,
-    BIT_OR(bit) AS seen, MIN(read_ns) AS read_ns,
-    SUM(CASE WHEN kind = 2 THEN 1 ELSE 0 END) AS copies, MAX(led) AS on_leader,
-    SUM(CASE WHEN kind = 1 THEN broken ELSE 0 END) AS broken_read,
-    SUM(CASE WHEN kind = 2 THEN broken ELSE 0 END) AS broken_disk,
-    MAX(CASE WHEN kind = 2 THEN flag ELSE 0 END) AS marks,
-    MIN(CASE WHEN kind = 2 THEN ident END) AS ident_low,
-    MAX(CASE WHEN kind = 2 THEN ident END) AS ident_high,
-    MIN(CASE WHEN kind = 2 THEN base END) AS base_low,
-    MAX(CASE WHEN kind = 2 THEN base END) AS base_high,
-    MAX(pid) AS pid, MAX(pseq) AS pseq
+    SUM(CASE WHEN kind = 1 AND b <> 0 THEN 1 ELSE 0 END) AS n_final,
+    BIT_OR(CASE WHEN kind = 1 THEN a ELSE 0 END) AS grps,
+    BIT_OR(CASE WHEN kind = 1 THEN b ELSE 0 END) AS seen,
+    MIN(CASE WHEN kind = 1 THEN c END) AS read_ns,
+    SUM(CASE WHEN kind = 2 THEN 1 ELSE 0 END) AS copies,
+    MAX((told DIV 2) % 2) AS on_leader,
+    SUM(CASE WHEN kind = 1 THEN told % 2 ELSE 0 END) AS broken_read,
+    SUM(CASE WHEN kind = 2 THEN told % 2 ELSE 0 END) AS broken_disk,
+    MAX(CASE WHEN kind = 2 THEN told DIV 4 ELSE 0 END) AS marks,
+    MIN(CASE WHEN kind = 2 THEN a END) AS ident_low,
+    MAX(CASE WHEN kind = 2 THEN a END) AS ident_high,
+    MIN(CASE WHEN kind = 2 THEN b END) AS base_low,
+    MAX(CASE WHEN kind = 2 THEN b END) AS base_high,
+    MAX(CASE WHEN kind = 2 THEN c END) AS pid, MAX(d) AS pseq
   FROM scattered GROUP BY slot, bucket, value_id),
 framed AS (
-  SELECT g.*, g.slot DIV {SHIFT} AS p, g.slot % {SHIFT} AS off,
-    CASE WHEN on_leader = 1 AND marks = 0 AND value_id IS NOT NULL THEN 1 ELSE 0 END AS visible,
-    SUM(CASE WHEN value_id IS NOT NULL AND (n_reads > 0 OR on_leader = 1 OR acked_all > 0)
-        THEN 1 ELSE 0 END) OVER (PARTITION BY slot, bucket) AS rivals,
-    SUM(copies) OVER (PARTITION BY slot, bucket) AS slot_copies
-  FROM grouped g)
-SELECT f.bucket, f.slot, f.p, f.off, f.value_id, f.key_low, f.key_high, f.acked, f.acked_all,
-  f.n_reads, f.n_final, f.grps, f.seen, f.read_ns, f.copies, f.on_leader, f.broken_read,
-  f.broken_disk, f.marks, f.ident_low, f.ident_high, f.base_low, f.base_high, f.pid, f.pseq,
-  f.visible, f.rivals, f.slot_copies, COALESCE(c.copies, 0) AS expected,
+  SELECT g.*, g.slot DIV {SHIFT} AS p, g.slot % {SHIFT} AS off FROM grouped g)
+SELECT f.bucket, f.slot, f.p, f.off, f.value_id, f.key_low, f.key_high,
+  f.acked, f.acked_all, f.n_reads, f.n_final, f.grps, f.seen, f.read_ns, f.copies, f.on_leader,
+  f.broken_read, f.broken_disk, f.marks, f.ident_low, f.ident_high, f.base_low, f.base_high, f.pid,
+  f.pseq,
+  CASE WHEN f.on_leader = 1 AND f.marks = 0 AND f.value_id IS NOT NULL THEN 1 ELSE 0 END AS visible,
+  COALESCE(c.copies, 0) AS expected,
   COALESCE(CASE WHEN f.marks = 0 THEN c.mask_ru + c.mask_rc ELSE c.mask_ru END, 0) AS mask,
   COALESCE(c.mask_rc, 0) AS mask_rc
 FROM framed f LEFT JOIN cover c ON c.p = f.p AND f.off >= c.lo AND f.off < c.hi
@@ -111,7 +118,7 @@ WITH placed AS (
     MIN(key_low) AS key_low, MAX(key_high) AS key_high,
     MAX(broken_read + broken_disk) AS broken
   FROM (SELECT s.* FROM slots s WHERE s.value_id IS NOT NULL {{gather}}) s GROUP BY value_id)
-SELECT COALESCE(s.value_id, v.value_id) AS value_id,
+SELECT /*+ SHUFFLE_HASH(v) */ COALESCE(s.value_id, v.value_id) AS value_id,
   CASE WHEN s.value_id IS NOT NULL THEN 1 ELSE 0 END AS sent,
   COALESCE(p.p, v.shown_slot DIV {SHIFT}) AS p, p.p AS sent_p,
   s.client, s.session, s.op, s.invoke_ns, s.complete_ns, s.outcome, s.error, s.attempts,
@@ -125,13 +132,25 @@ SELECT COALESCE(s.value_id, v.value_id) AS value_id,
   v.shown_last, v.read_slot, COALESCE(v.n_reads, 0) AS n_reads, v.read_ns,
   COALESCE(v.copies, 0) AS copies, COALESCE(v.at_ack, 0) AS at_ack,
   COALESCE(v.unserved, 0) AS unserved, COALESCE(v.asked, 0) AS asked, v.pid, v.pseq, v.ident,
-  v.key_low, v.key_high, COALESCE(v.broken, 0) AS broken, COALESCE(v.rc_asked, 0) AS rc_asked,
+  CASE WHEN s.value_id IS NOT NULL AND (v.key_low <> xxhash64(COALESCE(s.key, ''))
+    OR v.key_high <> xxhash64(COALESCE(s.key, ''))) THEN 1 ELSE 0 END AS rekeyed,
+  COALESCE(v.broken, 0) AS broken, COALESCE(v.rc_asked, 0) AS rc_asked,
   COALESCE(v.rc_shown, 0) AS rc_shown, COALESCE(v.rc_whole, 0) AS rc_whole
 FROM sends s
 LEFT JOIN parts p ON s.topic_id = p.topic_id
      AND COALESCE(s.partition, s.partition_intended) = p.partition
 LEFT JOIN parts i ON s.topic_id = i.topic_id AND s.partition_intended = i.partition
 FULL OUTER JOIN placed v ON s.value_id = v.value_id
+"""
+
+SHARED = f"""
+SELECT s.slot, SUM(s.copies) AS copies, SUM(CASE WHEN s.value_id IS NOT NULL
+    AND (s.n_reads > 0 OR s.on_leader = 1 OR s.acked_all > 0) THEN 1 ELSE 0 END) AS rivals
+FROM slots s JOIN (
+  SELECT k.bucket FROM slots k GROUP BY k.bucket
+  HAVING COUNT(*) > bit_count(BIT_OR(CAST(1 AS BIGINT) << CAST(k.slot % {BUCKET} AS INT)))) b
+  ON b.bucket = s.bucket
+GROUP BY s.slot HAVING COUNT(*) > 1
 """
 
 KEYED = f"""
@@ -197,6 +216,7 @@ GROUP BY l.p, l.broker, r.leader_epoch
 STAGES = {
     "slots": SLOTS,
     "vals": VALS,
+    "shared": SHARED,
     "keyed": KEYED,
     "gaps": GAPS,
     "ticks": TICKS,

@@ -27,7 +27,6 @@ PARTITIONS = 32
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.execution.replaceHashWithSortAgg": "true",
     # Every sort and every broadcast takes a page at least, and there are hundreds.
     "spark.buffer.pageSize": "2m",
     "spark.sql.session.timeZone": "UTC",

@@ -24,8 +24,8 @@ SELECT CASE WHEN MAX(CASE WHEN s.acked_all > 0 THEN 1 ELSE 0 END) = 1
   MAX(s.value_id) AS other_value_id, COUNT(*) AS rivals, MAX(q.unclean_on) AS unclean_on,
   MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
   MAX(q.lost_ns) AS lost_ns, MAX(CASE WHEN s.n_reads = 0 THEN 1 ELSE 0 END) AS unread
-FROM slots s JOIN parts q ON q.p = s.p
-WHERE s.rivals > 1 AND s.value_id IS NOT NULL
+FROM slots s JOIN shared r ON r.slot = s.slot JOIN parts q ON q.p = s.p
+WHERE r.rivals > 1 AND s.value_id IS NOT NULL
   AND (s.n_reads > 0 OR s.on_leader = 1 OR s.acked_all > 0)
 GROUP BY s.p, s.off""",
     permitted=LOSS.removesuffix(" END")

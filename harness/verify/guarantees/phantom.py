@@ -16,6 +16,14 @@ _ELSEWHERE = f"""(
    AND (v.shown_slot DIV {SLOT} <> v.sent_p OR v.shown_last DIV {SLOT} <> v.sent_p))
   OR (v.intended_p IS NOT NULL AND v.shown_slot DIV {SLOT} <> v.intended_p))"""
 
+_KEYS = """
+SELECT e.value_id, MIN(e.shown) AS low, MAX(e.shown) AS high
+FROM (SELECT r.value_id, COALESCE(r.key, '') AS shown FROM reads r
+      UNION ALL SELECT l.value_id, COALESCE(l.key, '') FROM replicas l) e
+WHERE e.value_id IN (SELECT v.value_id FROM vals v WHERE v.rekeyed = 1) GROUP BY e.value_id
+"""
+"""Under which keys values were seen that somebody saw under another one."""
+
 
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "no invocation":
@@ -41,14 +49,13 @@ SELECT CASE WHEN v.sent = 0 THEN 'no invocation'
   v.shown_slot DIV {SLOT} AS p, v.shown_slot % {SLOT} AS off,
   COALESCE(v.invoke_ns, v.read_ns) AS at_ns, COALESCE(v.read_ns, v.complete_ns) AS until_ns,
   v.value_id, v.client, v.sent_key, v.sent_p,
-  CASE WHEN v.key_low = v.sent_key THEN v.key_high ELSE v.key_low END AS key_shown
-FROM vals v
+  CASE WHEN k.low = v.sent_key THEN k.high ELSE k.low END AS key_shown
+FROM vals v LEFT JOIN ({_KEYS}) k ON k.value_id = v.value_id
 WHERE v.shown_slot IS NOT NULL
   AND v.value_id NOT LIKE 'copy/%'
   AND ((v.sent = 0 AND split_part(v.value_id, '/', 2) NOT IN (SELECT d.client FROM damaged d))
     OR {_ELSEWHERE}
-    OR (v.sent = 1 AND (COALESCE(v.key_low, '') <> COALESCE(v.sent_key, '')
-        OR COALESCE(v.key_high, '') <> COALESCE(v.sent_key, ''))))""",
+    OR v.rekeyed = 1)""",
     explain=_explain,
     rests_on=("sends", "reads", "replicas"),
     sub_kinds=("no invocation", "another partition", "another key"),

@@ -27,12 +27,12 @@ AND COALESCE(g.generation, -1) = COALESCE(g.prev_generation, -1)
 without a partition is for all. What moved the position to where the pass begins is none."""
 
 _BEFORE = f"""
-SELECT s.p, s.bucket, s.slot, MAX(CASE WHEN s.visible = 1 THEN s.slot END) OVER (
-    PARTITION BY s.bucket ORDER BY s.slot
-    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_slot
-FROM slots s WHERE s.bucket IN (SELECT g.slot DIV {BUCKET} FROM gaps g)
+SELECT /*+ SHUFFLE_HASH(g) */ g.slot, MAX(s.slot) AS before_slot
+FROM (SELECT DISTINCT g.slot FROM gaps g WHERE g.off > g.prev_off + 1) g
+JOIN slots s ON s.bucket = g.slot DIV {BUCKET} AND s.slot < g.slot
+WHERE s.visible = 1 GROUP BY g.slot
 """
-"""Slots of the buckets that have gaps, each with the last visible one before it."""
+"""The slots after gaps, each with the last visible one before it, if there is one in its bucket."""
 
 _RESUMED = """
 SELECT f.p, f.client, f.session, f.pass, f.poll, c.offset - 1 AS prev_off, f.off, f.value_id,
@@ -72,8 +72,8 @@ SELECT 'gap' AS sub_kind, k.p, k.skipped % {SLOT} AS off,
   q.lost_floor, q.lost_ns
 FROM (SELECT g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, g.read_ns,
         g.prev_read_ns, MIN(COALESCE(s.before_slot, f.prior)) AS skipped
-      FROM gaps g JOIN ({_BEFORE}) s ON s.slot = g.slot
-      LEFT JOIN fronts f ON f.p = s.p AND f.bucket = s.bucket
+      FROM gaps g LEFT JOIN ({_BEFORE}) s ON s.slot = g.slot
+      LEFT JOIN fronts f ON f.p = g.p AND f.bucket = g.slot DIV {BUCKET}
       WHERE g.off > g.prev_off + 1 AND {NO_EVENT}
       GROUP BY g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, g.read_ns,
         g.prev_read_ns) k

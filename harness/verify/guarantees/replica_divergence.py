@@ -18,7 +18,7 @@ from typing import Any
 from urteil.harness.verify.guarantees.base import Guarantee, place
 
 _JUDGED = """
-FROM slots s JOIN parts q ON q.p = s.p
+FROM slots s JOIN parts q ON q.p = s.p LEFT JOIN shared r ON r.slot = s.slot
 WHERE s.copies > 0 AND s.expected > 1 AND s.off < q.committed_end AND s.off >= q.log_start
   AND s.off < q.agreed_end
 """
@@ -50,10 +50,10 @@ GUARANTEE = Guarantee(
 SELECT d.sub_kind, d.p, d.off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
   MIN(d.value_id) AS value_id, MAX(d.value_id) AS other_value_id, MAX(d.slot_copies) AS slot_copies,
   MAX(d.expected) AS expected
-FROM (SELECT s.p, s.off, s.value_id, s.slot_copies, s.expected,
-        CASE WHEN s.copies < s.slot_copies THEN 'content'
+FROM (SELECT s.p, s.off, s.value_id, COALESCE(r.copies, s.copies) AS slot_copies, s.expected,
+        CASE WHEN s.copies < r.copies THEN 'content'
           WHEN q.compacted = 1 THEN 'same'
-          WHEN s.slot_copies < s.expected THEN 'missing'
+          WHEN COALESCE(r.copies, s.copies) < s.expected THEN 'missing'
           WHEN s.ident_low DIV 4294967296 <> s.ident_high DIV 4294967296 THEN 'leader epoch'
           WHEN s.ident_low <> s.ident_high OR s.base_low <> s.base_high THEN 'bytes'
           ELSE 'same' END AS sub_kind {_JUDGED}) d

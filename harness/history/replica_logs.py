@@ -19,7 +19,7 @@ from kafka.errors import KafkaError
 from kafka.record.default_records import ControlRecord, DefaultRecordBatch
 
 from urteil.harness.history.index_files import Layout, read_indexes
-from urteil.harness.workload.payload import decode, decode_copy, key_text
+from urteil.harness.workload.payload import decode, decode_copy, key_text, of_client_ms
 
 Row = dict[str, Any]
 
@@ -168,7 +168,7 @@ def _add_content(row: Row, record: Any, log: ReplicaLog, run: str, crc_holds: bo
     key = record.key
     row["key"] = key_text(key)
     if log.ours:
-        payload = decode(run, record.value, key, record.headers)
+        payload = decode(run, record.value, key, record.headers, of_client_ms(record))
         if log.copies:
             payload = decode_copy(run, record.value, key)
         row["value_id"] = payload.value_id

@@ -110,6 +110,27 @@ LARGE_RECORDS = Scenario(
     duration_s=20.0,
 )
 
+REWRITTEN = Scenario(
+    name="rewritten",
+    about="brokers pack batches anew, in the topic's codec, and stamp them with their own time: "
+    "what is in them stays; a leader dies",
+    cluster=cluster(),
+    workload=WorkloadSpec(
+        topics=(
+            TopicSpec(config=DURABLE.config | {"compression.type": "gzip"}),
+            TopicSpec(
+                name="stamped",
+                config=DURABLE.config
+                | {"compression.type": "gzip", "message.timestamp.type": "LogAppendTime"},
+            ),
+        ),
+        options={"linger_ms": "100", "probe": "1"},
+    ),
+    faults=(fault("crash", "leader", 5, 5),),
+    guarantees=(*REPLICATION, "corrupt", "duplicate", "sequence_gap", "time_index_wrong"),
+    duration_s=16.0,
+)
+
 FAMILY = (
     AT_MOST_ONCE,
     AT_LEAST_ONCE,
@@ -118,4 +139,5 @@ FAMILY = (
     CORRUPT_CLIENT,
     SHARED_REQUESTS,
     LARGE_RECORDS,
+    REWRITTEN,
 )

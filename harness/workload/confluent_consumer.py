@@ -10,7 +10,14 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    TIMESTAMP_CREATE_TIME,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
 from urteil.harness.history.journal import (
     IDLE_NS,
@@ -49,6 +56,8 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
         "fetch.wait.max.ms": 200,
         "check.crcs": False,
     }
+    if spec.kind != "copier" and "fetch_bytes" in spec.workload.options:
+        config["max.partition.fetch.bytes"] = int(spec.workload.options["fetch_bytes"])
     if spec.kind in ("group", "copier"):
         times = group_times(spec)
         polls_ms = times["max_poll_interval_ms"]
@@ -115,12 +124,16 @@ class Journal:
     def _got(self, one: Message) -> Got:
         key, value = one.key(), one.value()
         headers: Any = one.headers() or []
+        kind, timestamp_ms = one.timestamp()
         if one.topic() in self._copies:
             payload = decode_copy(self._run, value, key)
         else:
-            payload = decode(self._run, value, key, headers)
+            payload = decode(
+                self._run, value, key, headers,
+                timestamp_ms if kind == TIMESTAMP_CREATE_TIME else None,
+            )  # fmt: skip
         return Got(one.offset() or 0, key_text(key), payload.value_id, payload.intact,
-                   one.leader_epoch(), one.timestamp()[1])  # fmt: skip
+                   one.leader_epoch(), timestamp_ms)  # fmt: skip
 
 
 class Reader:

@@ -199,7 +199,7 @@ class LateEnd:
         one, op, self._ops = self._producer, self._ops, self._ops + 1
         topic, partition = slot
         key, now_ms = f"late{partition}", time.time_ns() // 1_000_000
-        value = self._encoder.encode(op, key.encode(), partition)
+        value = self._encoder.encode(op, key.encode(), partition, now_ms)
         content = batch(one, one.sequences.get(slot, 0), key.encode(), value, now_ms)
         self._journal.write(
             Send(op, time.monotonic_ns(), topic, partition, key, now_ms, False, txn)

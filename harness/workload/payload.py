@@ -1,10 +1,11 @@
 """The value of a record: it names its own send and shows every damage.
 
-    magic 4 | crc32c 4 | partition 4 | sequence 8 | run length 1 | client length 1 | run | client |
-    padding derived from the sequence
+    magic 4 | crc32c 4 | partition 4 | sequence 8 | time 8 | run length 1 | client length 1 | run |
+    client | padding derived from the sequence
 
 The checksum covers what follows it (so also the intended partition and the padding), the key and
-the headers. `value_id` is `run/client/sequence`, unique in a run.
+the headers. The time is the record's own in ms, unless the broker sets that (LogAppendTime).
+`value_id` is `run/client/sequence`, unique in a run.
 
 A tombstone has no value: its payload, without padding, stands in a header of its own (`TAG`), and
 its checksum covers the key and the other headers.
@@ -15,12 +16,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from crc32c import crc32c
 
 from urteil.harness.workload.numbered import sender_of
 
 Headers = Sequence[tuple[str, bytes | None]]
+
+LOG_APPEND_TIME = 1
 
 FOREIGN = "foreign"
 """`value_id` of a payload that another run wrote."""
@@ -31,8 +35,8 @@ TAG = "urteil"
 COPY = "copy/"
 """Before the `value_id` of a record that an application copied: it is no send of ours."""
 
-_MAGIC = b"UrT1"
-_HEAD = struct.Struct(">4sIiQBB")
+_MAGIC = b"UrT2"
+_HEAD = struct.Struct(">4sIiQqBB")
 _CHECKED_FROM = 8
 _PATTERN = bytes(range(256)) * 2
 
@@ -43,7 +47,7 @@ class Payload:
 
     `value_id` is None when the value is none of ours (or too damaged to tell), `FOREIGN` when
     another run wrote it. `intact` says that the checksum over value, key, headers and intended
-    partition holds.
+    partition holds, and that the record has the time it was sent with.
     """
 
     value_id: str | None
@@ -65,30 +69,50 @@ class Encoder:
         self._lengths = (len(run.encode()), len(client.encode()))
         self._padding = max(0, value_bytes - _HEAD.size - len(self._names))
 
-    def tombstone(self, sequence: int, key: bytes, partition: int) -> list[tuple[str, bytes]]:
+    def tombstone(
+        self, sequence: int, key: bytes, partition: int, timestamp_ms: int
+    ) -> list[tuple[str, bytes]]:
         """The headers of a tombstone: they name the send in place of the value that it has not."""
-        return [(TAG, self._payload(sequence, key, partition, (), b""))]
+        return [(TAG, self._payload(sequence, key, partition, timestamp_ms, (), b""))]
 
     def value_id(self, sequence: int) -> str:
         return f"{self._prefix}{sequence}"
 
     def encode(
-        self, sequence: int, key: bytes | None, partition: int, headers: Headers = ()
+        self,
+        sequence: int,
+        key: bytes | None,
+        partition: int,
+        timestamp_ms: int,
+        headers: Headers = (),
     ) -> bytes:
-        """The value of the record that is sent with this key and these headers."""
+        """The value of the record that is sent with this key, this time and these headers."""
         padding = _pad(sequence, self._padding)
-        return self._payload(sequence, key, partition, headers, padding)
+        return self._payload(sequence, key, partition, timestamp_ms, headers, padding)
 
     def _payload(
-        self, sequence: int, key: bytes | None, partition: int, headers: Headers, padding: bytes
+        self,
+        sequence: int,
+        key: bytes | None,
+        partition: int,
+        timestamp_ms: int,
+        headers: Headers,
+        padding: bytes,
     ) -> bytes:
-        head = _HEAD.pack(_MAGIC, 0, partition, sequence, *self._lengths)
+        head = _HEAD.pack(_MAGIC, 0, partition, sequence, timestamp_ms, *self._lengths)
         body = head[_CHECKED_FROM:] + self._names + padding
         return _MAGIC + _checksum(body, key, headers).to_bytes(4, "big") + body
 
 
-def decode(run: str, value: bytes | None, key: bytes | None, headers: Headers = ()) -> Payload:
-    """What a record says of itself; never raises, whatever the bytes are."""
+def decode(
+    run: str,
+    value: bytes | None,
+    key: bytes | None,
+    headers: Headers = (),
+    timestamp_ms: int | None = None,
+) -> Payload:
+    """What a record says of itself; never raises, whatever the bytes are. Without a time (the
+    broker's own, or unknown) nothing is said of it."""
     if value is None:
         value = next((content for name, content in headers if name == TAG), None)
         headers = [header for header in headers if header[0] != TAG]
@@ -96,7 +120,7 @@ def decode(run: str, value: bytes | None, key: bytes | None, headers: Headers = 
         return _NOTHING
     if len(value) < _HEAD.size or value[:4] != _MAGIC:
         return _numbered(run, value)
-    _, crc, partition, sequence, run_length, client_length = _HEAD.unpack_from(value)
+    _, crc, partition, sequence, sent_ms, run_length, client_length = _HEAD.unpack_from(value)
     client_at = _HEAD.size + run_length
     if len(value) < client_at + client_length:
         return _NOTHING
@@ -108,6 +132,7 @@ def decode(run: str, value: bytes | None, key: bytes | None, headers: Headers = 
         return _NOTHING
     if wrote != run:
         return Payload(FOREIGN if intact else None, intact)
+    intact = intact and timestamp_ms in (None, sent_ms)
     return Payload(f"{run}/{client}/{sequence}", intact, partition, client, sequence)
 
 
@@ -118,6 +143,11 @@ def _numbered(run: str, value: bytes) -> Payload:
         return _NOTHING
     client, sequence = sender
     return Payload(f"{run}/{client}/{sequence}", True, None, client, sequence)
+
+
+def of_client_ms(record: Any) -> int | None:
+    """The time of a record of kafka-python, unless the broker set it."""
+    return None if record.timestamp_type == LOG_APPEND_TIME else int(record.timestamp)
 
 
 def decode_copy(run: str, value: bytes | None, key: bytes | None) -> Payload:

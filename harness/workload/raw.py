@@ -131,7 +131,7 @@ class Liar:
         """One batch to whoever leads its partition: brokers are asked in turn."""
         topic, partition = self._spec.partitions()[op % len(self._spec.partitions())]
         key, timestamp_ms = f"raw{partition}", time.time_ns() // 1_000_000
-        value = self._encoder.encode(op, key.encode(), partition)
+        value = self._encoder.encode(op, key.encode(), partition, timestamp_ms)
         batch = spoiled_batch(key.encode(), value, timestamp_ms)
         frame = produce_request(op, topic, partition, batch, self._spec.workload.request_timeout_ms)
         self._journal.write(Send(op, time.monotonic_ns(), topic, partition, key, timestamp_ms))

@@ -51,19 +51,25 @@ class Records:
 
     def __init__(self, spec: ClientSpec) -> None:
         self._partitions = spec.partitions()
+        self._bare = spec.workload.kind == "pipeline"
         self._deletions = Deletions(spec)
         self._keys = KeyChooser(spec.workload.keys, len(self._partitions), spec.seed)
         self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
 
     def record(self, op: int) -> Record:
         """Record `op`, to be sent now."""
+        now_ms = time.time_ns() // 1_000_000
         slot = op % len(self._partitions)
         topic, partition = self._partitions[slot]
         key = self._keys.key(slot)
         value: bytes | None = None
-        headers: list[tuple[str, bytes]] = []
+        headers = self._headers(op)
         if self._deletions.next(topic):
-            headers = self._encoder.tombstone(op, key.encode(), partition)
+            headers = self._encoder.tombstone(op, key.encode(), partition, now_ms)
         else:
-            value = self._encoder.encode(op, key.encode(), partition)
-        return Record(topic, partition, key, value, headers, time.time_ns() // 1_000_000)
+            value = self._encoder.encode(op, key.encode(), partition, now_ms, headers)
+        return Record(topic, partition, key, value, headers, now_ms)
+
+    def _headers(self, op: int) -> list[tuple[str, bytes]]:
+        """None, one, or two of one name; an application that copies need not take them along."""
+        return [] if self._bare else [("n", str(op).encode()), ("n", b"")][: op % 3]

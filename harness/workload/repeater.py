@@ -88,7 +88,7 @@ class Repeater:
 
     def _begin(self, op: int, topic: str, partition: int) -> Batch:
         key, timestamp_ms = f"repeated{partition}", time.time_ns() // 1_000_000
-        value = self._encoder.encode(op, key.encode(), partition)
+        value = self._encoder.encode(op, key.encode(), partition, timestamp_ms)
         self._journal.write(Send(op, time.monotonic_ns(), topic, partition, key, timestamp_ms))
         return Batch(op, key.encode(), value, timestamp_ms)
 

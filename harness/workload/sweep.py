@@ -18,7 +18,7 @@ from urteil.harness.history.journal import (
     Poll,
     Slice,
 )
-from urteil.harness.workload.payload import decode, decode_copy, key_text
+from urteil.harness.workload.payload import decode, decode_copy, key_text, of_client_ms
 from urteil.harness.workload.repairs import back_off
 from urteil.harness.workload.spec import ClientSpec, consumer_config
 
@@ -185,7 +185,7 @@ def got(run: str, record: Any, *, copied: bool = False) -> Got:
     if copied:
         payload = decode_copy(run, record.value, record.key)
     else:
-        payload = decode(run, record.value, record.key, record.headers)
+        payload = decode(run, record.value, record.key, record.headers, of_client_ms(record))
     return Got(
         record.offset, key_text(record.key), payload.value_id, payload.intact,
         record.leader_epoch, record.timestamp,

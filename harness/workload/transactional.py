@@ -109,7 +109,7 @@ class Transactions:
         op, self._ops = self._ops, self._ops + 1
         self._open += 1
         now_ms = time.time_ns() // 1_000_000
-        value = self._encoder.encode(op, key.encode(), partition)
+        value = self._encoder.encode(op, key.encode(), partition, now_ms)
         self._journal.write(
             Send(op, time.monotonic_ns(), topic, partition, key, now_ms, False, self._txn.number,
                  source)

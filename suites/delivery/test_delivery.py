@@ -42,3 +42,8 @@ def test_each_partition_of_a_request_counts(result: Result) -> None:
 @pytest.mark.parametrize("result", ["large-records"], indirect=True)
 def test_a_record_larger_than_a_fetch_is_delivered(result: Result) -> None:
     assert_holds(result, "no_progress", "no_delivery", "slow_recovery")
+
+
+@pytest.mark.parametrize("result", ["rewritten"], indirect=True)
+def test_what_a_broker_packs_anew_stays_as_it_was(result: Result) -> None:
+    assert_holds(result, "corrupt", "lost_write", "sequence_gap", "time_index_wrong")

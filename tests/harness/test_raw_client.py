@@ -25,7 +25,7 @@ from urteil.harness.workload.spec import ClientSpec
 
 
 def test_a_spoiled_batch_is_well_formed_but_for_its_crc() -> None:
-    value = Encoder("run", "raw1", 100).encode(7, b"k", 2)
+    value = Encoder("run", "raw1", 100).encode(7, b"k", 2, 1_000)
     batch = MemoryRecords(spoiled_batch(b"k", value, 1_000)).next_batch()
     assert not batch.validate_crc()
     (record,) = batch

@@ -26,7 +26,7 @@ ONE = Producer("g-late1", 4711, 3)
 
 
 def test_a_batch_is_transactional_and_whole() -> None:
-    value = Encoder("run", "late1", 100).encode(7, b"k", 2)
+    value = Encoder("run", "late1", 100).encode(7, b"k", 2, 1_000)
     found = MemoryRecords(batch(ONE, 5, b"k", value, 1_000)).next_batch()
     assert found.validate_crc()
     assert found.is_transactional

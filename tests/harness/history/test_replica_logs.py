@@ -25,7 +25,7 @@ def batch(base, values, *, epoch=0, producer_id=5, sequence=0, codec=0, keys=b"k
 
 def values(first, count, partition=0):
     encoder = Encoder("r1", "p1", 60)
-    return [encoder.encode(n, b"k", partition) for n in range(first, first + count)]
+    return [encoder.encode(n, b"k", partition, 1000 + n) for n in range(first, first + count)]
 
 
 @pytest.fixture
@@ -84,6 +84,14 @@ def test_a_cut_tail_is_told_at_every_byte(data):
         assert [row["offset"] for row in rows] == [0, 1, 2, 3]
         assert len(log.damage) == 1
         assert log.row["log_end"] == 4
+
+
+@pytest.mark.parametrize("off_ms", [0, 1])
+def test_a_record_has_the_time_it_was_sent_with(data, off_ms):
+    value = Encoder("r1", "p1", 60).encode(0, b"k", 0, 1000 + off_ms)
+    (data / "orders-0" / "00000000000000000000.log").write_bytes(batch(0, [value]))
+    _, rows = read(data)
+    assert rows[0]["intact"] is (off_ms == 0)
 
 
 def test_damaged_bytes_never_raise_and_are_never_intact(data):

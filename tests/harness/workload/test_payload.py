@@ -14,17 +14,17 @@ HEADERS = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size
        st.integers(0, 2_000))  # fmt: skip
 def test_a_value_tells_its_send(run, client, sequence, key, partition, headers, size):
     encoder = Encoder(run, client, size)
-    value = encoder.encode(sequence, key, partition, headers)
+    value = encoder.encode(sequence, key, partition, 5, headers)
     payload = decode(run, value, key, headers)
     assert payload.value_id == f"{run}/{client}/{sequence}" == encoder.value_id(sequence)
     assert payload.intact
     assert (payload.partition, payload.client, payload.sequence) == (partition, client, sequence)
-    assert len(value) == max(size, 22 + len(run) + len(client))
+    assert len(value) == max(size, 30 + len(run) + len(client))
 
 
 @given(st.integers(0, 99), st.integers(1, 255))
 def test_every_changed_byte_is_seen(position, change):
-    value = bytearray(Encoder("r1", "p1", 100).encode(7, b"k", 2))
+    value = bytearray(Encoder("r1", "p1", 100).encode(7, b"k", 2, 5))
     value[position] ^= change
     assert not decode("r1", bytes(value), b"k").intact
 
@@ -35,7 +35,7 @@ def test_no_bytes_raise(value, key):
 
 
 def test_key_headers_and_length_are_covered():
-    value = Encoder("r1", "p1", 60).encode(1, b"key", 0, [("h", b"1")])
+    value = Encoder("r1", "p1", 60).encode(1, b"key", 0, 5, [("h", b"1")])
     assert decode("r1", value, b"key", [("h", b"1")]).intact
     assert not decode("r1", value, b"other", [("h", b"1")]).intact
     assert not decode("r1", value, None, [("h", b"1")]).intact
@@ -46,7 +46,7 @@ def test_key_headers_and_length_are_covered():
 
 
 def test_other_runs_and_strangers():
-    value = Encoder("other", "p1", 60).encode(1, None, 0)
+    value = Encoder("other", "p1", 60).encode(1, None, 0, 5)
     assert decode("r1", value, None).value_id == FOREIGN
     assert decode("r1", None, b"k").value_id is None
     assert decode("r1", b"hello", None).value_id is None
@@ -59,10 +59,18 @@ def test_keys_are_text_whatever_they_hold():
 
 
 def test_a_tombstone_names_its_send_in_a_header():
-    headers = Encoder("r1", "p1", 60).tombstone(7, b"k", 2)
+    headers = Encoder("r1", "p1", 60).tombstone(7, b"k", 2, 5)
     payload = decode("r1", None, b"k", headers)
     assert (payload.value_id, payload.intact, payload.partition) == ("r1/p1/7", True, 2)
     assert not decode("r1", None, b"other", headers).intact
     assert not decode("r1", None, b"k", [*headers, ("more", b"")]).intact
     assert not decode("r1", b"", b"k", headers).intact
     assert decode("r1", None, b"k", []).value_id is None
+
+
+def test_the_time_is_the_one_that_was_sent():
+    value = Encoder("r1", "p1", 60).encode(7, b"k", 2, 1_000)
+    assert decode("r1", value, b"k", (), 1_000).intact
+    assert decode("r1", value, b"k").intact  # the broker's own
+    assert not decode("r1", value, b"k", (), 1_001).intact
+    assert decode("r1", value, b"k", (), 1_001).value_id == "r1/p1/7"

@@ -73,6 +73,7 @@ INDEXES = Scenario(
         "end_below_ack",
         "disagreement",
         "poll_skip",
+        "unseen",
     ),
     duration_s=22.0,
 )

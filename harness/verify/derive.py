@@ -28,7 +28,7 @@ from urteil.harness.verify.derived import DERIVED, Derived
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.harm import harms
 from urteil.harness.verify.members import members
-from urteil.harness.verify.parts import administered, part_row, segments
+from urteil.harness.verify.parts import administered, late_begin, part_row, segments
 from urteil.harness.verify.promises import settled
 from urteil.harness.verify.small import Key, Small, assigned_last, read, sort_passes, unasked
 from urteil.harness.verify.timeline import Span
@@ -137,6 +137,7 @@ def _part(
     part |= settled(place.topic, scenario, facts, small.faults, small.ops)
     part |= deletions(small.ops, small.faults, place.topic, place.key[1])
     part |= segments(place.logs, part["final_leader"])
+    part |= late_begin(part, place.logs, place.whole)
     if not facts.healed:
         part["agreed_end"] = divergence_floor(place.logs, part["final_leader"])
     return part

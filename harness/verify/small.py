@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -159,7 +159,18 @@ def unasked(topic: TopicFact, partition: int, logs: list[Row], passes: list[Row]
 def assigned_last(states: Iterable[Row]) -> dict[Key, set[int]]:
     """The replicas that a partition had last: its state tells them, and so does its topic, whose
     node alone is written when one is taken away."""
+    return dict(_assigned(states))
+
+
+def assigned_first(states: Iterable[Row]) -> dict[Key, set[int]]:
+    """The replicas that a partition was made with."""
     found: dict[Key, set[int]] = {}
+    for key, replicas in _assigned(states):
+        found.setdefault(key, replicas)
+    return found
+
+
+def _assigned(states: Iterable[Row]) -> Iterator[tuple[Key, set[int]]]:
     for row in sorted(states, key=lambda one: int(one["zxid"] or 0)):
         if row["replicas"] is None or row["topic_id"] is None:
             continue
@@ -167,5 +178,4 @@ def assigned_last(states: Iterable[Row]) -> dict[Key, set[int]]:
         by_partition = told if isinstance(told, dict) else {row["partition"]: told}
         for partition, replicas in by_partition.items():
             if partition is not None:
-                found[row["topic_id"], int(partition)] = set(replicas)
-    return found
+                yield (row["topic_id"], int(partition)), set(replicas)

@@ -14,7 +14,7 @@ from urteil.harness.scenario import RunFacts
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row
-from urteil.harness.verify.small import assigned_last
+from urteil.harness.verify.small import assigned_first, assigned_last
 
 LACKING = {
     "blank reads": "reads lack their client, session, offset, time or whether they were intact "
@@ -88,8 +88,10 @@ def skipped(spans: Iterable[Row]) -> list[str]:
 
 
 def _logs(run_dir: Path, derived: Derived) -> list[str]:
-    """Replicas of our topics, as assigned last, that left no log; partitions without a state."""
-    assigned = assigned_last(evidence.rows(run_dir, "states"))
+    """Replicas of our topics, as assigned last, that left no log; partitions without a state, or
+    that were made with fewer replicas than were asked for, or more."""
+    states = list(evidence.rows(run_dir, "states"))
+    assigned, made = assigned_last(states), assigned_first(states)
     kept: dict[int, set[int]] = defaultdict(set)
     for row in derived.tables["logs_p"]:
         kept[row["p"]].add(row["broker"])
@@ -102,9 +104,16 @@ def _logs(run_dir: Path, derived: Derived) -> list[str]:
         if replicas is None:
             told.append(f"evidence/states has nothing about {name}")
             continue
+        first, asked = made[part["topic_id"], part["partition"]], part["replication"]
+        if asked not in (len(first), len(replicas)):
+            told.append(f"{name} was made on {_brokers(first)}, though {asked} were asked for")
         lost = sorted(replicas - kept[part["p"]])
         told += [f"evidence/logs has no log of broker {broker} of {name}" for broker in lost]
     return told
+
+
+def _brokers(numbers: Iterable[int]) -> str:
+    return f"brokers {', '.join(str(number) for number in sorted(numbers))}"
 
 
 def _unread(part: Row, derived: Derived) -> list[str]:

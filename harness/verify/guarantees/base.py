@@ -54,8 +54,9 @@ _WORD = re.compile(r"\w+")
 _TOLD_BY = {
     **dict.fromkeys(("lost_floor", "lost_ns", "clock_moved", "calm_ns", "blind"), "faults"),
     **dict.fromkeys(
-        ("unclean_on", "unclean_asked", "min_isr", "trimmed", "cut_to", "deleted_to"), "admin_ops"
+        ("unclean_on", "unclean_asked", "min_isr", "trimmed", "late_begin", "cut_to"), "admin_ops"
     ),
+    "deleted_to": "admin_ops",
 }
 """Columns of `parts` and `spans` that excuse what faults and administrators did."""
 

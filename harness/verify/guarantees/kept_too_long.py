@@ -3,8 +3,9 @@
 `too old`: a closed segment of the final leader whose newest record's timestamp + retention.ms, and
 the last healing, lie before the end by more than the brokers' interval between two looks, the wait
 before the first one and 5 s; judged where that interval is told, and nobody changed how long
-records stay nor moved a clock. `on a replica`, `told`: DeleteRecords was acknowledged up to an
-offset, yet in the end a replica in sync begins before it, or a final pass was told so; left out
+records stay nor moved a clock. `too large`: as long before the end its log was two segments larger
+than retention.bytes; judged likewise. `on a replica`, `told`: DeleteRecords was acknowledged up to
+an offset, yet in the end a replica in sync begins before it, or a final pass was told so; left out
 where all replicas were ended since (their starts are checkpointed once a minute). A replica in sync
 has to begin where its leader does after an answer that got lost, too. `fetched`: in one
 leader epoch a leader told where a partition begins, and did not refuse a fetch from before.
@@ -31,6 +32,28 @@ _SEGMENTS = """
 """
 """Closed segments of the final leader where retention by time is told."""
 
+_SIZES = f"""
+(SELECT g.p, g.broker, MIN(g.segment_base) AS base, SUM(g.size) AS size,
+   MAX(CASE WHEN g.n = 1 THEN g.size ELSE 0 END) AS first_size,
+   MAX(g.retention_bytes) AS retention_bytes
+ FROM (SELECT b.p, b.broker, b.segment_base, SUM(b.size) AS size,
+         MAX(b.retention_bytes) AS retention_bytes,
+         ROW_NUMBER() OVER (PARTITION BY b.p ORDER BY b.segment_base) AS n
+       FROM (SELECT q.p, r.broker, r.segment_base, r.batch_base, MAX(r.batch_bytes) AS size,
+               MAX(q.retention_bytes) AS retention_bytes
+             FROM replicas r JOIN vals v ON v.value_id = r.value_id
+             JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+             WHERE r.broker = q.final_leader AND q.late_ns IS NOT NULL AND q.retention_bytes >= 0
+               AND q.compacted = 0 AND q.trimmed = 0 AND q.gone = 0 AND v.outcome = 'ok'
+               AND v.complete_ns + q.late_ns + {_SLACK_NS} < q.ends_ns
+               AND q.calm_ns + q.late_ns + {_SLACK_NS} < q.ends_ns
+             GROUP BY q.p, r.broker, r.segment_base, r.batch_base) b
+       GROUP BY b.p, b.broker, b.segment_base) g
+ GROUP BY g.p, g.broker)
+"""
+"""Final leaders' logs where retention by size is told: what was acknowledged long before the end,
+and how much of it is in the oldest segment."""
+
 _EXPIRED = f"""
 FROM vals v JOIN parts q ON q.p = v.sent_p CROSS JOIN settings c
 WHERE v.sent = 1 AND v.outcome = 'ok' AND q.late_ns IS NOT NULL AND q.retention_told = 1
@@ -46,6 +69,8 @@ def _explain(row: Mapping[str, Any]) -> str:
     told = {
         "too old": f"The segment of {where} that begins at {row['off']} is on broker {broker} "
         f"still, {row['late_s']} s after its last record was older than retention.ms.",
+        "too large": f"The log of {where} on broker {broker} had {row['bytes']} bytes long before "
+        f"the end, two segments more than retention.bytes, {row['limit_bytes']}.",
         "on a replica": f"The records of {where} below {row['start']} were deleted, yet the log of "
         f"broker {broker}, which is in sync, begins at {row['off']}.",
         "told": f"The records of {where} below {row['start']} were deleted, yet a later reader was "
@@ -59,40 +84,47 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="kept_too_long",
     about="what retention or an administrator deleted is still there",
-    promise="With the delete policy old segments are discarded when their retention time has been "
-    "reached; records before the low watermark that DeleteRecords answers are gone, and a fetch "
-    "below a partition's first offset is out of range.",
+    promise="With the delete policy old segments are discarded when their retention time or size "
+    "limit has been reached; records before the low watermark that DeleteRecords answers are gone, "
+    "and a fetch below a partition's first offset is out of range.",
     source="Kafka documentation, 3.2 Topic Configs: retention.ms; KIP-107",
     opportunities=f"""
 SELECT SUM(o.n) AS n FROM (
   SELECT COUNT(*) AS n {_EXPIRED}
   UNION ALL SELECT COUNT(*) FROM parts q WHERE q.deleted_to IS NOT NULL AND q.has_log = 1
+  UNION ALL SELECT COUNT(*) FROM {_SIZES} s
   UNION ALL SELECT COUNT(*) {_BEFORE}) o""",
     violations=f"""
 SELECT 'too old' AS sub_kind, s.p, s.segment_base AS off, CAST(NULL AS BIGINT) AS at_ns,
   CAST(NULL AS BIGINT) AS until_ns, s.broker, CAST(NULL AS BIGINT) AS start,
-  (s.ends_ns - s.newest_ms * 1000000 + c.wall_ns - s.retention_ns) DIV 1000000000 AS late_s
+  (s.ends_ns - s.newest_ms * 1000000 + c.wall_ns - s.retention_ns) DIV 1000000000 AS late_s,
+  CAST(NULL AS BIGINT) AS bytes, CAST(NULL AS BIGINT) AS limit_bytes
 FROM {_SEGMENTS} s CROSS JOIN settings c
 WHERE c.wall_ns IS NOT NULL AND s.retention_ns < s.ends_ns
   AND s.newest_ms * 1000000 - c.wall_ns + s.retention_ns + s.late_ns + {_SLACK_NS} < s.ends_ns
   AND s.calm_ns + s.late_ns + {_SLACK_NS} < s.ends_ns
 UNION ALL
+SELECT 'too large', s.p, s.base, NULL, NULL, s.broker, NULL, NULL, s.size, s.retention_bytes
+FROM {_SIZES} s WHERE s.size - 2 * s.first_size >= s.retention_bytes
+UNION ALL
 SELECT 'on a replica', l.p, l.log_start, q.deleted_ns, NULL, l.broker,
-  COALESCE(q.deleted_to, q.cut_to), NULL
+  COALESCE(q.deleted_to, q.cut_to), NULL, NULL, NULL
 FROM logs_p l JOIN parts q ON q.p = l.p
 WHERE l.in_isr = 1 AND q.gone = 0 AND (l.log_start < q.deleted_to
   OR (l.log_start < q.cut_to AND q.log_start >= q.cut_to AND q.has_log = 1))
 UNION ALL
-SELECT 'told', q.p, w.from_offset, w.begin_ns, MAX(w.end_ns), w.leader, MAX(q.deleted_to), NULL
+SELECT 'told', q.p, w.from_offset, w.begin_ns, MAX(w.end_ns), w.leader, MAX(q.deleted_to),
+  NULL, NULL, NULL
 FROM passes w JOIN parts q ON q.topic_id = w.topic_id AND q.partition = w.partition
 WHERE w.final AND q.gone = 0 AND w.begin_ns > q.deleted_ns AND w.from_offset < q.deleted_to
 GROUP BY q.p, w.from_offset, w.begin_ns, w.leader
 UNION ALL
-SELECT 'fetched', a.p, a.offset, a.invoke_ns, a.complete_ns, a.node, a.offset + 1, NULL
+SELECT 'fetched', a.p, a.offset, a.invoke_ns, a.complete_ns, a.node, a.offset + 1,
+  NULL, NULL, NULL
 {_BEFORE} AND a.error IS NULL""",
     explain=_explain,
     needs=("logs",),
-    rests_on=("logs", "replicas", "passes", "states", "offset_answers"),
-    sub_kinds=("too old", "on a replica", "told", "fetched"),
+    rests_on=("logs", "replicas", "sends", "passes", "states", "offset_answers"),
+    sub_kinds=("too old", "too large", "on a replica", "told", "fetched"),
     tie="j.broker",
 )

@@ -21,13 +21,13 @@ FAULT = {"fault": "crash", "begin_ns": END_NS + 2 * S, "end_ns": END_NS + 3 * S,
          "healed_ns": END_NS + 4 * S, "proof": "made up", "acted": True}  # fmt: skip
 
 
-def of_segments() -> Tables:
-    """Healthy tables whose first 200 records are a closed segment."""
+def of_segments(records: int = 200) -> Tables:
+    """Healthy tables whose first 200 records are closed segments of so many."""
     tables = healthy()
     for row in tables["logs"]:
         row["active_base"] = 200
     for row in tables["replicas"]:
-        row["segment_base"] = 0 if row["offset"] < 200 else 200
+        row["segment_base"] = min(200, row["offset"] // records * records)
     for row in tables["states"]:
         row["wall_ms"] = row["at_ns"] // 1_000_000
     return tables
@@ -44,6 +44,29 @@ def test_a_closed_segment_outlives_its_retention(tmp_path: Path) -> None:
     (finding,) = kept(tmp_path, of_segments(), LOOKS, retention_ms="4000").findings
     assert (finding.sub_kind, finding.offset) == ("too old", 0)
     assert "s after its last record was older than retention.ms" in finding.sentence
+
+
+def test_a_log_outgrows_its_size(tmp_path: Path) -> None:
+    sized = {"retention_ms": "-1", "retention_bytes": "100"}
+    (finding,) = kept(tmp_path, of_segments(100), LOOKS, **sized).findings
+    assert (finding.sub_kind, finding.offset) == ("too large", 0)
+    assert "two segments more than retention.bytes, 100" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("looks", "config"),
+    [
+        (LOOKS, {"retention_bytes": "1000000000"}),
+        (LOOKS, {"retention_bytes": "-1"}),
+        (LOOKS, {"retention_bytes": "100", "cleanup_policy": "compact"}),
+        ({}, {"retention_bytes": "100"}),
+        (LOOKS | {"log.retention.check.interval.ms": "300000"}, {"retention_bytes": "100"}),
+    ],
+)
+def test_a_log_may_be_that_large(
+    tmp_path: Path, looks: dict[str, str], config: dict[str, str]
+) -> None:
+    assert not kept(tmp_path, of_segments(100), looks, **config).findings
 
 
 @pytest.mark.parametrize(

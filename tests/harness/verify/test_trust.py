@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -149,6 +150,41 @@ def test_fail_outranks_unknown(tmp_path: Path) -> None:
     result = judged(tmp_path, tables, facts=synthetic.facts(ONE, problems=["zk1 died"]))
     assert result.verdict is Verdict.FAIL
     assert "zk1 died" in result.reasons
+
+
+def _begin_later(tables: dict[str, list[dict[str, Any]]], offset: int) -> None:
+    """One final pass leaves out the first records of the log."""
+    told = next(row for row in tables["passes"] if row["final"])
+    told["from_offset"] = offset
+    name = [told[column] for column in ("client", "session", "pass", "partition")]
+    tables["reads"] = [
+        row
+        for row in tables["reads"]
+        if row["offset"] >= offset
+        or [row[column] for column in ("client", "session", "pass", "partition")] != name
+    ]
+
+
+def test_a_final_pass_that_began_too_late_is_found(tmp_path: Path) -> None:
+    tables = healthy()
+    _begin_later(tables, 3)
+    one = named(judged(tmp_path, tables), "unseen")
+    assert (one.status, one.violations) == (Status.VIOLATED, 3)
+    assert {finding.sub_kind for finding in one.findings} == {"before the begin"}
+
+
+@pytest.mark.parametrize("why", ["deleted by somebody", "one log begins later"])
+def test_a_pass_may_begin_later_where_records_were_deleted(tmp_path: Path, why: str) -> None:
+    tables = healthy()
+    _begin_later(tables, 3)
+    if why == "one log begins later":
+        tables["logs"][0]["log_start"] = 3
+    else:
+        tables["admin_ops"] = [
+            {"run": "r", "act": "delete records", "subject": tables["logs"][0]["topic"]}
+            | {"outcome": "info", "before": "{}", "after": "{}", "invoke_ns": 1, "complete_ns": 2}
+        ]
+    assert named(judged(tmp_path, tables), "unseen").status is not Status.VIOLATED
 
 
 def test_a_final_pass_that_stopped_short_leaves_unseen_unknown(tmp_path: Path) -> None:

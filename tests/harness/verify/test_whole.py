@@ -70,6 +70,13 @@ def _lose_a_replica(tables: Tables) -> None:
         tables[table] = [row for row in tables[table] if row["broker"] != 2]
 
 
+def _make_with_two_replicas(tables: Tables) -> None:
+    """As a controller would that does not give what was asked for."""
+    _lose_a_replica(tables)
+    for row in tables["states"]:
+        row |= {"replicas": "[1, 3]" if row["replicas"] else None}
+
+
 def _end_the_logs_early(tables: Tables) -> None:
     for row in tables["logs"]:
         row |= {"log_end": 300, "high_watermark": 300}
@@ -109,6 +116,10 @@ def _send_in_a_ghost_of_a_transaction(tables: Tables) -> None:
         (_skip_a_version, f"{STATE} went from version 1 to 3: evidence/states lacks"),
         (_tell_of_another_topic, f"evidence/states has nothing about {TOPIC}-0"),
         (_lose_a_replica, f"evidence/logs has no log of broker 2 of {TOPIC}-0"),
+        (
+            _make_with_two_replicas,
+            f"{TOPIC}-0 was made on brokers 1, 3, though 3 were asked for",
+        ),
         (_end_the_logs_early, "300 records on disks lie beyond the end of their log"),
         (
             _forget_if_intact,

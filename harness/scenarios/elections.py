@@ -162,6 +162,26 @@ SLOW_RETURN = Scenario(
 """Who joins the ISR before it has what was committed would be elected without it; nobody looks
 whether it lags."""
 
+EARLY_RETURN = Scenario(
+    name="early-return",
+    about="a preferred leader comes back far behind, over a narrow link, and the controller gives "
+    "leadership back to preferred leaders every second",
+    cluster=cluster(
+        replica_lag_time_max_ms="60000",
+        auto_leader_rebalance_enable="true",
+        leader_imbalance_check_interval_seconds="1",
+        leader_imbalance_per_broker_percentage="0",
+    ),
+    workload=LOAD,
+    faults=(
+        fault("bandwidth", "straggler->all", 3, 18, rate_kb_per_s=8),
+        fault("crash", "straggler", 4, 6),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    duration_s=26.0,
+)
+"""Each broker is the preferred leader of one partition; it leads once it is in sync, not before."""
+
 FAMILY = (
     UNCLEAN_ON,
     UNCLEAN_OFF,
@@ -174,4 +194,5 @@ FAMILY = (
     LAGGING_SUCCESSOR,
     LAGGING_FOLLOWER,
     SLOW_RETURN,
+    EARLY_RETURN,
 )

@@ -12,11 +12,12 @@ ELECTIONS = ("unclean_leader", "epoch_went_back")
 
 ISOLATE_LEADER = Scenario(
     name="isolate-leader",
-    about="a leader cut off from all other brokers, not from ZooKeeper nor its clients",
+    about="a leader cut off from all other brokers, not from ZooKeeper nor its clients, of which "
+    "one asks where the logs end",
     cluster=cluster(),
-    workload=LOAD,
+    workload=msgspec.structs.replace(LOAD, options={"probe": "1"}),
     faults=(fault("isolate", "leader", 5, 9),),
-    guarantees=(*REPLICATION, "duplicate"),
+    guarantees=(*REPLICATION, "duplicate", "end_below_ack"),
 )
 
 ISOLATE_ZOOKEEPER = Scenario(

@@ -79,10 +79,11 @@ TRANSACTIONS = scenario(
 
 RESTART = scenario(
     "transactions-restart",
-    "leaders with aborted transactions in their logs shut down and come back",
+    "leaders with aborted and open transactions in their logs shut down and come back; readers get "
+    "a transaction in several answers",
     fault("shutdown", "leader", 5, 3),
     fault("shutdown", "leader", 12, 3),
-    load=writers(aborts="0.5"),
+    load=writers(6, aborts="0.5", hold_ms="400", batch_size="200", fetch_bytes="512"),
     duration_s=18.0,
 )
 

@@ -78,6 +78,14 @@ NAMES = (
     "one_partition_answers_for_all",
     "sequence_does_not_wrap",
     "cleaner_loses_of_compressed",
+    "repacked_at_one_time",
+    "repacked_without_headers",
+    "begin_told_too_late",
+    "timeout_is_success",
+    "open_transactions_forgotten",
+    "aborted_told_in_part",
+    "size_limit_ignored",
+    "preferred_outside_isr",
 )
 
 

@@ -26,6 +26,7 @@ ELSEWHERE = {
     "epoch_zero_not_recovered",  # nor checkpoints judged in the end
     "isr_shrink_not_persisted",  # nor its scenario's order of faults
     "isr_joined_too_early",  # nor a narrow link
+    "preferred_outside_isr",  # nor leaders that are given back
     "isr_never_shrinks",  # nor a deadline for going on
     "abort_marker_on_some_partitions",  # nor transactions
     "aborted_index_lost_on_restart",
@@ -44,8 +45,10 @@ ELSEWHERE = {
     "retention_by_wrong_clock",  # nor retention
     "retention_never_runs",
     "deleted_records_served",
+    "size_limit_ignored",
     "fetch_skips_batch_at_segment_roll",  # nor segments that roll
     "index_off_by_one",
+    "begin_told_too_late",
     "acl_cached_forever",  # nor ACLs
     "dedup_window_of_one",  # nor producers that repeat what was acknowledged
     "acl_removal_unheard",
@@ -61,6 +64,10 @@ ELSEWHERE = {
     "transactional_id_kept",  # nor transactions
     "partition_not_verified",
     "open_transactions_cleaned",
+    "open_transactions_forgotten",
+    "aborted_told_in_part",
+    "repacked_at_one_time",  # nor topics whose batches are packed anew
+    "repacked_without_headers",
     "reassigned_at_once",  # nor reassignments
     "follower_serves_its_end",  # nor readers of followers
     "snapshot_lacks_last_batch",  # nor a partition of one replica
@@ -68,10 +75,12 @@ ELSEWHERE = {
 FOUND_AS = {
     "stale_leader_accepts_writes": "no_progress",
     "truncated_batch_remembered": "lost_write",
+    "timeout_is_success": "lost_write",
 }
 """Where not as in the lab: these clients wait for all replicas, which do not follow a stale leader;
 so it acknowledges nothing that could be lost, and for ever is no replica of its successor.
-What was cut is acknowledged here, for others go on writing behind it."""
+What was cut is acknowledged here, for others go on writing behind it. Nobody asks here where logs
+end, but leaders that acknowledged too much do die."""
 SEEDS = (2, 3, 1, 5, 8, 13, 21, 34)
 """Tried in this order until one finds the bug: which one does moves with every change of timing."""
 

@@ -43,7 +43,8 @@ PLACELESS = (
     ErrorCode.CORRUPT_MESSAGE,
     ErrorCode.KAFKA_STORAGE_ERROR,
 )
-"""Errors that do not tell where the log starts (`ReplicaManager.appendToLocalLog`)."""
+"""Errors of what was not written that do not tell where the log starts
+(`ReplicaManager.appendToLocalLog`)."""
 
 Answers = dict[TopicPartition, AppendResult]
 INTERNAL = refusal(ErrorCode.INVALID_TOPIC_EXCEPTION)
@@ -219,11 +220,13 @@ def _partition_response(
             log_append_time_ms=answer.log_append_time_ms,
             log_start_offset=answer.log_start_offset,
         )
+    knows_start = answer.base_offset >= 0 or answer.error not in PLACELESS
     return ProduceResponse.PartitionProduceResponse(
         index=index,
         error_code=answer.error,
-        base_offset=-1,
-        log_start_offset=-1 if answer.error in PLACELESS else answer.log_start_offset,
+        base_offset=answer.base_offset,
+        log_append_time_ms=answer.log_append_time_ms,
+        log_start_offset=answer.log_start_offset if knows_start else -1,
         record_errors=[
             ProduceResponse.BatchIndexAndErrorMessage(
                 batch_index=place, batch_index_error_message=reason

@@ -11,7 +11,8 @@ from urteil.broker.wire.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
-    """What became of an append. Offsets are -1 unless `error` is NONE.
+    """What became of an append. Offsets are -1 where nothing was written; with an error beside
+    them it was, and says nothing of whether it stays.
 
     `duplicate`: nothing was written, the offsets are those of the batch's first append.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -19,6 +20,7 @@ from urteil.broker.replication.reading import (
     PartitionRead,
     read_partition,
     upper_bound,
+    why_not,
 )
 from urteil.broker.replication.throttle import Throttle, is_listed
 from urteil.broker.replication.wanted import Wanted
@@ -157,7 +159,7 @@ class ReplicaManager:
         found = self.partitions.get((topic, partition))
         if found is not None:
             self._logs.note_high_watermark(topic, partition, found.log.high_watermark)
-            self._give_up(found, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            self._give_up(found, self._why_not_hosted((topic, partition)))
         if delete:
             self._logs.delete(topic, partition)
 
@@ -268,20 +270,22 @@ class ReplicaManager:
             watched = [partition.on_appended for partition in hosted]
         else:
             watched = [partition.on_committed for partition in hosted]
-        look = self._condition(terms, wanted, hosted)
+        look = self._condition(terms, wanted)
         fetches = self.purgatories["Fetch"]
         await Delayed(look, lambda: True, fetches).wait(watched, terms.max_wait_ms)
 
-    def _condition(
-        self, terms: FetchTerms, wanted: Sequence[Wanted], hosted: list[Partition]
-    ) -> Callable[[], bool | None]:
-        """What ends the wait: enough bytes, or a change of role."""
-        roles = [(one, one.leader_epoch, one.is_leader) for one in hosted]
+    def _condition(self, terms: FetchTerms, wanted: Sequence[Wanted]) -> Callable[[], bool | None]:
+        """What ends the wait: enough bytes, or a change of role that makes it an error."""
+        roles = [
+            (one, one.partition, one.partition.leader_epoch, one.partition.is_leader)
+            for one in wanted
+            if one.partition is not None
+        ]
 
         def look() -> bool | None:
-            for partition, epoch, is_leader in roles:
+            for one, partition, epoch, is_leader in roles:
                 changed = partition.leader_epoch != epoch or partition.is_leader != is_leader
-                if changed or partition.is_retired:
+                if partition.is_retired or (changed and why_not(partition, one.request, terms)):
                     return True
             return self._has_bytes(terms, wanted) or None
 
@@ -453,4 +457,4 @@ class _Acknowledgement:
     def _settle(self, key: TopicPartition, error: ErrorCode) -> None:
         del self._waiting[key]
         if error is not ErrorCode.NONE:
-            self._results[key] = refusal(error)
+            self._results[key] = replace(self._results[key], error=error)

@@ -221,7 +221,7 @@ class Partition:
 
     def acknowledged(self, required_offset: int) -> ErrorCode | None:
         """Whether acks=all holds for everything below `required_offset`; None: not yet."""
-        if self.gone is ErrorCode.KAFKA_STORAGE_ERROR:
+        if self.is_retired:
             return self.gone
         if not self.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER

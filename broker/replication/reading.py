@@ -92,12 +92,7 @@ def read_partition(
         preferred = terms.nearest.select(partition, wanted.fetch_offset)
         if preferred >= 0:
             return _elsewhere(partition, wanted, preferred)
-    check = partition.check_epoch if terms.any_replica else partition.check_leader
-    error = check(wanted.current_leader_epoch)
-    is_stranger = terms.is_follower and terms.replica_id not in partition.followers
-    if error is ErrorCode.NONE and is_stranger:
-        known = wanted.current_leader_epoch >= 0
-        error = ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
+    error = why_not(partition, wanted, terms)
     if not partition.is_leader and wanted.fetch_offset > partition.log.log_end_offset:
         # A replica that lags must not make a consumer reset its offset: the leader may have it.
         # Apache Kafka answers OFFSET_OUT_OF_RANGE; after this error clients ask the leader, too.
@@ -108,6 +103,21 @@ def read_partition(
     if diverging is not None:
         return diverging
     return _read(partition, wanted, terms, max_bytes, now_ms, min_one=min_one, note=note)
+
+
+def why_not(
+    partition: Partition, wanted: FetchRequest.FetchPartition, terms: FetchTerms
+) -> ErrorCode:
+    """NONE, or why they may not fetch it here: its role, its epoch, or they are no replica."""
+    if partition.is_retired:
+        return partition.gone
+    check = partition.check_epoch if terms.any_replica else partition.check_leader
+    error = check(wanted.current_leader_epoch)
+    is_stranger = terms.is_follower and terms.replica_id not in partition.followers
+    if error is ErrorCode.NONE and is_stranger:
+        known = wanted.current_leader_epoch >= 0
+        error = ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return error
 
 
 def _elsewhere(

@@ -25,12 +25,23 @@ def fetch(
     **more: Any,
 ) -> Any:
     """The answer in plain data; message sets are read."""
-    request = FetchRequest(
+    topic_id = topic_id or side.ids.get(topic, STRANGE_ID)
+    answer = side.ask(fetch_request(topic, partitions, topic_id=topic_id, **more), version, to=to)
+    if answer != CLOSED and version < 4:
+        _read_messages(answer)
+    return answer
+
+
+def fetch_request(
+    topic: str, partitions: Sequence[dict[str, Any]], *, topic_id: UUID = STRANGE_ID, **more: Any
+) -> FetchRequest:
+    """At its beginning, unless `partitions` say otherwise."""
+    return FetchRequest(
         **{"max_wait_ms": 10, "min_bytes": 1, "max_bytes": 1 << 20, **more},
         topics=[
             FetchRequest.FetchTopic(
                 topic=topic,
-                topic_id=topic_id or side.ids.get(topic, STRANGE_ID),
+                topic_id=topic_id,
                 partitions=[
                     FetchRequest.FetchPartition(
                         **{"partition": 0, "partition_max_bytes": 1 << 20, "fetch_offset": 0, **one}
@@ -40,10 +51,6 @@ def fetch(
             )
         ],
     )
-    answer = side.ask(request, version, to=to)
-    if answer != CLOSED and version < 4:
-        _read_messages(answer)
-    return answer
 
 
 def _read_messages(answer: Any) -> None:

@@ -34,12 +34,13 @@ def message(magic: int, offset: int, value: bytes | None, *, at_ms: int = NOW_MS
 
 
 def produce(
-    topic: str, records: bytes | None, *, acks: int = -1, partition: int = 0, more: Any = ()
-) -> ProduceRequest:
+    topic: str, records: bytes | None, *, acks: int = -1, partition: int = 0, more: Any = (),
+    timeout_ms: int = 5000,
+) -> ProduceRequest:  # fmt: skip
     """Records for one partition, or for several: `more` are (topic, partition, records)."""
     return ProduceRequest(
         acks=acks,
-        timeout_ms=5000,
+        timeout_ms=timeout_ms,
         topic_data=[
             ProduceRequest.TopicProduceData(
                 name=name,

@@ -1,0 +1,79 @@
+"""What those are told who wait at a broker when its partition goes elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.conformance.conftest import Pair
+from tests.conformance.fetching import fetch_request
+from tests.conformance.records import batch, produce
+from tests.conformance.side import Side
+from tests.conformance.test_partitions import alter, elect
+from urteil.broker.wire.messages import DeleteTopicsRequest, ListOffsetsRequest
+
+LONG_MS = 20_000
+COMPARED = (
+    "error_code", "base_offset", "log_append_time_ms", "log_start_offset", "high_watermark",
+    "last_stable_offset",
+)  # fmt: skip
+
+
+def lead_elsewhere(side: Side, topic: str, ids: list[int]) -> None:
+    alter(side, {(topic, 0): [ids[1], ids[0], ids[2]]})
+    elect(side, {topic: [0]}, 2)
+
+
+def give_up(side: Side, topic: str, ids: list[int]) -> None:
+    """The leader is no replica any more."""
+    alter(side, {(topic, 0): [ids[1], ids[2]]})
+
+
+def delete(side: Side, topic: str, ids: list[int]) -> None:
+    request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=0)
+    side.ask(request, 5, to=side.controller())
+
+
+@pytest.mark.parametrize("happens", [lead_elsewhere, give_up, delete])
+def test_a_leader_that_goes(pair: Pair, happens: Callable[[Side, str, list[int]], None]) -> None:
+    """A replica stands still, so that what needs all of them has to wait."""
+    topic = pair.name("leaves")
+
+    def ask(side: Side) -> list[Any]:
+        still = 3 if side.controller() != 3 else 2  # broker 1 is asked for the controller
+        ids = [one for one in (1, 2, 3) if one != still] + [still]
+        side.create(topic, [ids])
+        side.get(produce(topic, batch([b"first"])), 9, to=ids[0])
+        assert side.controls is not None
+        side.controls.pause(f"b{still}")
+        try:
+            second = produce(topic, batch([b"second"]), timeout_ms=LONG_MS)
+            waiting = [side.start(second, 9, to=ids[0])]
+            side.until(lambda: _end(side, topic, to=ids[0]) == 2)
+            for version, more in ((4, {}), (11, {}), (11, {"isolation_level": 1}), (12, {})):
+                one = fetch_request(topic, [{"fetch_offset": 1}], max_wait_ms=LONG_MS, **more)
+                waiting.append(side.start(one, version, to=ids[0]))
+            happens(side, topic, ids)
+            return [_answered(side.plain(one.answer())) for one in waiting]
+        finally:
+            side.controls.resume(f"b{still}")
+
+    told = pair.same(ask)
+    expected = "UNKNOWN_TOPIC_OR_PARTITION" if happens is delete else "NOT_LEADER_OR_FOLLOWER"
+    assert [one["error_code"] for one in told[:2]] == [expected] * 2
+
+
+def _end(side: Side, topic: str, *, to: int) -> int:
+    asked = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=-1)
+    topics = [ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[asked])]
+    answer = side.get(ListOffsetsRequest(replica_id=-2, topics=topics), 4, to=to)
+    return int(answer.topics[0].partitions[0].offset)
+
+
+def _answered(answer: Any) -> Any:
+    """The partition's, without the records and where the leader is."""
+    (topic,) = answer["responses"]
+    (one,) = topic.get("partition_responses") or topic["partitions"]
+    return {name: value for name, value in one.items() if name in COMPARED}

@@ -9,11 +9,19 @@ import pytest
 
 from tests.conformance.conftest import Pair
 from tests.conformance.fetching import fetch_request
+from tests.conformance.groups import beat, join, stable, sync
 from tests.conformance.records import batch, produce
 from tests.conformance.side import Side
-from tests.conformance.test_partitions import alter, elect
-from urteil.broker.wire.messages import DeleteTopicsRequest, ListOffsetsRequest
+from tests.conformance.test_partitions import alter, elect, partitions
+from urteil.broker.server.placement import partition_for
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    DeleteTopicsRequest,
+    DescribeGroupsRequest,
+    ListOffsetsRequest,
+)
 
+OFFSETS = "__consumer_offsets"
 LONG_MS = 20_000
 COMPARED = (
     "error_code", "base_offset", "log_append_time_ms", "log_start_offset", "high_watermark",
@@ -63,6 +71,49 @@ def test_a_leader_that_goes(pair: Pair, happens: Callable[[Side, str, list[int]]
     told = pair.same(ask)
     expected = "UNKNOWN_TOPIC_OR_PARTITION" if happens is delete else "NOT_LEADER_OR_FOLLOWER"
     assert [one["error_code"] for one in told[:2]] == [expected] * 2
+
+
+def test_a_coordinator_that_goes(pair: Pair) -> None:
+    """Who waits is sent away; the next one knows what was stored."""
+    names = [pair.name("joining"), pair.name("syncing")]
+
+    def ask(side: Side) -> list[Any]:
+        seen: list[Any] = []
+        for group, syncs in zip(names, (False, True), strict=True):
+            at, first, generation = stable(side, group)
+            second = side.get(join(group), 7, to=at).member_id
+            side.names.update({first: "first", second: "second"})
+            waiting = side.start(join(group, second), 7, to=at)
+            pulse = beat(group, first, generation)
+            side.until(lambda at=at, it=pulse: side.get(it, 3, to=at).error_code != 0)  # type: ignore[misc]
+            if syncs:
+                side.get(join(group, first), 7, to=at)
+                joined = waiting.answer()
+                waiting = side.start(sync(group, second, joined.generation_id), 3, to=at)
+            then = _moved(side, group, at)
+            seen.append(side.plain(waiting.answer()))
+            asked = DescribeGroupsRequest(groups=[group])
+            seen += [side.ask(asked, 4, to=to) for to in (at, then)]
+            for n, member in ((generation, first), (generation + 1, first), (generation, second)):
+                seen += [side.ask(beat(group, member, n), 3, to=to) for to in (at, then)]
+            seen.append(side.ask(join(group, first), 7, to=then))
+        return seen
+
+    told = pair.same(ask)
+    assert [told[0]["error_code"], told[10]["error_code"]] == ["NOT_COORDINATOR"] * 2
+
+
+def _moved(side: Side, group: str, at: int) -> int:
+    """Where the group is coordinated now."""
+    place = OFFSETS, partition_for(group, len(partitions(side, OFFSETS)["partitions"]))
+    replicas = partitions(side, OFFSETS)["partitions"][place[1]]["replica_nodes"]
+    assert replicas[0] == at
+    alter(side, {place: [*replicas[1:], at]})
+    elect(side, {OFFSETS: [place[1]]}, 2)
+    side.until(lambda: side.coordinator(group) == replicas[1])
+    known = beat(group, "nobody", 1)
+    side.until(lambda: side.get(known, 3, to=replicas[1]).error_code == ErrorCode.UNKNOWN_MEMBER_ID)
+    return int(replicas[1])
 
 
 def _end(side: Side, topic: str, *, to: int) -> int:

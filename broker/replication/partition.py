@@ -209,6 +209,7 @@ class Partition:
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 f"{len(self.isr.committed)} in-sync replicas of {self}, "
                 f"needed are {self.effective_min_isr}",
+                log_start_offset=self.log.log_start_offset,
             )
         result = self.log.append_as_leader(
             data, self.leader_epoch, wall_ms, from_client=from_client, guard=guard
@@ -386,6 +387,8 @@ class Partition:
         return caught_up and self.eligible(follower.broker_id)
 
 
-def refusal(error: ErrorCode, message: str | None = None) -> AppendResult:
+def refusal(
+    error: ErrorCode, message: str | None = None, *, log_start_offset: int = -1
+) -> AppendResult:
     """An append that did not happen."""
-    return AppendResult(error=error, message=message, base_offset=-1, last_offset=-1)
+    return AppendResult(error=error, message=message, log_start_offset=log_start_offset)

@@ -73,6 +73,29 @@ def test_a_leader_that_goes(pair: Pair, happens: Callable[[Side, str, list[int]]
     assert [one["error_code"] for one in told[:2]] == [expected] * 2
 
 
+def test_an_isr_that_becomes_too_small(pair: Pair) -> None:
+    """What was appended before has an offset; that it is committed is not said, as it is not."""
+    topic = pair.name("too-small")
+
+    def ask(side: Side) -> list[Any]:
+        still = 3 if side.controller() != 3 else 2
+        side.create(topic, [(1, still)], {"min.insync.replicas": "2"})
+        side.get(produce(topic, batch([b"first"])), 9)
+        assert side.controls is not None
+        side.controls.pause(f"b{still}")
+        try:
+            seen = [side.ask(produce(topic, batch([b"second"]), timeout_ms=100), 9)]
+            side.until(lambda: partitions(side, topic)["partitions"][0]["isr_nodes"] == [1])
+            seen.append(side.ask(produce(topic, batch([b"third"])), 9))
+            asked = fetch_request(topic, [{"fetch_offset": 1}], max_wait_ms=1)
+            return [*seen, side.ask(asked, 11)]
+        finally:
+            side.controls.resume(f"b{still}")
+
+    said = [_answered(one)["error_code"] for one in pair.same(ask)]
+    assert said == ["REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS", "NONE"]
+
+
 def test_a_coordinator_that_goes(pair: Pair) -> None:
     """Who waits is sent away; the next one knows what was stored."""
     names = [pair.name("joining"), pair.name("syncing")]

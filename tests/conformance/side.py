@@ -217,7 +217,7 @@ class Side:
         assert answer.error_code == ErrorCode.NONE, (self.name, answer)
         self.ids[name] = answer.topic_id
         for index, ids in enumerate(assignment):
-            self.until(lambda i=index, n=ids[0]: self._serves(name, i, n))  # type: ignore[misc]
+            self.until(lambda i=index, n=ids[0]: self.serves(name, i, n))  # type: ignore[misc]
         for broker in range(1, len(self._addresses) + 1):
             self.until(lambda to=broker: self._knows(name, to))  # type: ignore[misc]
         return name
@@ -243,7 +243,7 @@ class Side:
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
         return bool(self.get(request, 9, to=to).topics[0].error_code == ErrorCode.NONE)
 
-    def _serves(self, topic: str, partition: int, broker: int) -> bool:
+    def serves(self, topic: str, partition: int, broker: int) -> bool:
         request = ListOffsetsRequest(
             replica_id=-1,
             topics=[

@@ -11,7 +11,7 @@ import time
 from functools import partial
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
 from urteil.harness.workload.completion import ended
@@ -129,8 +129,14 @@ class ConfluentProducer:
             self._fatal = self._fatal or error.fatal()
             self._journal.write(ended(Info, op, error.name(), partition))
             return
-        offset = got.offset() if self._acks != 0 and got.offset() >= 0 else None
+        offset = None if self._acks == 0 else offset_of(got)
         self._journal.write(ended(Ok, op, None, got.partition(), offset))
+
+
+def offset_of(delivered: Message) -> int | None:
+    """Where a delivered message is; unknown where the broker only said that it had it already."""
+    offset = delivered.offset()
+    return offset if offset is not None and offset >= 0 else None
 
 
 def name_of(error: BaseException) -> str:

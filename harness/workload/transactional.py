@@ -31,7 +31,7 @@ from urteil.harness.history.journal import (
     TxnEnd,
 )
 from urteil.harness.workload.completion import ended
-from urteil.harness.workload.confluent_producer import name_of, producer_config
+from urteil.harness.workload.confluent_producer import name_of, offset_of, producer_config
 from urteil.harness.workload.payload import Encoder
 from urteil.harness.workload.spec import ClientSpec, transaction_timeout_ms, transactional_id
 
@@ -230,8 +230,7 @@ class Transactions:
         if error is not None:
             self._journal.write(ended(Info, op, error.name(), partition))
             return
-        offset = got.offset() if got.offset() >= 0 else None
-        self._journal.write(ended(Ok, op, None, got.partition(), offset))
+        self._journal.write(ended(Ok, op, None, got.partition(), offset_of(got)))
 
 
 def _in_time(call: Callable[[], object]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import aiokafka.errors
 import kafka.errors
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from urteil.harness.history.journal import Fail, Info, JournalReader, JournalWriter, Ok
 from urteil.harness.scenario import TopicFact, WorkloadSpec
@@ -96,6 +96,16 @@ def test_librdkafka_tells_where_a_record_is(tmp_path: Path) -> None:
     (entry,) = entries(tmp_path)
     assert isinstance(entry, Ok)
     assert (entry.partition, entry.offset, entry.attempts) == (1, 42, -1)
+
+
+def test_librdkafka_does_not_know_where_a_duplicate_is(tmp_path: Path) -> None:
+    """A broker that answers DUPLICATE_SEQUENCE_NUMBER tells no offset: the record is there."""
+    with JournalWriter(tmp_path / "p1.jsonl") as journal:
+        producer = ConfluentProducer(spec(tmp_path, "confluent-kafka"), journal)
+        producer._on_delivery(7, 1, None, Message(topic="t", partition=1))
+    (entry,) = entries(tmp_path)
+    assert isinstance(entry, Ok)
+    assert (entry.partition, entry.offset) == (1, None)
 
 
 @pytest.mark.parametrize(

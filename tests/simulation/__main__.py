@@ -18,6 +18,8 @@ from urteil.harness.parts.python import HOW, simulation_python
 ROOT = Path(__file__).resolve().parents[2]
 NICE = 10
 """Its time is virtual: it takes what the tests beside it leave of the real one."""
+TIMEOUT_S = 1_200
+"""A test waits for runs that stand in one queue with all others', and get little time."""
 LOCK = Path(__file__).with_name("requirements.lock")
 
 
@@ -33,7 +35,8 @@ def main(arguments: list[str]) -> int:
     os.nice(NICE)
     command = [
         str(environment / "bin" / "python"), "-P", "-m", "pytest", "tests/simulation",
-        "--confcutdir", "tests/simulation", "--rootdir", str(ROOT), *arguments,
+        "--confcutdir", "tests/simulation", "--rootdir", str(ROOT), "--timeout", str(TIMEOUT_S),
+        *arguments,
     ]  # fmt: skip
     return subprocess.call(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
 

@@ -10,6 +10,9 @@ from typing import Any
 import aiokafka.errors
 import kafka.errors
 import pytest
+from aiokafka.producer import message_accumulator
+from aiokafka.producer.message_accumulator import BatchBuilder
+from aiokafka.structs import TopicPartition
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from urteil.harness.history.journal import Fail, Info, JournalReader, JournalWriter, Ok
@@ -134,6 +137,25 @@ def test_aiokafka_leaves_every_late_error_unknown(tmp_path: Path, error: BaseExc
     (entry,) = entries(tmp_path)
     assert isinstance(entry, Info)
     assert entry.error == type(error).__name__
+
+
+def test_aiokafka_does_not_know_where_duplicates_are(tmp_path: Path) -> None:
+    """Nor the second of them, whose offset it would count on from -1."""
+    with JournalWriter(tmp_path / "p1.jsonl") as journal:
+        producer = AioProducer(spec(tmp_path, "aiokafka"), journal)
+
+        async def told(base_offset: int) -> None:
+            builder = BatchBuilder(1 << 14, 0)
+            batch = message_accumulator.MessageBatch(TopicPartition("t", 1), builder, 9, 0)
+            futures = [batch.append(b"k", b"v", 1) for _ in range(2)]
+            batch.done(base_offset, -1, 0)
+            for op, future in enumerate(futures):
+                producer.take_room()
+                producer._on_done(op, 1, future)
+
+        for base_offset in (-1, 40):
+            asyncio.run_coroutine_threadsafe(told(base_offset), producer._loop).result(9)
+    assert [one.offset for one in entries(tmp_path)] == [None, None, 40, 41]
 
 
 @pytest.mark.parametrize("refusal", sorted(REFUSALS, key=lambda error: error.__name__))

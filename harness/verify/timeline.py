@@ -87,14 +87,18 @@ def spans_of(states: Iterable[Row], numbers: dict[tuple[str, int], int]) -> dict
     found: dict[int, list[Row]] = defaultdict(list)
     for row in states:
         p = numbers.get((row["topic_id"], row["partition"]))
-        if p is not None and row["leader_epoch"] is not None:
+        if p is not None:
             found[p].append(row)
-    return {p: _chain(sorted(rows, key=lambda row: int(row["zxid"]))) for p, rows in found.items()}
+    for rows in found.values():
+        rows.sort(key=lambda row: int(row["zxid"]))
+    return {p: chain for p, rows in found.items() if (chain := _chain(rows))}
 
 
 def _chain(rows: list[Row]) -> list[Span]:
     chain: list[Span] = []
     for row, after in zip(rows, [*rows[1:], None], strict=True):
+        if row["leader_epoch"] is None:  # deleted: nothing is owed from here on
+            continue
         chain.append(
             Span(
                 version=row["version"],

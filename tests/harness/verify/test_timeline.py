@@ -36,6 +36,15 @@ def _spans(*versions: tuple[int, int, int, list[int]]) -> list[Span]:
     return spans_of(reversed(rows), {("t", 0): 0})[0]
 
 
+def test_a_deleted_topic_owes_nothing_any_more() -> None:
+    deleted = {"zxid": 1, "version": -1, "at_ns": 9 * S, "leader": None, "leader_epoch": None}
+    short = {"leader": 1, "leader_epoch": 0, "controller_epoch": 1, "isr": "[1]"}
+    here = {"topic_id": "t", "topic": "urteil", "partition": 0, "path": "/p"}
+    made = here | short | {"zxid": 0, "version": 0, "at_ns": 0}
+    assert [s.end_ns for s in spans_of([made, here | deleted], {("t", 0): 0})[0]] == [9 * S]
+    assert spans_of([here | deleted], {("t", 0): 0}) == {}
+
+
 def test_spans_follow_the_order_of_zxid() -> None:
     spans = _spans((0, 1, 0, [1, 2]), (10, 1, 0, [1]), (20, 2, 1, [2]))
     assert [(span.begin_ns // S, span.leader) for span in spans] == [(0, 1), (10, 1), (20, 2)]

@@ -213,7 +213,7 @@ class Spark:
         self._kept: list[Any] = []
         self._large = rows >= spark.LARGE_ROWS
         self.fuses = not self._large
-        spark.fit(session, large=self._large)
+        spark.fit(session, rows=rows)
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
         self._open(name, folder, _columns(schema), LOCAL_ROWS, schema)

@@ -4,9 +4,13 @@
          (`on_leader`: the final leader has it; without any logs, that somebody read it);
 `vals`   a row for each value: its send, if there is one, joined with where it ended up;
 `keyed`  sends to compacted topics but those of aborted transactions, with the last of their key;
+`odd`    values of which not all is well: not acknowledged, elsewhere than that, missing, not shown;
+`kinds`  how many values are alike in what most checks ask of them; what is counted or measured is
+         0 or 1 there, or NULL where it is NULL;
+`tries`  from when on, and until when, somebody tried to write, by partition and 100 ms;
 `shared` slots with more than one row: how many values somebody saw there, and all their copies;
 `gaps`   reads that did not follow their predecessor's offset, or their pass's begin;
-`ticks`  acknowledgements by partition and 100 ms;
+`ticks`  acknowledgements by partition and 100 ms, and the last offset with acks=all;
 `held`   how many rows of each log and leader epoch lie between the log's start and its end, from
          where to where, and how many beyond it, or lack what they are compared by.
 A slot is partition number << 48 | offset (what no offset can be is brought within bounds); a
@@ -19,8 +23,10 @@ a hash (`rekeyed`: somebody saw the value under another key than its send's).
 from __future__ import annotations
 
 from urteil.harness.verify.engines import Engine
+from urteil.harness.verify.timeline import FOREVER_NS
 
 SHIFT = 1 << 48
+EPOCH = 1 << 32
 BUCKET = 1 << 5
 TICK_NS = 100_000_000
 
@@ -46,8 +52,8 @@ SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, 2,
        + CASE WHEN l.broker = p.final_leader THEN 2 ELSE 0 END
        + CASE WHEN l.transactional THEN 4 ELSE 0 END
        + CASE WHEN l.control = 'abort' THEN 16 WHEN l.control IS NOT NULL THEN 8 ELSE 0 END,
-       l.leader_epoch * 4294967296 + l.batch_crc, l.batch_base, l.producer_id,
-       CASE WHEN l.sequence >= 0 THEN l.producer_epoch * 4294967296 + l.sequence END
+       l.leader_epoch * {EPOCH} + l.batch_crc, l.batch_base, l.producer_id,
+       CASE WHEN l.sequence >= 0 THEN l.producer_epoch * {EPOCH} + l.sequence END
 FROM replicas l JOIN parts p ON l.topic_id = p.topic_id AND l.partition = p.partition
 """
 """Acknowledgements (kind 0), reads (1) and records on disks (2), as narrow as can be.
@@ -143,6 +149,48 @@ LEFT JOIN parts i ON s.topic_id = i.topic_id AND s.partition_intended = i.partit
 FULL OUTER JOIN placed v ON s.value_id = v.value_id
 """
 
+_WELL = f"""v.outcome = 'ok' AND v.n_slots = 1 AND v.log_slots = 1 AND v.unserved = 0
+  AND v.at_ack = 1 AND v.rekeyed = 0 AND v.shown_slot = v.p * {SHIFT} + v.ack_off
+  AND COALESCE(v.intended_p, v.p) = v.p AND COALESCE(v.read_ns, v.invoke_ns) >= v.invoke_ns
+  AND (v.seen_slots > 0 OR q.seen_end IS NULL OR v.ack_off < q.seen_end)
+  AND (q.late_begin IS NULL OR v.ack_off >= q.late_begin)"""
+"""Acknowledged, there, and nowhere else; what a guarantee finds among `odd` breaks one of these."""
+
+ODD = f"""
+SELECT v.* FROM vals v LEFT JOIN parts q ON q.p = v.sent_p WHERE NOT COALESCE({_WELL}, FALSE)
+"""
+
+KINDS = f"""
+SELECT v.*, COUNT(*) AS n
+FROM (SELECT v.sent_p, v.sent, v.outcome, v.ambiguous, v.acks, v.idempotent, v.node, v.at_ack,
+        v.asked, v.ident DIV {EPOCH} AS epoch, CASE WHEN v.attempts = 1 THEN 1 END AS attempts,
+        LEAST(v.n_reads, 1) AS n_reads, LEAST(v.log_slots, 1) AS log_slots,
+        LEAST(v.seen_slots, 1) AS seen_slots, v.ack_off * 0 AS ack_off,
+        v.shown_slot * 0 AS shown_slot, v.complete_ns * 0 AS complete_ns FROM vals v) v
+GROUP BY v.sent_p, v.sent, v.outcome, v.ambiguous, v.acks, v.idempotent, v.node, v.at_ack, v.asked,
+  v.epoch, v.attempts, v.n_reads, v.log_slots, v.seen_slots, v.ack_off, v.shown_slot, v.complete_ns
+"""
+
+WAITS = f"""COALESCE(v.complete_ns, CASE WHEN v.client IN (SELECT k.client FROM killed k)
+  THEN v.invoke_ns ELSE {FOREVER_NS} END)"""
+"""Until when somebody waited for a send's answer: a client that was killed waits no more."""
+
+REFUSED = (
+    "v.outcome = 'fail' AND ("
+    + " OR ".join(
+        f"UPPER(REPLACE(COALESCE(v.error, ''), '_', '')) LIKE '%{word}%'"
+        for word in ("TOOLARGE", "INVALID", "CORRUPT", "AUTHORIZATION", "OUTOFORDER", "UNSUPPORTED")
+    )
+    + ")"
+)
+"""Refused for what it is: whoever says so is there."""
+
+TRIES = f"""
+SELECT v.sent_p AS p, MIN(v.invoke_ns) AS first_ns, MAX({WAITS}) AS last_ns
+FROM vals v WHERE v.sent_p IN (SELECT t.p FROM trials t) AND NOT ({REFUSED})
+GROUP BY v.sent_p, v.invoke_ns DIV {TICK_NS}
+"""
+
 SHARED = f"""
 SELECT s.slot, SUM(s.copies) AS copies, SUM(CASE WHEN s.value_id IS NOT NULL
     AND (s.n_reads > 0 OR s.on_leader = 1 OR s.acked_all > 0) THEN 1 ELSE 0 END) AS rivals
@@ -193,7 +241,8 @@ SELECT g.* FROM (
 
 TICKS = f"""
 SELECT p.p, s.complete_ns DIV {TICK_NS} AS tick, COUNT(*) AS acks,
-  MIN(s.complete_ns) AS first_ns, MAX(s.complete_ns) AS last_ns
+  MIN(s.complete_ns) AS first_ns, MAX(s.complete_ns) AS last_ns,
+  MAX(CASE WHEN s.acks = -1 THEN s.offset END) AS last_off
 FROM sends s LEFT JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partition
 WHERE s.outcome = 'ok' AND s.complete_ns IS NOT NULL
 GROUP BY p.p, s.complete_ns DIV {TICK_NS}
@@ -216,6 +265,9 @@ GROUP BY l.p, l.broker, r.leader_epoch
 STAGES = {
     "slots": SLOTS,
     "vals": VALS,
+    "odd": ODD,
+    "kinds": KINDS,
+    "tries": TRIES,
     "shared": SHARED,
     "keyed": KEYED,
     "gaps": GAPS,

@@ -21,8 +21,8 @@ LARGE_ROWS = 200_000
 """From this many rows of sends, reads and replicas on, Spark gets its partitions and codegen."""
 LONG_ROWS = 20_000_000
 """From this many on, the JVM's second compiler saves more time than it takes."""
-PARTITIONS = 32
-"""Of what is shuffled, in a large run."""
+PARTITION_ROWS = 1_000_000
+"""So many rows of what is shuffled are hashed at once, in a large run."""
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -151,16 +151,18 @@ def _is_here(master: str) -> bool:
     return master.startswith(("local", "spark://127.", "spark://localhost:"))
 
 
-def fit(session: Any, *, large: bool) -> None:
+def fit(session: Any, *, rows: int) -> None:
     """Set the session up for a large run, or for one that is over in seconds."""
+    large = rows >= LARGE_ROWS
     small = {
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.autoBroadcastJoinThreshold": "-1",
     }
     wide = {
-        "spark.sql.shuffle.partitions": str(PARTITIONS),
+        "spark.sql.shuffle.partitions": str(max(32, rows // PARTITION_ROWS)),
         "spark.sql.adaptive.enabled": "true",
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
         "spark.sql.autoBroadcastJoinThreshold": "1048576",
     }
     for name, value in (wide if large else small).items():

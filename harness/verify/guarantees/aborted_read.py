@@ -30,7 +30,7 @@ WHERE q.compacted = 1 AND t.fate = 'aborted' AND t.late = 0 AND v.rc_shown = 1
 """
 """Shown by a final pass over a compacted log, which may have no marker of it any more."""
 
-_JUDGED = "FROM vals v WHERE v.sent = 1 AND v.outcome = 'fail' AND v.ambiguous = 0"
+_JUDGED = "FROM odd v WHERE v.sent = 1 AND v.outcome = 'fail' AND v.ambiguous = 0"
 
 
 def _explain(row: Mapping[str, Any]) -> str:

@@ -126,6 +126,11 @@ class Guarantee:
         )
 
 
+def numbered(judged: str) -> str:
+    """How many values (`FROM vals v ...`) there are, asked of their kinds."""
+    return f"SELECT COALESCE(SUM(v.n), 0) AS n {judged.replace('FROM vals v', 'FROM kinds v')}"
+
+
 def place(row: Mapping[str, Any]) -> str:
     """`topic-partition@offset` of a finding's row, as far as it is known."""
     offset = "" if row.get("off") is None else f"@{row['off']}"

@@ -6,7 +6,7 @@ before sending it is lost.
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
 from urteil.harness.verify.guarantees.lost_write import LOST, PERMITTED
 
 _LAST = """
@@ -28,8 +28,9 @@ GUARANTEE = Guarantee(
     promise="A committed message is not lost, so whatever was sent in its knowledge does not stand "
     "alone: the order of cause and effect holds across partitions.",
     source="Kafka documentation, 4.7 Replication; Jepsen, Kafka: causality of sends",
-    opportunities="SELECT COUNT(*) AS n FROM vals v WHERE v.sent = 1 AND v.acks = -1 "
-    "AND v.outcome = 'ok' AND v.log_slots > 0",
+    opportunities=numbered(
+        "FROM vals v WHERE v.sent = 1 AND v.acks = -1 AND v.outcome = 'ok' AND v.log_slots > 0"
+    ),
     violations=f"""
 SELECT k.known AS sub_kind, k.p, k.off, k.at_ns, MIN(k.knew_ns) AS until_ns, k.value_id,
   k.knower AS client, MAX(s.last_ns) AS survivor_ns, k.acks, k.n_reads, k.log_slots, k.unclean_on,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
 from urteil.harness.verify.words import times
 
 
@@ -27,15 +27,17 @@ GUARANTEE = Guarantee(
     promise="The idempotent producer ensures that exactly one copy of each message is written to "
     "the stream, retries included.",
     source="Kafka documentation, 3.3 Producer Configs: enable.idempotence; KIP-98",
-    opportunities="SELECT COUNT(*) AS n FROM vals v WHERE v.sent = 1 AND v.idempotent = 1 "
-    "AND (v.log_slots > 0 OR v.seen_slots > 0)",
+    opportunities=numbered(
+        "FROM vals v WHERE v.sent = 1 AND v.idempotent = 1 "
+        "AND (v.log_slots > 0 OR v.seen_slots > 0)"
+    ),
     violations=f"""
 SELECT CASE WHEN v.log_slots > 1 AND v.copies > 0 THEN 'log' ELSE 'pass' END AS sub_kind, v.p,
   COALESCE(v.first_slot, v.first_seen) % {SLOT} AS off, v.invoke_ns AS at_ns,
   v.complete_ns AS until_ns, v.value_id, v.client, v.session, v.idempotent,
   COALESCE(v.last_slot, v.last_seen) % {SLOT} AS last_off,
   CASE WHEN v.log_slots > 1 THEN v.log_slots ELSE v.seen_slots END AS times
-FROM vals v WHERE v.sent = 1 AND (v.log_slots > 1 OR v.seen_slots > 1)
+FROM odd v WHERE v.sent = 1 AND (v.log_slots > 1 OR v.seen_slots > 1)
 UNION ALL
 SELECT 'one offset twice', s.p, s.off, v.invoke_ns, v.complete_ns, s.value_id, v.client, v.session,
   1, s.off, s.n_final

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import LOSS, Guarantee
 from urteil.harness.verify.guarantees.latest_went_back import TOLD
+from urteil.harness.verify.plan import TICK_NS
 
-_TICK_NS = 1_000_000
+_STEP_NS = 1_000_000
+
+_LATE = f"""
+SELECT DISTINCT k.p, k.tick FROM ticks k JOIN (SELECT a.* {TOLD}) a ON a.p = k.p
+WHERE k.first_ns < a.invoke_ns AND k.last_off >= a.offset
+"""
+"""When something may have been acknowledged that lies beyond an end told later."""
 
 _ACKS = f"""
 SELECT v.sent_p AS p, s.leader_epoch AS epoch, MAX(v.complete_ns) AS t, MAX(v.ack_off) AS told
-FROM vals v JOIN (SELECT DISTINCT a.p {TOLD}) w ON w.p = v.sent_p
+FROM vals v JOIN ({_LATE}) w ON w.p = v.sent_p AND w.tick = v.complete_ns DIV {TICK_NS}
 JOIN spans s ON s.p = v.sent_p AND v.complete_ns >= s.begin_ns AND v.complete_ns < s.end_ns
 WHERE v.outcome = 'ok' AND v.acks = -1 AND v.ack_off IS NOT NULL
-GROUP BY v.sent_p, s.leader_epoch, v.complete_ns DIV {_TICK_NS}
+GROUP BY v.sent_p, s.leader_epoch, v.complete_ns DIV {_STEP_NS}
 """
 
 GUARANTEE = Guarantee(

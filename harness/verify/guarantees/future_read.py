@@ -6,7 +6,7 @@ the send was invoked.
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
 
 _JUDGED = "FROM vals v WHERE v.sent = 1 AND v.n_reads > 0"
 
@@ -15,11 +15,11 @@ GUARANTEE = Guarantee(
     about="a record was read before it was sent",
     promise="A consumer receives what producers have published.",
     source="Kafka documentation, 1.1 Introduction; causality under one monotonic clock",
-    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    opportunities=numbered(_JUDGED),
     violations=f"""
 SELECT 'before its send' AS sub_kind, v.p, v.read_slot % {SLOT} AS off, v.read_ns AS at_ns,
   v.invoke_ns AS until_ns, v.value_id, v.client, v.read_ns, v.invoke_ns
-{_JUDGED} AND v.read_ns < v.invoke_ns
+FROM odd v WHERE v.sent = 1 AND v.n_reads > 0 AND v.read_ns < v.invoke_ns
 UNION ALL
 SELECT 'before its commit', v.p, v.read_slot % {SLOT}, MIN(r.read_ns), MIN(t.commit_invoke_ns),
   v.value_id, v.client, MIN(r.read_ns), MIN(t.commit_invoke_ns)

@@ -6,7 +6,7 @@ began after its send is more than any of them could take.
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
 from urteil.harness.verify.guarantees.lost_write import LOST
 
 GUARANTEE = Guarantee(
@@ -15,9 +15,10 @@ GUARANTEE = Guarantee(
     promise="Unclean leader election may lose the messages that the new leader did not have; what "
     "lies below the point where their logs part is kept.",
     source="Kafka documentation, 4.7 Replication: Unclean leader election; KIP-101",
-    opportunities="SELECT COUNT(*) AS n FROM vals v JOIN parts q ON q.p = v.sent_p "
-    "WHERE v.outcome = 'ok' AND v.acks = -1 AND q.unclean_on = 1 "
-    "AND q.unclean_floor < q.log_end",
+    opportunities=numbered(
+        "FROM vals v JOIN parts q ON q.p = v.sent_p WHERE v.outcome = 'ok' AND v.acks = -1 "
+        "AND q.unclean_on = 1 AND q.unclean_floor < q.log_end"
+    ),
     violations=f"""
 SELECT 'below the epoch' AS sub_kind, l.p, l.off, l.at_ns, l.until_ns, l.value_id, l.client,
   l.unclean_floor

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, acks, place
+from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, acks, numbered, place
 from urteil.harness.verify.words import counted
 
 JUDGED = """
@@ -31,7 +31,7 @@ SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
   l.op, l.acks, l.outcome, l.node, l.n_reads, l.copies, l.log_slots, l.unclean_on, l.final_leader,
   COALESCE(f.any_floor, 0) AS any_floor, COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor
 FROM (SELECT v.*, COALESCE(v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on, q.final_leader,
-        q.log_start {JUDGED}
+        q.log_start {JUDGED.replace("FROM vals v", "FROM odd v")}
         AND ((q.has_log = 1 AND v.log_slots = 0) OR (q.has_log = 1 AND v.unserved = 1)
              OR (q.has_log = 0 AND v.seen_slots = 0))) l
 LEFT JOIN (SELECT s.p, MIN(s.off) AS first_off, MAX(s.off) AS last_off FROM slots s
@@ -76,7 +76,7 @@ GUARANTEE = Guarantee(
     promise="A message will not be lost as long as at least one in-sync replica remains alive "
     "once it is committed, and acks=all acknowledges committed messages only.",
     source="Kafka documentation, 4.6 Message Delivery Semantics, 4.7 Replication",
-    opportunities=f"SELECT COUNT(*) AS n {JUDGED}",
+    opportunities=numbered(JUDGED),
     violations=LOST,
     permitted=PERMITTED,
     explain=_explain,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, numbered, place
 
 _WHERE = """
 WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.ack_off IS NOT NULL AND v.log_slots > 0
@@ -14,13 +14,13 @@ GUARANTEE = Guarantee(
     promise="The acknowledgement of a produced batch carries the offset that the record was "
     "assigned in its partition.",
     source="Kafka protocol guide, Produce response: base_offset; RecordMetadata.offset",
-    opportunities=f"SELECT COUNT(*) AS n FROM vals v {_WHERE} AND v.sent_p IS NOT NULL",
+    opportunities=numbered(f"FROM vals v {_WHERE} AND v.sent_p IS NOT NULL"),
     violations=f"""
 SELECT 'elsewhere' AS sub_kind, v.p, v.ack_off AS off, v.invoke_ns AS at_ns,
   v.complete_ns AS until_ns, v.value_id, v.client, v.acks, v.first_slot % {SLOT} AS found_off,
   q.unclean_on, q.unclean_floor, COALESCE(f.any_floor, 0) AS any_floor,
   f.lost_floor
-FROM vals v JOIN parts q ON q.p = v.sent_p
+FROM odd v JOIN parts q ON q.p = v.sent_p
 LEFT JOIN floors f ON f.p = v.sent_p AND v.invoke_ns >= f.from_ns AND v.invoke_ns < f.to_ns
 {_WHERE} AND v.at_ack = 0""",
     permitted="CASE WHEN x.acks = 1 AND x.off >= x.any_floor "

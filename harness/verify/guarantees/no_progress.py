@@ -15,33 +15,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
-from urteil.harness.verify.plan import TICK_NS
-from urteil.harness.verify.timeline import FOREVER_NS
+from urteil.harness.verify.plan import REFUSED, WAITS
 
 _WAIT_NS = 2_000_000_000
-
-_WAITS = f"""COALESCE(v.complete_ns, CASE WHEN v.client IN (SELECT k.client FROM killed k)
-  THEN v.invoke_ns ELSE {FOREVER_NS} END)"""
-"""Until when somebody waited for a send's answer: a client that was killed waits no more."""
-
-_REFUSED = (
-    "v.outcome = 'fail' AND ("
-    + " OR ".join(
-        f"UPPER(REPLACE(COALESCE(v.error, ''), '_', '')) LIKE '%{word}%'"
-        for word in ("TOOLARGE", "INVALID", "CORRUPT", "AUTHORIZATION", "OUTOFORDER", "UNSUPPORTED")
-    )
-    + ")"
-)
-"""Refused for what it is: whoever says so is there."""
 
 _TRIED = f"""
 FROM trials t JOIN (SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p) b
   ON b.p = t.p AND b.first_ns < t.begin_ns
 JOIN (SELECT DISTINCT a.n, a.p
-      FROM trials a JOIN (SELECT v.sent_p AS p, MIN(v.invoke_ns) AS first_ns,
-                            MAX({_WAITS}) AS last_ns
-                          FROM vals v WHERE NOT ({_REFUSED})
-                          GROUP BY v.sent_p, v.invoke_ns DIV {TICK_NS}) w
+      FROM trials a JOIN tries w
         ON w.p = a.p AND w.first_ns <= a.to_ns - {_WAIT_NS} AND w.last_ns >= a.from_ns) s
   ON s.n = t.n AND s.p = t.p
 """
@@ -59,8 +41,8 @@ FROM (SELECT t.*, COALESCE(e.n, 0) AS beats,
                  FROM resumptions a JOIN vals v ON v.sent_p = a.p
                  JOIN clients c ON c.client = v.client AND c.session = v.session
                   AND c.kind = 'producer' AND c.transactional_id IS NULL AND c.end_ns >= a.to_ns
-                 WHERE v.invoke_ns <= a.to_ns - {_WAIT_NS} AND {_WAITS} >= a.from_ns
-                   AND NOT ({_REFUSED})
+                 WHERE v.invoke_ns <= a.to_ns - {_WAIT_NS} AND {WAITS} >= a.from_ns
+                   AND NOT ({REFUSED})
                  GROUP BY a.p) s ON s.p = t.p) o
 WHERE (o.beats > 0 OR o.waiting > 1)
 """

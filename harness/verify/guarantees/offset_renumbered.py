@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
 
 _JUDGED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p
@@ -29,14 +29,14 @@ GUARANTEE = Guarantee(
     promise="The offset for a message never changes, and the ordering of messages is always "
     "maintained: compaction removes some, but never re-orders them.",
     source="Kafka documentation, 4.8 Log Compaction: guarantees",
-    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    opportunities=numbered(_JUDGED),
     violations=f"""
 SELECT 'renumbered' AS sub_kind, v.p, COALESCE(v.ack_off, v.shown_slot % {SLOT}) AS off,
   v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id, v.client, v.acks,
   CASE WHEN v.shown_slot % {SLOT} = v.ack_off THEN v.shown_last % {SLOT}
     ELSE v.shown_slot % {SLOT} END AS found_off,
   q.unclean_on, q.unclean_floor, COALESCE(f.any_floor, 0) AS any_floor, v.idempotent, f.lost_floor
-FROM vals v JOIN parts q ON q.p = v.sent_p
+FROM odd v JOIN parts q ON q.p = v.sent_p
 LEFT JOIN floors f ON f.p = v.sent_p AND v.invoke_ns >= f.from_ns AND v.invoke_ns < f.to_ns
 WHERE v.sent = 1 AND q.compacted = 1 AND q.ours = 1 AND v.shown_slot IS NOT NULL
   AND (v.shown_slot <> v.shown_last OR ({_ACKED} AND v.shown_slot % {SLOT} <> v.ack_off))

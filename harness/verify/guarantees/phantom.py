@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
 
 _ELSEWHERE = f"""(
   (v.sent_p IS NOT NULL
@@ -20,7 +20,7 @@ _KEYS = """
 SELECT e.value_id, MIN(e.shown) AS low, MAX(e.shown) AS high
 FROM (SELECT r.value_id, COALESCE(r.key, '') AS shown FROM reads r
       UNION ALL SELECT l.value_id, COALESCE(l.key, '') FROM replicas l) e
-WHERE e.value_id IN (SELECT v.value_id FROM vals v WHERE v.rekeyed = 1) GROUP BY e.value_id
+WHERE e.value_id IN (SELECT v.value_id FROM odd v WHERE v.rekeyed = 1) GROUP BY e.value_id
 """
 """Under which keys values were seen that somebody saw under another one."""
 
@@ -41,7 +41,7 @@ GUARANTEE = Guarantee(
     about="a record appears that nobody sent, or not there, or not under that key",
     promise="A consumer sees the records that producers published to that partition, unaltered.",
     source="Kafka documentation, 1.1 Introduction: main concepts; 5.3 Record batch",
-    opportunities="SELECT COUNT(*) AS n FROM vals v WHERE v.shown_slot IS NOT NULL",
+    opportunities=numbered("FROM vals v WHERE v.shown_slot IS NOT NULL"),
     violations=f"""
 SELECT CASE WHEN v.sent = 0 THEN 'no invocation'
     WHEN {_ELSEWHERE}
@@ -50,7 +50,7 @@ SELECT CASE WHEN v.sent = 0 THEN 'no invocation'
   COALESCE(v.invoke_ns, v.read_ns) AS at_ns, COALESCE(v.read_ns, v.complete_ns) AS until_ns,
   v.value_id, v.client, v.sent_key, v.sent_p,
   CASE WHEN k.low = v.sent_key THEN k.high ELSE k.low END AS key_shown
-FROM vals v LEFT JOIN ({_KEYS}) k ON k.value_id = v.value_id
+FROM odd v LEFT JOIN ({_KEYS}) k ON k.value_id = v.value_id
 WHERE v.shown_slot IS NOT NULL
   AND v.value_id NOT LIKE 'copy/%'
   AND ((v.sent = 0 AND split_part(v.value_id, '/', 2) NOT IN (SELECT d.client FROM damaged d))

@@ -6,7 +6,7 @@ sends are passed over.
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Guarantee
+from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Guarantee, numbered
 
 _SLOT = f"COALESCE(v.first_slot, q.p * {SLOT} + v.ack_off)"
 _JUDGED = """
@@ -29,7 +29,7 @@ GUARANTEE = Guarantee(
     promise="Messages sent by a producer to a particular topic partition will be appended in the "
     "order they are sent.",
     source="Kafka documentation, 1.1 Introduction: guarantees; KIP-98, KAFKA-5494",
-    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    opportunities=numbered(_JUDGED),
     violations=f"""
 SELECT 'inverted' AS sub_kind, o.p, o.first_slot % {SLOT} AS off, o.invoke_ns AS at_ns,
   o.complete_ns AS until_ns, o.value_id, o.prev_value, o.prev_slot % {SLOT} AS prev_off, o.client,

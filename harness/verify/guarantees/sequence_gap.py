@@ -20,8 +20,8 @@ WHERE s.on_leader = 1 AND s.pseq IS NOT NULL AND q.compacted = 0
 _LAST = EPOCH // 2 - 1
 _TOLD = "UPPER(REPLACE(COALESCE(v.error, ''), '_', ''))"
 _REFUSED = f"""
-FROM vals v JOIN parts q ON q.p = v.sent_p
-JOIN (SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM vals v
+FROM odd v JOIN parts q ON q.p = v.sent_p
+JOIN (SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM odd v
       WHERE v.sent = 1 AND v.outcome <> 'ok' GROUP BY v.sent_p, v.client, v.session) f
   ON f.p = v.sent_p AND f.client = v.client AND f.session = v.session AND f.op = v.op
 WHERE v.sent = 1 AND v.outcome <> 'ok' AND v.idempotent = 1 AND v.acks = -1

@@ -5,7 +5,7 @@ acks=all in one partition, by any clients.
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import DESTROYED, UNCLEAN, Guarantee, place
+from urteil.harness.verify.guarantees.base import DESTROYED, UNCLEAN, Guarantee, numbered, place
 
 _SENDS = (
     "FROM vals v WHERE v.outcome = 'ok' AND v.acks = -1 AND v.ack_off IS NOT NULL "
@@ -18,7 +18,7 @@ GUARANTEE = Guarantee(
     promise="The leader appends records in the order in which they arrive, and a record is "
     "acknowledged only after it was appended and committed.",
     source="Kafka documentation, 4.6 Message Delivery Semantics, 4.7 Replication",
-    opportunities=f"SELECT COUNT(*) AS n {_SENDS}",
+    opportunities=numbered(_SENDS),
     violations=f"""
 SELECT 'real-time order' AS sub_kind, t.p, t.off, t.at_ns, t.until_ns, t.value_id, t.done_off,
   q.unclean_on, q.unclean_floor, q.lost_floor

@@ -12,12 +12,20 @@ from typing import Any
 from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
 from urteil.harness.verify.timeline import CLOCK_SLACK_NS
 
+_ANSWERED = "v.outcome = 'ok' AND v.at_ack = 1 AND v.attempts = 1 AND v.node IS NOT NULL"
 _JUDGED = f"""
-FROM vals v JOIN (SELECT s.p, s.leader_epoch, MIN(s.leader) AS leader FROM spans s
-                  WHERE s.leader >= 0 GROUP BY s.p, s.leader_epoch
-                  HAVING MIN(s.leader) = MAX(s.leader)) e
-  ON e.p = v.sent_p AND e.leader_epoch = v.ident DIV {EPOCH}
-WHERE v.outcome = 'ok' AND v.at_ack = 1 AND v.attempts = 1 AND v.node IS NOT NULL
+FROM kinds v JOIN (SELECT s.p, s.leader_epoch, MIN(s.leader) AS leader FROM spans s
+                   WHERE s.leader >= 0 GROUP BY s.p, s.leader_epoch
+                   HAVING MIN(s.leader) = MAX(s.leader)) e
+  ON e.p = v.sent_p AND e.leader_epoch = v.epoch
+WHERE {_ANSWERED}
+"""
+_WRONG = f"""
+SELECT DISTINCT v.sent_p AS p, v.node, e.leader, e.leader_epoch {_JUDGED} AND v.node <> e.leader
+"""
+_SEVERAL = f"""
+SELECT v.sent_p AS p, COALESCE(v.epoch, -1) AS epoch FROM kinds v WHERE {_ANSWERED}
+GROUP BY v.sent_p, COALESCE(v.epoch, -1) HAVING MIN(v.node) <> MAX(v.node)
 """
 
 
@@ -42,11 +50,13 @@ GUARANTEE = Guarantee(
     promise="Each partition has one leader at a time; requests under an older leader epoch are "
     "fenced.",
     source="Kafka documentation, 4.7 Replication; KIP-101, KIP-320",
-    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    opportunities=f"SELECT COALESCE(SUM(v.n), 0) AS n {_JUDGED}",
     violations=f"""
 SELECT 'not the leader' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
   v.complete_ns AS until_ns, v.value_id, v.client, v.node, e.leader, e.leader_epoch
-{_JUDGED} AND v.node <> e.leader
+FROM vals v JOIN ({_WRONG}) e
+  ON e.p = v.sent_p AND e.leader_epoch = v.ident DIV {EPOCH} AND e.node = v.node
+WHERE {_ANSWERED}
 UNION ALL
 SELECT 'two in one epoch', s.p, NULL, MIN(s.begin_ns), MAX(s.begin_ns), NULL, NULL, MAX(s.leader),
   MIN(s.leader), s.leader_epoch
@@ -55,8 +65,8 @@ HAVING MIN(s.leader) <> MAX(s.leader)
 UNION ALL
 SELECT 'two acknowledged', v.sent_p, NULL, MIN(v.invoke_ns), MAX(v.complete_ns), MIN(v.value_id),
   NULL, MAX(v.node), MIN(v.node), v.ident DIV {EPOCH}
-FROM vals v WHERE v.outcome = 'ok' AND v.at_ack = 1 AND v.attempts = 1 AND v.node IS NOT NULL
-GROUP BY v.sent_p, v.ident DIV {EPOCH} HAVING MIN(v.node) <> MAX(v.node)
+FROM vals v JOIN ({_SEVERAL}) e ON e.p = v.sent_p AND e.epoch = COALESCE(v.ident DIV {EPOCH}, -1)
+WHERE {_ANSWERED} GROUP BY v.sent_p, v.ident DIV {EPOCH}
 UNION ALL
 SELECT 'knew better', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client,
   v.node, MIN(w.leader), MIN(w.leader_epoch)

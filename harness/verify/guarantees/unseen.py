@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
 from urteil.harness.verify.guarantees.lost_write import PERMITTED
 
 _JUDGED = """
@@ -36,7 +36,7 @@ GUARANTEE = Guarantee(
     about="an acknowledged record lies outside of what final passes were told is there",
     promise="Consumers are given every committed message of a partition up to its end.",
     source="Kafka documentation, 4.7 Replication; KIP-207",
-    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    opportunities=numbered(_JUDGED),
     violations=f"""
 SELECT CASE WHEN u.ack_off < u.late_begin THEN 'before the begin'
     ELSE 'beyond the end' END AS sub_kind, u.p, u.ack_off AS off, u.invoke_ns AS at_ns,
@@ -44,7 +44,7 @@ SELECT CASE WHEN u.ack_off < u.late_begin THEN 'before the begin'
   u.n_reads, CASE WHEN u.ack_off < u.late_begin THEN u.log_slots ELSE 0 END AS log_slots,
   COALESCE(f.any_floor, 0) AS any_floor,
   COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor
-FROM (SELECT v.*, q.seen_end, q.late_begin, q.unclean_on {_JUDGED}
+FROM (SELECT v.*, q.seen_end, q.late_begin, q.unclean_on {_JUDGED.replace("vals v", "odd v")}
         AND ((v.ack_off >= q.seen_end AND v.seen_slots = 0)
           OR (v.ack_off < q.late_begin AND v.log_slots > 0))) u
 LEFT JOIN floors f ON f.p = u.p AND u.invoke_ns >= f.from_ns AND u.invoke_ns < f.to_ns""",

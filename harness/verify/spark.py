@@ -21,8 +21,8 @@ LARGE_ROWS = 200_000
 """From this many rows of sends, reads and replicas on, Spark gets its partitions and codegen."""
 LONG_ROWS = 20_000_000
 """From this many on, the JVM's second compiler saves more time than it takes."""
-PARTITION_ROWS = 1_000_000
-"""So many rows of what is shuffled are hashed at once, in a large run."""
+PARTITIONS, PARTITION_ROWS = 32, 1_000_000
+"""What is shuffled in a large run has so many partitions at least, and one for so many rows."""
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -160,7 +160,7 @@ def fit(session: Any, *, rows: int) -> None:
         "spark.sql.autoBroadcastJoinThreshold": "-1",
     }
     wide = {
-        "spark.sql.shuffle.partitions": str(max(32, rows // PARTITION_ROWS)),
+        "spark.sql.shuffle.partitions": str(max(PARTITIONS, rows // PARTITION_ROWS)),
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
         "spark.sql.autoBroadcastJoinThreshold": "1048576",

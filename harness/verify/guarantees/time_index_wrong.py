@@ -25,12 +25,17 @@ SELECT m.p, m.node, m.at_ns, m.until_ns, m.asked_ms, m.told,
 FROM (SELECT a.p, a.node, a.invoke_ns AS at_ns, a.complete_ns AS until_ns, a.asked_ms,
         COALESCE(a.offset, -1) AS told, CAST(NULL AS BIGINT) AS off, 1 AS kind {_ASKED}
       UNION ALL
-      SELECT q.p, NULL, NULL, NULL, r.timestamp_ms, NULL, r.offset, 0
+      SELECT q.p, NULL, NULL, NULL, MAX(r.timestamp_ms), NULL, MIN(r.offset), 0
       FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
       JOIN (SELECT DISTINCT a.p {_ASKED}) w ON w.p = q.p
+      LEFT JOIN (SELECT DISTINCT a.p, a.asked_ms DIV 1000 AS s {_ASKED}) k
+        ON k.p = q.p AND k.s = r.timestamp_ms DIV 1000
       WHERE r.broker = q.final_leader AND r.timestamp_ms IS NOT NULL
-        AND r.offset >= q.log_start) m
+        AND r.offset >= q.log_start
+      GROUP BY q.p, r.timestamp_ms DIV 1000, CASE WHEN k.p IS NOT NULL THEN r.timestamp_ms END) m
 """
+"""Answers, each with the first offset of its time or later. Of the records, one for each time in
+the seconds that somebody asked for, and one for each other second."""
 
 _BACK = """
 FROM (SELECT q.p, r.offset AS off, r.value_id, r.leader_epoch, r.timestamp_ms,

@@ -355,7 +355,9 @@ class TransactionCoordinator:
             commit=prepared.state is TxnState.PREPARE_COMMIT,
             coordinator_epoch=shard.leader_epoch,
         )
-        if not await self._markers.write(marker, prepared.partitions, lambda: self._is_ours(shard)):
+        if not await self._markers.write(
+            marker, prepared.partitions, lambda: self._is_ours(shard), txn.waits_for
+        ):
             return
         while self._is_ours(shard):
             error = await self._append(shard, transactional_id, step)

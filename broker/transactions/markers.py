@@ -63,13 +63,18 @@ class Markers:
         self._queues: dict[int, _Queue] = {}
 
     async def write(
-        self, marker: Marker, partitions: Iterable[TopicPartition], is_wanted: Callable[[], bool]
+        self,
+        marker: Marker,
+        partitions: Iterable[TopicPartition],
+        is_wanted: Callable[[], bool],
+        waits_for: Callable[[frozenset[TopicPartition]], None],
     ) -> bool:
-        """Until every partition that exists has the marker; False when no longer wanted, or when a
-        later coordinator was there already."""
+        """Until every partition that exists has the marker, and `waits_for` is told which have
+        not; False when no longer wanted, or when a later coordinator was there already."""
         left = set(partitions)
         while is_wanted():
             self._forget_deleted(left)
+            waits_for(frozenset(left))
             if not left:
                 return True
             outcome = await self._once(marker, left)
@@ -80,6 +85,7 @@ class Markers:
                 return False
             if left:
                 log.info("%s: %d partitions are tried again: %s", marker, len(left), outcome)
+                waits_for(frozenset(left))
                 await self._breathe()
         return False
 

@@ -119,6 +119,10 @@ class Transaction:
         """The pending step did not get into the log."""
         self.pending = None
 
+    def waits_for(self, partitions: frozenset[TopicPartition]) -> None:
+        """Only these have no marker so far."""
+        self.now = replace(self.now, partitions=partitions)
+
     # -- steps ----------------------------------------------------------------------------------
 
     def check(self, producer_id: int, producer_epoch: int) -> ErrorCode:

@@ -265,10 +265,11 @@ class Side:
             ),
             7,
         )
+        leaders = {one.partition_index: one.leader_id for one in known.topics[0].partitions}
         return bool(
             answer.topics[0].partitions[0].error_code == ErrorCode.NONE
             and known.topics[0].error_code == ErrorCode.NONE
-            and known.topics[0].partitions[partition].leader_id == broker
+            and leaders.get(partition) == broker
         )
 
     def coordinator(self, group: str) -> int:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import Pair
+from tests.conformance.moves import led_elsewhere
 from tests.conformance.questions.producer_ids import Step
 from tests.conformance.records import batch, produce
 from tests.conformance.side import Side
-from tests.conformance.test_partitions import alter, elect
 from urteil.broker.wire.messages import DescribeProducersRequest
 
 OLDER: Step = (0, 5, 1)
@@ -33,9 +33,7 @@ AFTER: dict[int, list[Step]] = {
 
 
 def lead_elsewhere(side: Side, topic: str) -> int:
-    alter(side, {(topic, 0): [3, 2]})
-    elect(side, {topic: [0]}, 2)
-    return 3
+    return led_elsewhere(side, topic, 0)
 
 
 def restart(side: Side, topic: str) -> int:

@@ -10,6 +10,7 @@ import pytest
 from tests.conformance.conftest import Pair
 from tests.conformance.fetching import fetch_request
 from tests.conformance.groups import beat, join, stable, sync
+from tests.conformance.moves import led_elsewhere
 from tests.conformance.records import batch, produce
 from tests.conformance.side import Side
 from tests.conformance.test_partitions import alter, elect, partitions
@@ -113,7 +114,7 @@ def test_a_coordinator_that_goes(pair: Pair) -> None:
                 side.get(join(group, first), 7, to=at)
                 joined = waiting.answer()
                 waiting = side.start(sync(group, second, joined.generation_id), 3, to=at)
-            then = _moved(side, group, at)
+            then = _moved(side, group)
             seen.append(side.plain(waiting.answer()))
             asked = DescribeGroupsRequest(groups=[group])
             seen += [side.ask(asked, 4, to=to) for to in (at, then)]
@@ -126,17 +127,14 @@ def test_a_coordinator_that_goes(pair: Pair) -> None:
     assert [told[0]["error_code"], told[10]["error_code"]] == ["NOT_COORDINATOR"] * 2
 
 
-def _moved(side: Side, group: str, at: int) -> int:
+def _moved(side: Side, group: str) -> int:
     """Where the group is coordinated now."""
-    place = OFFSETS, partition_for(group, len(partitions(side, OFFSETS)["partitions"]))
-    replicas = partitions(side, OFFSETS)["partitions"][place[1]]["replica_nodes"]
-    assert replicas[0] == at
-    alter(side, {place: [*replicas[1:], at]})
-    elect(side, {OFFSETS: [place[1]]}, 2)
-    side.until(lambda: side.coordinator(group) == replicas[1])
+    count = len(partitions(side, OFFSETS)["partitions"])
+    then = led_elsewhere(side, OFFSETS, partition_for(group, count))
+    side.until(lambda: side.coordinator(group) == then)
     known = beat(group, "nobody", 1)
-    side.until(lambda: side.get(known, 3, to=replicas[1]).error_code == ErrorCode.UNKNOWN_MEMBER_ID)
-    return int(replicas[1])
+    side.until(lambda: side.get(known, 3, to=then).error_code == ErrorCode.UNKNOWN_MEMBER_ID)
+    return then
 
 
 def _end(side: Side, topic: str, *, to: int) -> int:

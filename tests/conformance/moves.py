@@ -1,0 +1,20 @@
+"""Leadership that goes to another replica."""
+
+from __future__ import annotations
+
+from tests.conformance.side import Side
+from tests.conformance.test_partitions import alter, elect, partitions
+
+
+def led_elsewhere(side: Side, topic: str, index: int) -> int:
+    """The first other replica, which leads the partition now."""
+    one = partitions(side, topic)["partitions"][index]
+    then, *others = (id for id in one["replica_nodes"] if id != one["leader_id"])
+    alter(side, {(topic, index): [then, *others, one["leader_id"]]})
+
+    def leads() -> bool:
+        elect(side, {topic: [index]}, 2)
+        return side.serves(topic, index, then)
+
+    side.until(leads)
+    return int(then)

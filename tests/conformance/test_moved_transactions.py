@@ -1,0 +1,229 @@
+"""Transactions whose coordinator or partitions go elsewhere, are away, or are deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.conformance.conftest import Pair
+from tests.conformance.fetching import fetch
+from tests.conformance.moves import led_elsewhere
+from tests.conformance.side import Side
+from tests.conformance.test_partitions import alter, partitions
+from tests.conformance.transactions import Txn, add, begin, coordinator, end, init_request, settled
+from urteil.broker.server.placement import partition_for
+from urteil.broker.wire.batches import iter_batches, iter_records
+from urteil.broker.wire.messages import (
+    DeleteTopicsRequest,
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+)
+
+pytestmark = pytest.mark.thorough
+
+STATE = "__transaction_state"
+
+
+def test_a_coordinator_that_goes_elsewhere(pair: Pair) -> None:
+    """The old one knows nothing, the new one all."""
+    topic, names = pair.name("moved"), [pair.name(kind) for kind in ("open", "over", "fresh")]
+
+    def ask(side: Side) -> list[Any]:
+        side.create(topic, [(1,), (2,)])
+        opened, over, _ = txns = [begin(side, name) for name in names]
+        for txn in (opened, over):
+            add(side, txn, (topic, 0))
+            side.get(txn.produce(topic, txn.records(0)), 9)
+        end(side, over, commit=False)
+        seen: list[Any] = []
+        for txn in txns:
+            then = _coordinated_elsewhere(side, txn)
+            for to in (txn.at, then.at):
+                seen.append(_known(side, txn, to=to))
+                seen.append(side.ask(txn.add((topic, 1)), 3, to=to))
+                seen.append(side.ask(txn.add_offsets("a group"), 3, to=to))
+                seen.append(_known(side, txn, to=to))
+            seen.append(side.ask(txn.produce(topic, txn.records(0), partition=1), 9, to=2))
+            for commit in (True, False, True):
+                seen += [side.ask(txn.end(commit=commit), 3, to=to) for to in (txn.at, then.at)]
+                settled(side, then)
+            seen.append(begin(side, txn.name).epoch)
+        return [*seen, _log(side, topic, 0, to=1), _log(side, topic, 1, to=2)]
+
+    pair.same(ask)
+
+
+def test_one_that_comes_back_ends_what_was_open(pair: Pair) -> None:
+    """And who had it before is shut out, by the coordinator and by the partition."""
+    topic, name = pair.name("moved"), pair.name("open")
+
+    def ask(side: Side) -> list[Any]:
+        side.create(topic, [(1,)])
+        txn = begin(side, name)
+        add(side, txn, (topic, 0))
+        side.get(txn.produce(topic, txn.records(0)), 9)
+        then = _coordinated_elsewhere(side, txn)
+        seen = [side.ask(init_request(name), 4, to=then.at)["error_code"]]
+        seen.append(begin(side, name).epoch)
+        seen += [side.ask(txn.add((topic, 0)), 3, to=then.at), _known(side, txn, to=then.at)]
+        seen.append(side.ask(txn.end(commit=True), 3, to=then.at))
+        seen.append(side.ask(txn.produce(topic, txn.records(1)), 9))
+        return [*seen, _log(side, topic, 0, to=1)]
+
+    pair.same(ask)
+
+
+def test_a_partition_that_goes_elsewhere(pair: Pair) -> None:
+    """Its next leader knows what is open, what was aborted, and who may go on."""
+    topic, names = pair.name("moved"), [pair.name(kind) for kind in ("open", "over", "stranger")]
+
+    def ask(side: Side) -> list[Any]:
+        side.create(topic, [(2, 3)])
+        opened, over, stranger = (begin(side, name) for name in names)
+        for txn in (over, opened):
+            add(side, txn, (topic, 0))
+            side.get(txn.produce(topic, txn.records(0)), 9, to=2)
+        end(side, over, commit=False)
+        led_elsewhere(side, topic, 0)
+        seen = [_producers(side, topic, to=3), _bounds(side, topic, to=3)]
+        seen.append(side.ask(stranger.produce(topic, stranger.records(0)), 9, to=3))
+        seen.append(side.ask(over.produce(topic, over.records(1)), 9, to=3))
+        for sequence in (0, 1, 3):
+            seen.append(side.ask(opened.produce(topic, opened.records(sequence)), 9, to=3))
+        seen.append(side.ask(opened.produce(topic, opened.records(2)), 9, to=2))
+        end(side, opened, commit=True)
+        seen += [_producers(side, topic, to=3), _bounds(side, topic, to=3)]
+        return [*seen, _log(side, topic, 0, to=3)]
+
+    pair.same(ask)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["for good", "and made again"])
+def test_a_topic_that_is_deleted(pair: Pair, again: bool) -> None:
+    """The others in the transaction are not held up."""
+    gone, stays, name = pair.name("gone"), pair.name("stays"), pair.name("both")
+
+    def ask(side: Side) -> list[Any]:
+        for topic in (gone, stays):
+            side.create(topic, [(1,)])
+        txn = begin(side, name)
+        add(side, txn, (gone, 0), (stays, 0))
+        for topic in (gone, stays):
+            side.get(txn.produce(topic, txn.records(0)), 9)
+        request = DeleteTopicsRequest(topic_names=[gone], timeout_ms=10_000)
+        seen = [side.ask(request, 5, to=side.controller())]
+        side.until(lambda: _is_gone(side, gone))
+        if again:
+            side.create(gone, [(1,)])
+            seen.append(side.ask(txn.produce(gone, txn.records(1)), 9))
+        seen += [_known(side, txn, to=txn.at), side.ask(txn.add((gone, 0)), 3, to=txn.at)]
+        seen.append(side.ask(txn.end(commit=True), 3, to=txn.at))
+        settled(side, txn)
+        seen += [_known(side, txn, to=txn.at), _log(side, stays, 0, to=1)]
+        return [*seen, _log(side, gone, 0, to=1)] if again else seen
+
+    pair.same(ask)
+
+
+@pytest.mark.parametrize("moves", [False, True], ids=["waited for", "waited for by the next"])
+def test_a_partition_that_is_away(pair: Pair, moves: bool) -> None:
+    """The end is decided, and carried out when the partition is back: till then nothing else."""
+    topic, name = pair.name("away"), pair.name("waits")
+
+    def ask(side: Side) -> list[Any]:
+        with _waiting_for(side, topic, name, moves=moves) as txn:
+            seen = [side.ask(txn.end(commit=commit), 3, to=txn.at) for commit in (True, False)]
+            seen.append(_known(side, txn, to=txn.at))
+            seen.append(side.ask(init_request(name), 4, to=txn.at)["error_code"])
+            seen.append(side.ask(txn.add((topic, 1)), 3, to=txn.at))
+            seen.append(side.ask(txn.add_offsets("a group"), 3, to=txn.at))
+        settled(side, txn)
+        seen += [_known(side, txn, to=txn.at), begin(side, name).epoch]
+        return [*seen, _log(side, topic, 0, to=_leader(side, topic, 0)), _log(side, topic, 1, to=1)]
+
+    pair.same(ask)
+
+
+@contextmanager
+def _waiting_for(side: Side, topic: str, name: str, *, moves: bool) -> Iterator[Txn]:
+    """A commit that was begun while the one replica of one of its partitions is down."""
+    txn = begin(side, name)
+    away = 3 if txn.at != 3 else 2
+    if moves:
+        alter(side, {_place(side, txn): [txn.at, 6 - txn.at - away, away]})
+    side.create(topic, [(away,), (1,)])
+    add(side, txn, (topic, 0), (topic, 1))
+    for partition, to in ((0, away), (1, 1)):
+        side.get(txn.produce(topic, txn.records(0), partition=partition), 9, to=to)
+    with side.without(away):
+        side.until(lambda: _leader(side, topic, 0) == -1)
+        assert side.ask(txn.end(commit=True), 3, to=txn.at)["error_code"] == "NONE"
+        side.until(lambda: len(_log(side, topic, 1, to=1)) == 2)
+        yield _coordinated_elsewhere(side, txn) if moves else txn
+
+
+def _leader(side: Side, topic: str, index: int) -> int:
+    return int(partitions(side, topic, to=1)["partitions"][index]["leader_id"])
+
+
+def _place(side: Side, txn: Txn) -> tuple[str, int]:
+    """Where the transaction is stored."""
+    return STATE, partition_for(txn.name, len(partitions(side, STATE)["partitions"]))
+
+
+def _coordinated_elsewhere(side: Side, txn: Txn) -> Txn:
+    then = txn.other(at=led_elsewhere(side, *_place(side, txn)))
+    side.until(lambda: coordinator(side, txn.name) == then.at)
+    side.until(lambda: _known(side, then, to=then.at)["error_code"] == "NONE")
+    return then
+
+
+def _known(side: Side, txn: Txn, *, to: int) -> Any:
+    request = DescribeTransactionsRequest(transactional_ids=[txn.name])
+    (answer,) = side.ask(request, 0, to=to)["transaction_states"]
+    began = answer.pop("transaction_start_time_ms")
+    answer["began"] = began if began <= 0 else "some time"
+    answer["producer_id"] -= txn.producer_id
+    answer["topics"].sort(key=lambda one: one["topic"])
+    for one in answer["topics"]:
+        one["partitions"].sort()
+    return answer
+
+
+def _producers(side: Side, topic: str, *, to: int) -> Any:
+    kind = DescribeProducersRequest.TopicRequest
+    request = DescribeProducersRequest(topics=[kind(name=topic, partition_indexes=[0])])
+    (one,) = side.ask(request, 0, to=to)["topics"][0]["partitions"]
+    known = sorted(one["active_producers"], key=lambda it: it["producer_id"])
+    left_out = ("producer_id", "last_timestamp", "coordinator_epoch")
+    return [{name: v for name, v in it.items() if name not in left_out} for it in known]
+
+
+def _bounds(side: Side, topic: str, *, to: int) -> Any:
+    answer = fetch(side, 11, topic, [{"fetch_offset": 0}], isolation_level=1, to=to)
+    (one,) = answer["responses"][0]["partitions"]
+    aborted = [txn["first_offset"] for txn in one["aborted_transactions"] or ()]
+    return one["high_watermark"], one["last_stable_offset"], aborted
+
+
+def _log(side: Side, topic: str, index: int, *, to: int) -> list[Any]:
+    answer = fetch(side, 11, topic, [{"partition": index}], to=to)
+    data = answer["responses"][0]["partitions"][0]["records"] or b""
+    return [
+        (
+            header.base_offset, header.producer_epoch, header.base_sequence, header.is_control,
+            [one.key if header.is_control else one.value for one in iter_records(part)],
+        )
+        for header, part in iter_batches(data)
+    ]  # fmt: skip
+
+
+def _is_gone(side: Side, topic: str) -> bool:
+    """From every broker, and from ZooKeeper."""
+    if any(partitions(side, topic, to=to)["error_code"] == "NONE" for to in (1, 2, 3)):
+        return False
+    with side.znodes() as client:
+        return not client.exists(f"/admin/delete_topics/{topic}")

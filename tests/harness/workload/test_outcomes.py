@@ -101,8 +101,8 @@ def test_librdkafka_tells_where_a_record_is(tmp_path: Path) -> None:
     assert (entry.partition, entry.offset, entry.attempts) == (1, 42, -1)
 
 
-def test_librdkafka_does_not_know_where_a_duplicate_is(tmp_path: Path) -> None:
-    """A broker that answers DUPLICATE_SEQUENCE_NUMBER tells no offset: the record is there."""
+def test_librdkafka_does_not_always_know_where_a_record_is(tmp_path: Path) -> None:
+    """Where a batch timed out and the next one succeeded, it takes both for written."""
     with JournalWriter(tmp_path / "p1.jsonl") as journal:
         producer = ConfluentProducer(spec(tmp_path, "confluent-kafka"), journal)
         producer._on_delivery(7, 1, None, Message(topic="t", partition=1))

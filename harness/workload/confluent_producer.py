@@ -134,8 +134,8 @@ class ConfluentProducer:
 
 
 def offset_of(delivered: Message) -> int | None:
-    """Where a delivered message is; unknown where its own request timed out, and librdkafka concludes
-    from a later one's success that it was written."""
+    """Where a delivered message is; unknown where its request timed out, and a later one's success
+    tells librdkafka that it was written."""
     offset = delivered.offset()
     return offset if offset is not None and offset >= 0 else None
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, acks, numbered, place
+from urteil.harness.verify.timeline import NO_OFFSET
 from urteil.harness.verify.words import counted
 
 JUDGED = """
@@ -40,13 +41,15 @@ LEFT JOIN floors f ON f.p = l.p AND l.invoke_ns >= f.from_ns AND l.invoke_ns < f
 WHERE l.off >= l.log_start OR (l.off IS NULL AND l.log_start = 0)
 """
 
+_OFF = f"COALESCE(x.off, {NO_OFFSET - 1})"
 PERMITTED = f"""CASE WHEN x.log_slots > 0 THEN NULL
   WHEN x.acks = 0 AND x.n_reads = 0 THEN 'acks=0 promises nothing'
-  WHEN x.acks = 1 AND x.n_reads = 0 AND x.off >= x.any_floor
+  WHEN x.acks = 1 AND x.n_reads = 0 AND {_OFF} >= x.any_floor
     THEN 'acks=1: not replicated when leadership changed'
-  WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor
+  WHEN x.unclean_on = 1 AND {_OFF} >= x.unclean_floor
     THEN 'an unclean election began below this offset'
-  WHEN x.off >= x.lost_floor THEN '{DESTROYED}' END"""
+  WHEN {_OFF} >= x.lost_floor THEN '{DESTROYED}' END"""
+"""Acknowledged without an offset it may have stood anywhere: what began after its send decides."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:

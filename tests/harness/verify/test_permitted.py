@@ -11,7 +11,7 @@ from urteil.harness.scenario import Scenario, WorkloadSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import records
 from urteil.harness.verify.result import Status, Verdict
-from urteil.harness.verify.synthetic import LED_NS, Shape
+from urteil.harness.verify.synthetic import END_NS, LED_NS, Shape
 
 ACKS_ONE = Shape(records=400, partitions=1, acks=1, idempotent=False)
 HALF = 200
@@ -42,6 +42,24 @@ def test_acks_one_permits_the_loss_of_a_tail_and_used_offsets(tmp_path: Path) ->
     assert named(result, "inconsistent_offset").status is Status.HOLDS
     assert result.verdict is Verdict.PASS
     assert result.must_find == {"lost_write": True, "duplicate": False}
+
+
+def test_what_was_acknowledged_without_an_offset_may_be_lost_in_an_election(tmp_path: Path) -> None:
+    """A duplicate's acknowledgement may tell none: then what began after its send decides."""
+    tables = healthy()
+    _unclean(tables)
+    _sent_before_the_election(tables, HALF + 3)
+    late = {"value_id": "r/p0/900", "op": 900, "invoke_ns": END_NS - 2, "complete_ns": END_NS - 1}
+    tables["sends"].append(tables["sends"][HALF + 3] | late | {"client": "p0"})
+    for row in tables["sends"][-2:]:
+        row["offset"] = None
+    config = {"unclean_leader_election_enable": "true", "min_insync_replicas": "1"}
+    facts = synthetic.facts(ONE, topics=made.topic(**config))
+    result = judged(tmp_path, tables, facts=facts)
+    for name in ("lost_write", "causal_loss"):
+        found = {f.records[0]["value_id"]: f.permitted for f in named(result, name).findings}
+        assert found[f"r/p0/{100_000 + HALF + 3}"], name
+    assert named(result, "lost_write").violations == 1
 
 
 def test_acks_one_does_not_permit_the_loss_of_what_was_replicated(tmp_path: Path) -> None:

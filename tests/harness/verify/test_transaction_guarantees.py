@@ -227,6 +227,17 @@ def test_a_zombie_that_writes_and_commits(tmp_path: Path) -> None:
     assert {row["client"] for one in result.findings for row in one.records[:1]} == {"p0"}
 
 
+def test_another_topics_unclean_elections_excuse_no_zombie(tmp_path: Path) -> None:
+    tables = made()
+    _take_over(tables, BEGIN_NS + 12 * S, BEGIN_NS + 13 * S)
+    told = synthetic.facts(ONE)
+    lax = {"name": "lax", "topic_id": "l", "config": {"unclean.leader.election.enable": "true"}}
+    told.topics.append(msgspec.structs.replace(told.topics[0], **lax))
+    result = judge(tmp_path, tables, synthetic.scenario(ONE), told, ("zombie_write",))
+    found = {one.sub_kind for one in result["zombie_write"].findings if not one.permitted}
+    assert found == {"record", "commit"}
+
+
 @pytest.mark.parametrize("what", ["at the same time", "refused", "initialised again"])
 def test_who_is_no_zombie(what: str, tmp_path: Path) -> None:
     tables = made()

@@ -30,6 +30,13 @@ EPOCH = 1 << 32
 BUCKET = 1 << 5
 TICK_NS = 100_000_000
 
+REST = f"""
+3 * CAST(COALESCE(l.batch_bytes, 0) AS BIGINT) + 5 * CAST(COALESCE(l.sequence, 0) AS BIGINT)
++ 7 * CAST(COALESCE(l.producer_epoch, 0) AS BIGINT) + 11 * (COALESCE(l.producer_id, 0) % {EPOCH})
++ 13 * (COALESCE(l.timestamp_ms, 0) % {EPOCH}) + CASE WHEN l.transactional THEN 17 ELSE 0 END
++ CASE WHEN l.control = 'abort' THEN 19 WHEN l.control IS NOT NULL THEN 23 ELSE 0 END"""
+"""One number of what else a batch says, so that replicas which differ in any of it differ in it."""
+
 CELLS = f"""
 SELECT p.p * {SHIFT} + LEAST(s.offset, {SHIFT} - 1) AS slot, s.value_id AS value_id, 0 AS kind,
        CAST(NULL AS BIGINT) AS key_hash, CASE WHEN s.acks = -1 THEN 4 ELSE 0 END AS told,
@@ -52,7 +59,7 @@ SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, 2,
        + CASE WHEN l.broker = p.final_leader THEN 2 ELSE 0 END
        + CASE WHEN l.transactional THEN 4 ELSE 0 END
        + CASE WHEN l.control = 'abort' THEN 16 WHEN l.control IS NOT NULL THEN 8 ELSE 0 END,
-       l.leader_epoch * {EPOCH} + l.batch_crc, l.batch_base, l.producer_id,
+       l.leader_epoch * {EPOCH} + ABS(l.batch_crc + {REST}) % {EPOCH}, l.batch_base, l.producer_id,
        CASE WHEN l.sequence >= 0 THEN l.producer_epoch * {EPOCH} + l.sequence END
 FROM replicas l JOIN parts p ON l.topic_id = p.topic_id AND l.partition = p.partition
 """
@@ -61,7 +68,8 @@ FROM replicas l JOIN parts p ON l.topic_id = p.topic_id AND l.partition = p.part
 `told` has 1 for a wrong checksum, 2 for what the final leader has, and from 4 on acks=all, or what
 kind of record it is (1 in a transaction, 2 a commit's marker, 4 an abort's). `a` to `d` are of a
 read the groups it is one of, its final pass and its time; of a record on a disk its leader epoch
-and its batch's CRC, the batch's base, the producer, and that one's epoch and sequence.
+and its batch's CRC with REST, the batch's base, the producer, and that one's epoch and sequence.
+What kind of record it is and who wrote it tells the final leader's copy, where that has it.
 """
 
 SLOTS = f"""
@@ -80,12 +88,13 @@ grouped AS (
     MAX((told DIV 2) % 2) AS on_leader,
     SUM(CASE WHEN kind = 1 THEN told % 2 ELSE 0 END) AS broken_read,
     SUM(CASE WHEN kind = 2 THEN told % 2 ELSE 0 END) AS broken_disk,
-    MAX(CASE WHEN kind = 2 THEN told DIV 4 ELSE 0 END) AS marks,
+    MAX(CASE WHEN kind = 2 THEN told DIV 4 + told DIV 2 % 2 * 8 ELSE 0 END) % 8 AS marks,
     MIN(CASE WHEN kind = 2 THEN a END) AS ident_low,
     MAX(CASE WHEN kind = 2 THEN a END) AS ident_high,
     MIN(CASE WHEN kind = 2 THEN b END) AS base_low,
     MAX(CASE WHEN kind = 2 THEN b END) AS base_high,
-    MAX(CASE WHEN kind = 2 THEN c END) AS pid, MAX(d) AS pseq
+    MAX(CASE WHEN kind = 2 AND told DIV 2 % 2 = 1 THEN c END) AS pid,
+    MAX(CASE WHEN told DIV 2 % 2 = 1 THEN d END) AS pseq
   FROM scattered GROUP BY slot, bucket, value_id),
 framed AS (
   SELECT g.*, g.slot DIV {SHIFT} AS p, g.slot % {SHIFT} AS off FROM grouped g)

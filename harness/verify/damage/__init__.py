@@ -39,6 +39,7 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="give a consumer a record again", apply=records.go_back_in_tail, tail=True),
     Damage(name="drop a record of one follower", apply=replicas.miss_on_follower, replicas=2),
     Damage(name="change a batch's CRC on one follower", apply=replicas.other_bytes, replicas=2),
+    Damage(name="change a producer on one follower", apply=replicas.other_writer, replicas=2),
     Damage(name="change a leader epoch on one follower", apply=replicas.other_epoch, replicas=2),
     Damage(name="change a record on one follower", apply=replicas.other_content, replicas=2),
     Damage(name="open a hole in one log", apply=replicas.open_hole, replicas=2),

@@ -20,6 +20,13 @@ def other_bytes(copy: Copy) -> Trace:
     return Trace("replica_divergence", "bytes", victim["offset"])
 
 
+def other_writer(copy: Copy) -> Trace:
+    victim = copy.take()
+    row = _on_follower(copy, victim)
+    row["producer_id"] = (row["producer_id"] or 0) + 1
+    return Trace("replica_divergence", "bytes", victim["offset"])
+
+
 def other_epoch(copy: Copy) -> Trace:
     victim = copy.take()
     _on_follower(copy, victim)["leader_epoch"] += 1

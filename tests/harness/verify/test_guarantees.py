@@ -284,3 +284,27 @@ def test_an_epoch_that_only_one_tells_is_named(tmp_path: Path) -> None:
         row["value"] -= 1
     (finding, *_) = named(judged(tmp_path, tables), "disagreement").findings
     assert finding.sentence.endswith("in epoch 1, but broker 2 tells epoch 0."), finding.sentence
+
+
+_DIFFERS = {
+    "sequence": 7, "producer_id": 5, "producer_epoch": 1, "timestamp_ms": 1, "batch_bytes": 1
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("column", [*_DIFFERS, "control", "transactional"])
+def test_what_differs_on_a_follower_alone_is_no_fault_of_the_leaders_log(
+    tmp_path: Path, column: str
+) -> None:
+    tables = healthy()
+    row = next(r for r in tables["replicas"] if r["broker"] == 2 and r["offset"] == 100)
+    row[column] = {"control": "abort", "transactional": True}.get(column) or (
+        row[column] + _DIFFERS[column]
+    )
+    result = judged(tmp_path / "run", tables)
+    found = {
+        (g.name, f.sub_kind, f.offset)
+        for g in result.guarantees
+        for f in g.findings
+        if not f.permitted
+    }
+    assert found == {("replica_divergence", "bytes", 100)}

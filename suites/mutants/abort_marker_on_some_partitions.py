@@ -18,13 +18,13 @@ def apply(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         async def write(
-            markers: Any, marker: Any, partitions: Iterable[Any], is_wanted: Function
+            markers: Any, marker: Any, partitions: Iterable[Any], *more: Function
         ) -> Any:
             left = sorted(partitions)
             if not marker.commit and len(left) > 1:
                 mark.hit()
                 left = left[1:]
-            return await original(markers, marker, left, is_wanted)
+            return await original(markers, marker, left, *more)
 
         return write
 

@@ -30,7 +30,9 @@ def apply(mark: Mark) -> None:
                     commit=True,
                     coordinator_epoch=shard.leader_epoch,
                 )
-                hurried = coordinator._markers.write(marker, step.partitions, lambda: True)
+                hurried = coordinator._markers.write(
+                    marker, step.partitions, lambda: True, lambda _: None
+                )
                 coordinator._tasks.spawn(hurried)
             return await original(coordinator, shard, transactional_id, txn, step)
 

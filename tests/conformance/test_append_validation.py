@@ -148,7 +148,7 @@ def test_codecs(pair: Pair, wanted: str) -> None:
 
 
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
-@pytest.mark.parametrize("said", [-1, GOOD - 5])
+@pytest.mark.parametrize("said", [-1, GOOD - 5], ids=["none", "too old"])
 def test_a_newest_time_before_the_first(pair: Pair, said: int, codec: Compression) -> None:
     """Is mended, so that the records are found by their times."""
     name = pair.name("newest")

@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from urteil.broker.log.health import Health
 from urteil.broker.log.storage import Storage
 
 
 class FlushJob:
     """Syncs what holds the offsets below `upto`; opens files by itself, touches no log.
 
-    `done` is set at the end, `error` if the storage failed. Files removed meanwhile are passed
-    over: who removed them needs them durable no more.
+    `done` is set at the end; `health` takes note if the storage failed. Files removed meanwhile
+    are passed over: who removed them needs them durable no more.
     """
 
     def __init__(
-        self, storage: Storage, directory: Path, files: Sequence[Path], upto: int, generation: int
-    ) -> None:
+        self, storage: Storage, health: Health, directory: Path, files: Sequence[Path],
+        upto: int, generation: int,
+    ) -> None:  # fmt: skip
         self._storage = storage
+        self._health = health
         self._directory = directory
         self._files = files
         self.upto = upto
         self.generation = generation
         self.done = False
-        self.error: OSError | None = None
 
     def run(self) -> None:
         try:
@@ -34,7 +36,7 @@ class FlushJob:
         except FileNotFoundError:
             pass  # the whole folder was renamed for deletion
         except OSError as error:
-            self.error = error
+            self._health.fail(error)
         self.done = True
 
     def _sync(self, path: Path) -> None:

@@ -17,7 +17,8 @@ class Health:
     """Shared by a log directory and all logs in it; a failure is for good.
 
     What a file holds after an I/O error is not known: the first error ends all writes in the
-    directory at once (KAFKA-10778), and `on_failure` is called, from within that write.
+    directory at once (KAFKA-10778), and `on_failure` is called, from within that write: on any
+    thread.
     """
 
     __slots__ = ("_on_failure", "_path", "failure")

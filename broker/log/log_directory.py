@@ -42,14 +42,12 @@ class LogDirectory:
     """Holds the lock from construction to `close`. Raises OSError when it is taken.
 
     `logs` are those that lie here, copies on their way here among them; the manager keeps it.
-    `is_stale` says that a checkpoint may tell of a log that is gone. `late_failure` is what a
-    write beside the event loop ran into; whoever ticks hears of it.
+    `is_stale` says that a checkpoint may tell of a log that is gone.
     """
 
     def __init__(self, storage: Storage, path: Path, on_failure: Callable[[], None]) -> None:
         self.path = path
         self.health = Health(path, on_failure)
-        self.late_failure: OSError | None = None
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.is_stale = False
         self._storage = storage
@@ -90,11 +88,11 @@ class LogDirectory:
             file.write()
 
     def write_checkpoints_beside(self) -> None:
-        """The same on a thread of its own, where nobody catches: see `late_failure`."""
+        """The same on a thread of its own, where nobody catches: `health` takes note."""
         try:
             self.write_checkpoints()
         except OSError as error:
-            self.late_failure = error
+            self.health.fail(error)
 
     def take_clean_marker(self) -> bool:
         """Whether the last stop was clean; the marker is gone after, lest a crash look clean."""

@@ -49,7 +49,7 @@ class LogManager:
     `PartitionLog.config`; `load` knows the broker's alone.
 
     The storage of a directory fails once and for good: its logs take no more writes from then
-    on, `on_failure` is called (from within the write) and `failed` names the directory, until
+    on, `on_failure` is called (from within the write, on any thread) and `failed` names it, until
     the owner of the partitions calls `take_offline`.
     """
 
@@ -154,7 +154,7 @@ class LogManager:
             try:
                 self._put_offsets(directory)
                 directory.write_checkpoints()
-                if directory.health.failure is None and directory.late_failure is None:
+                if directory.health.failure is None:
                     directory.put_clean_marker(broker_epoch)
             except OSError as error:
                 _log.error("%s: no clean stop: %s", directory.path, error)
@@ -436,7 +436,7 @@ class LogManager:
             self._write(directory)
 
     def _write(self, directory: LogDirectory) -> None:
-        """In the background; `tick` finds out what went wrong."""
+        """In the background."""
         self._background(directory.write_checkpoints_beside)
 
     def _recovery_point_went_back(self, directory: LogDirectory) -> None:
@@ -470,8 +470,6 @@ class LogManager:
         Call it about once a second. Whatever fails takes its directory with it (see `failed`).
         """
         for directory in self._directories:
-            if directory.late_failure is not None:
-                directory.health.fail(directory.late_failure)
             if directory.is_stale and directory.health.failure is None:
                 self._put_offsets(directory)
                 self._write(directory)

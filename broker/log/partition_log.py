@@ -438,13 +438,11 @@ class PartitionLog:
             segment.flush_indexes()
             files += [segment.path(suffix) for suffix in (LOG, INDEX, TIME_INDEX, TXN_INDEX)]
             files.append(self._snapshots.path(segment.base_offset))
-        return FlushJob(self._storage, self.directory, files, upto, self._generation)
+        return FlushJob(self._storage, self.health, self.directory, files, upto, self._generation)
 
     def finish_flush(self, job: FlushJob) -> None:
-        """Move the recovery point, if the log was not cut since."""
-        if job.error is not None:
-            self.fail(job.error)
-        elif job.generation == self._generation:
+        """Move the recovery point, if the storage did not fail and the log was not cut since."""
+        if self.failure is None and job.generation == self._generation:
             self.recovery_point = max(self.recovery_point, job.upto)
 
     def close(self, *, clean: bool = True) -> None:

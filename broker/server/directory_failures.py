@@ -43,15 +43,19 @@ class DirectoryFailures:
         self._notices: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
-        """The broker is registered: tell of directories that were offline from the start."""
-        self._logs.on_failure = self._handle_soon
+        """The broker is registered: tell of directories that were offline from the start.
+
+        What fails later is handled once the loop is free, whichever thread it failed on.
+        """
+        loop = asyncio.get_running_loop()
+
+        def soon() -> None:
+            loop.call_soon_threadsafe(self.handle)
+
+        self._logs.on_failure = soon
         self.handle()
         if self._logs.offline:
             self._notify()
-
-    def _handle_soon(self) -> None:
-        """From within the write that failed: once the loop is free."""
-        asyncio.get_running_loop().call_soon(self.handle)
 
     def handle(self) -> None:
         """Take directories offline that failed."""

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import json
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -156,6 +157,32 @@ def test_a_read_without_a_descriptor_to_spare_says_nothing_of_the_disk(tmp_path:
         assert await one.fetch(0) is ErrorCode.NONE
         assert await one.append(2) is ErrorCode.NONE
         one.hosting.close()
+
+    run(scenario())
+
+
+def test_what_fails_beside_the_loop_takes_its_directory_offline_at_once(tmp_path: Path) -> None:
+    """A checkpoint or a sync on another thread, long before the next tick."""
+
+    async def scenario() -> None:
+        one = Broken(tmp_path)
+        assert await one.append(0) is ErrorCode.NONE
+        log, (directory, other) = one.hosting.logs.get("t", 0), one.hosting.logs.directories
+        assert log is not None
+        job = log.flush_job(log.log_end_offset)
+        one.storage.broken = one.dirs[0]
+        await asyncio.to_thread(job.run)
+        log.finish_flush(job)
+        assert log.recovery_point == 0
+        await settle()
+        assert await one.append(2) is STORAGE
+        shutil.rmtree(other.path)
+        other.put_recovery_points()
+        await asyncio.to_thread(other.write_checkpoints_beside)
+        await settle()
+        assert [type(error) for error in one.halted] == [FileNotFoundError]
+        assert directory.health.failure is not other.health.failure
+        one.failures.close()
 
     run(scenario())
 

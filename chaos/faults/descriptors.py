@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 from urteil.chaos import selectors
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import (
+    HEALED_S,
     KAFKA,
     MIX,
     URTEIL,
@@ -13,11 +16,13 @@ from urteil.chaos.faults.base import (
     Proof,
     not_running,
     together,
+    until,
 )
-from urteil.chaos.faults.partition import answers_again, silence_proven
+from urteil.chaos.faults.partition import PROBE_S, answers_again, silence_proven
 from urteil.chaos.views import Descriptors, LabFailure, Link, NodeState
 
 FIRST_OPENED = 8
+LASTS_S = 1.0
 
 
 class OutOfDescriptors(Fault):
@@ -52,7 +57,7 @@ class OutOfDescriptors(Fault):
     def heal(self, controls: Controls) -> str:
         told = [self._give_back(controls, node) for node in self.targets]
         doors = self._doors(controls)
-        answers_again(controls, doors)  # who ends by what failed under the limit ends before that
+        together(lambda node: self._lives_or_ends(controls, node), self.targets)
         told += together(lambda node: self._run_again(controls, node), self.targets)
         return "; ".join(filter(None, [*told, answers_again(controls, doors)]))
 
@@ -75,6 +80,22 @@ class OutOfDescriptors(Fault):
             if controls.status(node).state is not NodeState.DEAD:
                 raise
         return ""
+
+    def _lives_or_ends(self, controls: Controls, node: str) -> None:
+        """Return once the node is dead, or answered for LASTS_S: one that could not write under
+        the limit still answers while it ends. Silent for HEALED_S, it is cut off by others."""
+        (door,) = (link for link in self._doors(controls) if link.dst == node)
+        answered_s = time.monotonic()
+
+        def is_plain() -> bool:
+            nonlocal answered_s
+            if controls.status(node).state is NodeState.DEAD:
+                return True
+            if not controls.net.probe(door, timeout_s=PROBE_S).answered:
+                answered_s = time.monotonic()
+            return time.monotonic() - answered_s > LASTS_S
+
+        until(is_plain, deadline_s=HEALED_S)
 
     def _run_again(self, controls: Controls, node: str) -> str:
         """Start another in the place of one that ended."""

@@ -11,7 +11,7 @@ from tests.waiting import until
 from urteil.chaos.aim import Aim
 from urteil.chaos.faults import FAULTS, clock, controller_deleted
 from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import Descriptors, Link, NodeState, NotHealthy
+from urteil.chaos.views import Descriptors, Link, NodeState, NotHealthy, Probe
 
 ON_NODES = [name for name, fault in FAULTS.items() if fault.family != "clients"]
 """What acts on clients has a paper of its own: test_client_faults.py."""
@@ -247,5 +247,25 @@ def test_a_node_that_ends_by_what_it_could_not_open_is_started(
         return told
 
     monkeypatch.setattr(cluster, "limit_descriptors", too_late)
+    assert f"{node} ended and runs again" in fault.heal(cluster)
+    assert fault.remains(cluster) == ""
+
+
+def test_a_node_that_still_answers_while_it_ends_is_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = PaperCluster()
+    fault = FAULTS["out_of_descriptors"](Aim(target="leader", topic="t"))
+    fault.begin(cluster)
+    (node,) = fault.targets
+    probe, answers = cluster.net.probe, iter(range(3))
+
+    def last_words(link: Link, *, timeout_s: float = 1.0) -> Probe:
+        if next(answers, None) is None:
+            cluster.states[node] = NodeState.DEAD
+            monkeypatch.undo()
+        return probe(link, timeout_s=timeout_s)
+
+    monkeypatch.setattr(cluster.net, "probe", last_words)
     assert f"{node} ended and runs again" in fault.heal(cluster)
     assert fault.remains(cluster) == ""

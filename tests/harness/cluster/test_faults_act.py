@@ -52,6 +52,18 @@ def test_a_fault_shows_that_it_acted_and_that_it_healed(controls: Controls, name
     assert checked.healing
 
 
+def test_who_writes_a_checkpoint_without_descriptors_ends_and_is_started(tmp_path: Path) -> None:
+    often = {"replica.high.watermark.checkpoint.interval.ms": "20"}
+    spec = ClusterSpec(brokers=BROKERS, zookeepers=1, config=often)
+    with Cluster(spec, parse_target("urteil"), tmp_path) as cluster:
+        controls = cluster.controls()
+        prepare(cluster.bootstrap, controls.topics())
+        controls.await_healthy(deadline_s=RECOVERY_S)
+        checked = check_fault(controls, "out_of_descriptors")
+    assert checked.good, checked
+    assert "ended and runs again" in checked.healing
+
+
 def test_the_shown_effects_are_of_the_size_asked(controls: Controls) -> None:
     """What proofs say in words, by numbers of their own."""
     pair = controls.net.between(["b1"], ["b2"])[0]

@@ -23,6 +23,8 @@ CLIENTS = {
     "franz-go": lambda: tools.in_go("franz"),
     "sarama": lambda: tools.in_go("sarama"),
 }
+SECOND = {"java-4.1.1", "kafkajs", "sarama"}
+"""The default command has another client of the same language, or none of it."""
 
 
 def records(numbers: list[int]) -> list[list[str]]:
@@ -61,7 +63,10 @@ def outcome(argv: list[str]) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize(
+    "client",
+    [pytest.param(one, marks=[pytest.mark.thorough] if one in SECOND else []) for one in CLIENTS],
+)
 def test_every_client_gets_the_same_of_both(pair: Pair, client: str) -> None:
     ours, theirs = outcomes(pair, CLIENTS[client](), client)
     assert theirs == IN_EVERY_LANGUAGE

@@ -108,6 +108,7 @@ def test_latency_from_end_to_end(side: Side, topic: str) -> None:
     assert re.search(r"Percentiles: 50th = \d+, 99th = \d+, 99\.9th = \d+", told), told
 
 
+@pytest.mark.thorough
 def test_what_clients_may_expect_of_a_broker_of_this_version(side: Side, topic: str) -> None:
     features = ("offsets-for-times", "cluster-id", "create-topics", "describe-acls")
     args = [f"--{name}-supported=true" for name in features]

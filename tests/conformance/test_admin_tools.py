@@ -63,6 +63,7 @@ def test_topics(ours: Side, topic: str) -> None:
     ours.until(lambda: known(ours, topic) == [])
 
 
+@pytest.mark.thorough
 def test_replicas_moved_with_a_throttle(ours: Side, topic: str, tmp_path: Path) -> None:
     """Proposed, begun, verified; the throttle goes with the verification."""
     ours.create(topic, [(1, 2), (2, 1)])

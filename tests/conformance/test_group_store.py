@@ -41,6 +41,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedPair]:
         yield both
 
 
+@pytest.mark.thorough
 def test_what_the_offsets_topic_refuses(guarded: GuardedPair) -> None:
     """Records that are too large: positions, a static member's return, an assignment."""
     guarded.both(lambda one: one.admin.create(f"store-{RUN}"))
@@ -109,6 +110,7 @@ def test_more_members_than_a_group_may_have(guarded: GuardedPair) -> None:
     assert guarded.same(ask)["error_code"] == "REBALANCE_IN_PROGRESS"
 
 
+@pytest.mark.thorough
 def test_a_batch_that_cannot_be_read(guarded: GuardedPair) -> None:
     """The partition's groups are coordinated all the same."""
     guarded.both(lambda one: one.admin.create(f"rotten-{RUN}"))

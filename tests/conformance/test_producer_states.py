@@ -52,7 +52,7 @@ def kill(side: Side, topic: str) -> int:
 
 @pytest.mark.parametrize(
     "happens",
-    [lead_elsewhere, restart, pytest.param(kill, marks=pytest.mark.thorough)],
+    [lead_elsewhere, *(pytest.param(one, marks=pytest.mark.thorough) for one in (restart, kill))],
 )
 def test_sequences_go_on(pair: Pair, happens: Callable[[Side, str], int]) -> None:
     topic = pair.name("sequences")

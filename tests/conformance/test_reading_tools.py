@@ -59,6 +59,7 @@ def shell(side: Side, *command: str) -> str:
     return done.stdout.strip().splitlines()[-1]
 
 
+@pytest.mark.thorough
 def test_the_shell_of_zookeeper_shows_what_apache_kafka_writes(pair: Pair) -> None:
     assert pair.same(lambda side: shell(side, "ls", "/brokers/ids")) == "[1, 2, 3]"
     for path in ("/controller", "/brokers/ids/2"):

@@ -251,7 +251,7 @@ def test_where_nobody_asks_nobody_answers(sasl: Pair) -> None:
     sasl.same(ask)
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("version", [pytest.param(0, marks=pytest.mark.thorough), 2])
 def test_a_session_that_ends_and_is_not_renewed(sasl: Pair, version: int) -> None:
     def ask(side: Side) -> Any:
         with Talk(side, TIMED) as talk:

@@ -269,6 +269,7 @@ def test_a_password_that_nothing_has(sasl: Pair, password: bytes, version: int) 
     sasl.same(ask)
 
 
+@pytest.mark.thorough
 def test_the_tool(sasl: Pair, tmp_path: Path) -> None:
     """DelegationTokenCommand of Apache Kafka 3.9.1, which logs in by SCRAM."""
     both = {side.name: side for side in (sasl.ours, sasl.theirs)}

@@ -51,6 +51,7 @@ def test_an_unclean_election(pair: Pair) -> None:
     assert (leader, isr) == (3, [3])
 
 
+@pytest.mark.thorough
 def test_a_throttle_slows_a_reassignment(pair: Pair, tmp_path: Path) -> None:
     """8 MB at 1 MB/s; the end takes the throttle away."""
     ours, topic = pair.ours, pair.name("throttled")

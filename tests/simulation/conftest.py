@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.simulation.scenario import Run
 
-SEEDS = 10
+SEEDS = 6
 RUNS = pytest.StashKey[list["Run"]]()
 
 if importlib.util.find_spec("simloop") is None:  # the environment of the other tests

@@ -196,7 +196,7 @@ def test_a_run_without_traffic_exits_2(tmp_path: Path) -> None:
     [
         (signal.SIGINT, "duckdb"),
         pytest.param(signal.SIGTERM, "duckdb", marks=pytest.mark.thorough),
-        (signal.SIGKILL, "spark"),
+        pytest.param(signal.SIGKILL, "spark", marks=pytest.mark.thorough),
     ],
 )
 def test_a_lab_that_is_stopped_leaves_nothing_running(

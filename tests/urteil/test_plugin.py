@@ -78,6 +78,7 @@ def test_the_example_of_the_readme_works_in_another_project(project: Path) -> No
     assert (run / "report.html").stat().st_size > 10_000
 
 
+@pytest.mark.thorough
 def test_short_names_are_opt_in(project: Path) -> None:
     (project / "test_short.py").write_text(SHORT_NAMES)
     without = pytest_in(project, "test_short.py")

@@ -62,6 +62,7 @@ def where(nodes: Nodes, broker: int, name: str) -> Path:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(200)
 def test_the_tools_see_move_and_delete(nodes: Nodes, tmp_path: Path) -> None:
     with Traffic(nodes.bootstrap, ["orders"]) as traffic:

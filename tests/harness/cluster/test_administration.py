@@ -23,7 +23,8 @@ TOPIC = "kept"
 RECORDS = 50
 NAMES = (
     "add_partitions", "reassign", "raise_replication", "elect_preferred", "min_isr", "retention",
-    "topic_churn", "recreate_topic", "remove_broker", "add_broker", "upgrade",
+    "topic_churn", "recreate_topic", "remove_broker", "add_broker",
+    pytest.param("upgrade", marks=pytest.mark.thorough),
 )  # fmt: skip
 ACTS_OF = {
     "add_partitions": {"add partitions"},

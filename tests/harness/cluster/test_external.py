@@ -297,6 +297,7 @@ def test_a_cluster_is_judged_by_its_own_timeouts(tmp_path: Path) -> None:
     assert config["replica.lag.time.max.ms"] == "5000"
 
 
+@pytest.mark.thorough
 def test_what_a_cluster_cannot_give_is_not_judged(keeper: Keeper, tmp_path: Path) -> None:
     bare = tmp_path / "bare.toml"
     file = load_external(keeper.file)

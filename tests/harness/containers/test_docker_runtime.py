@@ -163,6 +163,7 @@ def test_ports_are_published_on_loopback_alone(cluster: Cluster, engine: Engine)
     assert set(found) == {engine.bind}
 
 
+@pytest.mark.thorough
 def test_a_container_that_somebody_removes_is_a_failure_of_the_lab(
     engine: Engine, tmp_path: Path
 ) -> None:
@@ -174,6 +175,7 @@ def test_a_container_that_somebody_removes_is_a_failure_of_the_lab(
             cluster.close()
 
 
+@pytest.mark.thorough
 def test_a_cluster_is_ended_when_it_cannot_be_stopped(engine: Engine, tmp_path: Path) -> None:
     before = len(left_of(engine, start_reaper()))
     cluster = Cluster(ClusterSpec(brokers=1), UrteilTarget(), tmp_path, runtime="docker")
@@ -184,6 +186,7 @@ def test_a_cluster_is_ended_when_it_cannot_be_stopped(engine: Engine, tmp_path: 
     assert len(left_of(engine, start_reaper())) == before
 
 
+@pytest.mark.thorough
 def test_a_node_that_ends_while_the_cluster_starts_is_told_at_once(
     engine: Engine, tmp_path: Path
 ) -> None:
@@ -193,6 +196,7 @@ def test_a_node_that_ends_while_the_cluster_starts_is_told_at_once(
         pass
 
 
+@pytest.mark.thorough
 def test_data_that_come_back_in_part_are_no_evidence(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

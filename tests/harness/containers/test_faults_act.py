@@ -27,14 +27,15 @@ from urteil.harness.targets import parse_target
 FAMILIES = ("network", "process", "container", "disk")
 """Others have tests of their own, with what they need beside an idle cluster."""
 BY_MOUNTING = () if can_mount() else ("disk_readonly",)
-NEAREST = ("partition", "latency")
-"""Of the faults of links, which are Toxiproxy's here as in processes; the others are thorough."""
+AS_ELSEWHERE = {"crash_loop", "rolling_restart", "shutdown"} | {
+    name
+    for name, kind in FAULTS.items()
+    if kind.family == "network" and name not in ("partition", "latency")
+}
+"""What acts here as it does on processes, the faults of Toxiproxy above all: thorough."""
 SMALL_SEGMENTS = {"log.segment.bytes": "4096"}
 HERE = [
-    pytest.param(
-        name,
-        marks=[pytest.mark.thorough] if kind.family == "network" and name not in NEAREST else [],
-    )
+    pytest.param(name, marks=[pytest.mark.thorough] if name in AS_ELSEWHERE else [])
     for name, kind in FAULTS.items()
     if kind.family in FAMILIES and kind.sample and name not in BY_MOUNTING
     if not kind.unfit(runtime="docker", target="urteil")
@@ -66,7 +67,9 @@ def test_a_fault_shows_that_it_acted_and_that_it_healed(controls: Controls, name
     assert checked.healing
 
 
-@pytest.mark.parametrize("up", [False, True] if can_mount() else [False])
+@pytest.mark.parametrize(
+    "up", [False, *([pytest.param(True, marks=pytest.mark.thorough)] if can_mount() else [])]
+)
 def test_a_closed_segment_rots(cluster: Cluster, controls: Controls, up: bool) -> None:
     with KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all") as producer:
         for _ in range(60):  # one by one: a batch each, several segments

@@ -114,6 +114,7 @@ def layers(engine: Engine, reference: str) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_replaced_images_of_a_checkout_go_unless_a_container_uses_them(
     engine: Engine, checkout: Path
 ) -> None:
@@ -133,6 +134,7 @@ def changed_toxiproxy(engine: Engine, checkout: Path) -> str:
     return ensure_images(engine, ["toxiproxy"])["toxiproxy"]
 
 
+@pytest.mark.thorough
 def test_a_build_that_fails_says_why_and_leaves_nothing(engine: Engine, checkout: Path) -> None:
     with (checkout / "compose/broker/Dockerfile").open("a") as file:
         file.write("RUN echo step one\nRUN echo the reason; exit 3\n")

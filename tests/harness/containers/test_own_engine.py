@@ -163,6 +163,7 @@ def test_an_engines_name_is_one_that_containerd_and_a_bridge_can_have() -> None:
     assert [name for name in names if not namespace.fullmatch(name) or len(name) > 15] == []
 
 
+@pytest.mark.thorough
 def test_two_at_once_have_a_data_folder_each() -> None:
     with own_engine() as first, own_engine() as second:
         roots = [one.client.info()["DockerRootDir"] for one in (first, second)]
@@ -199,6 +200,7 @@ def test_nothing_is_left_five_seconds_after_its_owner_was_killed(
     assert not Path(f"/sys/class/net/{bridge}").exists()
 
 
+@pytest.mark.thorough
 def test_what_a_killed_keeper_leaves_the_next_engine_clears(owner: subprocess.Popen[str]) -> None:
     run, bridge = told(owner)
     (keeper,) = [
@@ -248,6 +250,7 @@ def test_an_engine_that_was_named_is_not_replaced(monkeypatch: pytest.MonkeyPatc
         pass
 
 
+@pytest.mark.thorough
 def test_a_standing_engine(tmp_path: Path) -> None:
     env = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
     urteil = f"{sys.executable} -m urteil"

@@ -59,6 +59,7 @@ def _plain(tree: exp.Expression) -> str:
     return str(tree.sql("duckdb"))
 
 
+@pytest.mark.thorough
 def test_every_query_is_translated_as_sqlglot_does() -> None:
     for query in _queries():
         mine = sqlglot.parse_one(to_duckdb(query), read="duckdb")

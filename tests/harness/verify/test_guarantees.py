@@ -44,6 +44,7 @@ def test_healthy_evidence_holds_every_guarantee(tmp_path: Path) -> None:
     assert set(result.canary.values()) == {"found", "not tried: the topic has one partition"}
 
 
+@pytest.mark.thorough  # the canary of several partitions finds them all at once
 @pytest.mark.parametrize("one", DAMAGES, ids=lambda one: one.name.replace(" ", "-"))
 def test_every_damage_is_a_violation_of_its_guarantee(one: Damage, tmp_path: Path) -> None:
     copy = copy_of(healthy())

@@ -102,6 +102,7 @@ def rows(run_dir: Path, table: str, client: str = "") -> list[dict[str, Any]]:
     return [row for row in found if not client or row["client"] == client]
 
 
+@pytest.mark.thorough
 def test_acknowledged_records_lie_where_the_tool_says(run_dir: Path) -> None:
     disk = {row["value_id"]: row for row in rows(run_dir, "replicas") if row["value_id"]}
     sends = {row["value_id"]: row for row in rows(run_dir, "sends")}

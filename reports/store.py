@@ -65,7 +65,7 @@ class Listed:
         return {one.name: one.violations for one in found if one.status is Status.VIOLATED}
 
 
-class NoRun(LookupError):
+class NotStored(LookupError):
     """No run of that name stands in the store."""
 
 
@@ -81,12 +81,12 @@ class Store:
         return sorted(map(self._listed, found), key=lambda run: (run.at_s, run.name), reverse=True)
 
     def run(self, name: str) -> Listed:
-        """The run of a name; NoRun for everything else."""
+        """The run of a name; NotStored for everything else."""
         if any(part.startswith(".") for part in Path(name).parts):
-            raise NoRun(name)
+            raise NotStored(name)
         path = self.inside(self.root / name)
         if path is None or path == self.root or not _is_run(path):
-            raise NoRun(name)
+            raise NotStored(name)
         return self._listed(path)
 
     def inside(self, path: Path) -> Path | None:

@@ -27,6 +27,8 @@ _HEADER = struct.Struct(">qiibIhiqqqhii")
 _LENGTH_AT_END = 12
 _CRC_FROM = 21
 _TRANSACTIONAL, _CONTROL = 0x10, 0x20
+_SEQUENCES = 1 << 31
+"""They begin at 0 again behind the last one, within a batch too."""
 _FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 
 
@@ -156,7 +158,7 @@ def _batch_rows(log: ReplicaLog, segment: int, batch: memoryview, run: str) -> I
         row["timestamp_ms"] = record.timestamp
         # Kafka's group coordinators write 0 without a producer
         if base_sequence >= 0 and producer_id >= 0:
-            row["sequence"] = base_sequence + offset - header[0]
+            row["sequence"] = (base_sequence + offset - header[0]) % _SEQUENCES
         _add_content(row, record, log, run, crc_holds)
         yield row
 

@@ -34,7 +34,7 @@ from urteil.reports.matrix import matrix_page
 from urteil.reports.page import page_of
 from urteil.reports.palette import OUTCOMES
 from urteil.reports.plots import NAMES, blank, legend
-from urteil.reports.store import Listed, NoRun, Store
+from urteil.reports.store import Listed, NotStored, Store
 from urteil.reports.trends import trend
 from urteil.reports.web.guard import Guard
 
@@ -66,7 +66,9 @@ def make_app(
     ]
     guard = Middleware(Guard, hosts=hosts, token=token)
     return Starlette(
-        routes=routes, middleware=[guard], exception_handlers={NoRun: _no_run, 404: pages.nothing}
+        routes=routes,
+        middleware=[guard],
+        exception_handlers={NotStored: _no_run, 404: pages.nothing},
     )
 
 

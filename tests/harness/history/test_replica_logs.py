@@ -131,6 +131,13 @@ def test_folders_that_are_no_logs(data):
     assert [log.partition for log in find_logs(1, data, {})] == [0]
 
 
+def test_sequences_go_on_from_zero_within_a_batch(data):
+    file = data / "orders-0" / "00000000000000000004.log"
+    file.write_bytes(batch(4, values(4, 3), sequence=2**31 - 2))
+    _, rows = read(data)
+    assert [row["sequence"] for row in rows] == [0, 1, 2, 3, 2**31 - 2, 2**31 - 1, 0]
+
+
 def test_a_sequence_without_a_producer_is_none(data):
     """Kafka's group coordinators write 0 into every batch of the offsets topic."""
     file = data / "orders-0" / "00000000000000000004.log"

@@ -80,10 +80,8 @@ def test_verifiable_producer_and_consumer(side: Side, topic: str) -> None:
     assert all(one["success"] for one in events(read, "offsets_committed"))
 
 
-@pytest.mark.parametrize(
-    "more",
-    [["--use-group-metadata", "--group-mode"], pytest.param([], marks=pytest.mark.thorough)],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("more", [["--use-group-metadata", "--group-mode"], []])
 def test_the_transactional_copier_copies_each_once(
     pair: Pair, side: Side, topic: str, more: list[str]
 ) -> None:
@@ -118,6 +116,7 @@ def test_what_clients_may_expect_of_a_broker_of_this_version(side: Side, topic: 
     assert "SUCCESS" in run(f"{TOOLS}.ClientCompatibilityTest", *where, *args)
 
 
+@pytest.mark.thorough
 def test_the_versions_that_a_broker_tells(pair: Pair) -> None:
     """As its tool prints them, API by API, and whether a client of 3.9.1 can use them."""
 

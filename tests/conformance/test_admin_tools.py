@@ -88,6 +88,7 @@ def test_replicas_moved_with_a_throttle(ours: Side, topic: str, tmp_path: Path) 
     assert "Clearing topic-level throttles" in verified
 
 
+@pytest.mark.thorough
 def test_a_reassignment_cancelled(pair: Pair, topic: str, tmp_path: Path) -> None:
     """Broker 9 is nowhere: only the node of old tools takes it for a target."""
     ours = pair.ours

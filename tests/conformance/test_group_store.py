@@ -84,6 +84,7 @@ def _small_records(side: Side) -> Iterator[None]:
     side.until(lambda: not refused())
 
 
+@pytest.mark.thorough
 def test_more_members_than_a_group_may_have(guarded: GuardedPair) -> None:
     """They were stored when it might have more: all are told to join again."""
     group = f"large-{RUN}"

@@ -297,6 +297,7 @@ def _made(side: Side) -> int:
     return wait_ms
 
 
+@pytest.mark.thorough
 def test_config_command(guarded: GuardedPair) -> None:
     """Both of the tools: that of 3.9.1, which asks a broker, that of 2.8.0 beside it."""
     ours = guarded.ours

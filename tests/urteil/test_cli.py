@@ -178,6 +178,7 @@ def test_a_schedule_is_printed_and_read_again(
     assert capsys.readouterr().out.startswith("chaos, seed 7: 6 faults in ")
 
 
+@pytest.mark.thorough
 def test_a_run_without_traffic_exits_2(tmp_path: Path) -> None:
     words = ("run", "calm", "--rate", "0", "--duration-s", "4", "--engine", "duckdb", "--json")
     done = subprocess.run(

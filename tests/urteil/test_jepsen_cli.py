@@ -42,8 +42,7 @@ SENT = """{:type :invoke, :process 0, :f :send, :value [[:send 0 1]]}
 """
 
 
-@pytest.mark.parametrize("name", ["history.edn", "history.edn.gz"])
-@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(("name", "whole"), [("history.edn", False), ("history.edn.gz", True)])
 def test_a_folder_of_a_store_and_a_packed_history_are_read(
     name: str, whole: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

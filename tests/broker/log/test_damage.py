@@ -40,7 +40,11 @@ NO_MARK_IN_THE_CRC = frozenset(range(8)) | frozenset(range(12, 16))
 """Base offset and leader epoch of a batch lie outside its checksum, in Kafka as here."""
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["clean", "unclean"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(True, marks=pytest.mark.thorough), False],
+    ids=["clean", "unclean"],
+)
 def image(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Image:
     return make_image(tmp_path_factory.mktemp("image"), clean=request.param)
 

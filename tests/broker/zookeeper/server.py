@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from urteil.harness.parts import java, zookeeper_classpath
+from urteil.harness.parts import java, zookeeper_classes, zookeeper_classpath
+from urteil.harness.parts.java import QUICK_START
 
 TICK_MS = 100  # sessions of 200 to 20,000 ms
 
@@ -40,8 +41,8 @@ class ZooKeeperServer:
                 [
                     str(java()),
                     "-Xmx128m",
-                    "-XX:+UseSerialGC",
-                    "-XX:TieredStopAtLevel=1",
+                    *QUICK_START,
+                    *zookeeper_classes(),
                     "-cp",
                     zookeeper_classpath(),
                     "org.apache.zookeeper.server.quorum.QuorumPeerMain",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 
@@ -11,6 +12,7 @@ from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.calms import group_bound_ns
 from urteil.harness.verify.damage import MADE_UP_TOPICS, Copy
+from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.impact import grace_ns
 from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import GuaranteeResult, Result
@@ -65,6 +67,12 @@ def judged(
 def named(result: Result, name: str) -> GuaranteeResult:
     """One guarantee of a result."""
     return next(one for one in result.guarantees if one.name == name)
+
+
+def alone(name: str, run_dir: Path, tables: Tables, **more: Any) -> GuaranteeResult:
+    """A guarantee's result where no other is asked for; `more` as for `judged`."""
+    with patch.dict(GUARANTEES, {name: GUARANTEES[name]}, clear=True):
+        return named(judged(run_dir, tables, **more), name)
 
 
 def topic(**config: str) -> list[TopicFact]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify.made import ONE, Tables, healthy, judged, named
+from tests.harness.verify.made import ONE, Tables, alone, healthy, judged, named
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import Phase
 from urteil.harness.verify import synthetic
@@ -51,7 +51,7 @@ def test_a_leader_needs_an_epoch_of_its_own_and_a_place_in_the_isr(tmp_path: Pat
 def test_a_log_that_holds_nothing_of_what_it_covers_is_a_hole(tmp_path: Path) -> None:
     tables = healthy()
     tables["replicas"] = [row for row in tables["replicas"] if row["broker"] != 3]
-    (finding,) = named(judged(tmp_path, tables), "hole").findings
+    (finding,) = alone("hole", tmp_path, tables).findings
     assert (finding.sub_kind, finding.offset, finding.records[0]["next_off"]) == ("gap", 0, 400)
 
 
@@ -63,7 +63,7 @@ def test_another_replicas_log_start_excuses_no_loss(tmp_path: Path) -> None:
     ]
     assert judged(tmp_path / "healthy", tables).verdict is Verdict.PASS
     _lose(tables, 50)
-    (finding,) = named(judged(tmp_path / "lost", tables), "lost_write").findings
+    (finding,) = alone("lost_write", tmp_path / "lost", tables).findings
     assert (finding.sub_kind, finding.offset) == ("middle", 50)
 
 
@@ -86,7 +86,7 @@ def test_acks_one_permits_misplaced_acks_only_where_an_election_truncated(tmp_pa
     before = [row for row in tables["sends"] if CRASH_NS - S < row["invoke_ns"] < CRASH_NS]
     for row in before[-2:]:
         row["offset"] += 300
-    misplaced = named(judged(tmp_path, tables, shape=shape), "misplaced_ack")
+    misplaced = alone("misplaced_ack", tmp_path, tables, shape=shape)
     assert (misplaced.violations, misplaced.permitted) == (2, 2)
 
 
@@ -105,7 +105,7 @@ def test_a_record_that_lost_its_key_on_one_disk_is_found(broker: int, tmp_path: 
     tables = healthy()
     for row in tables["replicas"]:
         row["key"] = None if (row["broker"], row["offset"]) == (broker, 50) else row["key"]
-    (finding,) = named(judged(tmp_path, tables), "phantom").findings
+    (finding,) = alone("phantom", tmp_path, tables).findings
     assert (finding.sub_kind, finding.offset) == ("another key", 50)
 
 
@@ -183,7 +183,7 @@ def test_a_partition_that_nobody_sent_to_has_not_stalled(tmp_path: Path) -> None
     for row in tables["sends"]:
         if CRASH_NS < row["invoke_ns"] < HEALED_NS:
             row |= {"invoke_ns": HEALED_NS + S, "complete_ns": HEALED_NS + S + 1}
-    assert named(judged(tmp_path, tables), "no_progress").status is Status.NOT_JUDGED
+    assert alone("no_progress", tmp_path, tables).status is Status.NOT_JUDGED
 
 
 def test_a_topic_made_anew_has_its_own_offsets_and_the_old_one_owes_nothing(
@@ -223,7 +223,7 @@ def test_acks_zero_may_be_reordered_and_acks_one_with_one_in_flight_may_not(
     scenario = synthetic.scenario(shape)
     load = msgspec.structs.replace(scenario.workload, in_flight=1)
     scenario = msgspec.structs.replace(scenario, workload=load)
-    told = named(judged(tmp_path, tables, shape=shape, scenario=scenario), "reordered_send")
+    told = alone("reordered_send", tmp_path, tables, shape=shape, scenario=scenario)
     assert told.status is (Status.VIOLATED if acks else Status.PERMITTED)
 
 

@@ -125,7 +125,9 @@ NO_NUMBER = [
 ]
 
 
-@pytest.mark.parametrize("statistics", [True, False], ids=["footers", "read"])
+@pytest.mark.parametrize(
+    "statistics", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["footers", "read"]
+)
 @pytest.mark.parametrize(("table", "column", "number"), NO_NUMBER)
 def test_numbers_that_none_can_be_accuse_nobody(
     table: str, column: str, number: int, statistics: bool, run_dir: Path

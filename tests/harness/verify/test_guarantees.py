@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.verify import made
-from tests.harness.verify.made import ONE, copy_of, healthy, judged, named
+from tests.harness.verify.made import ONE, alone, copy_of, healthy, judged, named
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.canary import found, judge_copy
 from urteil.harness.verify.damage import DAMAGES, Damage
@@ -71,7 +71,7 @@ def test_a_position_that_goes_back_is_found_in_polls_alone(tmp_path: Path) -> No
     tables = healthy()
     poll = next(row for row in tables["polls"] if row["poll"] == 3)
     poll["position_before"] -= 10
-    (finding,) = named(judged(tmp_path, tables), "nonmonotonic_poll").findings
+    (finding,) = alone("nonmonotonic_poll", tmp_path, tables).findings
     assert (finding.sub_kind, finding.offset) == ("position", 140)
 
 
@@ -104,7 +104,7 @@ def test_a_skip_across_buckets_is_found(tmp_path: Path) -> None:
     tables["reads"] = [
         row for row in tables["reads"] if not (row["client"] == "c0" and row["offset"] == gone)
     ]
-    (finding,) = named(judged(tmp_path, tables), "poll_skip").findings
+    (finding,) = alone("poll_skip", tmp_path, tables).findings
     assert finding.offset == gone
 
 
@@ -188,7 +188,7 @@ def test_a_record_lost_on_every_replica_names_its_place(tmp_path: Path) -> None:
         tables = healthy()
         for name in ("reads", "replicas"):
             tables[name] = [row for row in tables[name] if row["offset"] != offset]
-        (finding,) = named(judged(tmp_path / kind, tables), "lost_write").findings
+        (finding,) = alone("lost_write", tmp_path / kind, tables).findings
         assert finding.sub_kind == kind
         record = finding.records[0]
         assert record["offset"] == offset
@@ -199,7 +199,7 @@ def test_findings_name_the_faults_that_were_active(tmp_path: Path) -> None:
     tables = healthy()
     offset = next(row["offset"] for row in tables["sends"] if row["invoke_ns"] > 1_018 * S)
     tables["replicas"] = [row for row in tables["replicas"] if row["offset"] != offset]
-    (finding,) = named(judged(tmp_path, tables), "lost_write").findings
+    (finding,) = alone("lost_write", tmp_path, tables).findings
     assert finding.faults == ["crash b1"]
 
 
@@ -209,7 +209,7 @@ def test_findings_show_who_says_what_about_the_offset(tmp_path: Path) -> None:
         row for row in tables["replicas"] if row["offset"] != 50 or row["broker"] == 2
     ]
     tables["reads"] = [row for row in tables["reads"] if row["client"] != "g0"]
-    (finding,) = named(judged(tmp_path, tables), "lost_write").findings
+    (finding,) = alone("lost_write", tmp_path, tables).findings
     said = [(one["source"], one.get("broker"), one.get("client")) for one in finding.records[1:]]
     assert said == [
         ("acknowledgement", 1, "p0"),
@@ -223,7 +223,7 @@ def test_findings_show_who_says_what_about_the_offset(tmp_path: Path) -> None:
 def test_only_the_first_hundred_findings_are_kept_and_all_are_counted(tmp_path: Path) -> None:
     tables = healthy()
     tables["replicas"] = [row for row in tables["replicas"] if row["offset"] >= 150]
-    one = named(judged(tmp_path, tables), "lost_write")
+    one = alone("lost_write", tmp_path, tables)
     assert one.violations == 150
     assert [finding.offset for finding in one.findings] == list(range(100))
 
@@ -283,7 +283,7 @@ def test_an_epoch_that_only_one_tells_is_named(tmp_path: Path) -> None:
     ]
     for row in old:
         row["value"] -= 1
-    (finding, *_) = named(judged(tmp_path, tables), "disagreement").findings
+    (finding, *_) = alone("disagreement", tmp_path, tables).findings
     assert finding.sentence.endswith("in epoch 1, but broker 2 tells epoch 0."), finding.sentence
 
 

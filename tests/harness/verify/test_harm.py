@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.verify import made
-from tests.harness.verify.made import healthy, judged, named
+from tests.harness.verify.made import alone, healthy, judged, named
 from urteil.harness.verify.harm import Harm, losses, with_losses
 from urteil.harness.verify.result import Status, Verdict
 from urteil.harness.verify.synthetic import CRASH_NS, LED_NS, S
@@ -127,7 +127,7 @@ def test_it_permits_nothing_below_what_was_flushed_and_nothing_sent_later(tmp_pa
     _cut(tables, 1, 2, 3)
     _sent_and_lost(tables, FLOOR - 1)
     _sent_and_lost(tables, FLOOR + 3, at_ns=LED_NS + S)
-    assert named(judged(tmp_path, tables), "lost_write").violations == 2
+    assert alone("lost_write", tmp_path, tables).violations == 2
 
 
 def test_a_power_cut_permits_nothing_while_an_in_sync_replica_lives(tmp_path: Path) -> None:
@@ -159,6 +159,6 @@ def test_an_epoch_that_one_log_has_forgotten_is_found(tmp_path: Path) -> None:
     tables = healthy()
     (log,) = [row for row in tables["logs"] if row["broker"] == 2]
     log["epochs"] = json.dumps({k: v for k, v in json.loads(log["epochs"]).items() if k != "0"})
-    one = named(judged(tmp_path, tables), "epoch_lineage")
+    one = alone("epoch_lineage", tmp_path, tables)
     assert [(found.sub_kind, found.offset) for found in one.findings] == [("forgotten", 0)]
     assert "broker 2, whose log holds that offset, knows nothing of it" in one.findings[0].sentence

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify.made import ONE, healthy, judged, named
+from tests.harness.verify.made import ONE, alone, healthy, judged, named
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.impact import Stretch, longest_gap_s, whole_again_ns
@@ -74,7 +74,7 @@ def _silence(**fault: Any) -> dict[str, list[dict[str, Any]]]:
 def test_progress_is_demanded_of_a_majority_alone(
     fault: dict[str, Any], status: Status, tmp_path: Path
 ) -> None:
-    assert named(judged(tmp_path, _silence(**fault)), "no_progress").status is status
+    assert alone("no_progress", tmp_path, _silence(**fault)).status is status
 
 
 def test_progress_is_not_demanded_while_leadership_may_move(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def _stuck(**client: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_what_is_waited_for_is_acknowledged_once_all_is_healed(tmp_path: Path) -> None:
-    during, finding = named(judged(tmp_path, _stuck()), "no_progress").findings
+    during, finding = alone("no_progress", tmp_path, _stuck()).findings
     assert (during.sub_kind, finding.sub_kind) == ("stalled", "not resumed")
     assert finding.sentence.endswith("although 2 producers waited for it.")
     assert "nothing in the 29.0 s after crash on b1 was healed" in finding.sentence
@@ -119,7 +119,7 @@ def test_what_is_waited_for_is_acknowledged_once_all_is_healed(tmp_path: Path) -
     ids=str,
 )
 def test_it_takes_two_plain_producers_that_wait(client: dict[str, Any], tmp_path: Path) -> None:
-    result = named(judged(tmp_path, _stuck(**client)), "no_progress")
+    result = alone("no_progress", tmp_path, _stuck(**client))
     assert "not resumed" not in {one.sub_kind for one in result.findings}
 
 
@@ -130,7 +130,7 @@ def test_whoever_is_acknowledged_after_healing_shows_that_the_partition_serves(
     last = max(tables["sends"], key=lambda row: row["invoke_ns"])
     last |= {"outcome": "ok", "complete_ns": HEALED_NS + 20 * S, "partition": 0}
     last["offset"] = ONE.records - 1
-    result = named(judged(tmp_path, tables), "no_progress")
+    result = alone("no_progress", tmp_path, tables)
     assert "not resumed" not in {one.sub_kind for one in result.findings}
 
 
@@ -177,7 +177,7 @@ def test_a_leader_that_could_not_know_its_isr_is_not_accused(
         "targets": targets,
         "fault": "pause",
     }
-    one = named(judged(tmp_path, tables), "ack_below_min_isr")
+    one = alone("ack_below_min_isr", tmp_path, tables)
     assert one.status is status
 
 
@@ -188,6 +188,6 @@ def test_a_leader_is_judged_by_what_it_acknowledged_before_it_was_a_target(tmp_p
     first["isr"] = "[1]"
     died = {"begin_ns": second["at_ns"] - S // 10, "targets": '["b1"]', "fault": "crash"}
     tables["faults"][0] |= died
-    one = named(judged(tmp_path, tables), "ack_below_min_isr")
+    one = alone("ack_below_min_isr", tmp_path, tables)
     assert one.status is Status.VIOLATED
     assert one.violations > 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.made import ONE, Tables, healthy, judged, named, topic
+from tests.harness.verify.made import ONE, Tables, alone, healthy, topic
 from urteil.harness.scenario import ClusterSpec, Phase
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status
@@ -37,7 +37,7 @@ def kept(run_dir: Path, tables: Tables, looks: dict[str, str], **config: str) ->
     asked = synthetic.scenario(ONE, cluster=ClusterSpec(config=BROKERS | looks))
     phases = [Phase(name="during", begin_ns=0, end_ns=END_NS + 60 * S)]
     facts = synthetic.facts(ONE, topics=topic(**config), phases=phases)
-    return named(judged(run_dir, tables, scenario=asked, facts=facts), NAME)
+    return alone(NAME, run_dir, tables, scenario=asked, facts=facts)
 
 
 def test_a_closed_segment_outlives_its_retention(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def deleted(low: int | None, **row: Any) -> Tables:
 
 
 def kinds(run_dir: Path, tables: Tables) -> set[str]:
-    return {one.sub_kind for one in named(judged(run_dir, tables), NAME).findings}
+    return {one.sub_kind for one in alone(NAME, run_dir, tables).findings}
 
 
 def test_deleted_records_are_told_and_on_disk(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_what_was_not_asked_for_may_not_go(tmp_path: Path) -> None:
     tables = deleted(40)
     for row in tables["logs"]:
         row["log_start"] = 60
-    result = named(judged(tmp_path, tables), "retained_too_short")
+    result = alone("retained_too_short", tmp_path, tables)
     assert result.status is Status.VIOLATED
     assert min(one.offset or 0 for one in result.findings) == 40
 
@@ -136,6 +136,6 @@ def test_a_size_that_was_not_reached_excuses_nothing(tmp_path: Path) -> None:
         row["log_start"] = 60
     sized = topic(retention_ms="604800000", retention_bytes="1000000000")
     facts = synthetic.facts(ONE, topics=sized)
-    result = named(judged(tmp_path, tables, facts=facts), "retained_too_short")
+    result = alone("retained_too_short", tmp_path, tables, facts=facts)
     assert result.status is Status.VIOLATED
     assert "retention.bytes 1000000000, of which" in result.findings[0].sentence

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.harness.verify.made import ONE, Tables, healthy, judged, named
+from tests.harness.verify.made import ONE, Tables, alone, healthy, judged, named
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.lineage import agreed_end
 from urteil.harness.verify.result import Status
@@ -47,7 +47,7 @@ def test_a_record_of_an_epoch_that_was_not_there(tmp_path: Path, offset: int, ep
     tables = healthy()
     for row in tables["replicas"]:
         row["leader_epoch"] = epoch if row["offset"] == offset else row["leader_epoch"]
-    (finding,) = named(judged(tmp_path, tables), "epoch_lineage").findings
+    (finding,) = alone("epoch_lineage", tmp_path, tables).findings
     assert (finding.sub_kind, finding.offset) == ("outside", offset)
 
 

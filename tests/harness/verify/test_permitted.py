@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.harness.verify import made
-from tests.harness.verify.made import ONE, copy_of, healthy, judged, named
+from tests.harness.verify.made import ONE, alone, copy_of, healthy, judged, named
 from urteil.harness.scenario import Scenario, WorkloadSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import records
@@ -65,14 +65,14 @@ def test_what_was_acknowledged_without_an_offset_may_be_lost_in_an_election(tmp_
 def test_acks_one_does_not_permit_the_loss_of_what_was_replicated(tmp_path: Path) -> None:
     tables = healthy(ACKS_ONE)
     _lose(tables, {50})
-    lost = named(judged(tmp_path, tables, shape=ACKS_ONE), "lost_write")
+    lost = alone("lost_write", tmp_path, tables, shape=ACKS_ONE)
     assert (lost.violations, lost.permitted) == (1, 0)
 
 
 def test_acks_one_does_not_permit_that_what_is_there_is_not_served(tmp_path: Path) -> None:
     tables = healthy(ACKS_ONE)
     tables["reads"] = [row for row in tables["reads"] if row["offset"] != 250]
-    lost = named(judged(tmp_path, tables, shape=ACKS_ONE), "lost_write")
+    lost = alone("lost_write", tmp_path, tables, shape=ACKS_ONE)
     assert (lost.violations, lost.findings[0].sub_kind) == (1, "not served")
 
 
@@ -162,7 +162,7 @@ def test_an_election_asked_for_is_permitted(tmp_path: Path) -> None:
     tables = healthy()
     _unclean(tables)
     tables["admin_ops"] = [{"act": "elect unclean", "subject": "urteil-0", "outcome": "ok"}]
-    one = named(judged(tmp_path, tables), "unclean_leader")
+    one = alone("unclean_leader", tmp_path, tables)
     assert (one.status, one.findings[0].permitted) == (
         Status.PERMITTED,
         "an administrator asked for it",

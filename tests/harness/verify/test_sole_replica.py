@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.harness.verify.made import ONE, Tables, healthy, judged, named
+from tests.harness.verify.made import ONE, Tables, alone, healthy
 from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import END_NS, S
 
@@ -35,12 +35,12 @@ def moved(ends: dict[int, int], replicas: str = "[1, 2]") -> Tables:
 
 def test_what_no_replica_has_is_lost(tmp_path: Path) -> None:
     for name, ends, left in (("all", {1: 0, 2: 0}, 0), ("some", {1: 0, 2: 100}, 100)):
-        lost = named(judged(tmp_path / name, moved(ends)), "lost_write")
+        lost = alone("lost_write", tmp_path / name, moved(ends))
         assert lost.status is Status.VIOLATED
         assert lost.violations == ONE.records - left
 
 
 def test_a_replica_that_left_no_log_may_have_it(tmp_path: Path) -> None:
     for name, replicas in (("away", "[1, 2, 3]"), ("new", "[1, 2, 4]")):
-        found = named(judged(tmp_path / name, moved({1: 0, 2: 0}, replicas)), "lost_write")
+        found = alone("lost_write", tmp_path / name, moved({1: 0, 2: 0}, replicas))
         assert found.status is not Status.VIOLATED

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.harness.verify import made
-from tests.harness.verify.made import ONE, healthy, judged, named
+from tests.harness.verify.made import ONE, alone, healthy, judged, named
 from urteil.harness.scenario import FaultSpec
 from urteil.harness.verify import judge, judgement, synthetic
 from urteil.harness.verify.guarantees import GUARANTEES
@@ -168,7 +168,7 @@ def _begin_later(tables: dict[str, list[dict[str, Any]]], offset: int) -> None:
 def test_a_final_pass_that_began_too_late_is_found(tmp_path: Path) -> None:
     tables = healthy()
     _begin_later(tables, 3)
-    one = named(judged(tmp_path, tables), "unseen")
+    one = alone("unseen", tmp_path, tables)
     assert (one.status, one.violations) == (Status.VIOLATED, 3)
     assert {finding.sub_kind for finding in one.findings} == {"before the begin"}
 
@@ -184,13 +184,13 @@ def test_a_pass_may_begin_later_where_records_were_deleted(tmp_path: Path, why: 
             {"run": "r", "act": "delete records", "subject": tables["logs"][0]["topic"]}
             | {"outcome": "info", "before": "{}", "after": "{}", "invoke_ns": 1, "complete_ns": 2}
         ]
-    assert named(judged(tmp_path, tables), "unseen").status is not Status.VIOLATED
+    assert alone("unseen", tmp_path, tables).status is not Status.VIOLATED
 
 
 def test_a_final_pass_that_stopped_short_leaves_unseen_unknown(tmp_path: Path) -> None:
     tables = healthy()
     _cut_pass(tables)
-    assert named(judged(tmp_path, tables), "unseen").status is Status.UNKNOWN
+    assert alone("unseen", tmp_path, tables).status is Status.UNKNOWN
 
 
 def test_no_evidence_at_all_is_unknown_and_not_an_exception(tmp_path: Path) -> None:

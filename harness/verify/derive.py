@@ -7,6 +7,7 @@ Flags are 0 or 1, so that both engines can sum them.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,8 +58,9 @@ def derive(
             for row in small.clients
         },
     )
+    found.tables["answers"] = answers(run_dir, small.numbers)
     short: set[str] = set()
-    for place in _places(small, damaged):
+    for place in _places(small, damaged, found.tables["answers"]):
         short |= {f"{row['topic']}-{row['partition']}" for row in place.stopped}
         found.unasked += place.unasked()
         _add_place(found.tables, place, small, scenario, facts)
@@ -74,7 +76,8 @@ def derive(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """One partition with all that is known of it; `whole` are its complete final passes."""
+    """One partition with all that is known of it; `whole` are its complete final passes,
+    `begins` the offsets at which it begins, as readers were told."""
 
     key: Key
     p: int
@@ -84,6 +87,7 @@ class _Place:
     whole: list[Row]
     stopped: list[Row]
     assigned: set[int]
+    begins: set[int]
 
     @property
     def told(self) -> list[tuple[int, Row]]:
@@ -95,13 +99,17 @@ class _Place:
         return [] if self.topic is None else unasked(self.topic, self.key[1], self.logs, self.whole)
 
 
-def _places(small: Small, damaged: frozenset[str]) -> Iterator[_Place]:
+def _places(small: Small, damaged: frozenset[str], answered: list[Row]) -> Iterator[_Place]:
+    begins: dict[int, set[int]] = defaultdict(set)
+    for row in answered:
+        if row["kind"] == "earliest" and row["offset"] is not None:
+            begins[row["p"]].add(row["offset"])
     assigned = assigned_last(small.states)
     for key, p in small.numbers.items():
         whole, stopped = sort_passes(small.passes.get(p, []), damaged)
         yield _Place(key=key, p=p, topic=small.topics.get(key[0]), spans=small.spans.get(p, []),
                      logs=small.logs.get(p, []), whole=whole, stopped=stopped,
-                     assigned=assigned.get(key, set()))  # fmt: skip
+                     assigned=assigned.get(key, set()), begins=begins[p])  # fmt: skip
 
 
 def _add_place(
@@ -137,7 +145,7 @@ def _part(
     part |= settled(place.topic, scenario, facts, small.faults, small.ops)
     part |= deletions(small.ops, small.faults, place.topic, place.key[1])
     part |= segments(place.logs, part["final_leader"])
-    part |= late_begin(part, place.logs, place.whole)
+    part |= late_begin(part, place.logs, place.whole, place.begins)
     if not facts.healed:
         part["agreed_end"] = divergence_floor(place.logs, part["final_leader"])
     return part
@@ -151,7 +159,6 @@ def _add_clients(
     names = {topic.name: topic.topic_id for topic in facts.topics}
     tables["grps"], tables["members"] = members(run_dir)
     tables["views"] = views(run_dir, small.numbers, names)
-    tables["answers"] = answers(run_dir, small.numbers)
     tables["txn_p"] = txn_rows(run_dir, small.faults)
     tables["stands"] = stands(run_dir, tables["txn_p"], small.numbers)
     tables["cycles"], tables["graph"] = cycle_rows(run_dir, tables["txn_p"], small.numbers)

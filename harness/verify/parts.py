@@ -97,14 +97,15 @@ def segments(logs: list[Row], leader: int | None) -> Row:
     return {"max_start": _highest_start(logs), "active_base": -1 if active is None else active}
 
 
-def late_begin(part: Row, logs: list[Row], passes: list[Row]) -> Row:
+def late_begin(part: Row, logs: list[Row], passes: list[Row], begins: set[int]) -> Row:
     """Where the latest final pass began that left out the first records of a log, and no more.
 
-    Null where none did, and where the logs do not tell: they begin at several places, or somebody
-    deleted records (a log's start is written to disk once a minute).
+    One of `begins`, which readers were told: one may begin elsewhere by its own choice. Null where
+    none did, and where the logs do not tell: they begin at several places, or somebody deleted
+    records (a log's start is written to disk once a minute).
     """
     starts = {row["log_start"] or 0 for row in logs}
-    began = [row["from_offset"] or 0 for row in passes]
+    began = begins.intersection(row["from_offset"] for row in passes)
     latest = max((low for low in began if low < (part["seen_end"] or 0)), default=0)
     told = len(starts) == 1 and not part["trimmed"] and latest > min(starts)
     return {"late_begin": latest if told else None}

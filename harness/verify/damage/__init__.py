@@ -22,7 +22,7 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="end a follower's log too early", apply=replicas.cut_follower, replicas=2),
     Damage(name="let a high watermark run ahead", apply=replicas.run_ahead, replicas=2),
     Damage(name="end the final passes too early", apply=records.shorten_passes),
-    Damage(name="begin a final pass too late", apply=records.begin_too_late),
+    Damage(name="begin a final pass too late", apply=answers.begin_too_late),
     Damage(name="drop a record everywhere", apply=records.lose),
     Damage(name="keep a record on one follower only", apply=records.lose_on_leader, replicas=2),
     Damage(name="drop a record from the final passes", apply=records.stop_serving),

@@ -5,7 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from urteil.harness.verify.damage.copy import Copy, S, Trace, Untried, brokers, leader, states
+from urteil.harness.verify.damage.copy import (
+    Copy,
+    S,
+    Trace,
+    Untried,
+    brokers,
+    first,
+    leader,
+    states,
+)
 from urteil.harness.verify.evidence import Row
 
 _LATER_NS = 300 * S
@@ -65,6 +74,23 @@ def tell_an_old_end(copy: Copy) -> Trace:
     victim = copy.take()
     _answer(copy, _LATER_NS, victim["offset"], query="latest, once more")
     return Trace("end_below_ack", "behind", victim["offset"])
+
+
+def begin_too_late(copy: Copy) -> Trace:
+    """One final pass was told a begin above an acknowledged offset."""
+    victim = copy.victims.pop(0)
+    told = first(row for row in copy.rows("passes") if row["final"] and row["complete"])
+    told["from_offset"] = victim["offset"] + 1
+    _answer(copy, _LATER_NS, victim["offset"] + 1, query="earliest")
+    name = tuple(told[column] for column in ("client", "session", "pass"))
+    copy.drop(
+        "reads",
+        lambda row: (
+            row["offset"] <= victim["offset"]
+            and (row["client"], row["session"], row["pass"]) == name
+        ),
+    )
+    return Trace("unseen", "before the begin", victim["offset"])
 
 
 def serve_what_was_deleted(copy: Copy) -> Trace:

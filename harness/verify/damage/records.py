@@ -56,22 +56,6 @@ def shorten_passes(copy: Copy) -> Trace:
     return Trace("unseen", "beyond the end", victim["offset"])
 
 
-def begin_too_late(copy: Copy) -> Trace:
-    """One final pass was told a begin above an acknowledged offset."""
-    victim = copy.victims.pop(0)
-    told = first(row for row in copy.rows("passes") if row["final"] and row["complete"])
-    told["from_offset"] = victim["offset"] + 1
-    name = tuple(told[column] for column in ("client", "session", "pass"))
-    copy.drop(
-        "reads",
-        lambda row: (
-            row["offset"] <= victim["offset"]
-            and (row["client"], row["session"], row["pass"]) == name
-        ),
-    )
-    return Trace("unseen", "before the begin", victim["offset"])
-
-
 def forget_invocation(copy: Copy) -> Trace:
     victim = copy.take()
     copy.drop("sends", has_value(victim))

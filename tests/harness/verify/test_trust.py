@@ -153,8 +153,10 @@ def test_fail_outranks_unknown(tmp_path: Path) -> None:
 
 
 def _begin_later(tables: dict[str, list[dict[str, Any]]], offset: int) -> None:
-    """One final pass leaves out the first records of the log."""
+    """One final pass leaves out the first records of the log, as it was told."""
     told = next(row for row in tables["passes"] if row["final"])
+    answer = next(row for row in tables["offset_answers"] if row["query"] == "latest")
+    tables["offset_answers"].append(answer | {"query": "earliest", "offset": offset})
     told["from_offset"] = offset
     name = [told[column] for column in ("client", "session", "pass", "partition")]
     tables["reads"] = [
@@ -173,11 +175,13 @@ def test_a_final_pass_that_began_too_late_is_found(tmp_path: Path) -> None:
     assert {finding.sub_kind for finding in one.findings} == {"before the begin"}
 
 
-@pytest.mark.parametrize("why", ["deleted by somebody", "one log begins later"])
+@pytest.mark.parametrize("why", ["deleted by somebody", "one log begins later", "by its choice"])
 def test_a_pass_may_begin_later_where_records_were_deleted(tmp_path: Path, why: str) -> None:
     tables = healthy()
     _begin_later(tables, 3)
-    if why == "one log begins later":
+    if why == "by its choice":
+        tables["offset_answers"].pop()
+    elif why == "one log begins later":
         tables["logs"][0]["log_start"] = 3
     else:
         tables["admin_ops"] = [

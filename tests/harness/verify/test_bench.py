@@ -1,0 +1,19 @@
+"""The histories that `bench/verify.py` times are those of a correct cluster."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_history_that_is_timed_is_judged_sound(tmp_path: Path) -> None:
+    command = [sys.executable, "bench/verify.py", "--sends", "20000", "--engine", "duckdb"]
+    told = subprocess.run(
+        [*command, "--json", "--scratch", str(tmp_path)], capture_output=True, text=True, cwd=ROOT
+    )
+    (run,) = json.loads(told.stdout)["runs"]
+    assert run["verdict"] == "PASS"

@@ -232,7 +232,7 @@ def _nearest(
 def _partition(
     wanted: Wanted, read: PartitionRead, version: int, hints: FetchHints
 ) -> FetchResponse.PartitionData:
-    topic, index = wanted.topic, wanted.request.partition
+    index = wanted.request.partition
     records: Any = read.records
     refused = _too_old(wanted, version)
     if version < BATCHES_FROM and records and refused is ErrorCode.NONE:
@@ -247,7 +247,7 @@ def _partition(
         error = read.error
         if error is ErrorCode.KAFKA_STORAGE_ERROR and version < STORAGE_ERROR_FROM:
             error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # what such clients know to ask anew for
-        return _refused(topic, index, error, hints)
+        return _refused(wanted, error, hints)
     return FetchResponse.PartitionData(
         partition_index=index,
         high_watermark=read.high_watermark,
@@ -283,15 +283,15 @@ def _aborted(read: PartitionRead) -> list[FetchResponse.AbortedTransaction] | No
     ]
 
 
-def _refused(
-    topic: str, index: int, error: ErrorCode, hints: FetchHints
-) -> FetchResponse.PartitionData:
+def _refused(wanted: Wanted, error: ErrorCode, hints: FetchHints) -> FetchResponse.PartitionData:
+    """What is deleted while it is waited for was here."""
+    index = wanted.request.partition
     return FetchResponse.PartitionData(
         partition_index=index,
         error_code=error,
         high_watermark=-1,
-        current_leader=hints.leader(topic, index, error),
-        aborted_transactions=() if error in NOT_HERE else None,
+        current_leader=hints.leader(wanted.topic, index, error),
+        aborted_transactions=() if error in NOT_HERE and wanted.partition is None else None,
         records=b"",
     )
 

@@ -26,7 +26,7 @@ OFFSETS = "__consumer_offsets"
 LONG_MS = 20_000
 COMPARED = (
     "error_code", "base_offset", "log_append_time_ms", "log_start_offset", "high_watermark",
-    "last_stable_offset",
+    "last_stable_offset", "aborted_transactions",
 )  # fmt: skip
 
 

@@ -160,12 +160,13 @@ class _Asking:
         )
         return [one if not one.topic or one.topic in allowed else _forbidden(one) for one in wanted]
 
-    def resolve(self, topic: Topic, asked: FetchRequest.FetchPartition) -> Wanted:
-        """What a partition is on this broker."""
+    def resolve(self, topic: Topic, asked: FetchRequest.FetchPartition, called: str = "") -> Wanted:
+        """What a partition is on this broker. A session knows what a topic was `called`, also when
+        it is deleted."""
         replicas = self._broker.replicas
         if isinstance(topic, str):
             return replicas.wanted(topic, asked)
-        name = replicas.topic_name(topic)
+        name = called or replicas.topic_name(topic)
         if not name:
             return Wanted("", None, asked, ErrorCode.UNKNOWN_TOPIC_ID)
         wanted = replicas.wanted(name, asked)

@@ -15,8 +15,8 @@ MAX_EPOCH = 2**31 - 1
 Topic = UUID | str
 """A topic's id from Fetch 13 on, its name before."""
 Key = tuple[Topic, int]
-Resolve = Callable[[Topic, FetchRequest.FetchPartition], Wanted]
-"""Finds what a partition is on this broker."""
+Resolve = Callable[[Topic, FetchRequest.FetchPartition, str], Wanted]
+"""Finds what a partition is on this broker; the text is its topic's name, once that is known."""
 
 
 class _Cached:
@@ -96,8 +96,8 @@ class FetchSession:
     def update(self, request: FetchRequest, resolve: Resolve) -> None:
         """Apply what the request adds, changes and forgets."""
         for key, asked in asked_for(request, by_id=self.uses_ids):
-            wanted = resolve(key[0], asked)
             known = self._cached.get(key)
+            wanted = resolve(key[0], asked, known.wanted.topic if known else "")
             if known is None:
                 self._cached[key] = _Cached(wanted)
             else:
@@ -111,7 +111,7 @@ class FetchSession:
         """Everything the session fetches."""
         for key, cached in self._cached.items():
             if cached.wanted.is_outdated:
-                cached.wanted = resolve(key[0], cached.wanted.request)
+                cached.wanted = resolve(key[0], cached.wanted.request, cached.wanted.topic)
         return [cached.wanted for cached in self._cached.values()]
 
     def advance(self) -> int:

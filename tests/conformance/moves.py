@@ -1,4 +1,4 @@
-"""Leadership that goes to another replica."""
+"""Leadership that goes to another replica, and topics that go."""
 
 from __future__ import annotations
 
@@ -18,3 +18,11 @@ def led_elsewhere(side: Side, topic: str, index: int) -> int:
 
     side.until(leads)
     return int(then)
+
+
+def is_gone(side: Side, topic: str) -> bool:
+    """From every broker, and from ZooKeeper."""
+    if any(partitions(side, topic, to=to)["error_code"] == "NONE" for to in (1, 2, 3)):
+        return False
+    with side.znodes() as client:
+        return not client.exists(f"/admin/delete_topics/{topic}")

@@ -9,9 +9,10 @@ import pytest
 
 from tests.conformance.conftest import Pair
 from tests.conformance.fetching import STRANGE_ID
+from tests.conformance.moves import is_gone
 from tests.conformance.records import batch, produce
 from tests.conformance.side import CLOSED, Side
-from urteil.broker.wire.messages import FetchRequest
+from urteil.broker.wire.messages import DeleteTopicsRequest, FetchRequest
 
 VERSIONS = [7, 12, 13, 17]
 Asked = tuple[str, int, int]  # topic, partition, offset
@@ -115,6 +116,31 @@ def test_partitions_that_are_not_there(pair: Pair, topic: str, version: int) -> 
         reader = Reader(side, version)
         asked = [("never-there", 0, 0), (topic, 9, 0), (topic, 0, 0)]
         return [reader.fetch(asked), reader.fetch(), reader.fetch([(topic, 0, 3)]), reader.fetch()]
+
+    pair.same(story)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["for good", "and made again"])
+@pytest.mark.parametrize("version", [12, 13])
+def test_a_topic_that_is_deleted(pair: Pair, topic: str, version: int, again: bool) -> None:
+    """A session goes on to know what it is called; who begins one knows its id alone."""
+    gone = pair.name("gone")
+
+    def story(side: Side) -> Any:
+        side.create(gone, [(1,)])
+        reader = Reader(side, version)
+        asked = [(gone, 0, 0), (topic, 3, 0)]
+        told = [reader.fetch(asked)]
+        request = DeleteTopicsRequest(topic_names=[gone], timeout_ms=10_000)
+        side.get(request, 5, to=side.controller())
+        side.until(lambda: is_gone(side, gone))
+        if again:
+            known = side.ids[gone]
+            side.create(gone, [(1,)])
+            side.ids[gone] = known
+        told += [reader.fetch(), reader.fetch([(gone, 0, 1)]), reader.fetch()]
+        fresh = Reader(side, version)
+        return [*told, fresh.fetch(asked), fresh.fetch()]
 
     pair.same(story)
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conformance.conftest import Pair
 from tests.conformance.fetching import fetch
-from tests.conformance.moves import led_elsewhere
+from tests.conformance.moves import is_gone, led_elsewhere
 from tests.conformance.side import Side
 from tests.conformance.test_partitions import alter, partitions
 from tests.conformance.transactions import Txn, add, begin, coordinator, end, init_request, settled
@@ -115,7 +115,7 @@ def test_a_topic_that_is_deleted(pair: Pair, again: bool) -> None:
             side.get(txn.produce(topic, txn.records(0)), 9)
         request = DeleteTopicsRequest(topic_names=[gone], timeout_ms=10_000)
         seen = [side.ask(request, 5, to=side.controller())]
-        side.until(lambda: _is_gone(side, gone))
+        side.until(lambda: is_gone(side, gone))
         if again:
             side.create(gone, [(1,)])
             seen.append(side.ask(txn.produce(gone, txn.records(1)), 9))
@@ -219,11 +219,3 @@ def _log(side: Side, topic: str, index: int, *, to: int) -> list[Any]:
         )
         for header, part in iter_batches(data)
     ]  # fmt: skip
-
-
-def _is_gone(side: Side, topic: str) -> bool:
-    """From every broker, and from ZooKeeper."""
-    if any(partitions(side, topic, to=to)["error_code"] == "NONE" for to in (1, 2, 3)):
-        return False
-    with side.znodes() as client:
-        return not client.exists(f"/admin/delete_topics/{topic}")

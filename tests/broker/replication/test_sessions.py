@@ -65,7 +65,9 @@ class Leader:
             ],
         )
 
-    def _resolve(self, topic_id: UUID | str, asked: FetchRequest.FetchPartition) -> Wanted:
+    def _resolve(
+        self, topic_id: UUID | str, asked: FetchRequest.FetchPartition, called: str = ""
+    ) -> Wanted:
         assert topic_id == TOPIC_ID
         return Wanted("t", self.plain.partition, asked, ErrorCode.NONE)
 
@@ -229,7 +231,7 @@ def test_partitions_with_records_take_turns() -> None:
     assert first == ["1", "2", "3", "1"]
 
 
-def nowhere(topic_id: UUID | str, asked: FetchRequest.FetchPartition) -> Wanted:
+def nowhere(topic_id: UUID | str, asked: FetchRequest.FetchPartition, called: str) -> Wanted:
     assert isinstance(topic_id, UUID)
     topic = str(topic_id.int)
     return Wanted(topic, None, asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

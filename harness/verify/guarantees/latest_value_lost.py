@@ -10,6 +10,7 @@ from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.keys import FLOORS, LOSABLE, WHOSE
+from urteil.harness.verify.words import counted
 
 _JUDGED = """
 WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 0
@@ -18,7 +19,9 @@ WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone =
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    if row["sub_kind"] == "not served":
+    if row["sub_kind"] == "not on a follower":
+        told = f"only {counted(row['copies'], 'replica')} of those whose logs reach so far have it"
+    elif row["sub_kind"] == "not served":
         told = "a complete final pass over that offset did not deliver it"
     elif row["shown_off"] is None:
         told = "the key is not in the final leader's log at all"
@@ -37,13 +40,15 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 4.8 Log Compaction",
     opportunities=f"SELECT COUNT(*) AS n FROM keyed k JOIN parts q ON q.p = k.p {_JUDGED}",
     violations=f"""
-SELECT CASE WHEN k.log_slots > 0 THEN 'not served' WHEN k.copies > 0 THEN 'on some replicas'
+SELECT CASE WHEN k.log_slots > 0 AND k.unserved = 1 THEN 'not served'
+    WHEN k.log_slots > 0 THEN 'not on a follower' WHEN k.copies > 0 THEN 'on some replicas'
     WHEN k.shown_off IS NULL THEN 'absent' ELSE 'older shown' END AS sub_kind,
   k.p, k.off, k.invoke_ns AS at_ns, k.complete_ns AS until_ns, k.value_id, k.client, k.key,
   k.shown_off, k.copies, {WHOSE}
-FROM keyed k JOIN parts q ON q.p = k.p {FLOORS} {_JUDGED}
-  AND (k.log_slots = 0 OR k.unserved = 1)""",
+FROM keyed k JOIN parts q ON q.p = k.p
+LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {FLOORS} {_JUDGED}
+  AND (k.log_slots = 0 OR k.unserved = 1 OR (k.copies < c.copies AND k.off < q.agreed_end))""",
     permitted=f"CASE WHEN x.sub_kind = 'not served' THEN NULL ELSE ({LOSABLE}) END",
     explain=_explain,
-    sub_kinds=("absent", "older shown", "on some replicas", "not served"),
+    sub_kinds=("absent", "older shown", "on some replicas", "not on a follower", "not served"),
 )

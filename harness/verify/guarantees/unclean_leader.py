@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from urteil.harness.verify.guarantees.base import Guarantee, place
 
 _JUDGED = """
 FROM spans s JOIN parts q ON q.p = s.p
 WHERE s.prev_version IS NOT NULL AND s.leader >= 0 AND s.leader <> s.prev_leader
 """
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    led = f"In epoch {row['leader_epoch']} broker {row['leader']}"
+    if row["sub_kind"] == "outside its own ISR":
+        return f"{led} leads {place(row)}, though its ISR is [{row['isr'].strip(',')}]."
+    return (
+        f"{led} became leader of {place(row)}, though the ISR before was "
+        f"[{row['prev_isr'].strip(',')}] and unclean election is off."
+    )
+
 
 GUARANTEE = Guarantee(
     name="unclean_leader",
@@ -21,15 +35,17 @@ SELECT 'outside the ISR' AS sub_kind, s.p, CAST(NULL AS BIGINT) AS off, s.begin_
   s.begin_ns AS until_ns, s.leader, s.leader_epoch, s.isr, s.prev_leader, s.prev_isr, s.version,
   q.unclean_on, q.unclean_asked
 {_JUDGED} AND s.prev_isr <> ','
-  AND s.prev_isr NOT LIKE '%,' || CAST(s.leader AS STRING) || ',%'""",
+  AND s.prev_isr NOT LIKE '%,' || CAST(s.leader AS STRING) || ',%'
+UNION ALL
+SELECT 'outside its own ISR', s.p, NULL, s.begin_ns, s.begin_ns, s.leader, s.leader_epoch, s.isr,
+  s.prev_leader, s.isr, s.version, 0, 0
+FROM spans s WHERE s.leader >= 0 AND s.isr_size > 0
+  AND s.isr NOT LIKE '%,' || CAST(s.leader AS STRING) || ',%'""",
     permitted="CASE WHEN x.unclean_asked = 1 THEN 'an administrator asked for it' "
     "WHEN x.unclean_on = 1 THEN 'unclean election is enabled' END",
-    explain=lambda row: (
-        f"In epoch {row['leader_epoch']} broker {row['leader']} became leader of {place(row)}, "
-        f"though the ISR before was [{row['prev_isr'].strip(',')}] and unclean election is off."
-    ),
+    explain=_explain,
     needs=("states",),
     rests_on=("states", "admin_ops"),
-    sub_kinds=("outside the ISR",),
+    sub_kinds=("outside the ISR", "outside its own ISR"),
     tie="j.version",
 )

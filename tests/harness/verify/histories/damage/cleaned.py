@@ -39,6 +39,16 @@ def clean_the_last_value(piece: Piece) -> Trace:
     return Trace("latest_value_lost", "", last["offset"])
 
 
+def clean_the_last_value_on_a_follower(piece: Piece) -> Trace:
+    *_, last = _last_of_a_key(piece, tombstone=False)
+    led = piece.leader(last["partition"])
+    copies = piece.of("replicas", last)
+    if not any(row["broker"] == led for row in copies):
+        raise Unfit
+    piece.rows("replicas").remove(piece.pick(row for row in copies if row["broker"] != led))
+    return Trace("latest_value_lost", "not on a follower", last["offset"])
+
+
 def lose_far_out(piece: Piece) -> Trace:
     """The last value of a key, 40,000,000 offsets behind the first ones."""
     *_, last = _last_of_a_key(piece, tombstone=False, far=True)

@@ -48,6 +48,12 @@ def elect_from_outside(piece: Piece) -> Trace:
     return Trace("unclean_leader", "outside the ISR", None)
 
 
+def lead_from_outside_its_isr(piece: Piece) -> Trace:
+    led = piece.leader(0)
+    _state(piece, 0, isr=str([broker for broker in (1, 2, 3) if broker != led]))
+    return Trace("unclean_leader", "outside its own ISR", None)
+
+
 def lead_twice_in_an_epoch(piece: Piece) -> Trace:
     led = piece.leader(1)
     _state(piece, 1, leader=1 + led % 3)

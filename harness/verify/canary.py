@@ -131,6 +131,7 @@ def _arrange(
 
     names = {"min.insync.replicas": str(min(2, part["replication"]))}
     names |= {"unclean.leader.election.enable": "false", "cleanup.policy": "delete"}
+    names |= {"message.timestamp.type": "CreateTime"}
     several = max(3, scenario.cluster.brokers)
     cluster = msgspec.structs.replace(scenario.cluster, brokers=several)
     asked = msgspec.structs.replace(

@@ -24,8 +24,8 @@ DERIVED: dict[str, pa.Schema] = {
         "gone:i lost_floor:l lost_ns:l"
         " read_log:i ends_told:i delete_retention_ns:l min_lag_ns:l "
         "max_lag_ns:l retention_ns:l retention_told:i retention_bytes:l append_time:i "
-        "clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l max_start:l "
-        "active_base:l ends_ns:l calm_ns:l"
+        "sent_times:i clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "
+        "max_start:l active_base:l ends_ns:l calm_ns:l"
     ),
     "views": _schema("p:l broker:i at_ns:l leader:i leader_epoch:i"),
     "answers": _schema(

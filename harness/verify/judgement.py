@@ -247,7 +247,7 @@ def examine(
 ) -> tuple[list[GuaranteeResult], list[Row]]:
     """Build the fused plan and judge every guarantee on it; the acknowledgements by tick."""
     compacted = any(part["compacted"] and part["ours"] for part in derived.parts)
-    plan.build(engine, compacted=compacted)
+    plan.build(engine, compacted=compacted, transactions=bool(derived.tables["txn_p"]))
     ticks = engine.query("SELECT t.* FROM ticks t")
     present = {table for table in SCHEMAS if evidence.files(run_dir, table)}
     present = {table for table in present if evidence.row_count(run_dir, table)}

@@ -3,6 +3,7 @@
 `slots`  a row for each (partition, offset, value) that anybody acknowledged, read or has on disk
          (`on_leader`: the final leader has it; without any logs, that somebody read it);
 `vals`   a row for each value: its send, if there is one, joined with where it ended up;
+`committed` slots of the final leader's records in transactions whose commit was acknowledged;
 `keyed`  sends to compacted topics but those of aborted transactions, with the last of their key;
 `odd`    values of which not all is well: not acknowledged, elsewhere than that, missing, not shown;
 `kinds`  how many values are alike in what most checks ask of them; what is counted or measured is
@@ -17,7 +18,7 @@ A slot is partition number << 48 | offset (what no offset can be is brought with
 bucket is 32 slots of one partition.
 
 Groups are found by hashing, whose buffers have a fixed width: they hold numbers alone, and of keys
-a hash (`rekeyed`: somebody saw the value under another key than its send's).
+a hash (`rekeyed`: somebody saw the value under another key than its send's, or with another time).
 """
 
 from __future__ import annotations
@@ -37,6 +38,17 @@ REST = f"""
 + CASE WHEN l.control = 'abort' THEN 19 WHEN l.control IS NOT NULL THEN 23 ELSE 0 END"""
 """One number of what else a batch says, so that replicas which differ in any of it differ in it."""
 
+TIMES = 1 << 61
+
+
+def _marked(row: str) -> str:
+    """One number of a record's key, and of its time where that is its client's."""
+    return (
+        f"xxhash64(COALESCE({row}.key, '')) DIV 2"
+        f" + CASE WHEN p.sent_times = 1 THEN COALESCE({row}.timestamp_ms, 0) % {TIMES} ELSE 0 END"
+    )
+
+
 CELLS = f"""
 SELECT p.p * {SHIFT} + LEAST(s.offset, {SHIFT} - 1) AS slot, s.value_id AS value_id, 0 AS kind,
        CAST(NULL AS BIGINT) AS key_hash, CASE WHEN s.acks = -1 THEN 4 ELSE 0 END AS told,
@@ -46,7 +58,7 @@ FROM sends s JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partiti
 WHERE s.outcome = 'ok' AND s.offset >= 0
 UNION ALL
 SELECT p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)), r.value_id, 1,
-       xxhash64(COALESCE(r.key, '')), CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END + 2 * p.read_log,
+       {_marked("r")}, CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END + 2 * p.read_log,
        COALESCE(g.bits, 0), COALESCE(b.bit, 0), r.read_ns, NULL
 FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
 LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
@@ -54,13 +66,14 @@ LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pas
 LEFT JOIN members g ON g.client = r.client AND g.session = r.session
 UNION ALL
 SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, 2,
-       CASE WHEN l.value_id IS NOT NULL THEN xxhash64(COALESCE(l.key, '')) END,
+       CASE WHEN l.value_id IS NOT NULL THEN {_marked("l")} END,
        CASE WHEN l.intact = FALSE THEN 1 ELSE 0 END
        + CASE WHEN l.broker = p.final_leader THEN 2 ELSE 0 END
        + CASE WHEN l.transactional THEN 4 ELSE 0 END
        + CASE WHEN l.control = 'abort' THEN 16 WHEN l.control IS NOT NULL THEN 8 ELSE 0 END,
        l.leader_epoch * {EPOCH} + ABS(l.batch_crc + {REST}) % {EPOCH}, l.batch_base, l.producer_id,
-       CASE WHEN l.sequence >= 0 THEN l.producer_epoch * {EPOCH} + l.sequence END
+       CASE WHEN l.sequence >= 0 THEN l.producer_epoch * {EPOCH} + l.sequence
+            WHEN l.control IS NOT NULL THEN l.producer_epoch * {EPOCH} END
 FROM replicas l JOIN parts p ON l.topic_id = p.topic_id AND l.partition = p.partition
 """
 """Acknowledgements (kind 0), reads (1) and records on disks (2), as narrow as can be.
@@ -68,7 +81,8 @@ FROM replicas l JOIN parts p ON l.topic_id = p.topic_id AND l.partition = p.part
 `told` has 1 for a wrong checksum, 2 for what the final leader has, and from 4 on acks=all, or what
 kind of record it is (1 in a transaction, 2 a commit's marker, 4 an abort's). `a` to `d` are of a
 read the groups it is one of, its final pass and its time; of a record on a disk its leader epoch
-and its batch's CRC with REST, the batch's base, the producer, and that one's epoch and sequence.
+and its batch's CRC with REST, the batch's base, the producer, and that one's epoch and sequence
+(a marker has none).
 What kind of record it is and who wrote it tells the final leader's copy, where that has it.
 """
 
@@ -147,8 +161,8 @@ SELECT /*+ SHUFFLE_HASH(v) */ COALESCE(s.value_id, v.value_id) AS value_id,
   v.shown_last, v.read_slot, COALESCE(v.n_reads, 0) AS n_reads, v.read_ns,
   COALESCE(v.copies, 0) AS copies, COALESCE(v.at_ack, 0) AS at_ack,
   COALESCE(v.unserved, 0) AS unserved, COALESCE(v.asked, 0) AS asked, v.pid, v.pseq, v.ident,
-  CASE WHEN s.value_id IS NOT NULL AND (v.key_low <> xxhash64(COALESCE(s.key, ''))
-    OR v.key_high <> xxhash64(COALESCE(s.key, ''))) THEN 1 ELSE 0 END AS rekeyed,
+  CASE WHEN s.value_id IS NOT NULL AND (v.key_low <> {_marked("s")}
+    OR v.key_high <> {_marked("s")}) THEN 1 ELSE 0 END AS rekeyed,
   COALESCE(v.broken, 0) AS broken, COALESCE(v.rc_asked, 0) AS rc_asked,
   COALESCE(v.rc_shown, 0) AS rc_shown, COALESCE(v.rc_whole, 0) AS rc_whole
 FROM sends s
@@ -264,6 +278,7 @@ SELECT l.p, l.broker, r.leader_epoch,
   MAX(CASE WHEN r.offset < l.log_end THEN r.offset END) AS high,
   SUM(CASE WHEN r.offset >= l.log_end THEN 1 ELSE 0 END) AS beyond,
   SUM(CASE WHEN r.offset IS NULL OR r.leader_epoch IS NULL OR r.batch_crc IS NULL
+        OR (r.timestamp_ms IS NULL AND COALESCE(r.intact, TRUE))
         OR (r.sequence >= 0 AND (r.producer_id IS NULL OR r.producer_epoch IS NULL))
       THEN 1 ELSE 0 END) AS blank
 FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
@@ -271,9 +286,18 @@ JOIN logs_p l ON l.p = q.p AND l.broker = r.broker
 GROUP BY l.p, l.broker, r.leader_epoch
 """
 
+COMMITTED = """
+SELECT s.p, s.off, s.slot, s.bucket, s.value_id, s.grps
+FROM slots s JOIN vals v ON v.value_id = s.value_id AND v.first_slot = s.slot
+JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
+WHERE s.on_leader = 1 AND s.marks = 1 AND v.outcome = 'ok' AND v.log_slots = 1
+  AND t.fate = 'committed' AND t.late = 0 {in_transactions}
+"""
+
 STAGES = {
     "slots": SLOTS,
     "vals": VALS,
+    "committed": COMMITTED,
     "odd": ODD,
     "kinds": KINDS,
     "tries": TRIES,
@@ -285,16 +309,18 @@ STAGES = {
 }
 
 
-def build(engine: Engine, *, compacted: bool = True) -> None:
+def build(engine: Engine, *, compacted: bool = True, transactions: bool = True) -> None:
     """Let `engine` keep the stages.
 
-    Without a `compacted` topic, `keyed` is empty and costs nothing.
+    Without a `compacted` topic `keyed` is empty and costs nothing, as is `committed` without
+    `transactions`.
     """
     for name in STAGES:
-        engine.keep(name, stage(name, engine, compacted=compacted))
+        engine.keep(name, stage(name, engine, compacted=compacted, transactions=transactions))
 
 
-def stage(name: str, engine: Engine, *, compacted: bool = True) -> str:
+def stage(name: str, engine: Engine, *, compacted: bool = True, transactions: bool = True) -> str:
     """The query of one stage as `engine` runs it."""
     query = STAGES[name].replace("{scatter}", engine.scatter).replace("{gather}", engine.gather)
+    query = query.replace("{in_transactions}", "" if transactions else "AND 1 = 0")
     return query.replace("{only}", "" if compacted else "AND 1 = 0")

@@ -41,10 +41,11 @@ def settled(
     `retention_ns` and `retention_bytes` are null where nobody knows how long records stay, and
     FOREVER_NS or -1 where for ever; `retention_told` is 0 where they are Kafka's own.
     `clock_moved` says that a fault moved a clock, `trimmed` that an administrator deleted records
-    or changed how long they stay. `late_ns` is how long after its time a segment may still be
+    or changed how long they stay. `sent_times` says that records keep the time that they were sent
+    with. `late_ns` is how long after its time a segment may still be
     there; null where nobody set how often brokers look.
     """
-    faults = list(faults)
+    faults, admin = list(faults), list(admin)
     healed = [row["healed_ns"] or row["end_ns"] or FOREVER_NS for row in faults]
     loads = [phase.end_ns for phase in facts.phases]
     delete_ms = _told(topic, scenario, "delete.retention.ms", "86400000")
@@ -61,6 +62,7 @@ def settled(
         "retention_bytes": _number(_told(topic, scenario, "retention.bytes", None)),
         "late_ns": _late_ns(scenario),
         "append_time": int(stamped == "LogAppendTime"),
+        "sent_times": int(stamped != "LogAppendTime" and not any(map(_stamps, admin))),
         "clock_moved": int(any(_moves_a_clock(row) for row in faults)),
         "trimmed": int(any(trims(row, topic) for row in admin)),
         "ends_ns": max(loads, default=FOREVER_NS),
@@ -110,6 +112,11 @@ def _ns(text: str | None) -> int | None:
 
 def _moves_a_clock(fault: Row) -> bool:
     return any(word in str(fault["fault"]).lower() for word in _CLOCKS)
+
+
+def _stamps(row: Row) -> bool:
+    """Whether an act changed whose time records carry."""
+    return any(name.endswith("message.timestamp.type") for name in changes(row))
 
 
 def trims(row: Row, topic: TopicFact | None) -> bool:

@@ -19,11 +19,13 @@ from urteil.harness.verify.small import assigned_first, assigned_last
 LACKING = {
     "blank reads": "reads lack their client, session, offset, time or whether they were intact "
     "(evidence/reads)",
-    "blank replicas": "records on disks lack offset, leader epoch, CRC, or a sequence's producer "
-    "(evidence/replicas)",
+    "blank replicas": "records on disks lack offset, leader epoch, CRC, time, or a sequence's "
+    "producer (evidence/replicas)",
     "beyond replicas": "records on disks lie beyond the end of their log (evidence/logs)",
     "nameless sends": "sends are of clients that evidence/clients does not have",
     "nameless reads": "reads are of clients that evidence/clients does not have",
+    "hidden txns": "records of committed transactions lie beyond every final pass of readers of "
+    "committed records",
     "nameless txns": "sends are of transactions that evidence/txns does not have",
 }
 DOUBTED = ("blank reads", "blank replicas", "nameless txns")
@@ -47,6 +49,10 @@ UNION ALL
 SELECT 'nameless txns', -1, COUNT(*) FROM sends s
 LEFT JOIN txns t ON t.client = s.client AND t.session = s.session AND t.txn = s.txn
 WHERE s.txn IS NOT NULL AND t.txn IS NULL
+UNION ALL
+SELECT 'hidden txns', -1, COUNT(*) FROM committed c JOIN vals v ON v.value_id = c.value_id
+JOIN (SELECT DISTINCT k.p FROM cover k WHERE k.mask_rc <> 0) k ON k.p = c.p
+WHERE v.rc_asked = 0
 """
 """Counts for `lacking`, to be asked with judgement's own."""
 

@@ -30,6 +30,8 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="change a key", apply=records.change_key),
     Damage(name="break the checksum of a read", apply=records.break_read),
     Damage(name="break the checksum of a replica's record", apply=records.break_disk),
+    Damage(name="change the time of a read", apply=records.change_time),
+    Damage(name="change the leader epoch of a read", apply=records.change_shown_epoch),
     Damage(name="append a record again", apply=records.append_again),
     Damage(name="show another record at an offset", apply=records.show_another),
     Damage(name="swap the offsets of two acknowledgements", apply=records.swap_acks),

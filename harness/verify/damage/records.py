@@ -81,6 +81,27 @@ def break_disk(copy: Copy) -> Trace:
     return Trace("corrupt", "on disk", victim["offset"])
 
 
+def change_time(copy: Copy) -> Trace:
+    """A reader was shown another time than the record was sent with, and told that all is well."""
+    tools = {row["client"] for row in copy.rows("clients") if row["library"] == "verifiable"}
+    victim = copy.take(lambda one: one["timestamp_ms"] is not None and one["client"] not in tools)
+    row = copy.of("reads", victim)[0]
+    if row["timestamp_ms"] != victim["timestamp_ms"]:
+        raise Untried("the record's time is not the client's")
+    row["timestamp_ms"] += 1
+    return Trace("corrupt", "served", victim["offset"])
+
+
+def change_shown_epoch(copy: Copy) -> Trace:
+    """A reader was told another leader epoch of a record than the logs have."""
+    victim = copy.take()
+    row = copy.of("reads", victim)[0]
+    if row["leader_epoch"] is None or "{}" in {one["epochs"] or "{}" for one in copy.rows("logs")}:
+        raise Untried("nobody tells epochs")
+    row["leader_epoch"] += 7
+    return Trace("epoch_lineage", "read", victim["offset"])
+
+
 def append_again(copy: Copy) -> Trace:
     """A retry that was appended once more, at the end of every log."""
     victim = copy.take()

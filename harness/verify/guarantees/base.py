@@ -31,9 +31,17 @@ LOSS = (
 """The same, and by disks that lost what no other in-sync replica had: seen before that moment."""
 
 
+DUE = """
+(SELECT s.p, s.off, s.slot, s.bucket, s.value_id, s.grps FROM slots s WHERE s.visible = 1
+ UNION ALL
+ SELECT c.p, c.off, c.slot, c.bucket, c.value_id, c.grps FROM committed c)
+"""
+"""Records that every reader must be given."""
+
 _TABLE = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 _MADE_OF = {
     "gaps": ("reads", "passes"),
+    "committed": ("txns",),
     "spans": ("states",),
     "views": ("samples",),
     "answers": ("offset_answers",),
@@ -54,7 +62,8 @@ _WORD = re.compile(r"\w+")
 _TOLD_BY = {
     **dict.fromkeys(("lost_floor", "lost_ns", "clock_moved", "calm_ns", "blind"), "faults"),
     **dict.fromkeys(
-        ("unclean_on", "unclean_asked", "min_isr", "trimmed", "late_begin", "cut_to"), "admin_ops"
+        ("unclean_on", "unclean_asked", "min_isr", "trimmed", "late_begin", "cut_to", "sent_times"),
+        "admin_ops",
     ),
     "deleted_to": "admin_ops",
 }

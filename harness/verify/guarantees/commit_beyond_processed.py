@@ -5,16 +5,16 @@ Processing is journaling: what a member was killed with, before it could, it did
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import DUE, Guarantee, place
 
-PASSED = """
+PASSED = f"""
 FROM (SELECT q.p, c.`group` AS grp, MAX(c.offset) AS top, MIN(c.complete_ns) AS at_ns,
         MAX(c.complete_ns) AS until_ns, MAX(q.unclean_on) AS unclean_on,
         MAX(q.unclean_floor) AS unclean_floor
       FROM commits c JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
       WHERE c.outcome = 'ok' AND q.compacted = 0 GROUP BY q.p, c.`group`) k
-JOIN slots s ON s.p = k.p JOIN grps b ON b.grp = k.grp
-WHERE s.visible = 1 AND s.off < k.top
+JOIN {DUE} s ON s.p = k.p JOIN grps b ON b.grp = k.grp
+WHERE s.off < k.top
   AND NOT EXISTS (SELECT 1 FROM damaged d JOIN members m ON m.client = d.client
                   WHERE (m.bits & b.bit) <> 0)
 """

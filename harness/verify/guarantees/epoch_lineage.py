@@ -2,6 +2,8 @@
 whoever asks is told so.
 
 Left out: compacted topics, and starts that lie at a log's own start, where deletion moves them.
+What readers were told of a record's epoch is compared with the final leader's log, but where
+committed records may be lost.
 Answers about an older epoch's end are compared with the final leader's log, where that knows the
 epoch which the broker led in when it was asked: up to there both are the same.
 """
@@ -36,6 +38,21 @@ _TOLD = """
 """
 """What leaders told of epochs that were over, and where by the final log the next one begins."""
 
+_SHOWN = """
+(SELECT h.p, h.leader_epoch, h.low, h.high,
+   MAX(CASE WHEN e.start <= h.low THEN e.epoch END) AS low_epoch,
+   MAX(CASE WHEN e.start <= h.high THEN e.epoch END) AS high_epoch
+ FROM (SELECT q.p, q.final_leader, r.leader_epoch, MIN(r.offset) AS low, MAX(r.offset) AS high
+       FROM reads r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+       JOIN logs_p m ON m.p = q.p AND m.broker = q.final_leader
+       WHERE r.leader_epoch >= 0 AND r.offset >= m.log_start AND r.offset < m.log_end
+         AND q.unclean_on = 0 AND q.lost_floor IS NULL AND q.compacted = 0
+       GROUP BY q.p, q.final_leader, r.leader_epoch) h
+ JOIN epochs e ON e.p = h.p AND e.broker = h.final_leader
+ GROUP BY h.p, h.leader_epoch, h.low, h.high)
+"""
+"""Between which offsets readers were shown an epoch, and which ones those are of by the log."""
+
 
 def _explain(row: Mapping[str, Any]) -> str:
     epoch = row["leader_epoch"]
@@ -54,6 +71,11 @@ def _explain(row: Mapping[str, Any]) -> str:
         return (
             f"The record at {place(row)} is of leader epoch {epoch}, though by the log that holds "
             f"the record {other} began at {row['other_off']}."
+        )
+    if row["sub_kind"] == "read":
+        return (
+            f"A reader was shown the record at {place(row)} as one of leader epoch {epoch}; by the "
+            f"final leader's log it is of epoch {row['other_epoch']}."
         )
     return (
         f"Leader epoch {epoch} starts at {place(row)} on one replica and at "
@@ -94,10 +116,15 @@ FROM held h JOIN parts q ON q.p = h.p AND q.final_leader = h.broker
 JOIN epochs e ON e.p = h.p AND e.broker = h.broker
 WHERE (e.epoch = h.leader_epoch AND h.low < e.start)
   OR (e.epoch > h.leader_epoch AND h.high >= e.start)
-GROUP BY h.p, h.leader_epoch""",
+GROUP BY h.p, h.leader_epoch
+UNION ALL
+SELECT 'read', h.p, CASE WHEN h.low_epoch <> h.leader_epoch THEN h.low ELSE h.high END, NULL, NULL,
+  h.leader_epoch, NULL,
+  CASE WHEN h.low_epoch <> h.leader_epoch THEN h.low_epoch ELSE h.high_epoch END
+FROM {_SHOWN} h WHERE h.low_epoch <> h.leader_epoch OR h.high_epoch <> h.leader_epoch""",
     explain=_explain,
     needs=("logs",),
     rests_on=("logs",),
-    sub_kinds=("two starts", "forgotten", "told", "outside"),
+    sub_kinds=("two starts", "forgotten", "told", "outside", "read"),
     tie="j.leader_epoch, j.other_off",
 )

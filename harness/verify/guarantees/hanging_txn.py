@@ -14,26 +14,24 @@ from typing import Any
 
 from urteil.harness.history.journal import INITIALISE
 from urteil.harness.verify.guarantees.base import Guarantee
-from urteil.harness.verify.guarantees.torn_txn import SPOILED
+from urteil.harness.verify.guarantees.torn_txn import COORDINATOR, SPOILED
 
 _ENDS = """
-SELECT a.p, q.unclean_on, q.lost_floor, z.txns_over_ns,
+SELECT a.p, z.txns_over_ns,
+  MAX(CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END) AS spoiled,
   MAX(CASE WHEN a.kind = 'stable' THEN a.offset END) AS stable,
   MAX(CASE WHEN a.kind = 'latest' AND a.complete_ns < z.txns_over_ns THEN a.offset END) AS latest,
   MAX(CASE WHEN a.kind = 'stable' AND a.invoke_ns > z.txns_over_ns THEN 1 ELSE 0 END) AS over,
   MAX(CASE WHEN a.kind = 'stable' THEN a.invoke_ns END) AS asked_ns
 FROM answers a JOIN parts q ON q.p = a.p JOIN settings z ON z.txns_over_ns IS NOT NULL
 WHERE a.error IS NULL AND a.offset >= 0
-GROUP BY a.p, q.unclean_on, q.lost_floor, z.txns_over_ns
+GROUP BY a.p, z.txns_over_ns
 """
 
 _ASKED = f"""
 FROM admin_ops o JOIN settings z ON z.txns_over_ns IS NOT NULL
 WHERE o.act = '{INITIALISE}'
   AND (o.outcome = 'ok' OR (o.outcome = 'fail' AND o.complete_ns > z.txns_over_ns))
-"""
-_ANYWHERE = """
-(SELECT MAX(q.unclean_on) AS unclean_on, MAX(q.lost_floor) AS lost_floor FROM parts q) w
 """
 
 
@@ -62,14 +60,15 @@ SELECT SUM(y.n) AS n FROM (
   UNION ALL SELECT COUNT(*) AS n {_ASKED}) y""",
     violations=f"""
 SELECT 'open' AS sub_kind, e.p, e.stable AS off, e.txns_over_ns AS at_ns, e.asked_ns AS until_ns,
-  e.latest, CAST(NULL AS STRING) AS tid, e.unclean_on, e.lost_floor
+  e.latest, CAST(NULL AS STRING) AS tid,
+  CASE WHEN e.spoiled = 1 THEN 1 ELSE {COORDINATOR} END AS spoiled
 FROM ({_ENDS}) e WHERE e.over = 1 AND e.stable < e.latest
 UNION ALL
 SELECT 'kept', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), d.invoke_ns, d.complete_ns,
-  CAST(NULL AS BIGINT), d.subject, w.unclean_on, w.lost_floor
-FROM (SELECT o.subject, o.outcome, o.invoke_ns, o.complete_ns {_ASKED}) d CROSS JOIN {_ANYWHERE}
+  CAST(NULL AS BIGINT), d.subject, {COORDINATOR}
+FROM (SELECT o.subject, o.outcome, o.invoke_ns, o.complete_ns {_ASKED}) d
 WHERE d.outcome = 'fail'""",
-    permitted=f"CASE WHEN x.unclean_on = 1 OR x.lost_floor IS NOT NULL THEN '{SPOILED}' END",
+    permitted=f"CASE WHEN x.spoiled = 1 THEN '{SPOILED}' END",
     explain=_explain,
     needs=("txns", "offset_answers"),
     rests_on=("txns", "offset_answers", "admin_ops"),

@@ -1,7 +1,8 @@
 """An acknowledged record is there in the end.
 
-Not judged: compacted topics (there it is latest_value_lost), offsets below the log's start and,
-once that moved, acknowledgements without an offset; unknown sends that nobody read.
+Not judged: compacted topics (there it is latest_value_lost), offsets below the log's start, and
+acknowledgements without an offset of what may have stood there: not sent after a record that the
+log begins with or has; unknown sends that nobody read.
 A record that is missing from the final leader's log, or that a complete final pass over its offset
 did not deliver, is lost.
 """
@@ -38,7 +39,9 @@ FROM (SELECT v.*, COALESCE(v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on
 LEFT JOIN (SELECT s.p, MIN(s.off) AS first_off, MAX(s.off) AS last_off FROM slots s
            WHERE s.visible = 1 GROUP BY s.p) e ON e.p = l.p
 LEFT JOIN floors f ON f.p = l.p AND l.invoke_ns >= f.from_ns AND l.invoke_ns < f.to_ns
-WHERE l.off >= l.log_start OR (l.off IS NULL AND l.log_start = 0)
+LEFT JOIN (SELECT t.p, MIN(t.last_ns) AS reached_ns FROM ticks t JOIN parts q ON q.p = t.p
+           WHERE t.last_off >= q.log_start GROUP BY t.p) k ON k.p = l.p
+WHERE l.off >= l.log_start OR (l.off IS NULL AND (l.log_start = 0 OR l.invoke_ns > k.reached_ns))
 """
 
 _OFF = f"COALESCE(x.off, {NO_OFFSET - 1})"

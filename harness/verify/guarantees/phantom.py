@@ -22,7 +22,7 @@ FROM (SELECT r.value_id, COALESCE(r.key, '') AS shown FROM reads r
       UNION ALL SELECT l.value_id, COALESCE(l.key, '') FROM replicas l) e
 WHERE e.value_id IN (SELECT v.value_id FROM odd v WHERE v.rekeyed = 1) GROUP BY e.value_id
 """
-"""Under which keys values were seen that somebody saw under another one."""
+"""Under which keys values were seen that somebody saw under another one, or with another time."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -49,13 +49,13 @@ SELECT CASE WHEN v.sent = 0 THEN 'no invocation'
   v.shown_slot DIV {SLOT} AS p, v.shown_slot % {SLOT} AS off,
   COALESCE(v.invoke_ns, v.read_ns) AS at_ns, COALESCE(v.read_ns, v.complete_ns) AS until_ns,
   v.value_id, v.client, v.sent_key, v.sent_p,
-  CASE WHEN k.low = v.sent_key THEN k.high ELSE k.low END AS key_shown
+  CASE WHEN k.low = COALESCE(v.sent_key, '') THEN k.high ELSE k.low END AS key_shown
 FROM odd v LEFT JOIN ({_KEYS}) k ON k.value_id = v.value_id
 WHERE v.shown_slot IS NOT NULL
   AND v.value_id NOT LIKE 'copy/%'
   AND ((v.sent = 0 AND split_part(v.value_id, '/', 2) NOT IN (SELECT d.client FROM damaged d))
     OR {_ELSEWHERE}
-    OR v.rekeyed = 1)""",
+    OR k.low <> COALESCE(v.sent_key, '') OR k.high <> COALESCE(v.sent_key, ''))""",
     explain=_explain,
     rests_on=("sends", "reads", "replicas"),
     sub_kinds=("no invocation", "another partition", "another key"),

@@ -6,7 +6,7 @@ may one between the committed offset that a member read after a rebalance and it
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import LOSS, SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import DUE, LOSS, SLOT, Guarantee, place
 from urteil.harness.verify.plan import BUCKET
 
 NO_EVENT = """
@@ -29,8 +29,8 @@ without a partition is for all. What moved the position to where the pass begins
 _BEFORE = f"""
 SELECT /*+ SHUFFLE_HASH(g) */ g.slot, MAX(s.slot) AS before_slot
 FROM (SELECT DISTINCT g.slot FROM gaps g WHERE g.off > g.prev_off + 1) g
-JOIN slots s ON s.bucket = g.slot DIV {BUCKET} AND s.slot < g.slot
-WHERE s.visible = 1 GROUP BY g.slot
+JOIN {DUE} s ON s.bucket = g.slot DIV {BUCKET} AND s.slot < g.slot
+GROUP BY g.slot
 """
 """The slots after gaps, each with the last visible one before it, if there is one in its bucket."""
 
@@ -63,8 +63,10 @@ GUARANTEE = Guarantee(
 WITH fronts AS (
   SELECT b.p, b.bucket, MAX(b.last_slot) OVER (PARTITION BY b.p ORDER BY b.bucket
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS prior
-  FROM (SELECT s.p, s.bucket, MAX(CASE WHEN s.visible = 1 THEN s.slot END) AS last_slot
-        FROM slots s GROUP BY s.p, s.bucket) b)
+  FROM (SELECT s.p, s.bucket, MAX(s.slot) AS last_slot
+        FROM (SELECT s.p, s.bucket, CASE WHEN s.visible = 1 THEN s.slot END AS slot FROM slots s
+              UNION ALL SELECT c.p, c.bucket, c.slot FROM committed c) s
+        GROUP BY s.p, s.bucket) b)
 SELECT 'gap' AS sub_kind, k.p, k.skipped % {SLOT} AS off,
   COALESCE(k.prev_read_ns, k.read_ns) AS at_ns, k.read_ns AS until_ns,
   k.client, k.session, k.pass, k.poll, k.prev_off, k.off AS next_off,
@@ -84,7 +86,7 @@ SELECT 'after a rebalance', g.p, MIN(s.off), MIN(g.prev_read_ns), MIN(g.read_ns)
   g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, MIN(q.unclean_on),
   MIN(q.unclean_floor), MIN(q.lost_floor), MIN(q.lost_ns)
 FROM ({_RESUMED}) g JOIN parts q ON q.p = g.p
-JOIN slots s ON s.p = g.p AND s.visible = 1 AND s.off > g.prev_off AND s.off < g.off
+JOIN {DUE} s ON s.p = g.p AND s.off > g.prev_off AND s.off < g.off
 WHERE g.off > g.prev_off + 1 AND q.compacted = 0
 GROUP BY g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id""",
     permitted=LOSS,

@@ -15,7 +15,7 @@ from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
 
 _JUDGED = """
 FROM slots s JOIN parts q ON q.p = s.p
-WHERE s.on_leader = 1 AND s.pseq IS NOT NULL AND q.compacted = 0
+WHERE s.on_leader = 1 AND s.pseq IS NOT NULL AND s.marks < 2 AND q.compacted = 0
 """
 _LAST = EPOCH // 2 - 1
 _TOLD = "UPPER(REPLACE(COALESCE(v.error, ''), '_', ''))"

@@ -23,6 +23,13 @@ PERMITTED = f"""CASE WHEN x.late = 1 THEN '{LATE_END}'
 
 SPOILS = """MAX(CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END)"""
 
+COORDINATOR = """
+(SELECT COALESCE(MAX(CASE WHEN k.topic = '__transaction_state' THEN k.spoiled END), MIN(k.spoiled))
+ FROM (SELECT q.topic, CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END
+         AS spoiled FROM parts q) k)
+"""
+"""Whether the coordinator may have lost what it knew: another topic's settings are no excuse."""
+
 _SUMMED = f"""
 SELECT t.client, t.session, t.txn, t.tid, t.fate, t.outcome, t.begin_ns, t.end_ns,
   MAX(t.late) AS late, COUNT(*) AS records, COUNT(DISTINCT v.sent_p) AS parts,

@@ -1,7 +1,8 @@
 """Whoever lost its transactional id to another producer writes nothing any more.
 
 Another one has it as soon as its InitProducerId was answered; what the first one sends after that,
-or commits, must be refused. In a log the epochs of one producer id never fall.
+or commits, must be refused. In a log the epochs of one producer id never fall, its markers' among
+them: who ends a transaction in another producer's stead does so in a later epoch.
 """
 
 from __future__ import annotations
@@ -10,26 +11,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
-from urteil.harness.verify.guarantees.torn_txn import OF_TXN, SPOILED
+from urteil.harness.verify.guarantees.torn_txn import COORDINATOR, OF_TXN, SPOILED
 
 _SENT = f"FROM {OF_TXN} WHERE v.sent = 1 AND v.invoke_ns > t.fenced_ns"
 _ASKED = "FROM txn_p t WHERE t.commit_ns > t.fenced_ns"
 _REFUSED = "FROM txn_p t WHERE t.outcome = 'fenced' AND t.fenced_ns IS NOT NULL"
 
 
-_COORDINATOR = """
-(SELECT COALESCE(MAX(CASE WHEN k.topic = '__transaction_state' THEN k.spoiled END), MIN(k.spoiled))
- FROM (SELECT q.topic, CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END
-         AS spoiled FROM parts q) k)
-"""
-"""Whether the coordinator may have lost what it knew: another topic's settings are no excuse."""
-
-
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "older epoch":
         return (
             f"At {place(row)} producer {row['pid']} writes in epoch {row['pepoch']}, after a "
-            f"record of its epoch {row['prev_epoch']}."
+            f"record or marker of its epoch {row['prev_epoch']}."
         )
     what = f"{row['value_id']} at {place(row)}" if row["value_id"] else f"transaction {row['txn']}"
     done = "sent" if row["value_id"] else "committed"
@@ -55,16 +48,16 @@ SELECT 'record' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_
 {_SENT} AND v.outcome = 'ok'
 UNION ALL
 SELECT 'commit', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), t.commit_ns, t.end_ns, t.client, t.txn,
-  t.tid, NULL, NULL, NULL, NULL, {_COORDINATOR}
+  t.tid, NULL, NULL, NULL, NULL, {COORDINATOR}
 {_ASKED} AND t.outcome = 'committed'
 UNION ALL
 SELECT 'older epoch', g.p, g.off, NULL, NULL, NULL, NULL, NULL, g.value_id, g.pid, g.pepoch,
-  g.prev_epoch, GREATEST(g.spoiled, {_COORDINATOR})
+  g.prev_epoch, GREATEST(g.spoiled, {COORDINATOR})
 FROM (SELECT s.p, s.off, s.value_id, s.pid, s.pseq DIV {EPOCH} AS pepoch,
         LAG(s.pseq DIV {EPOCH}) OVER (PARTITION BY s.p, s.pid ORDER BY s.off) AS prev_epoch,
         CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END AS spoiled
       FROM slots s JOIN parts q ON q.p = s.p
-      WHERE s.on_leader = 1 AND s.pseq IS NOT NULL AND s.marks = 1 AND q.compacted = 0) g
+      WHERE s.on_leader = 1 AND s.pseq IS NOT NULL AND s.marks >= 1 AND q.compacted = 0) g
 WHERE g.pepoch < g.prev_epoch""",
     permitted=f"CASE WHEN x.spoiled = 1 THEN '{SPOILED}' END",
     explain=_explain,

@@ -84,7 +84,7 @@ def test_odd_cells_accuse_nobody_and_each_is_a_reason(tmp_path: Path) -> None:
         "evidence/logs/part-0.parquet: epochs of 1 rows",
         "1 send without value_id, outcome or times",
         "reads lack their client, session",
-        "2 records on disks lack offset, leader epoch, CRC, or a sequence's producer",
+        "2 records on disks lack offset, leader epoch, CRC, time, or a sequence's producer",
     ):
         assert part in told
 

@@ -19,7 +19,8 @@ from urteil.harness.verify.guarantees import GUARANTEES
 def _queries() -> Iterator[str]:
     for name, query in plan.STAGES.items():
         only = "AND 1 = 0" if name == "keyed" else ""
-        yield query.replace("{scatter}", "").replace("{gather}", "").replace("{only}", only)
+        query = query.replace("{in_transactions}", "").replace("{only}", only)
+        yield query.replace("{scatter}", "").replace("{gather}", "")
     for one in GUARANTEES.values():
         yield one.tally()
         yield one.first(100)

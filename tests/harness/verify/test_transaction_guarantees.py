@@ -12,8 +12,18 @@ from tests.harness.verify.test_group_guarantees import Judged, healthy, judge
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.cycles import _knots
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import Status
-from urteil.harness.verify.synthetic import BATCH, BEGIN_NS, END_NS, TOPIC, TOPIC_ID, S, Shape
+from urteil.harness.verify.synthetic import (
+    BATCH,
+    BEGIN_NS,
+    END_NS,
+    TOPIC,
+    TOPIC_ID,
+    S,
+    Shape,
+    write_run,
+)
 
 ONE = Shape(records=400, partitions=1)
 NAMES = (
@@ -294,6 +304,36 @@ def test_a_transactional_id_that_is_not_to_be_had_again(
     result = judged(tmp_path, tables, "hanging_txn")["hanging_txn"]
     assert result.status is status, result
     assert [one.sub_kind for one in result.findings] == ["kept"] * (status is Status.VIOLATED)
+
+
+def test_committed_records_beyond_every_pass_of_their_readers_are_a_reason(tmp_path: Path) -> None:
+    tables = made()
+    write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
+    told = "records of committed transactions lie beyond every final pass"
+    reasons = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False).reasons
+    assert not any(told in one for one in reasons)
+    for row in tables["passes"]:
+        row["to_offset"] = 300 if row["client"] == READER else row["to_offset"]
+    write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
+    reasons = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False).reasons
+    assert any(told in one for one in reasons)
+
+
+@pytest.mark.parametrize(("lax", "permitted"), [("other", 0), ("__transaction_state", 1)])
+def test_its_coordinators_own_unclean_elections_excuse_a_kept_id_alone(
+    lax: str, permitted: int, tmp_path: Path
+) -> None:
+    tables = made()
+    at_ns = END_NS + 60 * S
+    tables["admin_ops"] = [
+        {"invoke_ns": at_ns - S, "complete_ns": at_ns, "outcome": "fail", "act": "initialise"}
+        | {"subject": "urteil-group-t1", "before": None, "after": "{}"}
+    ]
+    told = synthetic.facts(ONE)
+    own = {"name": lax, "topic_id": "l", "config": {"unclean.leader.election.enable": "true"}}
+    told.topics.append(msgspec.structs.replace(told.topics[0], **own))
+    result = judge(tmp_path, tables, synthetic.scenario(ONE), told, ("hanging_txn",))["hanging_txn"]
+    assert (result.violations, result.permitted) == (1 - permitted, permitted)
 
 
 def _copies(tables: Tables, position: int) -> dict[int, Row]:

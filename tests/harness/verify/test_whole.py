@@ -125,8 +125,11 @@ def _send_in_a_ghost_of_a_transaction(tables: Tables) -> None:
             _forget_if_intact,
             "2 reads lack their client, session, offset, time or whether they were intact",
         ),
-        (_forget_an_epoch, "1 records on disks lack offset, leader epoch, CRC, or a sequence's"),
-        (_forget_a_crc, "1 records on disks lack offset, leader epoch, CRC, or a sequence's"),
+        (
+            _forget_an_epoch,
+            "1 records on disks lack offset, leader epoch, CRC, time, or a sequence's",
+        ),
+        (_forget_a_crc, "1 records on disks lack offset, leader epoch, CRC, time, or a"),
         (_read_as_a_ghost, "400 reads are of clients that evidence/clients does not have"),
         (_send_as_a_ghost, "200 sends are of clients that evidence/clients does not have"),
         (

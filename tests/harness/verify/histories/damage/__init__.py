@@ -16,6 +16,7 @@ from tests.harness.verify.histories.damage.cleaned import (
     bring_back_a_key,
     clean_the_active_segment,
     clean_the_last_value,
+    clean_the_last_value_on_a_follower,
     drop_a_tombstone,
     lose_far_out,
     renumber,
@@ -27,9 +28,11 @@ from tests.harness.verify.histories.damage.disks import (
     miss_a_marker,
     miss_on_a_follower,
     run_ahead_of_the_end,
+    write_on_after_an_end_in_a_later_epoch,
 )
 from tests.harness.verify.histories.damage.groups import (
     accept_a_late_commit,
+    commit_past_a_committed_record,
     commit_past_a_record,
     forget_a_commit,
     invent_a_commit,
@@ -47,6 +50,7 @@ from tests.harness.verify.histories.damage.lost import (
 from tests.harness.verify.histories.damage.piece import Piece, Tables, Unfit
 from tests.harness.verify.histories.damage.positions import (
     go_back_in_a_poll,
+    skip_a_committed_record,
     skip_after_a_rebalance,
     skip_after_a_seek,
     skip_first_of_a_new_process,
@@ -55,6 +59,9 @@ from tests.harness.verify.histories.damage.positions import (
 from tests.harness.verify.histories.damage.reads import (
     break_a_read,
     change_a_key,
+    change_a_time,
+    change_a_time_on_all_disks,
+    change_an_epoch,
     deliver_twice_in_a_pass,
     read_before_the_send,
     show_an_aborted_record,
@@ -77,6 +84,7 @@ from tests.harness.verify.histories.damage.states import (
     acknowledge_below_min_isr,
     acknowledge_by_another,
     elect_from_outside,
+    lead_from_outside_its_isr,
     lead_twice_in_an_epoch,
     lower_an_epoch,
 )
@@ -93,12 +101,13 @@ ANY: tuple[Apply, ...] = (
     acknowledge_too_far, acknowledge_before_it_was_sent, repeat_a_sequence,
     lower_a_producer_epoch, skip_first_of_a_new_process, skip_after_a_seek, go_back_in_a_poll,
     tell_an_older_position, skip_after_a_rebalance, commit_past_a_record, show_another_record,
-    break_a_read, change_a_key, read_before_the_send, deliver_twice_in_a_pass,
+    break_a_read, change_a_key, change_a_time, change_a_time_on_all_disks, change_an_epoch,
+    read_before_the_send, deliver_twice_in_a_pass,
     miss_on_a_follower, run_ahead_of_the_end, end_in_a_hole, forget_an_epoch, find_no_time,
     find_a_time_too_early, let_the_end_fall, let_the_stable_end_fall, tell_an_end_below_an_ack,
     answer_as_another_leader,
     acknowledge_below_min_isr,
-    elect_from_outside,
+    elect_from_outside, lead_from_outside_its_isr,
     lead_twice_in_an_epoch, lower_an_epoch, acknowledge_by_another, own_twice,
     accept_a_late_commit, forget_a_commit, invent_a_commit,
 )  # fmt: skip
@@ -107,9 +116,13 @@ ANY: tuple[Apply, ...] = (
 OF_KIND: dict[str, tuple[Apply, ...]] = {
     "plain": ANY,
     "lax": (lose_under_acks_one,),
-    "transactional": (show_an_aborted_record, miss_a_marker),
+    "transactional": (
+        show_an_aborted_record, miss_a_marker, write_on_after_an_end_in_a_later_epoch,
+        skip_a_committed_record, commit_past_a_committed_record,
+    ),
     "compacted": (
-        clean_the_last_value, lose_far_out, bring_back_a_key, drop_a_tombstone,
+        clean_the_last_value, clean_the_last_value_on_a_follower, lose_far_out, bring_back_a_key,
+        drop_a_tombstone,
         clean_the_active_segment, renumber,
     ),
     "retained": (delete_too_early,),

@@ -6,7 +6,7 @@ import json
 
 from tests.harness.verify.histories.damage.piece import Piece, Unfit
 from tests.harness.verify.histories.history import RETENTION_NS
-from tests.harness.verify.histories.log import END_NS, S, wall_ms
+from tests.harness.verify.histories.log import END_NS, Row, S, wall_ms
 from urteil.harness.verify.damage import Trace
 from urteil.harness.verify.promises import STOPPING_NS
 
@@ -28,6 +28,28 @@ def miss_a_marker(piece: Piece) -> Trace:
     )
     piece.rows("replicas").remove(marker)
     return Trace("replica_divergence", "missing", marker["offset"])
+
+
+def write_on_after_an_end_in_a_later_epoch(piece: Piece) -> Trace:
+    """A marker in a later epoch than what its producer writes after it."""
+    led = {p: piece.leader(p) for p in (0, 1)}
+    rows = [row for row in piece.rows("replicas") if row["broker"] == led[row["partition"]]]
+    rows = [row for row in sorted(rows, key=lambda one: int(one["offset"])) if row["transactional"]]
+    marker, after = piece.pick(
+        (row, later[0])
+        for n, row in enumerate(rows)
+        if row["control"] is not None
+        if (later := [one for one in rows[n + 1 :] if _same_producer(row, one)])
+        if later[0]["control"] is None
+    )
+    for row in piece.rows("replicas"):
+        if row["partition"] == marker["partition"] and row["offset"] == marker["offset"]:
+            row["producer_epoch"] += 1
+    return Trace("zombie_write", "older epoch", after["offset"])
+
+
+def _same_producer(left: Row, right: Row) -> bool:
+    return all(left[name] == right[name] for name in ("partition", "producer_id", "producer_epoch"))
 
 
 def end_in_a_hole(piece: Piece) -> Trace:

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from tests.harness.verify.histories.damage.piece import Piece
 from tests.harness.verify.histories.history import FAR
-from tests.harness.verify.histories.log import END_NS, MS, S
+from tests.harness.verify.histories.log import END_NS, MS, Row, S
 from urteil.harness.verify.damage import Trace
 
 
 def commit_past_a_record(piece: Piece) -> Trace:
     """No member of the group ever processed it, in any process or generation."""
+    victim = piece.pick(_passed(piece, piece.sound()))
+    return _unprocessed(piece, victim)
+
+
+def commit_past_a_committed_record(piece: Piece) -> Trace:
+    victim = piece.pick(_passed(piece, piece.committed()))
+    return _unprocessed(piece, victim)
+
+
+def _passed(piece: Piece, sends: list[Row]) -> list[Row]:
+    """Of `sends` what a group committed past."""
     tops: dict[int, int] = {}
     for row in piece.rows("commits"):
         if row["outcome"] == "ok":
             tops[row["partition"]] = max(tops.get(row["partition"], 0), row["offset"])
-    victim = piece.victim(lambda row: int(row["offset"]) < tops.get(row["partition"], 0))
+    return [row for row in sends if int(row["offset"]) < tops.get(row["partition"], 0)]
+
+
+def _unprocessed(piece: Piece, victim: Row) -> Trace:
     piece.drop("reads", lambda r: r["value_id"] == victim["value_id"] and "-g" in r["client"])
     return Trace("commit_beyond_processed", "not processed", victim["offset"])
 

@@ -56,6 +56,15 @@ class Piece:
             raise Unfit
         return self.random.choice(found)
 
+    def committed(self) -> list[Row]:
+        """Sound sends of transactions whose commit was acknowledged."""
+        told = {
+            (row["client"], row["session"], row["txn"])
+            for row in self.rows("txns")
+            if row["outcome"] == "committed"
+        }
+        return [row for row in self.sound() if (row["client"], row["session"], row["txn"]) in told]
+
     def victim(self, fits: Callable[[Row], bool] = lambda row: True) -> Row:
         """An acknowledged send of acks=all that lies on every disk once, where it should."""
         return self.pick(row for row in self.sound() if fits(row))

@@ -51,6 +51,19 @@ def skip_after_a_seek(piece: Piece) -> Trace:
     raise Unfit
 
 
+def skip_a_committed_record(piece: Piece) -> Trace:
+    """In the middle of a poll of a live reader."""
+    committed = {row["value_id"] for row in piece.committed()}
+    read = piece.pick(
+        row
+        for reads in _tails(piece).values()
+        for before, row, after in zip(reads, reads[1:], reads[2:], strict=False)
+        if before["poll"] == row["poll"] == after["poll"] and row["value_id"] in committed
+    )
+    piece.rows("reads").remove(read)
+    return Trace("poll_skip", "gap", read["offset"])
+
+
 def go_back_in_a_poll(piece: Piece) -> Trace:
     """Two records of one poll in the wrong order."""
     pairs = [

@@ -21,6 +21,25 @@ def break_a_read(piece: Piece) -> Trace:
     return Trace("corrupt", "served", read["offset"])
 
 
+def change_a_time(piece: Piece) -> Trace:
+    read = piece.pick(piece.of("reads", piece.victim()))
+    read["timestamp_ms"] += piece.random.choice((-1, 1, 60_000))
+    return Trace("corrupt", "served", read["offset"])
+
+
+def change_a_time_on_all_disks(piece: Piece) -> Trace:
+    victim = piece.victim(lambda row: row["attempts"] == 1)
+    for row in piece.of("replicas", victim):
+        row["timestamp_ms"] += 1
+    return Trace("corrupt", "on disk", victim["offset"])
+
+
+def change_an_epoch(piece: Piece) -> Trace:
+    read = piece.pick(piece.of("reads", piece.victim()))
+    read["leader_epoch"] += piece.random.choice((1, 9))
+    return Trace("epoch_lineage", "read", read["offset"])
+
+
 def change_a_key(piece: Piece) -> Trace:
     victim = piece.victim()
     piece.pick(piece.of("replicas", victim))["key"] = "another"

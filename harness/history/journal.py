@@ -41,6 +41,7 @@ class Begin(msgspec.Struct, tag="begin", array_like=True, frozen=True, kw_only=T
     group: str | None = None
     isolation: str | None = None
     transactional_id: str | None = None
+    instance: str | None = None
 
 
 class Send(msgspec.Struct, tag="send", array_like=True, frozen=True):
@@ -182,7 +183,8 @@ class Committed(msgspec.Struct, tag="committed", array_like=True, frozen=True):
 
 
 class CommitRead(msgspec.Struct, tag="fetched", array_like=True, frozen=True):
-    """One OffsetFetch; `offset` None where the group had committed nothing."""
+    """One OffsetFetch; `offset` None where the group had committed nothing. `intact`: whether it
+    came with what had been committed with it, None where that says nothing."""
 
     invoke_ns: int
     complete_ns: int
@@ -193,6 +195,7 @@ class CommitRead(msgspec.Struct, tag="fetched", array_like=True, frozen=True):
     topic: str
     partition: int
     offset: int | None
+    intact: bool | None = None
 
 
 class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):

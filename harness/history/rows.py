@@ -102,6 +102,7 @@ class JournalRows:
             "acks": begin.acks,
             "idempotent": begin.idempotent,
             "transactional_id": begin.transactional_id,
+            "instance": begin.instance,
             "group": begin.group,
             "isolation": begin.isolation,
             "library": begin.library,
@@ -290,6 +291,7 @@ class JournalRows:
                 "error": read.error,
                 "partition": read.partition,
                 "offset": read.offset,
+                "intact": read.intact,
             },
         )
 

@@ -18,7 +18,7 @@ _TYPES = {
 
 _TABLES = {
     "clients": "client:s session:i kind:s acks:i idempotent:b transactional_id:s group:s "
-    "isolation:s library:s version:s boot_id:s pid:i begin_ns:l end_ns:l",
+    "instance:s isolation:s library:s version:s boot_id:s pid:i begin_ns:l end_ns:l",
     "sends": "client:s session:i op:l invoke_ns:l complete_ns:l outcome:s error:s attempts:i "
     "ambiguous:b topic_id:s topic:s partition_intended:i partition:i offset:l node:i producer_id:l "
     "producer_epoch:i sequence:i key:s value_id:s timestamp_ms:l txn:l acks:i idempotent:b "
@@ -35,7 +35,7 @@ _TABLES = {
     "commits": "client:s session:i group:s generation:i member_id:s invoke_ns:l complete_ns:l "
     "outcome:s error:s topic_id:s topic:s partition:i offset:l processed_to:l txn:l",
     "commit_reads": "client:s session:i group:s generation:i member_id:s invoke_ns:l complete_ns:l "
-    "outcome:s error:s topic_id:s topic:s partition:i offset:l",
+    "outcome:s error:s topic_id:s topic:s partition:i offset:l intact:b",
     "assignments": "client:s session:i group:s generation:i member_id:s at_ns:l event:s topic_id:s "
     "topic:s partition:i",
     "offset_answers": "node:i invoke_ns:l complete_ns:l api_version:i query:s topic_id:s topic:s "

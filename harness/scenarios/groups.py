@@ -77,6 +77,22 @@ ZOMBIE_COMMITS = Scenario(
     duration_s=20.0,
 )
 
+STATIC_MEMBERS = Scenario(
+    name="static-members",
+    about="a static member dies and is back within its session, then another session takes the "
+    "place of one that lives; their coordinator dies",
+    cluster=cluster(),
+    workload=load(static="1", session_timeout_ms="10000"),
+    faults=(
+        fault("kill_client", "member", 5, 2),
+        fault("second_session", "member", 10, 13),
+        fault("crash", "coordinator", 15, 5),
+    ),
+    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS, "zombie_commit"),
+    duration_s=28.0,
+)
+"""The coordinator dies beside the one who was replaced: its successor must know who it was."""
+
 CUT_COORDINATOR = Scenario(
     name="cut-coordinator",
     about="a coordinator whose followers get no answers dies with commits that nobody else has",
@@ -137,6 +153,7 @@ FAMILY = (
     REBALANCE_STORM,
     COOPERATIVE_STORM,
     ZOMBIE_COMMITS,
+    STATIC_MEMBERS,
     CUT_COORDINATOR,
     COORDINATOR_CRASH,
     REGISTERS,

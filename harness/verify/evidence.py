@@ -29,10 +29,11 @@ OPTIONAL: dict[str, frozenset[str]] = {
     table: frozenset(
         {"run", "topic"}
         | {
-            "clients": {"begin_ns", "end_ns", "transactional_id", "group"},
+            "clients": {"begin_ns", "end_ns", "transactional_id", "group", "instance"},
             "sends": {"acks", "idempotent", "tombstone", "txn", "source"},
             "reads": {"txn"},
             "commits": {"txn"},
+            "commit_reads": {"intact"},
             "txns": {"producer_id", "epoch", "init_invoke_ns", "init_ns", "late_end_ns"},
             "passes": {"leader"},
             "faults": {"acted", "harm"},

@@ -19,6 +19,7 @@ from urteil.harness.workload.spec import (
     IN_GROUP,
     TRANSACTIONAL,
     ClientSpec,
+    instance_id,
     load_spec,
     transactional_id,
 )
@@ -100,6 +101,7 @@ def begin(spec: ClientSpec) -> Begin:
         group=spec.workload.group if spec.kind in IN_GROUP else None,
         isolation=None if producing else spec.isolation,
         transactional_id=transactional_id(spec) if transactional else None,
+        instance=instance_id(spec),
     )
 
 

@@ -14,12 +14,11 @@ import time
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
-from kafka.structs import OffsetAndMetadata
 
 from urteil.harness.history.journal import Commit, CommitEntry, Committed, JournalWriter
 from urteil.harness.workload.client import Stop, run_client
 from urteil.harness.workload.group_consumer import COMMIT_TIMEOUT_MS, CommitAttempts
-from urteil.harness.workload.offset_reader import PositionReader
+from urteil.harness.workload.offset_reader import PositionReader, noted
 from urteil.harness.workload.repairs import back_off
 from urteil.harness.workload.spec import ClientSpec, consumer_config
 
@@ -40,7 +39,7 @@ class Committer:
         self._kafka = KafkaConsumer(**consumer_config(spec))
         back_off(self._kafka._manager)
         self._attempts = CommitAttempts(self._kafka)
-        self._positions = PositionReader(self._kafka, journal)
+        self._positions = PositionReader(self._kafka, journal, are_noted=True)
         self._commits = 0
 
     def step(self) -> None:
@@ -62,9 +61,7 @@ class Committer:
         self._attempts.count = 0
         outcome, error_name = "ok", None
         try:
-            self._kafka.commit(
-                {slot: OffsetAndMetadata(offset, "", -1)}, timeout_ms=COMMIT_TIMEOUT_MS
-            )
+            self._kafka.commit({slot: noted(offset)}, timeout_ms=COMMIT_TIMEOUT_MS)
         except KafkaError as error:
             outcome, error_name = self._attempts.outcome(error), type(error).__name__
         else:

@@ -12,6 +12,7 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError
+from kafka.structs import OffsetAndMetadata
 
 from urteil.harness.history.journal import CommitRead, JournalWriter
 from urteil.harness.workload.client import Stop, run_client
@@ -19,15 +20,22 @@ from urteil.harness.workload.repairs import back_off
 from urteil.harness.workload.spec import ClientSpec, consumer_config
 
 EVERY_MS = 250
+EPOCHS = 1_009
+EPOCHS_SINCE = (2, 1)
+"""The release whose OffsetFetch tells leader epochs (KIP-320)."""
 TIMEOUT_MS = 5_000
 
 
 class PositionReader:
-    """Reads committed positions through a consumer and journals what came back."""
+    """Reads committed positions through a consumer and journals what came back. `are_noted`: all
+    of them were committed as `noted` says."""
 
-    def __init__(self, kafka: KafkaConsumer, journal: JournalWriter) -> None:
+    def __init__(
+        self, kafka: KafkaConsumer, journal: JournalWriter, *, are_noted: bool = False
+    ) -> None:
         self._coordinator = kafka._coordinator
         self._journal = journal
+        self._are_noted = are_noted and kafka.config["api_version"] >= EPOCHS_SINCE
         handle = self._coordinator._handle_offset_fetch_response
         self._coordinator._handle_offset_fetch_response = lambda got: handle(_whole(got))
 
@@ -43,11 +51,18 @@ class PositionReader:
             outcome, error = "info", type(failure).__name__
         complete_ns = time.monotonic_ns()
         for tp in partitions:
-            offset = found[tp].offset if tp in found else None
+            told = found.get(tp)
+            offset = None if told is None else told.offset
+            intact = told == noted(told.offset) if told is not None and self._are_noted else None
             self._journal.write(
                 CommitRead(invoke_ns, complete_ns, outcome, error, generation, member_id,
-                           tp.topic, tp.partition, offset)
+                           tp.topic, tp.partition, offset, intact)
             )  # fmt: skip
+
+
+def noted(offset: int) -> OffsetAndMetadata:
+    """A position with a text and a leader epoch that are its own."""
+    return OffsetAndMetadata(offset, f"position {offset}", offset % EPOCHS)
 
 
 def _whole(response: Any) -> Any:
@@ -66,7 +81,7 @@ def read_positions(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None
     """Ask until the end is asked for."""
     kafka = KafkaConsumer(**consumer_config(spec))
     back_off(kafka._manager)
-    reader = PositionReader(kafka, journal)
+    reader = PositionReader(kafka, journal, are_noted=spec.workload.kind == "commits")
     partitions = [TopicPartition(*one) for one in spec.partitions()]
     every_s = int(spec.workload.options.get("offset_reads_ms", str(EVERY_MS))) / 1000
     while not stop.asked():

@@ -105,6 +105,14 @@ def transactional_id(spec: ClientSpec) -> str:
     return f"{spec.workload.group}-{spec.client.partition('.')[0]}"
 
 
+def instance_id(spec: ClientSpec) -> str | None:
+    """`group.instance.id` of a static member (KIP-345), one for all sessions of a client; None for
+    members that are not static."""
+    if spec.kind != "group" or not int(spec.workload.options.get("static", "0")):
+        return None
+    return f"{spec.workload.group}-{spec.client.partition('.')[0]}"
+
+
 def transaction_timeout_ms(load: WorkloadSpec) -> int:
     """`transaction.timeout.ms` of the lab's transactional clients."""
     return int(load.options.get("transaction_timeout_ms", TRANSACTION_TIMEOUT_MS))
@@ -172,6 +180,7 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
     if spec.kind == "group":
         config |= {name: int(value) for name, value in group_times(spec).items()}
         config["partition_assignment_strategy"] = [_strategy(assignor(spec))]
+        config["group_instance_id"] = instance_id(spec)
     return config
 
 

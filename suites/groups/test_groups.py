@@ -22,6 +22,11 @@ def test_a_zombie_is_refused(result: Result) -> None:
     assert_holds(result, "zombie_commit", "two_owners")
 
 
+@pytest.mark.parametrize("result", ["static-members"], indirect=True)
+def test_a_static_member_that_was_replaced_is_refused(result: Result) -> None:
+    assert_holds(result, "zombie_commit", "two_owners", "no_delivery", *POSITIONS)
+
+
 @pytest.mark.parametrize("result", ["coordinator-crash"], indirect=True)
 def test_a_group_survives_its_coordinators(result: Result) -> None:
     assert_holds(result, "generation_went_back", "no_delivery", "two_owners", *POSITIONS)

@@ -26,6 +26,22 @@ def commit_as_zombie(copy: Copy) -> Trace:
     return Trace("zombie_commit", "accepted", top)
 
 
+def commit_as_replaced(copy: Copy) -> Trace:
+    """A static member commits when a later session of it has its partitions."""
+    mine = _owned(copy) | {"group": "made up static"}
+    model, end_ns = first(copy.rows("clients")), _end_ns(copy)
+    for session in (1, 2):
+        who = {"client": f"made up {session}", "session": session}
+        told = {"kind": "made up", "group": mine["group"], "instance": "made up"}
+        copy.rows("clients").append(model | who | told)
+        at_ns = {"at_ns": end_ns + session * S}
+        copy.rows("assignments").append(mine | who | at_ns | {"event": "assigned"})
+    top = max(row["offset"] for row in _acked(copy))
+    stale = mine | {"client": "made up 1", "session": 1}
+    copy.rows("commits").append(_commit(stale, top, end_ns + 3 * S))
+    return Trace("zombie_commit", "replaced", top)
+
+
 def forget_generation(copy: Copy) -> Trace:
     """A member of a group of its own is given a partition in the generation before its own."""
     mine = _owned(copy) | {"group": "made up", "client": "made up member", "at_ns": _end_ns(copy)}
@@ -46,6 +62,14 @@ def invent_commit(copy: Copy) -> Trace:
     top = max(_acked(copy), key=lambda row: int(row["offset"]))
     copy.rows("commit_reads").append(_answer(top, top["offset"] + 7, _end_ns(copy)))
     return Trace("commit_register", "register", top["offset"] + 7)
+
+
+def lose_a_note(copy: Copy) -> Trace:
+    """A position is told as it was committed, but without what was committed with it."""
+    top = max(_acked(copy), key=lambda row: int(row["offset"]))
+    told = _answer(top, top["offset"], _end_ns(copy))
+    copy.rows("commit_reads").append(told | {"intact": False})
+    return Trace("commit_register", "note", top["offset"])
 
 
 def leave_unprocessed(copy: Copy) -> Trace:

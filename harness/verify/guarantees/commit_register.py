@@ -3,9 +3,15 @@
 OffsetCommit writes it, OffsetFetch reads it: an answer must be the value of a commit that was under
 way, or of the last one before it. The search is Python, on one register at a time: rows of
 `commit_breaks` (harness/verify/register.py).
+
+`note`: a position was told without the text or the leader epoch that were committed with it (of
+workload `commits`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.guarantees.commit_went_back import (
@@ -15,6 +21,16 @@ from urteil.harness.verify.guarantees.commit_went_back import (
     breaks,
 )
 
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "note":
+        return f"{answered(row)}, without the text or the leader epoch committed with it."
+    return (
+        f"{answered(row)}; the last commit acknowledged before was {row['acknowledged']}, and no "
+        "order of the commits explains it."
+    )
+
+
 GUARANTEE = Guarantee(
     name="commit_register",
     about="an answer about a committed position that no order of the commits explains",
@@ -22,13 +38,15 @@ GUARANTEE = Guarantee(
     "last of them.",
     source="Kafka documentation, Distribution: Consumer Offset Tracking; KIP-211",
     opportunities=ANSWERS,
-    violations=breaks("register"),
+    violations=f"""{breaks("register")}
+UNION ALL
+SELECT 'note', q.p, r.offset, r.invoke_ns, r.complete_ns, r.`group`, r.client, r.session,
+  r.offset, NULL, 0
+FROM commit_reads r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+WHERE r.outcome = 'ok' AND r.intact = FALSE""",
     permitted=DEPOSED,
-    explain=lambda row: (
-        f"{answered(row)}; the last commit acknowledged before was {row['acknowledged']}, and no "
-        "order of the commits explains it."
-    ),
+    explain=_explain,
     needs=("commits", "commit_reads"),
-    sub_kinds=("register",),
+    sub_kinds=("register", "note"),
     tie="j.grp, j.client",
 )

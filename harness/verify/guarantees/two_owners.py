@@ -1,7 +1,8 @@
 """In one generation of a group a partition belongs to one member.
 
 A member claims a partition by being assigned it, or by a commit of that generation that was
-acknowledged: with cooperative rebalancing members keep partitions without being told again.
+acknowledged: with cooperative rebalancing members keep partitions without being told again. The
+sessions of a static member are one: who comes back is given what it had (KIP-345).
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ SELECT c.`group`, c.generation, c.topic_id, c.partition, c.client, c.session, c.
 FROM commits c WHERE c.outcome = 'ok' AND c.generation >= 0
 """
 
+OWNED = f"""
+SELECT l.grp, l.generation, l.topic_id, l.partition, l.at_ns, l.client,
+  COALESCE(i.instance, l.client) AS owner, CASE WHEN i.instance IS NULL THEN l.session END AS own
+FROM ({CLAIMS}) l LEFT JOIN clients i ON i.client = l.client AND i.session = l.session
+"""
+
 GUARANTEE = Guarantee(
     name="two_owners",
     about="two members of a group hold one partition in one generation",
@@ -36,10 +43,10 @@ SELECT 'one generation' AS sub_kind, q.p, CAST(NULL AS BIGINT) AS off, k.at_ns, 
 FROM (SELECT m.grp, m.generation, m.topic_id, m.partition, MIN(m.at_ns) AS at_ns,
         MAX(m.at_ns) AS until_ns, MIN(m.client) AS client, MAX(m.client) AS other,
         COUNT(*) AS owners
-      FROM (SELECT l.grp, l.generation, l.topic_id, l.partition, l.client, l.session,
-              MIN(l.at_ns) AS at_ns
-            FROM ({CLAIMS}) l
-            GROUP BY l.grp, l.generation, l.topic_id, l.partition, l.client, l.session) m
+      FROM (SELECT l.grp, l.generation, l.topic_id, l.partition, l.owner, l.own,
+              MIN(l.client) AS client, MIN(l.at_ns) AS at_ns
+            FROM ({OWNED}) l
+            GROUP BY l.grp, l.generation, l.topic_id, l.partition, l.owner, l.own) m
       GROUP BY m.grp, m.generation, m.topic_id, m.partition HAVING COUNT(*) > 1) k
 JOIN parts q ON q.topic_id = k.topic_id AND q.partition = k.partition""",
     permitted=LOST_OFFSETS,

@@ -1,10 +1,15 @@
-"""A commit of an older generation is refused.
+"""A commit of an older generation, or of a static member that was replaced, is refused.
 
 A generation is known to be over once a member was given its partitions in a later one. Where
 members of the older one were told of theirs after that, the group began anew and nothing is said.
+A static member is replaced once a later session of its instance was given partitions (KIP-345), and
+it was given none itself since.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.two_owners import LOST_OFFSETS
@@ -24,24 +29,57 @@ JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
 WHERE c.invoke_ns > g.next_ns
 """
 
+_STATIC = """
+(SELECT a.`group` AS grp, k.instance, a.client, a.session, MIN(a.at_ns) AS first_ns,
+   MAX(a.at_ns) AS last_ns
+ FROM assignments a JOIN clients k ON k.client = a.client AND k.session = a.session
+ WHERE a.event = 'assigned' AND k.instance IS NOT NULL
+ GROUP BY a.`group`, k.instance, a.client, a.session)
+"""
+"""Sessions of static members, and when they were given something."""
+
+REPLACED = f"""
+FROM commits c
+JOIN (SELECT o.grp, o.client, o.session, MIN(n.first_ns) AS next_ns, MIN(n.client) AS successor
+      FROM {_STATIC} o JOIN {_STATIC} n
+        ON n.grp = o.grp AND n.instance = o.instance AND n.session > o.session
+      WHERE o.last_ns < n.first_ns GROUP BY o.grp, o.client, o.session) s
+  ON s.grp = c.`group` AND s.client = c.client AND s.session = c.session
+JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
+WHERE c.invoke_ns > s.next_ns
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    which = f"in generation {row['generation']} and was acknowledged, though "
+    since = (
+        f"generation {row['next_generation']} had its partitions already."
+        if row["successor"] is None
+        else f"{row['successor']} had taken its place."
+    )
+    return f"{row['client']} committed {place(row)} for {row['grp']} {which}{since}"
+
+
 GUARANTEE = Guarantee(
     name="zombie_commit",
-    about="a commit of an older generation was accepted",
+    about="a commit of an older generation, or of a replaced member, was accepted",
     promise="If a consumer that has been kicked out of its group commits, the commit fails.",
-    source="KafkaConsumer, Detecting Consumer Failures; KIP-62; GroupCoordinator.doCommitOffsets",
-    opportunities=f"SELECT COUNT(*) AS n {LATE}",
+    source="KafkaConsumer, Detecting Consumer Failures; KIP-62; KIP-345; "
+    "GroupCoordinator.doCommitOffsets",
+    opportunities=f"SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n {LATE} "
+    f"UNION ALL SELECT COUNT(*) {REPLACED}) o",
     violations=f"""
 SELECT 'accepted' AS sub_kind, q.p, c.offset AS off, c.invoke_ns AS at_ns,
   c.complete_ns AS until_ns, c.`group` AS grp, c.client, c.session, c.generation, c.member_id,
-  g.next_generation
-{LATE} AND c.outcome = 'ok'""",
+  g.next_generation, CAST(NULL AS STRING) AS successor
+{LATE} AND c.outcome = 'ok'
+UNION ALL
+SELECT 'replaced', q.p, c.offset, c.invoke_ns, c.complete_ns, c.`group`, c.client, c.session,
+  c.generation, c.member_id, NULL, s.successor
+{REPLACED} AND c.outcome = 'ok'""",
     permitted=LOST_OFFSETS,
-    explain=lambda row: (
-        f"{row['client']} committed {place(row)} for {row['grp']} in generation "
-        f"{row['generation']} and was acknowledged, though generation {row['next_generation']} "
-        "had its partitions already."
-    ),
+    explain=_explain,
     needs=("commits", "assignments"),
-    sub_kinds=("accepted",),
+    sub_kinds=("accepted", "replaced"),
     tie="j.client",
 )

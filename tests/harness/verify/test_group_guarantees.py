@@ -152,6 +152,62 @@ def test_two_members_of_which_one_kept_its_partition_cooperatively(tmp_path: Pat
     assert_only(judged(tmp_path, tables), "two_owners")
 
 
+def static(tables: Tables) -> int:
+    """`s1` and its next session `s1.2` are one static member, and had one partition in turn."""
+    at_ns = END_NS + 60 * S
+    for session, client in enumerate(("s1", "s1.2"), 1):
+        told = {"run": "r", "client": client, "session": session, "group": "static"}
+        tables["clients"].append(told | {"kind": "made up", "instance": "static-s1"})
+        assigned(tables, client, 1, at_ns + session * S)
+        tables["assignments"][-1] |= {"session": session, "group": "static"}
+    return at_ns + 3 * S
+
+
+def static_commit(tables: Tables, client: str, session: int, at_ns: int, outcome: str,
+                  generation: int = 1) -> None:  # fmt: skip
+    commit(tables, client, generation, 0, at_ns, outcome)
+    tables["commits"][-1] |= {"session": session, "group": "static"}
+
+
+def test_sessions_of_a_static_member_are_one_owner(tmp_path: Path) -> None:
+    tables = healthy()
+    at_ns = static(tables)
+    static_commit(tables, "s1", 1, at_ns, "fail")
+    static_commit(tables, "s1.2", 2, at_ns, "ok")
+    assert_only(judged(tmp_path, tables))
+
+
+def test_a_static_member_that_was_replaced_commits(tmp_path: Path) -> None:
+    tables = healthy()
+    static_commit(tables, "s1", 1, static(tables), "ok")
+    result = judged(tmp_path, tables)
+    assert_only(result, "zombie_commit")
+    (finding,) = result["zombie_commit"].findings
+    assert (finding.sub_kind, finding.offset) == ("replaced", 0)
+    assert "s1.2 had taken its place" in finding.sentence
+
+
+def test_a_static_member_that_takes_its_place_back_may_commit(tmp_path: Path) -> None:
+    tables = healthy()
+    at_ns = static(tables)
+    assigned(tables, "s1", 2, at_ns)
+    tables["assignments"][-1] |= {"session": 1, "group": "static"}
+    static_commit(tables, "s1", 1, at_ns + S, "ok", generation=2)
+    assert judged(tmp_path, tables)["zombie_commit"].status is not Status.VIOLATED
+
+
+def test_a_position_without_what_was_committed_with_it(tmp_path: Path) -> None:
+    tables = healthy()
+    top = max(row["offset"] for row in tables["commits"])
+    for number, intact in enumerate((None, True)):
+        answer(tables, top, END_NS + (60 + number) * S)
+        tables["commit_reads"][-1]["intact"] = intact
+    assert_only(judged(tmp_path / "noted", tables))
+    tables["commit_reads"][-1]["intact"] = False
+    (finding,) = judged(tmp_path / "lost", tables)["commit_register"].findings
+    assert (finding.sub_kind, finding.offset) == ("note", top)
+
+
 def test_a_generation_that_fell(tmp_path: Path) -> None:
     """One member's own: what another hears late of a generation that is over, is none."""
     tables = healthy()

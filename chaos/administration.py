@@ -13,6 +13,9 @@ from typing import Protocol
 Replicas = Mapping[int, Sequence[str]]
 """Partition to its replicas, the preferred one first."""
 
+Directories = Mapping[tuple[str, int], str]
+"""Log directory by node and partition."""
+
 
 class ActFailed(Exception):
     """The cluster refused an administrative act, or did not finish it in time."""
@@ -71,6 +74,14 @@ class Administration(Protocol):
 
     def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
         """Wait until these are the replicas, all of them in sync, and nothing is under way."""
+        ...
+
+    def directories(self, topic: str) -> dict[tuple[str, int], tuple[list[str], str]]:
+        """By node and partition: the log directories of the node, and where the replica lies."""
+        ...
+
+    def move_logs(self, topic: str, wanted: Directories) -> None:
+        """Have replicas in these log directories, and wait until they are."""
         ...
 
     def elect(self, topic: str, partitions: Sequence[int], *, unclean: bool) -> dict[int, str]:

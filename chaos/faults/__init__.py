@@ -29,6 +29,7 @@ from urteil.chaos.faults.kill_client import KillClient
 from urteil.chaos.faults.latency import Latency
 from urteil.chaos.faults.limit import Limit
 from urteil.chaos.faults.min_isr import MinIsr
+from urteil.chaos.faults.move_directories import MoveDirectories
 from urteil.chaos.faults.partition import Partition
 from urteil.chaos.faults.pause import Pause
 from urteil.chaos.faults.pause_client import PauseClient
@@ -84,6 +85,7 @@ FAULTS: dict[str, type[Fault]] = {
         Latency,
         Limit,
         MinIsr,
+        MoveDirectories,
         OutOfDescriptors,
         Partition,
         Pause,

@@ -9,10 +9,10 @@ from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, UnknownBrokerIdError
 from kafka.structs import TopicPartition
 
-from urteil.chaos.administration import ActFailed, Replicas
+from urteil.chaos.administration import ActFailed, Directories, Replicas
 from urteil.harness.cluster.acts import ActLog
 from urteil.harness.cluster.state import ClusterState
 
@@ -166,6 +166,30 @@ class ClusterAdministration:
                 return f"{topic}-{view.partition} has only {', '.join(view.isr)} in sync"
         return ""
 
+    def directories(self, topic: str) -> dict[tuple[str, int], tuple[list[str], str]]:
+        nodes = sorted({_id(node) for nodes in self.replicas(topic).values() for node in nodes})
+        told = self._once(lambda admin: admin.describe_log_dirs([topic], brokers=nodes))
+        found: dict[tuple[str, int], tuple[list[str], str]] = {}
+        for broker in told:
+            paths = sorted(one["log_dir"] for one in broker["log_dirs"])
+            for one in broker["log_dirs"]:
+                for part in (part for held in one["topics"] for part in held["partitions"]):
+                    if not part["is_future_key"]:
+                        where = f"b{broker['broker']}", part["partition_index"]
+                        found[where] = paths, one["log_dir"]
+        return found
+
+    def move_logs(self, topic: str, wanted: Directories) -> None:
+        asked = {(topic, one, _id(node)): path for (node, one), path in wanted.items()}
+
+        def lie() -> bool:
+            places = self.directories(topic)
+            return all(where in places and places[where][1] == wanted[where] for where in wanted)
+
+        with self._acts.act("move logs", topic) as after:
+            after.update({f"{node}/{one}": path for (node, one), path in wanted.items()})
+            self._until(lambda admin: admin.alter_replica_log_dirs(asked), lie)
+
     def elect(self, topic: str, partitions: Sequence[int], *, unclean: bool) -> dict[int, str]:
         kind = "unclean" if unclean else "preferred"
         answers: dict[int, str] = {}
@@ -253,7 +277,7 @@ class ClusterAdministration:
                 ask(admin)
         except KafkaError as error:
             refused = f"{type(error).__name__}: {error}"
-            if not error.retriable and not done():
+            if not _passes(error) and not done():
                 raise ActFailed(refused) from error
             return refused
         return ""
@@ -266,7 +290,7 @@ class ClusterAdministration:
                 with self._client() as admin:
                     return ask(admin)
             except KafkaError as error:
-                if not error.retriable or time.monotonic() > deadline:
+                if not _passes(error) or time.monotonic() > deadline:
                     raise ActFailed(f"{type(error).__name__}: {error}") from error
             time.sleep(POLL_S)
 
@@ -279,6 +303,11 @@ class ClusterAdministration:
             yield admin
         finally:
             admin.close()
+
+
+def _passes(error: KafkaError) -> bool:
+    """Whether it may be gone at the next try; a broker may be away for a moment."""
+    return error.retriable or isinstance(error, UnknownBrokerIdError)
 
 
 def _raise_first(errors: Mapping[Any, Any]) -> None:

@@ -23,6 +23,11 @@ def test_a_sole_replica_moves_without_loss(result: Result) -> None:
     assert_holds(result, "lost_write", "unclean_leader", "duplicate")
 
 
+@pytest.mark.parametrize("result", ["move-directories"], indirect=True)
+def test_a_sole_replica_moves_to_another_disk_without_loss(result: Result) -> None:
+    assert_holds(result, "lost_write", "duplicate", "sequence_gap", "hole")
+
+
 @pytest.mark.parametrize("result", ["settings", "retention-changed"], indirect=True)
 def test_settings_change_what_was_asked_for_and_no_more(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "duplicate")

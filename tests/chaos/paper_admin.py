@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from urteil.chaos.administration import Replicas
+from urteil.chaos.administration import Directories, Replicas
 from urteil.chaos.views import PartitionView
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class PaperAdmin:
         self.records: dict[str, int] = {}
         self.starts: dict[int, int] = {}
         self.going: set[str] = set()
+        self.places: dict[tuple[str, int], str] = {}
         self.open_ends: list[str] = []
         self.releases = dict.fromkeys(cluster.brokers, "old")
         self.epoch = 1
@@ -101,6 +102,14 @@ class PaperAdmin:
 
     def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
         pass
+
+    def directories(self, topic: str) -> dict[tuple[str, int], tuple[list[str], str]]:
+        held = [(node, one) for one, nodes in self.replicas(topic).items() for node in nodes]
+        return {one: (["/data/1", "/data/2"], self.places.get(one, "/data/1")) for one in held}
+
+    def move_logs(self, topic: str, wanted: Directories) -> None:
+        if not self.toothless:
+            self.places |= wanted
 
     def elect(self, topic: str, partitions: Sequence[int], *, unclean: bool) -> dict[int, str]:
         if self.toothless:

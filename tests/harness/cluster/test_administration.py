@@ -23,7 +23,7 @@ TOPIC = "kept"
 RECORDS = 50
 NAMES = (
     "add_partitions", "reassign", "raise_replication", "elect_preferred", "min_isr", "retention",
-    "topic_churn", "recreate_topic", "remove_broker", "add_broker",
+    "move_directories", "topic_churn", "recreate_topic", "remove_broker", "add_broker",
     pytest.param("upgrade", marks=pytest.mark.thorough),
 )  # fmt: skip
 ACTS_OF = {
@@ -33,6 +33,7 @@ ACTS_OF = {
     "elect_preferred": {"reassign", "elect preferred"},
     "min_isr": {"config"},
     "retention": {"config"},
+    "move_directories": {"move logs"},
     "topic_churn": {"create", "delete"},
     "recreate_topic": {"create", "delete"},
     "remove_broker": {"reassign"},
@@ -44,7 +45,7 @@ TARGETS = {"remove_broker": "controller", "add_broker": "b4", "upgrade": "all"}
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    spec = ClusterSpec(brokers=4, older=True)
+    spec = ClusterSpec(brokers=4, older=True, log_dirs=2)
     with Cluster(spec, UrteilTarget(), tmp_path_factory.mktemp("run")) as cluster:
         admin = cluster.controls().admin
         admin.create_topic(TOPIC, partitions=2, replication_factor=3)

@@ -56,6 +56,17 @@ UNCLEAN_ASKED = Scenario(
     duration_s=27.0,
 )
 
+LONE_SHUTDOWN = Scenario(
+    name="lone-shutdown",
+    about="followers leave the ISR, then its last member shuts down: nobody may take over",
+    cluster=cluster(min_insync_replicas="1"),
+    workload=LAX_LOAD,
+    faults=(LONE_LEADER[0], fault("shutdown", "leader", 9, 12)),
+    guarantees=("lost_write", "phantom", "replica_divergence", "unclean_leader"),
+    duration_s=27.0,
+)
+"""A leader that goes in an orderly way hands over, to the ISR alone."""
+
 MIN_ISR = Scenario(
     name="min-isr",
     about="both followers die, the ISR falls below min ISR: acks=all must be refused",
@@ -186,6 +197,7 @@ FAMILY = (
     UNCLEAN_ON,
     UNCLEAN_OFF,
     UNCLEAN_ASKED,
+    LONE_SHUTDOWN,
     MIN_ISR,
     CUT_CRASH,
     LAST_FOLLOWER,

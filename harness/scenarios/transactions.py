@@ -126,10 +126,11 @@ KILLED = scenario(
 
 PAUSED = scenario(
     "transactional-paused",
-    "SIGSTOP of writers past their transactions' timeout; two wake up beside their successors",
+    "SIGSTOP of writers past their transactions' timeout; two wake up beside their successors; "
+    "another writer goes on when its transaction has timed out",
     fault("pause_client", "t1,t2,t3", 3, 9),
     fault("second_session", "t1,t2", 8, 8),
-    load=writers(4, transaction_timeout_ms="4000"),
+    load=writers(4, transaction_timeout_ms="4000", overdue_txns="4"),
     guarantees=("zombie_write",),
     duration_s=19.0,
 )

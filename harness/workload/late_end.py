@@ -1,6 +1,7 @@
 """A client whose requests are delayed on their way: EndTxn, Produce.
 
-Its EndTxn ends the next transaction (KAFKA-17754); its Produce must not be taken (KIP-890).
+Its EndTxn ends the next transaction (KAFKA-17754); its Produce must not be taken (KIP-890); nor
+may it go on with a transaction that has timed out (KIP-98).
 
     python -m urteil.harness.workload.late_end SPEC.json
 
@@ -49,6 +50,8 @@ from urteil.harness.workload.txn_wire import (
 )
 
 EVERY_S = 0.5
+OVERDUE_MS = 1_000
+OVERDUE_S = 6.0
 RETRY_S = 0.05
 DEADLINE_S = 10.0
 PASSING = frozenset({3, 5, 6, 7, 14, 15, 16, 51})
@@ -133,6 +136,28 @@ class LateEnd:
         if was_taken:
             self._producer = Producer(self._producer.transactional_id)
 
+    def outlive(self) -> None:
+        """A transaction that lasts longer than its timeout: the coordinator has to shut its
+        producer out when it aborts it, or what follows would be another transaction."""
+        self._producer = Producer(self._producer.transactional_id)
+        self._initialise(OVERDUE_MS)
+        number = self._begin()
+        self._send(number, self._first)
+        deadline, outcome, told = time.monotonic() + OVERDUE_S, "fenced", None
+        try:
+            while time.monotonic() < deadline:  # which changes nothing in an open transaction
+                self._ask(ADD_PARTITIONS, add_request(self._producer, *self._first))
+                time.sleep(RETRY_S)
+            outcome = "unknown"
+            self._send(number, self._second)
+            self._journal.write(TxnCommit(number, time.monotonic_ns()))
+            self._ask(END_TXN, end_request(self._producer, commit=True))
+            outcome = "committed"
+        except Refused as refused:
+            told = str(refused)
+        self._journal.write(TxnEnd(number, time.monotonic_ns(), outcome, told, None))
+        self._producer = Producer(self._producer.transactional_id)
+
     def _deliver(self, op: int, late: bytes) -> bool:
         """To whoever leads its partition, once; whether it was taken."""
         topic, partition = self._second
@@ -156,11 +181,10 @@ class LateEnd:
         )  # fmt: skip
         return told == TAKEN
 
-    def _initialise(self) -> None:
+    def _initialise(self, timeout_ms: int | None = None) -> None:
         began_ns = time.monotonic_ns()
-        request = init_request(
-            self._producer.transactional_id, transaction_timeout_ms(self._spec.workload)
-        )
+        timeout_ms = timeout_ms or transaction_timeout_ms(self._spec.workload)
+        request = init_request(self._producer.transactional_id, timeout_ms)
         answer = self._ask(INIT_PRODUCER_ID, request)
         self._producer.producer_id, self._producer.epoch = read_init(answer)
         self._init_ns = (began_ns, time.monotonic_ns())
@@ -235,9 +259,13 @@ class LateEnd:
 
 
 def end_late(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """`delayed_ends` rounds, an abort and a commit in turn, and `late_produces`; then wait for the
-    end."""
+    """`overdue_txns`, `late_produces`, and `delayed_ends` rounds, an abort and a commit in turn;
+    then wait for the end."""
     client = LateEnd(spec, journal)
+    for _ in range(int(spec.workload.options.get("overdue_txns", "0"))):
+        if stop.asked():
+            return
+        client.outlive()
     for _ in range(int(spec.workload.options.get("late_produces", "0"))):
         if stop.asked():
             return

@@ -44,6 +44,8 @@ SETTLE_FIRST_S = 10.0
 SETTLE_LATER_S = 3.0
 SETTLE_UNSURE_S = 1.0
 ALL = -1
+LATE = ("delayed_ends", "late_produces", "overdue_txns")
+"""Options that want a client of raw requests which come late."""
 POLL_S = 0.05
 END_GRACE_S = 5.0
 
@@ -72,11 +74,11 @@ class Workload:
     kafka-python has them; `fetch_bytes`: how much readers and members ask for at once; `deletes`:
     the share of tombstones in `compacted` (0.2); `commit` =
     `before` or `after` (the default) the processing, `assignor` = `range` or `cooperative`,
-    `session_timeout_ms`, `max_poll_interval_ms`, `zombie_commits` of group members; `members`: how
-    many there are in `mixed` (2); of `commits`: `commits_per_s` of each committer (20); of
-    `transactions`: `copiers` (1), `txn_records` (8), `aborts` (0.25), `hold_ms` (0) from a
+    `session_timeout_ms`, `max_poll_interval_ms`, `zombie_commits`, `static` of group members;
+    `members`: how many there are in `mixed` (2); of `commits`: `commits_per_s` of each committer
+    (20); of `transactions`: `copiers` (1), `txn_records` (8), `aborts` (0.25), `hold_ms` (0) from a
     transaction's last record to its end, `transaction_timeout_ms` (8000), `delayed_ends` (0),
-    `late_produces` (0);
+    `late_produces` (0), `overdue_txns` (0);
     `offset_reads_ms`: how often their positions are asked for from outside (250); `records`: how
     many `bulk` sends in all (100000); `probe`: 1 adds a client that asks all brokers who leads and
     where partitions end; `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a
@@ -118,8 +120,8 @@ class Workload:
             if int(load.options.get(option, "0"))
         }
         self._committers = load.consumers if load.kind == "commits" else 0
-        late = (int(load.options.get(name, "0")) for name in ("delayed_ends", "late_produces"))
-        self._late = ["late1"] if any(late) else []
+        late = any(int(load.options.get(name, "0")) for name in LATE)
+        self._late = ["late1"] if late else []
         self._readers = 0 if load.kind in ("group", "commits") else load.consumers
         self._members = load.consumers if load.kind == "group" else 0
         if load.kind == "mixed":

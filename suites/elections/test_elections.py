@@ -37,7 +37,7 @@ def test_a_leadership_given_back_leaves_one_log(result: Result) -> None:
     assert guarantee(result, "lost_write").status in (Status.HOLDS, Status.PERMITTED)
 
 
-@pytest.mark.parametrize("result", ["unclean-off", "slow-return"], indirect=True)
+@pytest.mark.parametrize("result", ["unclean-off", "lone-shutdown", "slow-return"], indirect=True)
 def test_a_partition_waits_for_its_last_in_sync_replica(result: Result) -> None:
     assert_holds(result, "lost_write", "unclean_leader")
 

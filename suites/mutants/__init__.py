@@ -86,6 +86,11 @@ NAMES = (
     "aborted_told_in_part",
     "size_limit_ignored",
     "preferred_outside_isr",
+    "static_member_not_fenced",
+    "timed_out_keeps_epoch",
+    "handed_over_outside_isr",
+    "commit_note_lost",
+    "moved_log_lacks_tail",
 )
 
 

@@ -18,6 +18,8 @@ ELSEWHERE = {
     "offsets_acked_before_replication",
     "last_commits_not_loaded",
     "session_never_expires",
+    "static_member_not_fenced",
+    "commit_note_lost",
     "groups_not_loaded",
     "append_after_io_error",  # nor disks that fill up
     "cached_zk_version_forever",  # nor deadlines for recovery
@@ -27,6 +29,7 @@ ELSEWHERE = {
     "isr_shrink_not_persisted",  # nor its scenario's order of faults
     "isr_joined_too_early",  # nor a narrow link
     "preferred_outside_isr",  # nor leaders that are given back
+    "handed_over_outside_isr",  # nor an ISR whose last member shuts down
     "isr_never_shrinks",  # nor a deadline for going on
     "abort_marker_on_some_partitions",  # nor transactions
     "aborted_index_lost_on_restart",
@@ -63,12 +66,14 @@ ELSEWHERE = {
     "time_found_too_late",
     "transactional_id_kept",  # nor transactions
     "partition_not_verified",
+    "timed_out_keeps_epoch",
     "open_transactions_cleaned",
     "open_transactions_forgotten",
     "aborted_told_in_part",
     "repacked_at_one_time",  # nor topics whose batches are packed anew
     "repacked_without_headers",
     "reassigned_at_once",  # nor reassignments
+    "moved_log_lacks_tail",  # nor a second log directory
     "follower_serves_its_end",  # nor readers of followers
     "snapshot_lacks_last_batch",  # nor a partition of one replica
 }

@@ -14,6 +14,8 @@ from urteil.harness.verify.damage.copy import (
 )
 from urteil.harness.verify.evidence import Row
 
+NEVER_LED = 1 << 30
+"""A leader epoch."""
 NEAR = 3
 """Offsets between a read and its neighbours, markers of transactions among them."""
 
@@ -93,12 +95,12 @@ def change_time(copy: Copy) -> Trace:
 
 
 def change_shown_epoch(copy: Copy) -> Trace:
-    """A reader was told another leader epoch of a record than the logs have."""
+    """A reader was told a leader epoch of a record that never was."""
     victim = copy.take()
     row = copy.of("reads", victim)[0]
     if row["leader_epoch"] is None or "{}" in {one["epochs"] or "{}" for one in copy.rows("logs")}:
         raise Untried("nobody tells epochs")
-    row["leader_epoch"] += 7
+    row["leader_epoch"] = NEVER_LED
     return Trace("epoch_lineage", "read", victim["offset"])
 
 

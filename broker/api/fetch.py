@@ -285,14 +285,15 @@ def _aborted(read: PartitionRead) -> list[FetchResponse.AbortedTransaction] | No
 
 
 def _refused(wanted: Wanted, error: ErrorCode, hints: FetchHints) -> FetchResponse.PartitionData:
-    """What is deleted while it is waited for was here."""
+    """What is deleted while it is waited for was here; of what one may not read nobody looks."""
     index = wanted.request.partition
+    unseen = wanted.partition is None or error is ErrorCode.TOPIC_AUTHORIZATION_FAILED
     return FetchResponse.PartitionData(
         partition_index=index,
         error_code=error,
         high_watermark=-1,
         current_leader=hints.leader(wanted.topic, index, error),
-        aborted_transactions=() if error in NOT_HERE and wanted.partition is None else None,
+        aborted_transactions=() if error in NOT_HERE and unseen else None,
         records=b"",
     )
 

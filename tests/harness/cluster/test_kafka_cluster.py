@@ -23,7 +23,8 @@ TOPIC, RECORDS = "orders", 50
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("kafka")
-    spec = ClusterSpec(brokers=3, config={"log.segment.bytes": "1048576"})
+    config = {"log.segment.bytes": "1048576", "zookeeper.session.timeout.ms": "8000"}
+    spec = ClusterSpec(brokers=3, config=config)
     with Cluster(spec, KafkaTarget(), folder) as cluster:
         admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
         admin.create_topics({TOPIC: {"num_partitions": 3, "replication_factor": 3}})

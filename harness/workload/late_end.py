@@ -61,6 +61,8 @@ PASSING = frozenset({3, 5, 6, 7, 14, 15, 16, 51})
 TAKEN, REFUSED = "error 0", "error 48"
 """The latter is INVALID_TXN_STATE: nobody says that the transaction has its partition."""
 ELSEWHERE = ("error 3", "error 6")
+SHUT_OUT = ("error 47", "error 90")
+"""INVALID_PRODUCER_EPOCH, PRODUCER_FENCED: any other answer, or none, leaves the outcome open."""
 
 
 class Refused(Exception):
@@ -143,18 +145,20 @@ class LateEnd:
         self._initialise(OVERDUE_MS)
         number = self._begin()
         self._send(number, self._first)
-        deadline, outcome, told = time.monotonic() + OVERDUE_S, "fenced", None
+        deadline, outcome, told, asked = time.monotonic() + OVERDUE_S, "unknown", None, False
         try:
             while time.monotonic() < deadline:  # which changes nothing in an open transaction
                 self._ask(ADD_PARTITIONS, add_request(self._producer, *self._first))
                 time.sleep(RETRY_S)
-            outcome = "unknown"
             self._send(number, self._second)
+            asked = True
             self._journal.write(TxnCommit(number, time.monotonic_ns()))
             self._ask(END_TXN, end_request(self._producer, commit=True))
             outcome = "committed"
         except Refused as refused:
             told = str(refused)
+            if told in SHUT_OUT and not asked:
+                outcome = "fenced"
         self._journal.write(TxnEnd(number, time.monotonic_ns(), outcome, told, None))
         self._producer = Producer(self._producer.transactional_id)
 

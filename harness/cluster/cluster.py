@@ -94,6 +94,7 @@ class Cluster:
             ),
             start_node=self._start_node,
             waits_for_own_znode=lambda node: self.kinds[node].waits_for_own_znode,
+            lost_session=self._lost_session,
             log_dirs=self.log_dirs,
             clocks=self._clocks(),
         )
@@ -304,6 +305,11 @@ class Cluster:
             env |= clock_env(self.node_dir(name))
         self.runtime.start(name, self._argv(name), env=env, cwd=self.node_dir(name))
 
+    def _lost_session(self, name: str) -> bool:
+        """Whether a broker ended because its session expired before it was registered."""
+        said = self.kinds[name].lost_session if name in self.kinds else ""
+        return bool(said) and not self.runtime.alive(name) and said in self.log_tail(name)
+
     def _argv(self, name: str) -> list[str]:
         programs = self.runtime.programs
         if name in self.nodes:
@@ -327,7 +333,9 @@ class Cluster:
     def _fail_if_ended_or_late(self, deadline: float, problem: str) -> None:
         for node in (*self.plan.zookeepers, *self.plan.brokers):
             status = self.runtime.status(node)
-            if status.state is NodeState.DEAD and status.starts:
+            if status.state is NodeState.DEAD and status.starts == 1 and self._lost_session(node):
+                self._start_node(node)
+            elif status.state is NodeState.DEAD and status.starts:
                 raise NotHealthy(f"{node} ended with {status.exit_code}:\n{self.log_tail(node)}")
         if time.monotonic() > deadline:
             tails = "\n".join(self.log_tail(node) for node in self.plan.brokers)

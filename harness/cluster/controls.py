@@ -51,7 +51,8 @@ class ReapersHolds:
 
 class ClusterControls:
     """Nodes are those of one runtime, state is ZooKeeper's. `waits_for_own_znode` says of a broker
-    whether it starts only once the znode of its life before is gone (`Target`)."""
+    whether it starts only once the znode of its life before is gone, `lost_session` whether it
+    ended since its session expired while it started (`Target`)."""
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class ClusterControls:
         admin: Administration,
         start_node: Callable[[str], None],
         waits_for_own_znode: Callable[[str], bool],
+        lost_session: Callable[[str], bool] = lambda _node: False,
         holds: Holds | None = None,
         log_dirs: Callable[[str], Sequence[Path]] = lambda _node: (),
         clocks: ClockControls | None = None,
@@ -76,6 +78,7 @@ class ClusterControls:
         self._admin = admin
         self._start_node = start_node
         self._waits_for_own_znode = waits_for_own_znode
+        self._lost_session = lost_session
         self._holds = holds or ReapersHolds()
         nodes = (*plan.brokers, *plan.zookeepers)
         self._starting = {node: threading.RLock() for node in nodes}
@@ -157,7 +160,13 @@ class ClusterControls:
         if node in self.brokers and self._waits_for_own_znode(node):
             self._until(lambda: self._own_znode(node), deadline)
         self._start_node(node)
-        self._until(lambda: self._not_serving(node), deadline, node)
+        try:
+            self._until(lambda: self._not_serving(node), deadline, node)
+        except NotHealthy:
+            if not self._lost_session(node):
+                raise
+            self._start_node(node)
+            self._until(lambda: self._not_serving(node), deadline, node)
         return self._runtime.status(node)
 
     def pause(self, node: str) -> NodeStatus:

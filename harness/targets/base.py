@@ -56,8 +56,10 @@ class BrokerNode:
 
 class Target(Protocol):
     """A kind of broker. `waits_for_own_znode`: it ends when its own `/brokers/ids/N` is still
-    there at its start, so a restart waits until the znode is gone. `shows_metrics`: at
-    `BrokerNode.metrics`, by itself."""
+    there at its start, so a restart waits until the znode is gone. `lost_session`: what its log
+    says in the end when it ended because its session expired before it was registered, as on a
+    machine that stands still for seconds; it is started once more then. Empty: it takes another
+    session. `shows_metrics`: at `BrokerNode.metrics`, by itself."""
 
     @property
     def name(self) -> str: ...
@@ -72,6 +74,9 @@ class Target(Protocol):
 
     @property
     def waits_for_own_znode(self) -> bool: ...
+
+    @property
+    def lost_session(self) -> str: ...
 
     @property
     def shows_metrics(self) -> bool: ...

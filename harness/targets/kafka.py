@@ -30,6 +30,7 @@ class KafkaTarget:
     jvm: tuple[str, ...] = field(default=(*HEAP, *QUICK_START))
     name: str = "kafka"
     waits_for_own_znode: bool = True
+    lost_session: str = "KeeperException$SessionExpiredException"
     shows_metrics: bool = False
 
     @property

@@ -17,6 +17,7 @@ class UrteilTarget:
     name: str = "urteil"
     image: str = "broker"
     waits_for_own_znode: bool = False
+    lost_session: str = ""
     shows_metrics: bool = True
 
     def older(self) -> UrteilTarget:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -111,3 +113,26 @@ def test_logs_and_data_lie_in_the_run_s_folder(cluster: Cluster) -> None:
     assert "[KafkaServer id=1] started" in cluster.log_tail("b1", 2000)
     assert list(cluster.data_dirs()) == [1, 2, 3]
     assert list(Path(cluster.data_dirs()[1]).glob(f"{TOPIC}-*/*.log"))
+
+
+def said(cluster: Cluster, node: str, what: str) -> None:
+    deadline = time.monotonic() + 60
+    while what not in cluster.runtime.log(node):
+        assert time.monotonic() < deadline, cluster.runtime.log(node)[-2000:]
+        time.sleep(0.01)
+
+
+@pytest.mark.thorough
+def test_a_broker_that_stood_still_for_a_session_while_it_started_is_started_once_more(
+    tmp_path: Path,
+) -> None:
+    cluster = Cluster(ClusterSpec(brokers=1), KafkaTarget(), tmp_path)
+    with ThreadPoolExecutor(max_workers=1) as pool, closing(cluster):
+        started = pool.submit(cluster.start)
+        said(cluster, "b1", "Connected.")
+        cluster.runtime.pause("b1")
+        said(cluster, "zk1", "Expiring session")
+        cluster.runtime.resume("b1")
+        started.result(timeout=60)
+        assert cluster.runtime.status("b1").starts == 2
+        assert cluster.controls().registered() == ["b1"]

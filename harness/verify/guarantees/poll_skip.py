@@ -47,9 +47,14 @@ JOIN commit_reads c ON c.client = f.client AND c.session = f.session
 WHERE f.n = 1 AND c.outcome = 'ok' AND c.offset >= 0 AND c.complete_ns <= f.read_ns
   AND NOT EXISTS (SELECT 1 FROM polls e WHERE e.client = f.client AND e.session = f.session
                   AND e.event IN ('seek', 'reset') AND e.poll <= f.poll)
+  AND NOT EXISTS (SELECT 1 FROM assignments a
+                  WHERE a.client = f.client AND a.session = f.session
+                  AND a.topic_id = f.topic_id AND a.partition = f.partition
+                  AND a.at_ns > c.complete_ns AND a.at_ns <= f.read_ns)
 GROUP BY f.p, f.client, f.session, f.pass, f.poll, c.offset, f.off, f.value_id, f.read_ns
 """
-"""First reads after an assignment, whose predecessor is the committed offset that was read then."""
+"""First reads after an assignment, whose predecessor is the committed offset that was read then: a
+partition may be given again in the same generation, by a coordinator that has just taken over."""
 
 GUARANTEE = Guarantee(
     name="poll_skip",

@@ -327,3 +327,33 @@ def _java_hash(text: str) -> int:
 
 def test_made_up_groups_are_whole() -> None:
     assert {row["client"] for row in made.healthy()["commits"]} == {"g0", "g1"}
+
+
+def assigned_again(tables: Tables, at: int, skipped: int = 0) -> None:
+    """`g1` is given its partition once more in its generation, when it has read up to `at`, as a
+    coordinator does that has just taken over; it reads on behind so many."""
+    mine = [row for row in tables["reads"] if row["client"] == "g1" and row["offset"] >= at]
+    since_ns = min(row["read_ns"] for row in mine)
+    for event, before_ns in (("revoked", 5), ("assigned", 4)):
+        assigned(tables, "g1", 2, since_ns - before_ns, event)
+    told = next(row for row in tables["commit_reads"] if row["client"] == "g1")
+    asked = {"offset": at, "invoke_ns": since_ns - 3, "complete_ns": since_ns - 2}
+    tables["commit_reads"].append(told | asked)
+    for row in mine:
+        row["pass"] = 2
+    first = next(row for row in tables["polls"] if row["poll"] == mine[0]["poll"])
+    first |= {"event": "rebalance", "position_before": None}
+    gone = {at + number for number in range(skipped)}
+    kept = [row for row in tables["reads"] if row["client"] != "g1" or row["offset"] not in gone]
+    tables["reads"] = kept
+
+
+@pytest.mark.parametrize(("skipped", "found"), [(0, []), (2, [("after a rebalance", HALF + 50)])])
+def test_a_member_reads_on_from_where_it_was_told_last(
+    skipped: int, found: list[tuple[str, int]], tmp_path: Path
+) -> None:
+    tables = healthy()
+    assigned_again(tables, HALF + 50, skipped)
+    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
+    one = judge(tmp_path, tables, asked, told, ("poll_skip",))["poll_skip"]
+    assert [(finding.sub_kind, finding.offset) for finding in one.findings] == found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,9 +12,13 @@ from xdist.scheduler import LoadFileScheduling
 from urteil.harness.containers.engine import Engine
 from urteil.harness.containers.own_engine import running_engine
 
+if TYPE_CHECKING:  # what takes a second to import is left to who asks for it
+    from tests.conformance.ledger import Ledger
+    from tests.conformance.pair import Pair
+
 SHARING = {
     "tests/conformance/": "two clusters",
-    "tests/clients/": "two more clusters",
+    "tests/clients/": "two clusters",
     "tests/harness/containers/": "an engine",
     "tests/urteil/test_containers_cli.py": "an engine",
 }
@@ -94,3 +98,22 @@ def engine() -> Iterator[Engine]:
     session ends, with DOCKER_HOST set. Container tests never skip."""
     with running_engine(print) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def ledger() -> Ledger:
+    from tests.conformance.ledger import Ledger
+
+    return Ledger()
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory: pytest.TempPathFactory, ledger: Ledger) -> Iterator[Pair]:
+    """Our cluster and Apache Kafka's, to be asked the same; the count of it at the end."""
+    from tests.conformance.pair import standing_or_fresh
+
+    with standing_or_fresh(tmp_path_factory.mktemp("pair")) as both:
+        yield both
+        ledger.further = both.compared
+        if ledger.asked or both.compared:
+            TOLD.append(f"conformance: {ledger.summary()}")

@@ -70,6 +70,7 @@ def test_console_producer_and_consumer_with_keys_and_groups(side: Side, topic: s
     assert console_consumer(side, topic, 1, *place) == ["Offset:17\tvalue 17"]
 
 
+@pytest.mark.thorough
 def test_verifiable_producer_and_consumer(side: Side, topic: str) -> None:
     where = ["--bootstrap-server", side.bootstrap, "--topic", topic, "--max-messages", "100"]
     sent = run(f"{TOOLS}.VerifiableProducer", *where, "--acks", "-1")

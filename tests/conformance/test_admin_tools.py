@@ -107,6 +107,7 @@ def test_a_reassignment_cancelled(pair: Pair, topic: str, tmp_path: Path) -> Non
     ours.until(lambda: replicas_are(ours, topic, (2, 1)))
 
 
+@pytest.mark.thorough
 def test_leaders_elected(ours: Side, topic: str) -> None:
     ours.create(topic, [(1, 2)])
     alter(ours, {(topic, 0): (2, 1)})

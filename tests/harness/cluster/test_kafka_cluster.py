@@ -21,6 +21,9 @@ from urteil.harness.targets import KafkaTarget
 
 TOPIC, RECORDS = "orders", 50
 
+pytestmark = pytest.mark.thorough
+"""By default tests/conformance runs such a cluster, and this one's promises are asked of ours."""
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
@@ -122,7 +125,6 @@ def said(cluster: Cluster, node: str, what: str) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.thorough
 def test_a_broker_that_stood_still_for_a_session_while_it_started_is_started_once_more(
     tmp_path: Path,
 ) -> None:

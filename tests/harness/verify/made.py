@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -71,8 +72,13 @@ def named(result: Result, name: str) -> GuaranteeResult:
 
 def alone(name: str, run_dir: Path, tables: Tables, **more: Any) -> GuaranteeResult:
     """A guarantee's result where no other is asked for; `more` as for `judged`."""
-    with patch.dict(GUARANTEES, {name: GUARANTEES[name]}, clear=True):
+    with asked_for(name):
         return named(judged(run_dir, tables, **more), name)
+
+
+def asked_for(*names: str) -> AbstractContextManager[object]:
+    """These guarantees alone: what a run lacks is told whichever they are, and sooner."""
+    return patch.dict(GUARANTEES, {name: GUARANTEES[name] for name in names}, clear=True)
 
 
 def topic(**config: str) -> list[TopicFact]:

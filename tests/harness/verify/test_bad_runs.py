@@ -107,6 +107,7 @@ def test_more_partitions_than_any_topic_has_are_wrong_usage(
     assert "Expected `int` <= 1000000 - at `$.topics[0].partitions`" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("few")
 def test_a_file_in_place_of_the_evidence_is_unknown(run_dir: Path) -> None:
     shutil.rmtree(run_dir / "evidence")
     (run_dir / "evidence").touch()
@@ -129,6 +130,7 @@ NO_NUMBER = [
     "statistics", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["footers", "read"]
 )
 @pytest.mark.parametrize(("table", "column", "number"), NO_NUMBER)
+@pytest.mark.usefixtures("few")
 def test_numbers_that_none_can_be_accuse_nobody(
     table: str, column: str, number: int, statistics: bool, run_dir: Path
 ) -> None:
@@ -152,6 +154,7 @@ def test_a_run_without_its_scenario_is_told_so(
     assert f"{run_dir} has no scenario.json; put back the file" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("few")
 def test_wider_integers_are_no_flaw(run_dir: Path) -> None:
     narrow = pq.read_table(run_dir / READS)
     wide = pa.schema([pa.field(f.name, WIDER.get(f.type, f.type)) for f in narrow.schema])
@@ -172,6 +175,7 @@ def test_what_needs_no_damaged_table_is_judged_all_the_same(tmp_path: Path) -> N
     assert any(str(READS) in reason for reason in result.reasons)
 
 
+@pytest.mark.usefixtures("few")
 def test_a_doubled_part_is_left_out(run_dir: Path) -> None:
     for table in ("reads", "sends", "replicas"):
         folder = run_dir / "evidence" / table
@@ -182,6 +186,7 @@ def test_a_doubled_part_is_left_out(run_dir: Path) -> None:
     assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
 
 
+@pytest.mark.usefixtures("few")
 def test_parts_are_told_one_by_one(tmp_path: Path) -> None:
     tables = healthy()
     tables["manifest"] += [
@@ -197,6 +202,7 @@ def test_parts_are_told_one_by_one(tmp_path: Path) -> None:
     assert "evidence/reads/gone.parquet is missing" in reasons
 
 
+@pytest.mark.usefixtures("few")
 def test_doubled_rows_and_clocks_that_went_back_accuse_nobody(tmp_path: Path) -> None:
     tables = healthy()
     tables["sends"].append(dict(tables["sends"][70]))
@@ -210,6 +216,7 @@ def test_doubled_rows_and_clocks_that_went_back_accuse_nobody(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("table", "ahead"), [("sends", "complete_ns"), ("polls", "complete_ns")])
+@pytest.mark.usefixtures("few")
 def test_a_clock_that_went_back_in_the_middle_names_the_file_and_the_rest_is_judged(
     table: str, ahead: str, tmp_path: Path
 ) -> None:
@@ -241,6 +248,7 @@ def test_without_what_only_repeats_a_run_is_judged_the_same(tmp_path: Path) -> N
     assert named(result, "stale_append").opportunities == ONE.records
 
 
+@pytest.mark.usefixtures("few")
 def test_answers_before_their_questions_accuse_nobody(tmp_path: Path) -> None:
     tables = healthy()
     tables["offset_answers"][0]["complete_ns"] -= 700 * S
@@ -251,6 +259,7 @@ def test_answers_before_their_questions_accuse_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", ["commits", "states", "faults"])
+@pytest.mark.usefixtures("few")
 def test_columns_of_a_wrong_type_accuse_nobody_and_stop_nothing(table: str, run_dir: Path) -> None:
     part = run_dir / "evidence" / table / "part-0.parquet"
     rows = pq.read_table(part)
@@ -265,6 +274,7 @@ def test_columns_of_a_wrong_type_accuse_nobody_and_stop_nothing(table: str, run_
     assert named(result, "lost_write").status is Status.HOLDS
 
 
+@pytest.mark.usefixtures("few")
 def test_links_that_lead_nowhere_or_out_are_no_files_of_the_run(
     run_dir: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -282,6 +292,7 @@ def test_links_that_lead_nowhere_or_out_are_no_files_of_the_run(
     assert result.reasons[0].startswith("evidence/polls/part-1.parquet is no whole Parquet file")
 
 
+@pytest.mark.usefixtures("few")
 def test_texts_that_are_no_unicode_and_columns_that_are_twice_are_told(run_dir: Path) -> None:
     part = run_dir / "evidence" / "clients" / "part-0.parquet"
     rows = pq.read_table(part)
@@ -298,6 +309,7 @@ def test_texts_that_are_no_unicode_and_columns_that_are_twice_are_told(run_dir: 
     assert "evidence/clients/part-0.parquet is no whole Parquet file" in told
 
 
+@pytest.mark.usefixtures("few")
 def test_settings_that_are_no_numbers_are_told_with_their_file(tmp_path: Path) -> None:
     asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
     asked.cluster.config["replica.lag.time.max.ms"] = "soon"

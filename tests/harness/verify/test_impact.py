@@ -32,6 +32,7 @@ def test_whole_again_is_the_end_of_what_was_not() -> None:
     assert whole_again_ns(bad, 35) is None
 
 
+@pytest.mark.usefixtures("few")
 def test_a_crash_is_measured(tmp_path: Path) -> None:
     (fault,) = judged(tmp_path, healthy()).faults
     assert fault.unavailable_s == pytest.approx(2.07, abs=0.01)
@@ -77,12 +78,14 @@ def test_progress_is_demanded_of_a_majority_alone(
     assert alone("no_progress", tmp_path, _silence(**fault)).status is status
 
 
+@pytest.mark.usefixtures("few")
 def test_progress_is_not_demanded_while_leadership_may_move(tmp_path: Path) -> None:
     slow = ClusterSpec(config={"zookeeper.session.timeout.ms": "18000"})
     result = judged(tmp_path, _silence(), scenario=synthetic.scenario(ONE, cluster=slow))
     assert named(result, "no_progress").status is Status.NOT_JUDGED
 
 
+@pytest.mark.usefixtures("few")
 def test_progress_is_not_demanded_where_the_scenario_promises_none(tmp_path: Path) -> None:
     result = judged(tmp_path, _silence(), scenario=synthetic.scenario(ONE, survives=False))
     assert named(result, "no_progress").status is Status.NOT_JUDGED

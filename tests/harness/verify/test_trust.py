@@ -58,6 +58,7 @@ def _lost_rows(tables: made.Tables) -> None:
         (_lost_rows, "the manifest says 9999 rows of polls, there are 16"),
     ],
 )
+@pytest.mark.usefixtures("few")
 def test_what_is_missing_makes_it_unknown(
     damage: Callable[[made.Tables], None], reason: str, tmp_path: Path
 ) -> None:
@@ -68,6 +69,7 @@ def test_what_is_missing_makes_it_unknown(
     assert reason in result.reasons
 
 
+@pytest.mark.usefixtures("few")
 def test_too_little_traffic_makes_it_unknown(tmp_path: Path) -> None:
     scenario = synthetic.scenario(ONE, minimum_acks=150)
     result = judged(tmp_path, healthy(), scenario=scenario)
@@ -89,6 +91,7 @@ def test_damaged_evidence_alone_accuses_nobody(table: str, tmp_path: Path) -> No
     assert result.verdict is Verdict.UNKNOWN, result.reasons
 
 
+@pytest.mark.usefixtures("few")
 def test_every_replica_must_have_been_asked(tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["passes"]:
@@ -98,12 +101,14 @@ def test_every_replica_must_have_been_asked(tmp_path: Path) -> None:
     assert (result.verdict, result.reasons) == (Verdict.UNKNOWN, told)
 
 
+@pytest.mark.usefixtures("few")
 def test_problems_of_the_lab_make_it_unknown(tmp_path: Path) -> None:
     facts = synthetic.facts(ONE, problems=["zk1 died"])
     result = judged(tmp_path, healthy(), facts=facts)
     assert (result.verdict, result.reasons) == (Verdict.UNKNOWN, ["zk1 died"])
 
 
+@pytest.mark.usefixtures("few")
 def test_what_went_wrong_in_the_lab_comes_before_what_lacks_by_it(tmp_path: Path) -> None:
     tables = healthy()
     tables["sends"].clear()
@@ -112,6 +117,7 @@ def test_what_went_wrong_in_the_lab_comes_before_what_lacks_by_it(tmp_path: Path
 
 
 @pytest.mark.parametrize(("ran", "verdict"), [(False, Verdict.UNKNOWN), (True, Verdict.PASS)])
+@pytest.mark.usefixtures("few")
 def test_a_mutant_must_have_run(ran: bool, verdict: Verdict, tmp_path: Path) -> None:
     facts = synthetic.facts(ONE, mutant="no_crc_check", mutant_ran=ran)
     assert judged(tmp_path, healthy(), facts=facts).verdict is verdict
@@ -197,12 +203,14 @@ def test_a_final_pass_that_stopped_short_leaves_unseen_unknown(tmp_path: Path) -
     assert alone("unseen", tmp_path, tables).status is Status.UNKNOWN
 
 
+@pytest.mark.usefixtures("few")
 def test_no_evidence_at_all_is_unknown_and_not_an_exception(tmp_path: Path) -> None:
     result = judged(tmp_path, {}, facts=synthetic.facts(ONE, topics=[]), canary=True)
     assert result.verdict is Verdict.UNKNOWN
     assert not [one for one in result.guarantees if one.status is Status.UNKNOWN]
 
 
+@pytest.mark.usefixtures("few")
 def test_a_fault_that_was_asked_for_twice_must_come_twice(tmp_path: Path) -> None:
     crash = FaultSpec(fault="crash", at_s=1.0)
     scenario = synthetic.scenario(ONE, faults=(crash, crash))
@@ -219,6 +227,7 @@ def test_the_result_is_on_disk_and_the_work_folder_gone(tmp_path: Path) -> None:
     assert result.counts["acknowledged"] == ONE.records
 
 
+@pytest.mark.usefixtures("few")
 def test_an_engine_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
     with pytest.raises(ValueError, match="no engine named flink"):

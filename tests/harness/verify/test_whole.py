@@ -138,6 +138,7 @@ def _send_in_a_ghost_of_a_transaction(tables: Tables) -> None:
         ),
     ],
 )
+@pytest.mark.usefixtures("few")
 def test_what_does_not_fit_the_rest_is_unknown_and_named(
     damage: Callable[[Tables], None], reason: str, tmp_path: Path
 ) -> None:
@@ -148,6 +149,7 @@ def test_what_does_not_fit_the_rest_is_unknown_and_named(
     assert any(one.startswith(reason) for one in result.reasons), result.reasons
 
 
+@pytest.mark.usefixtures("few")
 def test_a_replica_that_was_taken_away_owes_no_log(tmp_path: Path) -> None:
     tables = healthy()
     last = max(tables["states"], key=lambda row: int(row["zxid"]))

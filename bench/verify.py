@@ -29,7 +29,7 @@ import psutil
 
 ENGINES = ("duckdb", "spark")
 SENDS = (100_000, 1_000_000, 10_000_000)
-SAMPLE_S = 0.1
+SAMPLE_S = 0.5
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,17 @@ def test_an_unclean_election_takes_who_lives(cluster: Cluster) -> None:
     assert controls.partition(topic, 0).leader == follower  # type: ignore[union-attr]
     controls.start(view.leader)
     controls.await_healthy(deadline_s=30)
+
+
+def test_a_broker_that_is_away_for_a_moment_is_asked_again(cluster: Cluster) -> None:
+    controls = cluster.controls()
+    controls.stop("b1")
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        asked = pool.submit(controls.admin.directories, TOPIC)
+        controls.start("b1")
+        told = asked.result(timeout=60)
+    controls.await_healthy(deadline_s=30)
+    assert {partition for _, partition in told} == {0, 1}
 
 
 def test_what_a_cluster_refuses_is_told_and_noted(cluster: Cluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -157,7 +158,7 @@ class Duck:
 
     def query(self, query: str) -> list[Row]:
         with self._cursor() as cursor:
-            cursor.execute(to_duckdb(query))
+            cursor.execute(_parsed(query))
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
@@ -180,6 +181,19 @@ class Duck:
     def close(self) -> None:
         _OPEN.discard(self)
         self._connection.close()
+
+
+@functools.lru_cache(maxsize=512)
+def _parsed(query: str) -> duckdb.Statement:
+    """`query` as DuckDB runs it. Parsing is a third of what a question of few rows takes, and the
+    canary asks every one of them again."""
+    (statement,) = _parser().extract_statements(to_duckdb(query))
+    return statement
+
+
+@functools.cache
+def _parser() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
 
 
 def _rows(files: Sequence[Path]) -> int:

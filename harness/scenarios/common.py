@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from urteil.harness.scenario import ClusterSpec, FaultSpec, TopicSpec
+from urteil.harness.scenario import ClusterSpec, FaultSpec, TopicSpec, WorkloadSpec
 
 DURABLE = TopicSpec(config={"min.insync.replicas": "2"})
 SOLE = TopicSpec(replication_factor=1, config={"min.insync.replicas": "1"})
 LAX = TopicSpec(config={"min.insync.replicas": "1"})
+IMPATIENT = WorkloadSpec(
+    topics=(DURABLE,), idempotent=False, delivery_timeout_ms=2_000, request_timeout_ms=1_000
+)
+"""Gives up within a fault, so that refusals are answers and not just delays."""
 DELIVERY = ("lost_write", "phantom", "inconsistent_offset")
 REPLICATION = (*DELIVERY, "replica_divergence")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from urteil.harness.scenario import Scenario, WorkloadSpec
-from urteil.harness.scenarios.common import DURABLE, LAX, REPLICATION, cluster, fault
+from urteil.harness.scenarios.common import DURABLE, IMPATIENT, LAX, REPLICATION, cluster, fault
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 # Producers that do not wait in step with each other: while one is answered, another's records are
@@ -12,10 +12,6 @@ MANY_LOAD = WorkloadSpec(topics=(DURABLE,), producers=5)
 LAX_LOAD = WorkloadSpec(topics=(LAX,))
 STEADY_LOAD = WorkloadSpec(topics=(DURABLE,), rate_records_per_s=60)
 """Records far enough apart that a cut reaches both followers between two of them."""
-IMPATIENT = WorkloadSpec(
-    topics=(DURABLE,), idempotent=False, delivery_timeout_ms=2_000, request_timeout_ms=1_000
-)
-"""Gives up within the fault, so that refusals are answers and not just delays."""
 
 LONE_LEADER = (
     fault("partition", "followers->leader", 4, 9),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from urteil.harness.scenario import ClusterSpec, Scenario, WorkloadSpec
+from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, SOLE, cluster, fault
 
 # kafka-python has one batch of a partition under way with idempotence, and five without.
@@ -14,12 +14,20 @@ PATIENT = WorkloadSpec(topics=(DURABLE,), producers=5, delivery_timeout_ms=60_00
 REPEATED_BATCHES = Scenario(
     name="repeated-batches",
     about="a producer with five batches under way sends them again, as if all answers had got "
-    "lost, and one too early, before and after a leader crash; old producers are looked for often",
+    "lost, and one too early, while segments roll and a slow leader dies; old producers are looked "
+    "for often",
     cluster=cluster(producer_id_expiration_check_interval_ms="20"),
-    workload=WorkloadSpec(topics=(DURABLE,), options={"repeated_rounds": "100"}),
-    faults=(fault("crash", "leader", 5, 8),),
+    workload=WorkloadSpec(
+        topics=(TopicSpec(config=DURABLE.config | {"segment.bytes": "16384"}),),
+        options={"repeated_rounds": "400", "repeated_every_ms": "50"},
+    ),
+    faults=(
+        fault("latency", "followers->leader", 4, 2, latency_ms=300),
+        fault("crash", "leader", 5.5, 8),
+    ),
     guarantees=(*REPLICATION, "duplicate", "sequence_gap", "reordered_send"),
     duration_s=20.0,
+    recovery_deadline_s=60.0,
 )
 
 FAST_FAILOVER = Scenario(

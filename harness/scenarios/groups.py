@@ -27,6 +27,17 @@ MEMBER_KILLED = Scenario(
     duration_s=24.0,
 )
 
+GROUP_CALM = Scenario(
+    name="group-calm",
+    about="a group whose members live, and nobody disturbs it: it stays as it is",
+    cluster=cluster(),
+    workload=load(),
+    faults=(),
+    guarantees=(*OWNERSHIP, *POSITIONS, "poll_skip"),
+    duration_s=30.0,
+)
+"""Long enough for a member to be put out of it three times."""
+
 PAUSED_MEMBER = Scenario(
     name="paused-member",
     about="SIGSTOP of a group member beyond its session: it wakes up as a zombie",
@@ -124,6 +135,21 @@ COORDINATOR_CRASH = Scenario(
     duration_s=26.0,
 )
 
+COORDINATOR_MOVES = Scenario(
+    name="coordinator-moves",
+    about="a group's coordinator gives its office to another one that lives, and gets it back; a "
+    "member dies in between",
+    cluster=cluster(),
+    workload=load(),
+    faults=(
+        fault("elect_preferred", "topic", 5, 5, topic=OFFSETS),
+        fault("kill_client", "member", 6, 2),
+        fault("elect_preferred", "topic", 16, 3, topic=OFFSETS),
+    ),
+    guarantees=(*OWNERSHIP, *POSITIONS, "generation_went_back"),
+    duration_s=24.0,
+)
+
 REGISTERS = Scenario(
     name="committed-registers",
     about="clients commit and ask outside of any generation, while their coordinators fail",
@@ -147,6 +173,7 @@ REGISTERS = Scenario(
 )  # fmt: skip
 
 FAMILY = (
+    GROUP_CALM,
     MEMBER_KILLED,
     PAUSED_MEMBER,
     SLOW_POLL,
@@ -156,5 +183,6 @@ FAMILY = (
     STATIC_MEMBERS,
     CUT_COORDINATOR,
     COORDINATOR_CRASH,
+    COORDINATOR_MOVES,
     REGISTERS,
 )

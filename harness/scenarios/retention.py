@@ -99,4 +99,21 @@ DELETION = Scenario(
     duration_s=18.0,
 )
 
-FAMILY = (RETENTION, INDEXES, DELETION)
+LEFT_BEHIND = Scenario(
+    name="left-behind",
+    about="a follower is away while an administrator deletes all that it has: it starts anew where "
+    "its leader begins",
+    cluster=cluster(),
+    workload=WorkloadSpec(
+        topics=(TopicSpec(config={"min.insync.replicas": "2", "segment.bytes": "16384"}),)
+    ),
+    faults=(
+        fault("crash", "straggler", 4, 10),
+        fault("delete_records", "topic", 9, 3, share=0.8),
+    ),
+    guarantees=(*REPLICATION, "hole", "kept_too_long", "slow_recovery"),
+    duration_s=22.0,
+    recovery_deadline_s=60.0,
+)
+
+FAMILY = (RETENTION, INDEXES, DELETION, LEFT_BEHIND)

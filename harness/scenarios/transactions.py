@@ -172,6 +172,17 @@ LOST_DECISION = scenario(
     config={**ONE_COORDINATOR, "replica.lag.time.max.ms": "15000"},
 )
 
+MOVED = scenario(
+    "transactions-moved",
+    "coordinators of transactions give their office to others that live, and get it back; a writer "
+    "dies in between",
+    fault("elect_preferred", "topic", 4, 5, topic=DECISIONS),
+    fault("kill_client", "t1,t2", 5, 1),
+    fault("elect_preferred", "topic", 14, 3, topic=DECISIONS),
+    load=writers(6, hold_ms="300"),
+    duration_s=22.0,
+)
+
 EXACTLY_ONCE = scenario(
     "exactly-once",
     "read, process, write in transactions, while a copier, a broker and a coordinator die",
@@ -220,6 +231,7 @@ FAMILY = (
     SHARED_ID,
     UNSENT_MARKERS,
     LOST_DECISION,
+    MOVED,
     EXACTLY_ONCE,
     PAUSED_COPIER,
     DELAYED_END,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from urteil.harness.verify.evidence import Row
 
 UNCLEAN = "unclean.leader.election.enable"
 MIN_ISR = "min.insync.replicas"
+HEARD_NS = 5_000_000_000
+"""After so long every broker that nothing hinders has heard of a setting."""
+_HARMLESS = frozenset({"crash", "shutdown", "min_isr"})
+"""Faults that keep no setting from a broker that lives: who starts reads it."""
 
 
 def unclean_asked(ops: Sequence[Row], topic: str, partition: int) -> bool:
@@ -34,10 +38,30 @@ def deleted_topics(ops: Sequence[Row]) -> frozenset[str]:
     )
 
 
-def lowest_min_isr(ops: Sequence[Row], topic: str, otherwise: int) -> int:
-    """The smallest number of in-sync replicas that was ever asked for, `otherwise` among them."""
-    asked = [int(value) for value in _values(ops, topic, MIN_ISR) if value.isdecimal()]
-    return min([otherwise, *asked])
+def lowest_min_isr(
+    ops: Sequence[Row], faults: Iterable[Row], topic: str, otherwise: int, begin_ns: int
+) -> int:
+    """The smallest number of in-sync replicas that may count from `begin_ns` on: of all that were
+    asked for, but for those before one that every living broker had heard of by then."""
+    asked = [(op, value) for op in ops for value in _values([op], topic, MIN_ISR)]
+    in_order = all(op["outcome"] == "ok" and op["complete_ns"] for op, _ in asked)
+    acting = [fault for fault in faults if fault["acted"] and fault["fault"] not in _HARMLESS]
+    lowest = otherwise
+    for op, value in sorted(asked, key=lambda one: int(one[0]["invoke_ns"] or 0)):
+        if value.isdecimal():
+            heard = in_order and _is_heard(op, acting, begin_ns)
+            lowest = min(otherwise if heard else lowest, int(value))
+    return lowest
+
+
+def _is_heard(op: Row, faults: Iterable[Row], begin_ns: int) -> bool:
+    """Whether the act is so long over, and no fault kept it from a broker."""
+    heard_ns = op["complete_ns"] + HEARD_NS
+    return bool(heard_ns <= begin_ns) and not any(
+        fault["begin_ns"] < heard_ns
+        and (fault["healed_ns"] or fault["end_ns"] or heard_ns) >= op["invoke_ns"]
+        for fault in faults
+    )
 
 
 def _values(ops: Sequence[Row], topic: str, name: str) -> Iterator[str]:

@@ -74,7 +74,7 @@ def calms(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> l
     if facts.runtime == IMPORTED:
         return []
     units = _units(run_dir, small, scenario, facts)
-    beats = _beats(run_dir, {one.who for unit in units for one in unit.clients}, small.numbers)
+    beats = beats_of(run_dir, {one.who for unit in units for one in unit.clients}, small.numbers)
     rows: list[Row] = []
     for unit in units:
         for p in sorted(unit.slots):
@@ -83,7 +83,7 @@ def calms(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> l
     return rows
 
 
-def _end_ns(facts: RunFacts) -> int:
+def end_of_load_ns(facts: RunFacts) -> int:
     """Until when clients were left alone: the final reads make others lead."""
     ends = [phase.begin_ns for phase in facts.phases if phase.name == "final"]
     return min(ends or [max((phase.end_ns for phase in facts.phases), default=0)])
@@ -91,7 +91,7 @@ def _end_ns(facts: RunFacts) -> int:
 
 def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[_Unit]:
     """Those that read uncommitted records; in a run without transactions all."""
-    limit_ns = _end_ns(facts)
+    limit_ns = end_of_load_ns(facts)
     killed = {op["subject"]: op["complete_ns"] for op in small.ops if op["act"] == "kill client"}
     in_transactions = evidence.row_count(run_dir, "txns") > 0
     given = _given(run_dir)
@@ -131,7 +131,11 @@ def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> 
 
 def group_bound_ns(scenario: Scenario) -> int:
     """How long a group may stand still: one dead member after the other."""
-    return 2 * _time_ns(scenario, "session_timeout_ms") + SLACK_NS
+    return 2 * session_timeout_ns(scenario) + SLACK_NS
+
+
+def session_timeout_ns(scenario: Scenario) -> int:
+    return _time_ns(scenario, "session_timeout_ms")
 
 
 def _time_ns(scenario: Scenario, name: str) -> int:
@@ -183,7 +187,7 @@ def _committed(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, dict[int,
     return found
 
 
-def _beats(run_dir: Path, wanted: set[Who], numbers: Mapping[Key, int]) -> dict[Who, _Beats]:
+def beats_of(run_dir: Path, wanted: set[Who], numbers: Mapping[Key, int]) -> dict[Who, _Beats]:
     """Read piece by piece: memory does not follow the number of polls."""
     found: dict[Who, _Beats] = defaultdict(_Beats)
     names = pa.array(sorted({client for client, _ in wanted}), pa.string())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
-from urteil.harness.verify.administered import killed_clients
+from urteil.harness.verify.administered import killed_clients, lowest_min_isr
 from urteil.harness.verify.calms import calms
 from urteil.harness.verify.covered import (
     blind_ns,
@@ -27,6 +27,7 @@ from urteil.harness.verify.cycles import cycle_rows
 from urteil.harness.verify.deleted import deletions
 from urteil.harness.verify.derived import DERIVED, Derived
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.expulsions import expulsions
 from urteil.harness.verify.harm import harms
 from urteil.harness.verify.members import members
 from urteil.harness.verify.parts import administered, late_begin, part_row, segments
@@ -68,6 +69,7 @@ def derive(
     _add_clients(found.tables, run_dir, small, facts)
     _add_settings(found.tables, small, scenario)
     found.tables["calms"] = calms(run_dir, small, scenario, facts)
+    found.tables["expulsions"] = expulsions(run_dir, small, scenario, facts)
     killed = damaged | killed_clients(small.ops)
     found.tables["damaged"] = [{"client": name} for name in sorted(damaged)]
     found.tables["killed"] = [{"client": name} for name in sorted(killed)]
@@ -124,8 +126,14 @@ def _add_place(
         for bit, row in place.told
     ]
     tables["cover"] += cover(place.p, place.logs, place.told)
+    topic, own = part["topic"], part["min_isr"]
     tables["spans"] += [
-        {"p": place.p, "blind_ns": blind_ns(span, small.faults)} | span.row()
+        span.row()
+        | {
+            "p": place.p,
+            "blind_ns": blind_ns(span, small.faults),
+            "min_isr": lowest_min_isr(small.ops, small.faults, topic, own, span.begin_ns),
+        }
         for span in place.spans
     ]
     tables["logs_p"] += log_rows(place.p, place.spans, place.logs)

@@ -38,7 +38,7 @@ DERIVED: dict[str, pa.Schema] = {
     "spans": _schema(
         "p:l version:i begin_ns:l end_ns:l leader:i leader_epoch:i controller_epoch:i isr:s "
         "isr_size:i prev_version:i prev_leader:i prev_leader_epoch:i prev_controller_epoch:i "
-        "prev_isr:s path:s blind_ns:l"
+        "prev_isr:s path:s blind_ns:l min_isr:i"
     ),
     "epochs": _schema("p:l broker:i epoch:i start:l log_start:l"),
     "logs_p": _schema(
@@ -65,6 +65,7 @@ DERIVED: dict[str, pa.Schema] = {
     "calms": _schema(
         "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i live:i"
     ),
+    "expulsions": _schema("n:i who:s p:l times:i from_ns:l to_ns:l"),
     "recoveries": _schema(
         "n:i fault:s targets:s p:l healed_ns:l recovery_s:d deadline_s:d judged:i"
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from urteil.harness.scenario import Scenario, TopicFact
-from urteil.harness.verify.administered import lowest_min_isr, unclean_asked
+from urteil.harness.verify.administered import unclean_asked
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.timeline import NO_OFFSET, Span
 
@@ -83,7 +83,6 @@ def administered(part: Row, ops: list[Row]) -> Row:
     return {
         "unclean_asked": int(asked),
         "unclean_on": int(part["unclean_on"] or asked),
-        "min_isr": lowest_min_isr(ops, part["topic"], part["min_isr"]),
     }
 
 

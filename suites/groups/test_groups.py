@@ -11,7 +11,9 @@ POSITIONS = ("commit_went_back", "commit_register")
 
 
 @pytest.mark.parametrize(
-    "result", ["member-killed", "slow-poll", "rebalance-storm", "cooperative-storm"], indirect=True
+    "result",
+    ["group-calm", "member-killed", "slow-poll", "rebalance-storm", "cooperative-storm"],
+    indirect=True,
 )
 def test_members_that_come_and_go_share_without_loss(result: Result) -> None:
     assert_holds(result, "two_owners", "commit_beyond_processed", "no_delivery", *POSITIONS)
@@ -27,7 +29,7 @@ def test_a_static_member_that_was_replaced_is_refused(result: Result) -> None:
     assert_holds(result, "zombie_commit", "two_owners", "no_delivery", *POSITIONS)
 
 
-@pytest.mark.parametrize("result", ["coordinator-crash"], indirect=True)
+@pytest.mark.parametrize("result", ["coordinator-crash", "coordinator-moves"], indirect=True)
 def test_a_group_survives_its_coordinators(result: Result) -> None:
     assert_holds(result, "generation_went_back", "no_delivery", "two_owners", *POSITIONS)
 

@@ -91,6 +91,8 @@ NAMES = (
     "handed_over_outside_isr",
     "commit_note_lost",
     "moved_log_lacks_tail",
+    "txn_coordinator_keeps_office",
+    "heartbeats_unheard",
 )
 
 

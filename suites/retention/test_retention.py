@@ -22,3 +22,8 @@ def test_what_is_deleted_is_gone_and_nothing_else(result: Result) -> None:
 def test_offsets_times_and_ends_are_found(result: Result) -> None:
     assert_holds(result, "index_wrong", "time_index_wrong", "end_below_ack", "disagreement")
     assert_holds(result, "epoch_lineage")
+
+
+@pytest.mark.parametrize("result", ["left-behind"], indirect=True)
+def test_who_has_nothing_of_the_log_any_more_starts_anew(result: Result) -> None:
+    assert_holds(result, "hole", "lost_write", "replica_divergence", "slow_recovery")

@@ -20,6 +20,8 @@ ELSEWHERE = {
     "session_never_expires",
     "static_member_not_fenced",
     "commit_note_lost",
+    "heartbeats_unheard",
+    "txn_coordinator_keeps_office",
     "groups_not_loaded",
     "append_after_io_error",  # nor disks that fill up
     "cached_zk_version_forever",  # nor deadlines for recovery

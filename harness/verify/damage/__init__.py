@@ -62,6 +62,7 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="lose what was committed with a position", apply=groups.lose_a_note),
     Damage(name="commit past an unprocessed record", apply=groups.leave_unprocessed),
     Damage(name="give a group nothing", apply=groups.leave_waiting),
+    Damage(name="put a member out again and again", apply=groups.put_out),
     Damage(name="shrink the ISR below its minimum", apply=cluster.shrink_isr, replicas=2),
     Damage(name="lower a controller epoch", apply=cluster.lower_controller_epoch),
     Damage(name="repeat a partition epoch", apply=cluster.repeat_version),

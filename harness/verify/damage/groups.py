@@ -112,6 +112,25 @@ def leave_waiting(copy: Copy) -> Trace:
     return Trace("no_delivery", "group stands still", victim["offset"])
 
 
+def put_out(copy: Copy) -> Trace:
+    """Long before the rest a member polled every second, and yet lost its membership thrice."""
+    model, given = first(copy.rows("clients")), _owned(copy)
+    session_ns = (copy.still_ns - 10 * S) // 2
+    begin_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 10 * copy.still_ns
+    who = {"client": "made up outsider", "session": 1}
+    lived = {"kind": "made up", "group": "made up too", "begin_ns": begin_ns - S}
+    copy.rows("clients").append(model | who | lived | {"end_ns": begin_ns + 5 * session_ns})
+    for at_ns in range(begin_ns, begin_ns + 5 * session_ns, S):
+        polled = {"poll": at_ns // S, "invoke_ns": at_ns, "complete_ns": at_ns + 1}
+        absent = ("error", "topic_id", "topic", "partition", "event")
+        positions = dict.fromkeys((*absent, "position_before", "position_after"))
+        copy.rows("polls").append(who | polled | {"outcome": "ok"} | positions)
+    for number in range(2, 5):
+        told = {"group": "made up too", "event": "lost", "at_ns": begin_ns + number * session_ns}
+        copy.rows("assignments").append(given | who | told)
+    return Trace("no_delivery", "member put out")
+
+
 def _owned(copy: Copy) -> Row:
     """The assignment of the last generation; Untried when nobody was assigned anything."""
     given = [row for row in copy.rows("assignments") if row["event"] == "assigned"]

@@ -4,7 +4,8 @@ The limit is min(min.insync.replicas, replicas). A record counts only when ZooKe
 fewer members from a second before its invocation until after its completion, in one version (so
 that epoch and ISR were unchanged), and before any fault that could have kept that from the leader:
 one that is paused or cut off keeps the ISR it last knew. The leader's maximal ISR may be larger
-while an expansion is pending, but appends are refused by the committed one.
+while an expansion is pending, but appends are refused by the committed one. Where administrators
+changed the setting, the lowest counts of all that the leader may go by in that version.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ _LEARN_NS = 1_000_000_000
 _SLACK_NS = 200_000_000
 
 _JUDGED = f"""
-FROM vals v JOIN parts q ON q.p = v.sent_p
-JOIN spans s ON s.p = v.sent_p AND v.invoke_ns >= s.begin_ns + {_LEARN_NS}
+FROM vals v JOIN spans s ON s.p = v.sent_p AND v.invoke_ns >= s.begin_ns + {_LEARN_NS}
   AND COALESCE(v.complete_ns, v.invoke_ns) < s.end_ns - {_SLACK_NS}
   AND COALESCE(v.complete_ns, v.invoke_ns) < s.blind_ns
-WHERE v.sent = 1 AND v.acks = -1 AND s.isr_size < q.min_isr AND s.leader >= 0
+WHERE v.sent = 1 AND v.acks = -1 AND s.isr_size < s.min_isr AND s.leader >= 0
 """
 
 GUARANTEE = Guarantee(
@@ -31,7 +31,7 @@ GUARANTEE = Guarantee(
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
 SELECT 'acknowledged' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
-  v.complete_ns AS until_ns, v.value_id, v.client, s.isr, q.min_isr, s.leader, s.leader_epoch,
+  v.complete_ns AS until_ns, v.value_id, v.client, s.isr, s.min_isr, s.leader, s.leader_epoch,
   s.version
 {_JUDGED} AND v.outcome = 'ok' AND COALESCE(v.node, s.leader) = s.leader""",
     explain=lambda row: (

@@ -52,6 +52,7 @@ _MADE_OF = {
     "trials": ("faults", "states"),
     "recoveries": ("faults", "states"),
     "calms": ("polls", "passes", "commits", "clients", "assignments", "faults", "states"),
+    "expulsions": ("polls", "assignments", "faults", "states"),
     "grps": ("clients", "assignments", "commits"),
     "members": ("clients", "assignments", "commits"),
     "commit_breaks": ("commits", "commit_reads", "states"),

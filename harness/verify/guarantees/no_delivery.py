@@ -6,13 +6,33 @@ max.poll.interval.ms more while a member does not poll), a reader for 20 s. What
 acknowledged with acks=all before that time began, lies in the final log where it was acknowledged,
 and nobody of the group was ever beyond it. All who should poll did so to the last: a client that
 hangs is no finding. Readers of committed records are judged in runs without transactions alone.
+
+Nor is a member put out of its group again and again while it polls (see `expulsions`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from urteil.harness.verify.guarantees.base import Guarantee, place
 
 _STILL = "c.live = 1 AND c.to_ns - c.from_ns >= c.bound_ns"
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    calm_s = f"{float(row['calm_s']):.1f} s"
+    if row["sub_kind"] == "member put out":
+        return (
+            f"{row['who']} was put out of its group {row['waiting']} times in {calm_s}, though it "
+            "polled all the time and nobody disturbed it."
+        )
+    return (
+        f"{row['who']} was given nothing of {row['topic']}-{row['partition']} for the last of "
+        f"{calm_s} in which nobody disturbed it, although {row['waiting']} "
+        f"acknowledged records waited from {place(row)} on and its clients polled."
+    )
+
 
 GUARANTEE = Guarantee(
     name="no_delivery",
@@ -22,7 +42,9 @@ GUARANTEE = Guarantee(
     "to the log.",
     source="Kafka documentation, Consumer Configs: session.timeout.ms; 4.6 Message Delivery "
     "Semantics; KIP-62",
-    opportunities=f"SELECT COUNT(*) AS n FROM calms c WHERE c.moved = 1 OR ({_STILL})",
+    opportunities=f"""SELECT SUM(o.n) AS n
+FROM (SELECT COUNT(*) AS n FROM calms c WHERE c.moved = 1 OR ({_STILL})
+      UNION ALL SELECT COUNT(*) FROM expulsions) o""",
     violations=f"""
 SELECT c.kind || ' stands still' AS sub_kind, c.p, MIN(v.ack_off) AS off,
   c.to_ns - c.bound_ns AS at_ns, c.to_ns AS until_ns, c.who, c.reached, COUNT(*) AS waiting,
@@ -30,14 +52,18 @@ SELECT c.kind || ' stands still' AS sub_kind, c.p, MIN(v.ack_off) AS off,
 FROM calms c JOIN vals v ON v.sent_p = c.p
 WHERE {_STILL} AND c.lately = 0 AND v.outcome = 'ok' AND v.acks = -1 AND v.at_ack = 1
   AND v.ack_off >= c.reached AND v.complete_ns <= c.to_ns - c.bound_ns
-GROUP BY c.kind, c.p, c.to_ns, c.bound_ns, c.who, c.reached, c.from_ns""",
-    explain=lambda row: (
-        f"{row['who']} was given nothing of {row['topic']}-{row['partition']} for the last of "
-        f"{float(row['calm_s']):.1f} s in which nobody disturbed it, although {row['waiting']} "
-        f"acknowledged records waited from {place(row)} on and its clients polled."
-    ),
+GROUP BY c.kind, c.p, c.to_ns, c.bound_ns, c.who, c.reached, c.from_ns
+UNION ALL
+SELECT 'member put out', e.p, CAST(NULL AS BIGINT), e.from_ns, e.to_ns, e.who,
+  CAST(NULL AS BIGINT), e.times,
+  CAST(e.to_ns - e.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE)
+FROM expulsions e""",
+    explain=_explain,
     needs=("sends", "polls"),
-    rests_on=("sends", "replicas", "logs", "polls", "clients", "faults", "states", "commits"),
-    sub_kinds=("group stands still", "consumer stands still"),
+    rests_on=(
+        *("sends", "replicas", "logs", "polls", "clients", "faults", "states", "commits"),
+        "assignments",
+    ),
+    sub_kinds=("group stands still", "consumer stands still", "member put out"),
     tie="j.who",
 )

@@ -143,3 +143,47 @@ def test_readers_of_committed_records_wait_for_transactions(tmp_path: Path) -> N
     txn = {"client": "t1", "session": 0, "txn": 1, "transactional_id": "t", "outcome": "unknown"}
     tables["txns"] = [{"run": "r"} | txn | {"begin_ns": END_NS - S}]
     assert judged(tmp_path / "open", tables).status is not Status.VIOLATED
+
+
+def put_out(times: int) -> Tables:
+    """The member is given a partition and put out again, every 7 s from the last leader on."""
+    tables = waiting()
+    for number in range(times):
+        at_ns = LED_NS + (13 + 7 * number) * S
+        for event, before_ns in (("assigned", S), ("lost", 0)):
+            told = {"group": "late", "generation": 1, "event": event, "at_ns": at_ns - before_ns}
+            tables["assignments"].append(WHO | PLACE | told)
+    return tables
+
+
+def findings(result: GuaranteeResult) -> list[str]:
+    return [one.sentence for one in result.findings if one.sub_kind == "member put out"]
+
+
+def test_a_member_that_is_put_out_though_it_polls(tmp_path: Path) -> None:
+    (sentence,) = findings(judged(tmp_path / "thrice", put_out(3)))
+    assert sentence.startswith("g9 was put out of its group 3 times in 14.0 s")
+    assert not findings(judged(tmp_path / "twice", put_out(2)))
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        fault("crash", "b1", LED_NS + 16 * S, LED_NS + 17 * S),
+        fault("pause_client", "g9", LED_NS + 1 * S, LED_NS + 2 * S),
+    ],
+    ids=lambda one: str(one["fault"]),
+)
+def test_a_member_may_be_put_out_by_a_fault(one: dict[str, Any], tmp_path: Path) -> None:
+    tables = put_out(3)
+    tables["faults"].append(one)
+    assert not findings(judged(tmp_path, tables))
+
+
+def test_a_member_that_polled_too_late_was_put_out_rightly(tmp_path: Path) -> None:
+    tables = put_out(3)
+    held_up = range(LED_NS + 14 * S, LED_NS + 17 * S)
+    tables["polls"] = [
+        row for row in tables["polls"] if row["client"] != "g9" or row["complete_ns"] not in held_up
+    ]
+    assert not findings(judged(tmp_path, tables))

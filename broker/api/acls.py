@@ -113,7 +113,10 @@ async def create_acls(
 async def _add(
     broker: Broker, keeper: AclKeeper, pattern: Pattern, entries: Sequence[Entry]
 ) -> Result:
-    """REQUEST_TIMED_OUT when ZooKeeper is away for longer than `request.timeout.ms`."""
+    """None of them where a principal has no type, REQUEST_TIMED_OUT when ZooKeeper is away for
+    longer than `request.timeout.ms`."""
+    if any(":" not in one.principal for one in entries):
+        return Result(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None)
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
             await keeper.add(pattern, entries)
@@ -121,7 +124,7 @@ async def _add(
         return Result(error_code=ErrorCode.REQUEST_TIMED_OUT, error_message=None)
     except (Contended, ValueError) as error:
         return Result(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=str(error))
-    return Result(error_message=None)
+    return Result(error_message="")
 
 
 def _all(request: CreateAclsRequest, result: Result) -> CreateAclsResponse:

@@ -5,7 +5,7 @@ Source: `ZkAdminManager.createPartitions`, `AdminZkClient.createNewPartitionsAss
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from urteil.broker.controller.assignment import AssignmentError, assign_more
 from urteil.broker.controller.refusal import Refused, impossible
@@ -34,8 +34,9 @@ def new_partitions(
             "missing.",
         )
     if replicas is not None:
-        _check_sizes(replicas, len(first))
-        return dict(enumerate(replicas, existing))
+        given = dict(enumerate(replicas, existing))
+        _check_sizes(given, len(first))
+        return given
     try:
         return assign_more(racks, existing, first, count - existing)
     except AssignmentError as wrong:
@@ -73,16 +74,24 @@ def _check_given(replicas: Sequence[tuple[int, ...]], missing: int, alive: Colle
         raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
 
 
-def _check_sizes(replicas: Sequence[tuple[int, ...]], factor: int) -> None:
-    why = None
-    if any(not ids for ids in replicas):
-        why = "Cannot have replication factor of 0 for a partition."
-    elif any(len(set(ids)) != len(ids) for ids in replicas):
-        why = "Duplicate brokers not allowed in replica assignment."
-    elif any(len(ids) != factor for ids in replicas):
+def _check_sizes(given: Mapping[int, tuple[int, ...]], factor: int) -> None:
+    for partition, ids in given.items():
+        if not ids:
+            why = f"Cannot have replication factor of 0 for partition id {partition}."
+            raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+        if len(set(ids)) != len(ids):
+            why = f"Duplicate brokers not allowed in replica assignment: {_listed(ids)} "
+            why += f"for partition id {partition}."
+            raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+    others = {partition: len(ids) for partition, ids in given.items() if len(ids) != factor}
+    if others:
         why = (
             f"Inconsistent replication factor between partitions, partition 0 has {factor} while "
-            f"those to be added have {[len(ids) for ids in replicas]}, respectively."
+            f"partitions [{_listed(others)}] have replication factors "
+            f"[{_listed(others.values())}], respectively."
         )
-    if why is not None:
         raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))

@@ -65,6 +65,19 @@ def partitions(side: Side, topic: str, *, to: int | None = None) -> Any:
     return answer
 
 
+@pytest.mark.parametrize("replicas", [[(1, 2, 3), (2, 2, 3)], [(1,), (2, 3, 1)], [(1, 2, 3), ()]])
+def test_the_same_words_about_replicas(pair: Pair, replicas: Sequence[Sequence[int]]) -> None:
+    topic = pair.name("worded")
+    pair.both(lambda side: side.create(topic))
+
+    def ask(side: Side) -> Any:
+        count = len(partitions(side, topic)["partitions"]) + len(replicas)
+        answer = grow(side, [grown(topic, count, *replicas)], 3)
+        return [str(one["error_message"]) for one in answer["results"]]
+
+    assert "partition" in pair.same(ask)[0]
+
+
 @pytest.mark.parametrize("version", [0, 3])
 def test_partitions_are_added(pair: Pair, version: int) -> None:
     """Counts go on from the leader of partition 0, so that even the replicas are the same."""

@@ -1,0 +1,38 @@
+"""What is answered to who makes ACLs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.conformance.guarded import Guarded, GuardedPair, acl
+from urteil.broker.security.acls import Operation, ResourceType
+from urteil.broker.wire.messages import CreateAclsRequest
+
+SAID = {
+    "as it should be": [("a", "User:tom")],
+    "no type": [("a", "tom")],
+    "no principal": [("a", "")],
+    "everybody without a type": [("a", "*")],
+    "a type and a name that are empty": [("a", ":tom"), ("a", "User:")],
+    "a good one of the same topic": [("a", "User:tom"), ("a", "tom")],
+    "good ones of other topics": [("a", "tom"), ("b", "User:tom"), ("", "User:tom")],
+}
+
+
+@pytest.mark.parametrize("what", SAID)
+def test_principals(guarded: GuardedPair, what: str) -> None:
+    """One without a colon is refused, and with it all that is to be added to its resource."""
+    creations = [
+        acl(ResourceType.TOPIC, name, Operation.READ, principal=principal)
+        for name, principal in SAID[what]
+    ]
+
+    def ask(one: Guarded) -> Any:
+        answer = one.admin.ask(CreateAclsRequest(creations=creations), 3)
+        seen = one.acls(host_filter=acl(ResourceType.TOPIC, "a", Operation.READ).host)
+        one.revoke()
+        return answer, seen
+
+    guarded.same(ask)

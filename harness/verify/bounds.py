@@ -1,5 +1,5 @@
-"""Whole numbers that nothing can have been, as the footers of the files tell: damage, so nobody is
-accused of them."""
+"""Numbers that nothing can have been, and rows that lack what they are about, as the footers of the
+files tell: damage, so nobody is accused of them."""
 
 from __future__ import annotations
 
@@ -10,47 +10,104 @@ import pyarrow.parquet as pq
 FREE = frozenset({"timestamp_ms", "there_timestamp_ms", "before_timestamp_ms", "sequence"})
 """Columns that clients fill as they like, or count around the end of their type."""
 
+NO_NUMBER = {
+    **dict.fromkeys(("broker", "partition", "partition_intended", "session", "pass", "poll"), 0),
+    **dict.fromkeys(("position_in_poll", "op", "txn", "attempts", "pid", "api_version"), 0),
+    **dict.fromkeys(("log_start", "log_end", "high_watermark", "recovery_point"), 0),
+    **dict.fromkeys(("from_offset", "to_offset", "batch_base", "batch_bytes", "batch_crc"), 0),
+    **dict.fromkeys(("segment_base", "reads.offset", "replicas.offset"), 0),
+    **dict.fromkeys(("offset", "position_before", "position_after", "processed_to"), -1),
+    **dict.fromkeys(("leader_epoch", "controller", "controller_epoch", "generation"), -1),
+    **dict.fromkeys(("version", "node", "producer_id", "producer_epoch", "acks"), -1),
+    "leader": -2,
+}
+"""The least that a column may hold; of a table alone as `table.column`. Kafka's own words for none
+are negative, a leader's are two: nobody, and nobody any more (a topic that is deleted)."""
 
-def limit(column: pa.Field) -> int | None:
-    """The end of a column's type, which no number of it reaches; None where anything goes."""
+MOST = {"acks": 1}
+
+WHOSE = ("client", "session")
+_PLACE = ("topic_id", "partition")
+_OF_GROUP = (*WHOSE, "group", *_PLACE)
+NEEDED = {
+    **dict.fromkeys(("clients", "sends", "passes"), WHOSE),
+    "polls": (*WHOSE, "poll", "outcome"),
+    "txns": (*WHOSE, "txn", "begin_ns", "outcome"),
+    "commits": (*_OF_GROUP, "invoke_ns", "outcome", "offset"),
+    "commit_reads": (*_OF_GROUP, "invoke_ns", "outcome"),
+    "assignments": (*_OF_GROUP, "at_ns", "event"),
+    "offset_answers": (*_PLACE, "invoke_ns", "complete_ns", "query"),
+    "accesses": ("client", "subject", "invoke_ns", "outcome"),
+    "faults": ("fault", "begin_ns"),
+    "admin_ops": ("act", "outcome"),
+}
+"""Columns without which nobody knows of whom or what a row tells."""
+
+
+def limits(table: str, column: pa.Field) -> tuple[int, int] | None:
+    """The least and the most that a column may hold; None where anything goes. No number reaches
+    the end of its type."""
     if column.name in FREE or not pa.types.is_integer(column.type):
         return None
-    return int((1 << (column.type.bit_width - 1)) - 1)
+    far = (1 << (column.type.bit_width - 1)) - 1
+    least = NO_NUMBER.get(f"{table}.{column.name}", NO_NUMBER.get(column.name, 1 - far))
+    return least, MOST.get(column.name, far - 1)
 
 
-def wild(part: pq.ParquetFile, ours: pa.Schema) -> list[str]:
-    """Columns of `ours` that have numbers out of bounds in `part`, whatever their width there."""
+def wild(part: pq.ParquetFile, table: str, ours: pa.Schema) -> dict[str, int]:
+    """Columns of `ours` with numbers out of bounds in `part`, whatever their width there, each
+    with one."""
     have = part.schema_arrow
-    at = {part.schema.column(n).path: n for n in range(len(part.schema))}
-    bounds = {
-        column.name: limit(column)
-        for column in ours
-        if column.name in have.names and pa.types.is_integer(have.field(column.name).type)
-    }
-    return [
-        name for name, far in bounds.items() if far is not None and _reach(part, at[name]) >= far
-    ]
+    told = {}
+    for column in ours:
+        ends = limits(table, column)
+        if ends is None or column.name not in have.names:
+            continue
+        if pa.types.is_integer(have.field(column.name).type):
+            low, high = _reach(part, column.name)
+            if low < ends[0] or high > ends[1]:
+                told[column.name] = low if low < ends[0] else high
+    return told
 
 
-def _reach(part: pq.ParquetFile, column: int) -> int:
-    """The largest magnitude in a column; where the footer does not tell, of what is read."""
+def blank(part: pq.ParquetFile, table: str) -> list[str]:
+    """Needed columns of which `part` has rows without."""
+    names = part.schema_arrow.names
+    return [name for name in NEEDED.get(table, ()) if name in names and _nulls(part, name)]
+
+
+def _nulls(part: pq.ParquetFile, name: str) -> int:
     found = 0
     for group in range(part.num_row_groups):
-        told = part.metadata.row_group(group).column(column).statistics
-        if told is not None and told.has_min_max:
-            low, high = told.min, told.max
+        told = part.metadata.row_group(group).column(_place(part, name)).statistics
+        if told is not None and told.has_null_count:
+            found += told.null_count
         else:
-            name = part.schema.column(column).name
-            ends = pc.min_max(part.read_row_group(group, [name]).column(0)).as_py()
-            low, high = ends["min"] or 0, ends["max"] or 0
-        found = max(found, high, -low)
+            found += part.read_row_group(group, [name]).column(0).null_count
     return found
 
 
-def tamed(values: pa.Array, ours: pa.Field) -> pa.Array:
+def _place(part: pq.ParquetFile, name: str) -> int:
+    return next(n for n in range(len(part.schema)) if part.schema.column(n).path == name)
+
+
+def _reach(part: pq.ParquetFile, name: str) -> tuple[int, int]:
+    """The least and the most in a column; where the footer does not tell, of what is read."""
+    low = high = 0
+    for group in range(part.num_row_groups):
+        told = part.metadata.row_group(group).column(_place(part, name)).statistics
+        if told is not None and told.has_min_max:
+            ends = {"min": told.min, "max": told.max}
+        else:
+            ends = pc.min_max(part.read_row_group(group, [name]).column(0)).as_py()
+        low, high = min(low, ends["min"] or 0), max(high, ends["max"] or 0)
+    return low, high
+
+
+def tamed(values: pa.Array, table: str, ours: pa.Field) -> pa.Array:
     """`values` with null for each that is out of bounds."""
-    far = limit(ours)
-    if far is None or not pa.types.is_integer(values.type):
+    ends = limits(table, ours)
+    if ends is None or not pa.types.is_integer(values.type):
         return values
-    sane = pc.and_(pc.less(values, far), pc.greater(values, -far))
+    sane = pc.and_(pc.less_equal(values, ends[1]), pc.greater_equal(values, ends[0]))
     return pc.if_else(sane, values, pa.scalar(None, values.type))

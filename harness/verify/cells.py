@@ -14,6 +14,7 @@ AGAIN = "collect the evidence again"
 
 Row = dict[str, Any]
 _NAME = re.compile(r"[^\[\]{}\"]+")
+_STATE = re.compile(r"/partitions/\d+/state$")
 Fits = Callable[[Any], bool]
 
 
@@ -53,8 +54,10 @@ def _ranges(logs: Any) -> bool:
 NEEDED: dict[str, tuple[str, ...]] = {
     "logs": ("broker", "topic_id", "partition", "log_end"),
     "passes": ("client", "session", "pass", "topic_id", "partition", "to_offset"),
+    "states": ("zxid", "at_ns", "version", "topic_id", "partition", "leader_epoch", "isr"),
 }
-"""Of `passes`, those that are final and complete need them."""
+"""Of `passes`, those that are final and complete need them; of `states`, those of a partition all,
+the others the first three."""
 JSON: dict[str, dict[str, tuple[str, Fits]]] = {
     "states": {
         "isr": ("a list of brokers", _brokers),
@@ -92,7 +95,14 @@ def odd(table: str, name: str, rows: Sequence[Row]) -> Iterator[str]:
 def _placed(table: str, row: Row) -> bool:
     if table == "passes" and not (row["final"] and row["complete"]):
         return True
-    return all(row[name] is not None for name in NEEDED.get(table, ()))
+    needed = NEEDED.get(table, ())
+    if table == "states" and (row.get("version") == -1 or not _of_a_partition(row)):
+        needed = needed[:3]
+    return all(row.get(name) is not None for name in needed)
+
+
+def _of_a_partition(row: Row) -> bool:
+    return row.get("partition") is not None or bool(_STATE.search(row.get("path") or ""))
 
 
 def _fits(table: str, column: str, text: str | None) -> bool:

@@ -15,6 +15,8 @@ from urteil.harness.verify.result import Finding, GuaranteeResult, Status
 from urteil.harness.verify.witnesses import witnesses
 
 FINDINGS = 100
+LONGEST = 300
+"""So many characters of a text stand in a finding."""
 _APART = ("sub_kind", "permitted", "p", "at_ns", "until_ns", "topic", "partition")
 
 
@@ -142,6 +144,7 @@ def _judge(
 
 def _finding(guarantee: Guarantee, row: Row, places: Places, seen_by: Sequence[Row]) -> Finding:
     topic, partition = places.where(row["p"])
+    row = {name: _short(value) for name, value in row.items()}
     told = row | {"topic": topic, "partition": partition}
     library = places.derived.libraries.get(str(row.get("client")))
     if library:
@@ -155,9 +158,16 @@ def _finding(guarantee: Guarantee, row: Row, places: Places, seen_by: Sequence[R
         partition=partition,
         offset=row["off"],
         at_ns=row["at_ns"],
-        records=[_record(row, places), *seen_by],
+        records=[_record(row, places), *({n: _short(v) for n, v in o.items()} for o in seen_by)],
         faults=places.active(row["at_ns"], row["until_ns"]),
     )
+
+
+def _short(value: Any) -> Any:
+    """A text as far as it is read; a longer one tells its length."""
+    if not isinstance(value, str) or len(value) <= LONGEST:
+        return value
+    return f"{value[:LONGEST]}... ({len(value):,} characters)"
 
 
 def _record(row: Mapping[str, Any], places: Places) -> Row:

@@ -1,7 +1,9 @@
 """What OffsetFetch answered that no OffsetCommit explains: rows of the table `commit_breaks`.
 
-Two kinds of row: `went back`, a position below one that was acknowledged before, and `register`,
-an answer that no order of the operations explains. `deposed` is 1 where a coordinator that had
+Three kinds of row: `went back`, a position below one that was acknowledged before, `register`, an
+answer that no order of the operations explains, and `resumed`, a member that was given a partition
+and read on below a position that had been acknowledged before (commits in transactions apart: the
+markers that make them valid come later). `deposed` is 1 where a coordinator that had
 lost its office, and could not know it yet, may have answered: Kafka's coordinators answer
 OffsetFetch from memory and ask nobody, so such an answer may be old in a healthy cluster.
 """
@@ -23,6 +25,7 @@ from urteil.harness.verify.coordinators import Coordinators
 from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.register import Op, TooMany, broken_reads
+from urteil.harness.verify.resumed import resumed
 
 Key = tuple[str, int]
 _COLUMNS = "client session group topic_id partition invoke_ns complete_ns outcome error offset"
@@ -38,12 +41,14 @@ class Position:
     writes: list[Op] = field(default_factory=list)
     reads: list[Op] = field(default_factory=list)
     asked: list[Row] = field(default_factory=list)
+    in_transactions: bool = False
 
 
 def commit_breaks(run_dir: Path, derived: Derived, coordinators: Coordinators) -> list[Row]:
     """Rows of the derived table `commit_breaks`, by group and partition."""
     found = []
-    for (group, p), position in sorted(_positions(run_dir, derived).items()):
+    positions = _positions(run_dir, derived)
+    for (group, p), position in sorted(positions.items()):
         who = dict(zip(position.reads, position.asked, strict=True))
         for kind, read, before in _broken(position):
             begin_ns, end_ns = read.invoke_ns, int(read.complete_ns)
@@ -53,16 +58,40 @@ def commit_breaks(run_dir: Path, derived: Derived, coordinators: Coordinators) -
                 | {"deposed": int(coordinators.may_be_deposed(group, begin_ns, end_ns))}
                 | {name: who[read][name] for name in ("client", "session")}
             )
-    return found
+    return [*found, *_resumed_below(run_dir, positions, _numbers(derived), coordinators)]
 
 
-def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
-    """By group and partition; with a topic that was deleted its committed positions went, too."""
-    numbers = {
+def _resumed_below(
+    run_dir: Path, positions: dict[Key, Position], numbers: dict[Key, int], known: Coordinators
+) -> Iterator[Row]:
+    for one in resumed(run_dir) if positions else ():
+        client, session, topic_id, partition = one.member
+        p = numbers.get((topic_id, partition))
+        position = positions.get((one.group, -1 if p is None else p))
+        if position is None or position.in_transactions:
+            continue
+        read = Op(one.given_ns, one.read_ns, one.offset, is_read=True)
+        before = gone_back_from(position.writes, read)
+        if before is not None:
+            yield (
+                {"kind": "resumed", "p": p, "grp": one.group, "at_ns": one.given_ns}
+                | {"until_ns": one.read_ns, "answered": one.offset, "acknowledged": before}
+                | {"deposed": int(known.may_be_deposed(one.group, one.given_ns, one.read_ns))}
+                | {"client": client, "session": session}
+            )
+
+
+def _numbers(derived: Derived) -> dict[Key, int]:
+    return {
         (part["topic_id"], part["partition"]): part["p"]
         for part in derived.parts
         if not part["gone"]
     }
+
+
+def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
+    """By group and partition; with a topic that was deleted its committed positions went, too."""
+    numbers = _numbers(derived)
     found: dict[Key, Position] = defaultdict(Position)
     for table in ("commits", "commit_reads"):
         rows = [row for row in _rows(run_dir, table) if row["invoke_ns"] is not None]
@@ -74,8 +103,9 @@ def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
 
 
 def _rows(run_dir: Path, table: str) -> Iterator[Row]:
+    columns = _COLUMNS.split() + (["txn"] if table == "commits" else [])
     for part in evidence.files(run_dir, table):
-        yield from pq.read_table(part, columns=_COLUMNS.split()).to_pylist()
+        yield from pq.read_table(part, columns=columns).to_pylist()
 
 
 def _add(position: Position, table: str, row: Row) -> None:
@@ -87,6 +117,7 @@ def _add(position: Position, table: str, row: Row) -> None:
             position.reads.append(Op(row["invoke_ns"], end_ns, row["offset"], is_read=True))
             position.asked.append(row)
     elif row["outcome"] != "fail":
+        position.in_transactions |= row["txn"] is not None
         position.writes.append(Op(row["invoke_ns"], end_ns, row["offset"]))
         if done and row["error"]:
             position.writes.append(Op(row["invoke_ns"], math.inf, row["offset"]))

@@ -46,11 +46,14 @@ def cover(p: int, logs: list[Row], passes: list[tuple[int, Row]]) -> list[Row]:
 
 
 def log_rows(p: int, spans: list[Span], logs: list[Row]) -> list[Row]:
-    """Where each log starts and ends, and whether its broker was in sync in the end."""
+    """Where each log starts and ends, whether its broker was in sync in the end, and whether the
+    log tells its epochs."""
     final_isr = next((span.isr for span in reversed(spans) if span.leader >= 0), ())
     names = ("broker", "log_start", "log_end", "high_watermark", "recovery_point")
     return [
-        {"p": p, "in_isr": int(row["broker"] in final_isr)} | {name: row[name] for name in names}
+        {"p": p, "in_isr": int(row["broker"] in final_isr)}
+        | {"epochs_told": int(row["epochs"] is not None)}
+        | {name: row[name] for name in names}
         for row in logs
     ]
 

@@ -32,7 +32,15 @@ from urteil.harness.verify.harm import harms
 from urteil.harness.verify.members import members
 from urteil.harness.verify.parts import administered, late_begin, part_row, segments
 from urteil.harness.verify.promises import settled
-from urteil.harness.verify.small import Key, Small, assigned_last, read, sort_passes, unasked
+from urteil.harness.verify.small import (
+    Key,
+    Small,
+    assigned_ever,
+    assigned_last,
+    read,
+    sort_passes,
+    unasked,
+)
 from urteil.harness.verify.timeline import Span
 from urteil.harness.verify.transactions import over_ns, stands, txn_rows
 from urteil.harness.verify.views import answers, views
@@ -79,7 +87,7 @@ def derive(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
     """One partition with all that is known of it; `whole` are its complete final passes,
-    `begins` the offsets at which it begins, as readers were told."""
+    `ever` all replicas it had, `begins` the offsets at which it begins, as readers were told."""
 
     key: Key
     p: int
@@ -89,6 +97,7 @@ class _Place:
     whole: list[Row]
     stopped: list[Row]
     assigned: set[int]
+    ever: set[int]
     begins: set[int]
 
     @property
@@ -106,12 +115,13 @@ def _places(small: Small, damaged: frozenset[str], answered: list[Row]) -> Itera
     for row in answered:
         if row["kind"] == "earliest" and row["offset"] is not None:
             begins[row["p"]].add(row["offset"])
-    assigned = assigned_last(small.states)
+    assigned, ever = assigned_last(small.states), assigned_ever(small.states)
     for key, p in small.numbers.items():
         whole, stopped = sort_passes(small.passes.get(p, []), damaged)
         yield _Place(key=key, p=p, topic=small.topics.get(key[0]), spans=small.spans.get(p, []),
                      logs=small.logs.get(p, []), whole=whole, stopped=stopped,
-                     assigned=assigned.get(key, set()), begins=begins[p])  # fmt: skip
+                     assigned=assigned.get(key, set()), ever=ever.get(key, set()),
+                     begins=begins[p])  # fmt: skip
 
 
 def _add_place(
@@ -132,6 +142,7 @@ def _add_place(
         | {
             "p": place.p,
             "blind_ns": blind_ns(span, small.faults),
+            "strangers": span.strangers(place.ever),
             "min_isr": lowest_min_isr(small.ops, small.faults, topic, own, span.begin_ns),
         }
         for span in place.spans

@@ -19,9 +19,9 @@ def _schema(columns: str) -> pa.Schema:
 DERIVED: dict[str, pa.Schema] = {
     "parts": _schema(
         "p:l topic_id:s topic:s partition:i ours:i copies:i final_leader:i has_log:i log_start:l "
-        "log_end:l committed_end:l seen_end:l late_begin:l replication:i min_isr:i unclean_on:i "
-        "unclean_asked:i foreign_on:i compacted:i unclean_floor:l last_epoch_ns:l agreed_end:l "
-        "gone:i lost_floor:l lost_ns:l"
+        "log_end:l committed_end:l seen_end:l late_begin:l one_start:l replication:i min_isr:i "
+        "unclean_on:i unclean_asked:i foreign_on:i compacted:i unclean_floor:l "
+        "last_epoch_ns:l agreed_end:l gone:i lost_floor:l lost_ns:l"
         " read_log:i ends_told:i delete_retention_ns:l min_lag_ns:l "
         "max_lag_ns:l retention_ns:l retention_told:i retention_bytes:l append_time:i "
         "sent_times:i clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "
@@ -38,11 +38,12 @@ DERIVED: dict[str, pa.Schema] = {
     "spans": _schema(
         "p:l version:i begin_ns:l end_ns:l leader:i leader_epoch:i controller_epoch:i isr:s "
         "isr_size:i prev_version:i prev_leader:i prev_leader_epoch:i prev_controller_epoch:i "
-        "prev_isr:s path:s blind_ns:l min_isr:i"
+        "prev_isr:s path:s blind_ns:l min_isr:i strangers:s"
     ),
     "epochs": _schema("p:l broker:i epoch:i start:l log_start:l"),
     "logs_p": _schema(
-        "p:l broker:i log_start:l log_end:l high_watermark:l recovery_point:l in_isr:i"
+        "p:l broker:i log_start:l log_end:l high_watermark:l recovery_point:l in_isr:i "
+        "epochs_told:i"
     ),
     "windows": _schema("n:i begin_ns:l end_ns:l"),
     "damaged": _schema("client:s"),

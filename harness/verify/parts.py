@@ -101,13 +101,16 @@ def late_begin(part: Row, logs: list[Row], passes: list[Row], begins: set[int]) 
 
     One of `begins`, which readers were told: one may begin elsewhere by its own choice. Null where
     none did, and where the logs do not tell: they begin at several places, or somebody deleted
-    records (a log's start is written to disk once a minute).
+    records (a log's start is written to disk once a minute). `one_start` is where all logs begin
+    of which nothing was deleted or destroyed: there the partition began all the time.
     """
     starts = {row["log_start"] or 0 for row in logs}
+    sole = len(starts) == 1 and not part["trimmed"]
     began = begins.intersection(row["from_offset"] for row in passes)
     latest = max((low for low in began if low < (part["seen_end"] or 0)), default=0)
-    told = len(starts) == 1 and not part["trimmed"] and latest > min(starts)
-    return {"late_begin": latest if told else None}
+    told = sole and latest > min(starts)
+    kept = sole and not part["gone"] and part["lost_floor"] is None
+    return {"late_begin": latest if told else None, "one_start": min(starts) if kept else None}
 
 
 def _highest_start(logs: list[Row]) -> int:

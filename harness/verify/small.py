@@ -170,6 +170,14 @@ def assigned_first(states: Iterable[Row]) -> dict[Key, set[int]]:
     return found
 
 
+def assigned_ever(states: Iterable[Row]) -> dict[Key, set[int]]:
+    """All replicas that a partition ever had."""
+    found: dict[Key, set[int]] = defaultdict(set)
+    for key, replicas in _assigned(states):
+        found[key] |= replicas
+    return found
+
+
 def _assigned(states: Iterable[Row]) -> Iterator[tuple[Key, set[int]]]:
     for row in sorted(states, key=lambda one: int(one["zxid"] or 0)):
         if row["replicas"] is None or row["topic_id"] is None:

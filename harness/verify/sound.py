@@ -156,8 +156,15 @@ def _columns(part: Path, table: str, have: pa.Schema) -> list[str]:
         for name, column in ours.items()
         if name in have.names and not evidence.castable(have.field(name), column)
     ]
-    if far := bounds.wild(pq.ParquetFile(part), SCHEMAS[table]):
-        told.append(f"{', '.join(far)} with numbers that none can be; they count as unknown")
+    file = pq.ParquetFile(part)
+    if far := bounds.wild(file, table, SCHEMAS[table]):
+        numbers = ", ".join(map(str, far.values()))
+        told.append(
+            f"{', '.join(far)} with numbers that none can be ({numbers}); they count as unknown: "
+            f"{cells.AGAIN}"
+        )
+    if lost := bounds.blank(file, table):
+        told.append(f"it has rows without {', '.join(lost)}: {cells.AGAIN}")
     return told
 
 
@@ -171,7 +178,8 @@ def _lay(run_dir: Path, target: Path, part: Path, have: pa.Schema | None) -> Non
     settings = _settings(run_dir) if part.parent.name == "sends" else {}
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for batch in pq.ParquetFile(part).iter_batches(ROWS):
-            writer.write_table(_with_settings(_as_ours(batch, schema), have, settings))
+            ours = _as_ours(batch, part.parent.name)
+            writer.write_table(_with_settings(ours, have, settings))
 
 
 def _settings(run_dir: Path) -> dict[tuple[str, int], Row]:
@@ -202,12 +210,12 @@ def _with_settings(
     return sends
 
 
-def _as_ours(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
-    columns = []
+def _as_ours(batch: pa.RecordBatch, table: str) -> pa.Table:
+    columns, schema = [], SCHEMAS[table]
     for column in schema:
         have = batch.column(column.name) if column.name in batch.schema.names else None
         if have is not None and evidence.castable(batch.schema.field(column.name), column):
-            columns.append(_cast(bounds.tamed(have, column), column.type))
+            columns.append(_cast(bounds.tamed(have, table, column), column.type))
         else:
             columns.append(pa.nulls(batch.num_rows, column.type))
     return pa.Table.from_arrays(columns, schema=schema)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from urteil.harness.verify.evidence import Row
@@ -55,6 +55,13 @@ class Span:
             and bool(self.isr_before)
             and self.leader not in self.isr_before
         )
+
+    def strangers(self, replicas: Collection[int]) -> str | None:
+        """Who came into the ISR and never was a replica; None where there is none, or no replicas
+        are known. (Whose reassignment is taken back may stay in the ISR for a moment.)"""
+        before = self.previous.isr if self.previous else ()
+        others = sorted(set(self.isr) - set(replicas) - set(before)) if replicas else []
+        return ", ".join(map(str, others)) or None
 
     def row(self) -> Row:
         """The span as a row of the derived table `spans`."""

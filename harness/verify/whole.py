@@ -77,8 +77,10 @@ def lacking(run_dir: Path, facts: RunFacts, derived: Derived, tally: Sequence[Ro
     ]
     if "states" not in facts.withheld:
         told += skipped(derived.tables["spans"])
+        told += _strangers(derived.tables["spans"])
         told += _logs(run_dir, derived) if "logs" not in facts.withheld else []
     ours = [part for part in derived.parts if part["ours"]]
+    told += [one for part in ours for one in _unlike(part, derived)]
     told += [one for part in ours for one in _unread(part, derived)]
     return told + [one for part in ours for one in _ends_early(part)]
 
@@ -90,6 +92,16 @@ def skipped(spans: Iterable[Row]) -> list[str]:
         "evidence/states lacks what was between"
         for row in spans
         if row["prev_version"] is not None and row["version"] > row["prev_version"] + 1
+    ]
+
+
+def _strangers(spans: Iterable[Row]) -> list[str]:
+    """Partitions that were made with others in their ISR than their replicas."""
+    return [
+        f"{row['path']}: brokers {row['strangers']} are in the first ISR and never were replicas "
+        "(evidence/states)"
+        for row in spans
+        if row["strangers"] is not None and row["prev_version"] is None
     ]
 
 
@@ -115,6 +127,24 @@ def _logs(run_dir: Path, derived: Derived) -> list[str]:
             told.append(f"{name} was made on {_brokers(first)}, though {asked} were asked for")
         lost = sorted(replicas - kept[part["p"]])
         told += [f"evidence/logs has no log of broker {broker} of {name}" for broker in lost]
+    return told
+
+
+def _unlike(part: Row, derived: Derived) -> list[str]:
+    """Logs that begin at different offsets though nothing may have been deleted; those that tell no
+    epochs though others do."""
+    logs = [row for row in derived.tables["logs_p"] if row["p"] == part["p"]]
+    name = f"{part['topic']}-{part['partition']}"
+    silent = [row["broker"] for row in logs if not row["epochs_told"]]
+    told = []
+    if silent and len(silent) < len(logs):
+        told.append(f"evidence/logs: {_brokers(silent)} tell no epochs of {name}, though others do")
+    starts = sorted({row["log_start"] or 0 for row in logs})
+    kept = part["retention_ns"] is not None and not (part["retention_told"] or part["compacted"])
+    hurt = part["trimmed"] or part["gone"] or part["clock_moved"] or part["lost_floor"] is not None
+    if len(starts) > 1 and kept and not hurt:
+        numbers = ", ".join(map(str, starts))
+        told.append(f"evidence/logs: the logs of {name} begin at {numbers}, and nobody deleted any")
     return told
 
 

@@ -57,6 +57,22 @@ def forget_commit(copy: Copy) -> Trace:
     return Trace("commit_went_back", "went back")
 
 
+def resume_below(copy: Copy) -> Trace:
+    """A member of a group of its own was given a partition and read a record again, long after a
+    position beyond it had been committed."""
+    mine, victim = _owned(copy), copy.take()
+    who = {"group": "made up reader", "client": "made up reader", "session": 1, "member_id": "m"}
+    mine, end_ns = mine | who, _end_ns(copy)
+    copy.rows("clients").append(first(copy.rows("clients")) | {**who, "kind": "made up"})
+    beyond = victim["offset"] + 1
+    copy.rows("commits").append(_commit(mine, beyond, end_ns) | {"error": None, "txn": None})
+    copy.rows("assignments").append(mine | {"at_ns": end_ns + S})
+    again = first(copy.of("reads", victim))
+    told = {"generation": mine["generation"], "read_ns": end_ns + 2 * S, "pass": 1, "poll": 1}
+    copy.rows("reads").append(again | who | told)
+    return Trace("commit_went_back", "resumed", victim["offset"])
+
+
 def invent_commit(copy: Copy) -> Trace:
     """A position is told that nobody ever committed."""
     top = max(_acked(copy), key=lambda row: int(row["offset"]))

@@ -7,6 +7,8 @@ import json
 from urteil.harness.verify.damage.copy import Copy, Trace, Untried, first, followers, leader
 from urteil.harness.verify.evidence import Row
 
+NO_EPOCH = 500_000
+
 
 def miss_on_follower(copy: Copy) -> Trace:
     victim = copy.take()
@@ -31,6 +33,16 @@ def other_epoch(copy: Copy) -> Trace:
     victim = copy.take()
     _on_follower(copy, victim)["leader_epoch"] += 1
     return Trace("replica_divergence", "leader epoch", victim["offset"])
+
+
+def write_in_no_epoch(copy: Copy) -> Trace:
+    """A record of a leader epoch that no log knows, on all replicas alike."""
+    log = first(row for row in copy.rows("logs") if row["broker"] == leader(copy))
+    known = json.loads(log["epochs"] or "{}").values()
+    victim = copy.take(lambda one: any(start <= one["offset"] for start in known))
+    for row in copy.of("replicas", victim):
+        row["leader_epoch"] += NO_EPOCH
+    return Trace("epoch_lineage", "of none", victim["offset"])
 
 
 def other_content(copy: Copy) -> Trace:

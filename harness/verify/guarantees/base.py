@@ -55,7 +55,7 @@ _MADE_OF = {
     "expulsions": ("polls", "assignments", "faults", "states"),
     "grps": ("clients", "assignments", "commits"),
     "members": ("clients", "assignments", "commits"),
-    "commit_breaks": ("commits", "commit_reads", "states"),
+    "commit_breaks": ("commits", "commit_reads", "states", "assignments", "reads", "polls"),
 }
 """What derived tables are made of; beside `parts`, `slots` and `vals`, which are RECORDS."""
 

@@ -1,7 +1,8 @@
 """A committed position does not fall by itself.
 
 An answer of OffsetFetch below a commit acknowledged before it, with no commit as low since, not
-even one of unknown outcome: rows of `commit_breaks` (harness/verify/committed.py).
+even one of unknown outcome, or a member's first read there, of a partition that it was given after
+that: rows of `commit_breaks` (harness/verify/committed.py).
 """
 
 from __future__ import annotations
@@ -37,6 +38,15 @@ def answered(row: Mapping[str, Any]) -> str:
     )
 
 
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "resumed":
+        return (
+            f"{row['client']} was given {row['topic']}-{row['partition']} of {row['grp']} and read "
+            f"on from {row['answered']}, though {row['acknowledged']} had been acknowledged before."
+        )
+    return f"{answered(row)}, though {row['acknowledged']} had been acknowledged."
+
+
 GUARANTEE = Guarantee(
     name="commit_went_back",
     about="a committed position fell although nobody committed a lower one",
@@ -44,10 +54,10 @@ GUARANTEE = Guarantee(
     "the offsets topic receive the offsets.",
     source="Kafka documentation, 4.5 The Consumer; Distribution: Consumer Offset Tracking",
     opportunities=ANSWERS,
-    violations=breaks("went back"),
+    violations=f"{breaks('went back')} UNION ALL {breaks('resumed')}",
     permitted=DEPOSED,
-    explain=lambda row: f"{answered(row)}, though {row['acknowledged']} had been acknowledged.",
+    explain=_explain,
     needs=("commits", "commit_reads"),
-    sub_kinds=("went back",),
+    sub_kinds=("went back", "resumed"),
     tie="j.grp, j.client",
 )

@@ -74,6 +74,11 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"The record at {place(row)} is of leader epoch {epoch}, though by the log that holds "
             f"the record {other} began at {row['other_off']}."
         )
+    if row["sub_kind"] == "of none":
+        return (
+            f"The record at {place(row)} is of leader epoch {epoch}, of which the log that holds "
+            "it knows nothing."
+        )
     if row["sub_kind"] == "read":
         return (
             f"A reader was shown the record at {place(row)} as one of leader epoch {epoch}; by the "
@@ -105,7 +110,7 @@ UNION ALL
 SELECT 'forgotten', k.p, MIN(k.start), NULL, NULL, k.epoch, l.broker, NULL
 FROM {_USED} k JOIN parts q ON q.p = k.p AND q.compacted = 0
   AND k.start < q.committed_end AND k.start < q.agreed_end
-JOIN logs_p l ON l.p = k.p AND l.log_start <= k.start AND l.log_end > k.start
+JOIN logs_p l ON l.p = k.p AND l.log_start <= k.start AND l.log_end > k.start AND l.epochs_told = 1
 LEFT JOIN epochs x ON x.p = l.p AND x.broker = l.broker AND x.epoch = k.epoch
 WHERE k.next_start > k.start AND x.p IS NULL GROUP BY k.p, k.epoch, l.broker
 UNION ALL
@@ -120,11 +125,18 @@ WHERE (e.epoch = h.leader_epoch AND h.low < e.start)
   OR (e.epoch > h.leader_epoch AND h.high >= e.start)
 GROUP BY h.p, h.leader_epoch
 UNION ALL
+SELECT 'of none', h.p, h.low, NULL, NULL, h.leader_epoch, NULL, NULL
+FROM held h JOIN parts q ON q.p = h.p AND q.final_leader = h.broker AND q.compacted = 0
+JOIN (SELECT b.p, b.broker, MIN(b.start) AS start FROM epochs b GROUP BY b.p, b.broker) b
+  ON b.p = h.p AND b.broker = h.broker AND b.start <= h.low
+LEFT JOIN epochs e ON e.p = h.p AND e.broker = h.broker AND e.epoch = h.leader_epoch
+WHERE e.p IS NULL AND h.n > 0 AND h.leader_epoch >= 0
+UNION ALL
 SELECT 'read', h.p, h.high, NULL, NULL, h.leader_epoch, NULL, h.high_epoch
 FROM {_SHOWN} h WHERE h.high_epoch > h.leader_epoch OR h.leader_epoch > h.last_epoch""",
     explain=_explain,
     needs=("logs",),
     rests_on=("logs",),
-    sub_kinds=("two starts", "forgotten", "told", "outside", "read"),
+    sub_kinds=("two starts", "forgotten", "told", "outside", "of none", "read"),
     tie="j.leader_epoch, j.other_off",
 )

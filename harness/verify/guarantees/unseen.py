@@ -3,7 +3,7 @@
 A final pass that stopped before the end its leader told is a reason for UNKNOWN, never a finding;
 but a leader whose own end lies below an acknowledged offset hides or lost that record. So does one
 that tells a begin above it, where every replica's log begins at or below it and nobody deleted
-records.
+records. Nor does a leader tell anybody at any time of a begin above that of all logs.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND q.seen_end I
 
 
 def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "told too late":
+        return (
+            f"Broker {row['node']} told that {row['topic']}-{row['partition']} begins at "
+            f"{row['late_begin']}, though every replica's log begins at {row['off']} still."
+        )
     told = f"{row['value_id']} was acknowledged at {place(row)}"
     if row["sub_kind"] == "before the begin":
         return (
@@ -43,15 +48,23 @@ SELECT CASE WHEN u.ack_off < u.late_begin THEN 'before the begin'
   u.complete_ns AS until_ns, u.value_id, u.client, u.acks, u.seen_end, u.late_begin, u.unclean_on,
   u.n_reads, CASE WHEN u.ack_off < u.late_begin THEN u.log_slots ELSE 0 END AS log_slots,
   COALESCE(f.any_floor, 0) AS any_floor,
-  COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor
+  COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor, CAST(NULL AS INT) AS node
 FROM (SELECT v.*, q.seen_end, q.late_begin, q.unclean_on {_JUDGED.replace("vals v", "odd v")}
         AND ((v.ack_off >= q.seen_end AND v.seen_slots = 0)
           OR (v.ack_off < q.late_begin AND v.log_slots > 0))) u
-LEFT JOIN floors f ON f.p = u.p AND u.invoke_ns >= f.from_ns AND u.invoke_ns < f.to_ns""",
+LEFT JOIN floors f ON f.p = u.p AND u.invoke_ns >= f.from_ns AND u.invoke_ns < f.to_ns
+UNION ALL
+SELECT 'told too late', a.p, q.one_start, MIN(a.invoke_ns), MIN(a.complete_ns), NULL, NULL, NULL,
+  NULL, a.offset, 0, 0, 1, 0, 0, NULL, a.node
+FROM answers a JOIN parts q ON q.p = a.p
+WHERE a.kind = 'earliest' AND a.error IS NULL AND a.offset > q.one_start AND q.compacted = 0
+  AND q.log_end > q.one_start AND q.ours = 1 AND a.offset <> COALESCE(q.late_begin, -1)
+GROUP BY a.p, q.one_start, a.offset, a.node""",
     permitted=PERMITTED,
     explain=_explain,
     needs=("sends", "passes"),
-    rests_on=("sends", "passes", "logs", "states"),
-    sub_kinds=("beyond the end", "before the begin"),
+    rests_on=("sends", "passes", "logs", "states", "admin_ops"),
+    sub_kinds=("beyond the end", "before the begin", "told too late"),
+    tie="j.value_id, j.late_begin, j.node",
     needs_whole_passes=True,
 )

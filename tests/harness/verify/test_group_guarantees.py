@@ -275,6 +275,30 @@ def test_a_position_that_fell(tmp_path: Path, told: int | None) -> None:
     assert f"{ONE.records} had been" in result["commit_went_back"].findings[0].sentence
 
 
+@pytest.mark.parametrize("excuse", [None, "sought", "committed lower"])
+def test_a_member_that_reads_on_below_what_was_committed(
+    excuse: str | None, tmp_path: Path
+) -> None:
+    """Before it was given the partition: redelivered is what nobody had committed."""
+    tables = healthy()
+    at_ns = END_NS + 60 * S
+    if excuse == "committed lower":
+        commit(tables, "g1", 3, 10, at_ns, "info")
+    assigned(tables, "g2", 4, at_ns + S)
+    tables["clients"].append(tables["clients"][-1] | {"client": "g2"})
+    again = next(row for row in tables["reads"] if row["client"] == "g1")
+    read = {"client": "g2", "generation": 4, "read_ns": at_ns + 3 * S, "pass": 1, "poll": 1}
+    tables["reads"].append(again | read)
+    if excuse == "sought":
+        moved = {"client": "g2", "poll": 1, "event": "seek", "position_before": None}
+        tables["polls"].append(tables["polls"][-1] | moved)
+    result = judged(tmp_path, tables)
+    assert_only(result, *([] if excuse else ["commit_went_back"]))
+    for finding in result["commit_went_back"].findings:
+        assert (finding.sub_kind, finding.offset) == ("resumed", HALF)
+        assert f"read on from {HALF}, though {ONE.records} had been" in finding.sentence
+
+
 def test_a_position_that_nobody_committed_breaks_the_register_alone(tmp_path: Path) -> None:
     tables = healthy()
     answer(tables, ONE.records + 5, END_NS)

@@ -77,6 +77,11 @@ def _make_with_two_replicas(tables: Tables) -> None:
         row |= {"replicas": "[1, 3]" if row["replicas"] else None}
 
 
+def _make_with_a_stranger_in_the_isr(tables: Tables) -> None:
+    for row in tables["states"]:
+        row |= {"replicas": "[1, 3, 4]" if row["replicas"] else None}
+
+
 def _end_the_logs_early(tables: Tables) -> None:
     for row in tables["logs"]:
         row |= {"log_end": 300, "high_watermark": 300}
@@ -120,6 +125,10 @@ def _send_in_a_ghost_of_a_transaction(tables: Tables) -> None:
             _make_with_two_replicas,
             f"{TOPIC}-0 was made on brokers 1, 3, though 3 were asked for",
         ),
+        (
+            _make_with_a_stranger_in_the_isr,
+            f"{STATE}: brokers 2 are in the first ISR and never were replicas (evidence/states)",
+        ),
         (_end_the_logs_early, "300 records on disks lie beyond the end of their log"),
         (
             _forget_if_intact,
@@ -159,3 +168,43 @@ def test_a_replica_that_was_taken_away_owes_no_log(tmp_path: Path) -> None:
     tables["states"].append(last | assigned | after | {"replicas": '{"0": [1, 3]}'})
     reasons = judged(tmp_path, tables).reasons
     assert not any("evidence/logs has no log" in reason for reason in reasons), reasons
+
+
+def test_who_never_was_a_replica_is_in_no_isr(tmp_path: Path) -> None:
+    """Who was one once may be: a reassignment that is taken back leaves it for a moment."""
+    tables = healthy()
+    first = tables["states"][0]
+    before = {"zxid": first["zxid"] - 1, "path": f"/brokers/topics/{TOPIC}", "isr": None}
+    before |= {"partition": None, "leader_epoch": None, "replicas": '{"0": [1, 2, 3, 4]}'}
+    for row in tables["states"][-1:]:
+        row["isr"] = "[1, 2, 3, 4]"
+    found = named(judged(tmp_path / "never", tables), "unclean_leader")
+    (finding,) = found.findings
+    assert (found.status, finding.sub_kind) == (Status.VIOLATED, "no replica")
+    assert "[1,2,3,4], though broker 4 never was one of its replicas" in finding.sentence
+    tables["states"].insert(0, first | before)
+    assert named(judged(tmp_path / "once", tables), "unclean_leader").findings == []
+
+
+def test_a_leader_epoch_that_no_log_knows_is_none(tmp_path: Path) -> None:
+    tables = healthy()
+    for row in _at(tables, "replicas", 130):
+        row["leader_epoch"] = 77
+    (finding,) = named(judged(tmp_path, tables), "epoch_lineage").findings
+    assert (finding.sub_kind, finding.offset) == ("of none", 130)
+
+
+def test_a_begin_that_is_told_to_anybody_lies_where_logs_begin(tmp_path: Path) -> None:
+    tables = healthy()
+    place = {name: tables["sends"][0][name] for name in ("run", "topic_id", "topic", "partition")}
+    asked = {"node": 2, "invoke_ns": BEGIN_NS, "complete_ns": BEGIN_NS + 1, "api_version": 7}
+    tables["offset_answers"] = [place | asked | {"query": "earliest", "offset": 1}]
+    result = judged(tmp_path / "late", tables)
+    (finding,) = named(result, "unseen").findings
+    assert (finding.sub_kind, finding.offset) == ("told too late", 0)
+    assert "Broker 2 told that urteil-0 begins at 1, though every" in finding.sentence
+    tables["offset_answers"][0]["offset"] = 0
+    assert judged(tmp_path / "right", tables).verdict is Verdict.PASS
+    tables["offset_answers"][0]["offset"] = 50
+    _cut_the_head(tables)
+    assert named(judged(tmp_path / "deleted", tables), "unseen").findings == []

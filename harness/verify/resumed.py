@@ -1,0 +1,106 @@
+"""Where members of groups began to read what they had been given.
+
+Who is given a partition asks for the committed position and reads on from there: the first record
+that it is given tells what it was answered, or more. `seek` and `reset` moved it elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from urteil.harness.verify import evidence
+from urteil.harness.verify.evidence import Row
+
+ROWS = 131_072
+MOVED = ("seek", "reset")
+_WHO = ["client", "session", "topic_id", "partition"]
+_KEYS = [*_WHO, "generation"]
+Member = tuple[str, int, str, int]
+"""Client, session, topic id, partition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """A member's first read of a partition in a generation, since it was given it."""
+
+    group: str
+    member: Member
+    given_ns: int
+    read_ns: int
+    offset: int
+
+
+def resumed(run_dir: Path) -> Iterator[Resumed]:
+    """All of them of which the generation is known, by the time of the read."""
+    given = _given(run_dir)
+    firsts = _first_reads(run_dir, {member[0] for member, _ in given})
+    moved = _moved(run_dir) if firsts else {}
+    for key, (poll, read_ns, offset) in sorted(firsts.items(), key=lambda one: one[1][1]):
+        assigned = given.get(key)
+        if assigned is None or assigned["at_ns"] > read_ns or moved.get(key[0], poll + 1) <= poll:
+            continue
+        yield Resumed(
+            group=assigned["group"],
+            member=key[0],
+            given_ns=assigned["at_ns"],
+            read_ns=read_ns,
+            offset=offset,
+        )
+
+
+def _given(run_dir: Path) -> dict[tuple[Member, int], Row]:
+    """When members were first given what they read in a generation."""
+    found: dict[tuple[Member, int], Row] = {}
+    for row in evidence.rows(run_dir, "assignments"):
+        if row["event"] != "assigned" or None in (row["at_ns"], row["generation"], row["group"]):
+            continue
+        key = (row["client"], row["session"], row["topic_id"], row["partition"]), row["generation"]
+        before = found.setdefault(key, row)
+        if row["at_ns"] < before["at_ns"]:
+            found[key] = row
+    return found
+
+
+def _first_reads(
+    run_dir: Path, clients: set[str]
+) -> dict[tuple[Member, int], tuple[int, int, int]]:
+    """Poll, time and offset of each member's first read in a generation, piece by piece."""
+    found: dict[tuple[Member, int], tuple[int, int, int]] = {}
+    names = pa.array(sorted(clients), pa.string())
+    columns = [*_KEYS, "poll", "position_in_poll", "read_ns", "offset"]
+    for batch in _batches(run_dir, "reads", columns) if clients else ():
+        mine = pa.Table.from_batches([batch.filter(pc.is_in(batch["client"], names))])
+        mine = mine.filter(pc.is_valid(pc.add(mine["generation"], mine["offset"])))
+        place = pc.add(pc.multiply(mine["poll"], ROWS), mine["position_in_poll"])
+        mine = mine.append_column("place", place)
+        lows = mine.group_by(_KEYS).aggregate([("place", "min")])
+        lows = lows.rename_columns([*_KEYS, "place"])
+        for row in mine.join(lows, [*_KEYS, "place"], join_type="inner").to_pylist():
+            member = row["client"], row["session"], row["topic_id"], row["partition"]
+            told = row["poll"], row["read_ns"], row["offset"]
+            key = member, row["generation"]
+            found[key] = min(told, found.get(key, told))
+    return found
+
+
+def _moved(run_dir: Path) -> dict[Member, int]:
+    """The first poll at which a member's position was moved."""
+    found: dict[Member, int] = {}
+    for batch in _batches(run_dir, "polls", [*_WHO, "poll", "event"]):
+        for row in batch.filter(pc.is_in(batch["event"], pa.array(MOVED))).to_pylist():
+            member = row["client"], row["session"], row["topic_id"], row["partition"]
+            found[member] = min(row["poll"], found.get(member, row["poll"]))
+    return found
+
+
+def _batches(run_dir: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    for part in evidence.files(run_dir, table):
+        file = pq.ParquetFile(part)
+        if set(columns) <= set(file.schema_arrow.names):
+            yield from file.iter_batches(ROWS, columns=columns)

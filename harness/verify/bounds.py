@@ -30,7 +30,10 @@ WHOSE = ("client", "session")
 _PLACE = ("topic_id", "partition")
 _OF_GROUP = (*WHOSE, "group", *_PLACE)
 NEEDED = {
-    **dict.fromkeys(("clients", "sends", "passes"), WHOSE),
+    **dict.fromkeys(("clients", "passes"), WHOSE),
+    "sends": (*WHOSE, "op"),
+    "replicas": ("broker", *_PLACE),
+    "reads": ("pass", "poll"),
     "polls": (*WHOSE, "poll", "outcome"),
     "txns": (*WHOSE, "txn", "begin_ns", "outcome"),
     "commits": (*_OF_GROUP, "invoke_ns", "outcome", "offset"),

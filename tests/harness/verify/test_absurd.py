@@ -43,6 +43,8 @@ def test_a_number_that_none_can_be_counts_as_unknown(
     ("table", "column"),
     [
         ("sends", "session"),
+        ("sends", "op"),
+        ("replicas", "broker"),
         ("clients", "client"),
         ("commits", "group"),
         ("commits", "partition"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from urteil.harness.scenario import ClusterSpec, Scenario, WorkloadSpec
-from urteil.harness.scenarios.common import DURABLE, REPLICATION, SOLE, cluster, fault
+from urteil.harness.scenarios.common import DURABLE, IMPATIENT, REPLICATION, SOLE, cluster, fault
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
@@ -93,15 +93,17 @@ PREFERRED = Scenario(
 
 SETTINGS = Scenario(
     name="settings",
-    about="min.insync.replicas is lowered while only the leader is in sync, then set back",
+    about="min.insync.replicas is lowered while only the leader is in sync, then set back; then "
+    "only the leader is left again",
     cluster=cluster(),
-    workload=LOAD,
+    workload=IMPATIENT,
     faults=(
-        fault("min_isr", "topic", 4, 12),
-        fault("crash", "followers", 5, 7),
+        fault("min_isr", "topic", 4, 9),
+        fault("pause", "followers", 5, 6),
+        fault("pause", "followers", 24, 7),
     ),
-    guarantees=SAFE,
-    duration_s=20.0,
+    guarantees=(*REPLICATION, "unclean_leader", "epoch_went_back", "ack_below_min_isr"),
+    duration_s=34.0,
 )
 
 RETENTION_CHANGED = Scenario(

@@ -28,7 +28,12 @@ def test_a_sole_replica_moves_to_another_disk_without_loss(result: Result) -> No
     assert_holds(result, "lost_write", "duplicate", "sequence_gap", "hole")
 
 
-@pytest.mark.parametrize("result", ["settings", "retention-changed"], indirect=True)
+@pytest.mark.parametrize("result", ["settings"], indirect=True)
+def test_what_was_set_back_holds_again(result: Result) -> None:
+    assert_holds(result, "ack_below_min_isr", "lost_write", "replica_divergence")
+
+
+@pytest.mark.parametrize("result", ["retention-changed"], indirect=True)
 def test_settings_change_what_was_asked_for_and_no_more(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "duplicate")
 

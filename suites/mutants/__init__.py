@@ -93,6 +93,7 @@ NAMES = (
     "moved_log_lacks_tail",
     "txn_coordinator_keeps_office",
     "heartbeats_unheard",
+    "settings_heard_once",
 )
 
 

@@ -23,6 +23,7 @@ ELSEWHERE = {
     "heartbeats_unheard",
     "txn_coordinator_keeps_office",
     "groups_not_loaded",
+    "settings_heard_once",  # nor settings that change
     "append_after_io_error",  # nor disks that fill up
     "cached_zk_version_forever",  # nor deadlines for recovery
     "ephemeral_lost_after_expiry",

@@ -6,12 +6,12 @@ import os
 import secrets
 import signal
 import sys
-import threading
 from pathlib import Path
 
 import psutil
 
 from urteil.chaos.views import LabFailure, NotHealthy
+from urteil.harness.bell import Bell
 from urteil.harness.cluster import Cluster
 from urteil.harness.fault_keeper import FaultServer
 from urteil.harness.parts import MissingPart
@@ -24,9 +24,9 @@ def keep(
     name: str, directory: Path, brokers: int, zookeepers: int, target: str, runtime: str
 ) -> None:
     """Start the cluster, write down where it is, and hold it until a signal."""
-    ended = threading.Event()
+    ended = Bell()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: ended.set())
+        signal.signal(number, lambda *_: ended.ring())
     spec = ClusterSpec(brokers=brokers, zookeepers=zookeepers)
     with Cluster(spec, parse_target(target), directory, runtime=runtime) as cluster:
         nodes = (*cluster.plan.zookeepers, *cluster.plan.brokers)

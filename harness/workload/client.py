@@ -7,12 +7,12 @@ import logging
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
+from urteil.harness.bell import Bell
 from urteil.harness.history.journal import Begin, JournalWriter
 from urteil.harness.parts import kafka
 from urteil.harness.workload.spec import (
@@ -40,7 +40,7 @@ class Stop:
     """Set by SIGTERM, by SIGINT, or when the lab that started this client is gone."""
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        self._bell = Bell()
         self._parent = os.getppid()
         self._next_check = 0.0
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -49,7 +49,7 @@ class Stop:
 
     def _ask(self) -> None:
         """One that does not end then tells in its log where it hangs."""
-        self._event.set()
+        self._bell.ring()
         faulthandler.dump_traceback_later(HANGS_S)
 
     def asked(self) -> bool:
@@ -57,12 +57,12 @@ class Stop:
         if now >= self._next_check:
             self._next_check = now + PARENT_CHECK_S
             if os.getppid() != self._parent:
-                self._event.set()
-        return self._event.is_set()
+                self._bell.ring()
+        return self._bell.rung
 
     def wait(self, seconds: float) -> None:
         """Return after `seconds`, or as soon as the end is asked for."""
-        self._event.wait(seconds)
+        self._bell.wait(seconds)
 
 
 def hear(number: signal.Signals, act: Callable[[], object]) -> None:

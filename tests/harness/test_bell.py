@@ -1,0 +1,26 @@
+"""What handlers ring: a handler may come at any place of the wait that it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+RINGING = """
+import signal
+from urteil.harness.workload.client import Stop
+
+stop = Stop()
+signal.signal(signal.SIGALRM, lambda *_: stop._ask())
+signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+for _ in range(20_000):
+    stop.wait(0.00001)
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert stop.asked()
+"""
+
+
+def test_who_waits_for_the_end_hears_it_wherever_it_comes() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", RINGING], timeout=30, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert told.returncode == 0, told.stderr

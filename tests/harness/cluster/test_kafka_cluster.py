@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
+from tests.waiting import until
 from urteil.chaos.views import Link, NodeState, NotHealthy
 from urteil.harness.cluster import Cluster
 from urteil.harness.parts import kafka_tool
@@ -119,10 +120,7 @@ def test_logs_and_data_lie_in_the_run_s_folder(cluster: Cluster) -> None:
 
 
 def said(cluster: Cluster, node: str, what: str) -> None:
-    deadline = time.monotonic() + 60
-    while what not in cluster.runtime.log(node):
-        assert time.monotonic() < deadline, cluster.runtime.log(node)[-2000:]
-        time.sleep(0.01)
+    until(lambda: what in cluster.runtime.log(node), f"{node} never said {what}")
 
 
 def test_a_broker_that_stood_still_for_a_session_while_it_started_is_started_once_more(

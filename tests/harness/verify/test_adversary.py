@@ -61,7 +61,10 @@ def test_another_replicas_log_start_excuses_no_loss(tmp_path: Path) -> None:
     tables["replicas"] = [
         row for row in tables["replicas"] if row["broker"] != 3 or row["offset"] >= 100
     ]
-    assert _violated(judged(tmp_path / "healthy", tables)) == set()
+    result = judged(tmp_path / "healthy", tables)
+    assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
+    told = "evidence/logs: the logs of urteil-0 begin at 0, 100, and nobody deleted any"
+    assert result.reasons == [told]
     _lose(tables, 50)
     (finding,) = alone("lost_write", tmp_path / "lost", tables).findings
     assert (finding.sub_kind, finding.offset) == ("middle", 50)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from urteil.chaos.nemesis import Injection, Nemesis
 from urteil.chaos.schedule import plan
+from urteil.harness import crowd
 from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster
 from urteil.harness.runner.healing import Healing
 from urteil.harness.runner.stopwatch import Stopwatch
@@ -123,10 +124,11 @@ class Play:
         )
         self._stacks.sources.append(workload.tellers)
         try:
-            with self._stage("load"):
-                self._load(cluster, workload)
-            with self._stage("final_reads"):
-                self._read_finally(cluster, workload)
+            with crowd.watched(self.run_dir, self.facts.run):
+                with self._stage("load"):
+                    self._load(cluster, workload)
+                with self._stage("final_reads"):
+                    self._read_finally(cluster, workload)
         except Exception as failure:
             self._take_stacks(f"{type(failure).__name__}: {failure}")
             raise

@@ -27,7 +27,6 @@ REPEATED_BATCHES = Scenario(
     ),
     guarantees=(*REPLICATION, "duplicate", "sequence_gap", "reordered_send"),
     duration_s=20.0,
-    recovery_deadline_s=60.0,
 )
 
 FAST_FAILOVER = Scenario(

@@ -113,7 +113,6 @@ LEFT_BEHIND = Scenario(
     ),
     guarantees=(*REPLICATION, "hole", "kept_too_long", "slow_recovery"),
     duration_s=22.0,
-    recovery_deadline_s=60.0,
 )
 
 FAMILY = (RETENTION, INDEXES, DELETION, LEFT_BEHIND)

@@ -12,7 +12,7 @@ import msgspec
 
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, load_scenario, save
-from urteil.harness.verify import clocks, evidence, impact, plan, trust, whole
+from urteil.harness.verify import clocks, crowds, evidence, impact, plan, trust, whole
 from urteil.harness.verify.check import Places, check, tallies
 from urteil.harness.verify.committed import commit_breaks
 from urteil.harness.verify.coordinators import Coordinators
@@ -41,8 +41,11 @@ TIMED = frozenset(
 )
 """Guarantees that compare times of several clients."""
 
-AVAILABILITY = frozenset({"no_progress", "no_delivery", "slow_recovery", "disagreement"})
-"""Guarantees that a lab which lost a part of its own would break by that alone."""
+AVAILABILITY = frozenset(
+    {"no_progress", "no_delivery", "slow_recovery", "disagreement", "kept_too_long", "hanging_txn"}
+)
+"""Guarantees that a lab which lost a part of its own, or has a slow machine, would break by that
+alone."""
 LOST = "not every part of the lab lived, or was healed: it may be the lab that is late"
 
 _COUNTED = ("sends", "reads", "polls", "passes", "replicas", "states", "faults")
@@ -147,8 +150,8 @@ def _judged(
     back = clocks.went_back(run_dir)
     if boots := [*trust.boots(run_dir, facts), *trust.turned(tally), *back]:
         judged = [_doubted(one, boots[0]) if one.name in TIMED else one for one in judged]
-    if not facts.healed:
-        judged = [_doubted(one, LOST) if one.name in AVAILABILITY else one for one in judged]
+    late = crowds.crowded(run_dir) if facts.healed else LOST
+    judged = [_doubted(one, late) if one.name in AVAILABILITY else one for one in judged]
     told = [*facts.problems, *found.told, *dict.fromkeys(doubts.values()), *back]
     told += trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
     told += whole.lacking(run_dir, facts, derived, tally)

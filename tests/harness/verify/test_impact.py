@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from tests.harness.verify.made import ONE, alone, healthy, judged, named
+from urteil.harness import crowd
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.impact import Stretch, longest_gap_s, whole_again_ns
@@ -152,6 +153,27 @@ def test_a_lab_that_lost_a_part_accuses_nobody_of_being_late(tmp_path: Path) -> 
     late = judged(tmp_path / "late", healthy(), scenario=scenario, facts=facts)
     assert named(late, "slow_recovery").status is Status.UNKNOWN
     assert {stalled.verdict, late.verdict} == {Verdict.UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "lasts_s", "status"),
+    [(25.0, 11, Status.UNKNOWN), (25.0, 1, Status.VIOLATED), (3.0, 60, Status.VIOLATED)],
+)
+def test_on_a_crowded_machine_nobody_is_accused_of_being_late(
+    tasks: float, lasts_s: int, status: Status, tmp_path: Path
+) -> None:
+    tables = healthy()
+    tables["samples"] += [
+        {"at_ns": BEGIN_NS + n * S, "source": crowd.SOURCE, "metric": crowd.METRIC, "labels": "{}"}
+        | {"value": tasks if n <= lasts_s else 2.0}
+        for n in range(60)
+    ]
+    scenario = synthetic.scenario(ONE, recovery_deadline_s=0.5)
+    result = judged(tmp_path, tables, scenario=scenario)
+    late = named(result, "slow_recovery")
+    assert late.status is status
+    assert late.reason.startswith("25 tasks a processor") is (status is Status.UNKNOWN)
+    assert result.verdict is (Verdict.UNKNOWN if status is Status.UNKNOWN else Verdict.FAIL)
 
 
 def test_a_recovery_that_the_next_fault_disturbed_is_not_judged(tmp_path: Path) -> None:

@@ -1,0 +1,28 @@
+"""The lab knows when its machine has more to do than it can."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from tests.waiting import until
+from urteil.harness import crowd
+
+SPIN = ["timeout", "30", "sh", "-c", "while :; do :; done"]
+
+
+def test_a_crowd_is_seen_while_it_lasts_and_is_evidence_afterwards(tmp_path: Path) -> None:
+    spinning = [subprocess.Popen(SPIN) for _ in range(8 * (os.cpu_count() or 1))]
+    try:
+        with crowd.watched(tmp_path, "r1") as rows:
+            until(lambda: any(row["value"] > 6 for row in rows), "nobody saw the crowd")
+    finally:
+        for one in spinning:
+            one.terminate()
+            one.wait()
+    told = pq.read_table(tmp_path / "evidence" / "samples").to_pylist()
+    assert [row["value"] for row in told] == [row["value"] for row in rows]
+    assert {(row["source"], row["metric"]) for row in told} == {(crowd.SOURCE, crowd.METRIC)}

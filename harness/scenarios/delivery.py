@@ -131,6 +131,28 @@ REWRITTEN = Scenario(
     duration_s=16.0,
 )
 
+OLD_CLIENTS = Scenario(
+    name="old-clients",
+    about="a producer and a reader speak as before there were record batches: what is written is "
+    "converted for one, what is read for the other; a leader dies",
+    cluster=cluster(),
+    workload=WorkloadSpec(
+        topics=(
+            DURABLE,
+            TopicSpec(
+                name="packed",
+                config=DURABLE.config
+                | {"compression.type": "gzip", "message.timestamp.type": "LogAppendTime"},
+            ),
+        ),
+        consumers=2,
+        options={"linger_ms": "100", "old_clients": "1"},
+    ),
+    faults=(fault("crash", "leader", 5, 5),),
+    guarantees=(*REPLICATION, "corrupt", "poll_skip", "no_delivery"),
+    duration_s=16.0,
+)
+
 FAMILY = (
     AT_MOST_ONCE,
     AT_LEAST_ONCE,
@@ -140,4 +162,5 @@ FAMILY = (
     SHARED_REQUESTS,
     LARGE_RECORDS,
     REWRITTEN,
+    OLD_CLIENTS,
 )

@@ -150,13 +150,18 @@ COORDINATOR_MOVES = Scenario(
     duration_s=24.0,
 )
 
+POSITIONS_TOPIC = TopicSpec(
+    name="urteil-positions", partitions=12, config={"min.insync.replicas": "2"}
+)
+"""So many that who reads one position in ten wrongly, in taking over an office, is found."""
+
 REGISTERS = Scenario(
     name="committed-registers",
     about="clients commit and ask outside of any generation, while their coordinators fail",
     cluster=cluster(),
     workload=WorkloadSpec(
         kind="commits",
-        topics=(DURABLE, TopicSpec(name="urteil-positions", config={"min.insync.replicas": "2"})),
+        topics=(DURABLE, POSITIONS_TOPIC),
         consumers=4,
         rate_records_per_s=100,
     ),

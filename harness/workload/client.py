@@ -98,7 +98,7 @@ def begin(spec: ClientSpec) -> Begin:
         topic_ids=spec.topic_ids(),
         acks=-1 if transactional else spec.workload.acks if producing else None,
         idempotent=spec.idempotent if producing or transactional else None,
-        group=spec.workload.group if spec.kind in IN_GROUP else None,
+        group=spec.group if spec.kind in IN_GROUP else None,
         isolation=None if producing else spec.isolation,
         transactional_id=transactional_id(spec) if transactional else None,
         instance=instance_id(spec),

@@ -2,9 +2,10 @@
 
     python -m urteil.harness.workload.committer SPEC.json
 
-A group without members takes commits from anybody. All committers move the same group, each by
-numbers of its own, so that an answer tells whose commit it shows. The positions belong to the last
-topic, to which nobody writes: they are registers, and no record stands below them.
+A group without members takes commits from anybody. Committers move one of two groups, each by
+numbers of its own, so that an answer tells whose commit it shows, and each commit is of up to three
+partitions. The positions belong to the last topic, to which nobody writes: they are registers, and
+no record stands below them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from urteil.harness.workload.spec import ClientSpec, consumer_config
 
 CLIENTS = 1_000
 READS = 0.3
+AT_ONCE = 3
+"""Partitions of one commit, at most."""
 PER_S = "20"
 
 
@@ -47,21 +50,22 @@ class Committer:
         if self._random.random() < READS:
             self._positions.read(self._slots, None, None)
         else:
-            self._commit(self._random.choice(self._slots))
+            count = self._random.randint(1, min(AT_ONCE, len(self._slots)))
+            self._commit(self._random.sample(self._slots, count))
 
     def close(self) -> None:
         self._kafka.close(autocommit=False, timeout_ms=COMMIT_TIMEOUT_MS)
 
-    def _commit(self, slot: TopicPartition) -> None:
+    def _commit(self, slots: list[TopicPartition]) -> None:
         """A position that no other commit of the run has."""
         self._commits += 1
         offset = self._commits * CLIENTS + self._number
-        entry = CommitEntry(slot.topic, slot.partition, offset, offset)
-        self._journal.write(Commit(self._commits, time.monotonic_ns(), None, None, [entry]))
+        entries = [CommitEntry(slot.topic, slot.partition, offset, offset) for slot in slots]
+        self._journal.write(Commit(self._commits, time.monotonic_ns(), None, None, entries))
         self._attempts.count = 0
         outcome, error_name = "ok", None
         try:
-            self._kafka.commit({slot: noted(offset)}, timeout_ms=COMMIT_TIMEOUT_MS)
+            self._kafka.commit(dict.fromkeys(slots, noted(offset)), timeout_ms=COMMIT_TIMEOUT_MS)
         except KafkaError as error:
             outcome, error_name = self._attempts.outcome(error), type(error).__name__
         else:

@@ -51,7 +51,8 @@ class Records:
 
     def __init__(self, spec: ClientSpec) -> None:
         self._partitions = spec.partitions()
-        self._bare = spec.workload.kind == "pipeline"
+        old = int(spec.workload.options.get("old_clients", "0"))
+        self._bare = spec.workload.kind == "pipeline" or bool(old)
         self._deletions = Deletions(spec)
         self._keys = KeyChooser(spec.workload.keys, len(self._partitions), spec.seed)
         self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
@@ -71,5 +72,6 @@ class Records:
         return Record(topic, partition, key, value, headers, now_ms)
 
     def _headers(self, op: int) -> list[tuple[str, bytes]]:
-        """None, one, or two of one name; an application that copies need not take them along."""
+        """None, one, or two of one name; an application that copies need not take them along, and
+        old clients do not know them."""
         return [] if self._bare else [("n", str(op).encode()), ("n", b"")][: op % 3]

@@ -19,9 +19,13 @@ GROUP_TIMES = {
     "max_poll_interval_ms": 300_000,
 }
 ASSIGNORS = ("range", "cooperative")
+SECOND = "second"
+"""Of the five partitions that the lab gives the offsets topic, both groups have the same one."""
 IN_GROUP = ("group", "offsets", "copier", "committer")
 TRANSACTIONAL = ("txn", "copier", "late")
 """Kinds of clients that write in transactions."""
+OLD = (0, 10, 1)
+"""A release that knows nothing of record batches: no headers, no idempotence, a message each."""
 
 POLICY = "cleanup.policy"
 
@@ -75,12 +79,27 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
         return self.reads or self.workload.isolation
 
     @property
+    def is_old(self) -> bool:
+        """Whether it speaks as clients did before record batches: every other reader and producer,
+        where the workload wants it."""
+        wanted = int(self.workload.options.get("old_clients", "0"))
+        is_even = self.client.partition(".")[0][-1] in "02468"
+        return bool(wanted) and is_even and self.kind in ("consumer", "producer")
+
+    @property
     def idempotent(self) -> bool:
         """Idempotence needs acks=all; with other acks it is off, as in the Java client.
         Transactions and the repeater have it."""
         if self.kind in (*TRANSACTIONAL, "repeater"):
             return True
-        return self.kind == "producer" and self.workload.idempotent and self.workload.acks == -1
+        wanted = self.workload.idempotent and self.workload.acks == -1 and not self.is_old
+        return self.kind == "producer" and wanted
+
+    @property
+    def group(self) -> str:
+        """The workload's; every other committer commits for a second group, of the same topic."""
+        is_other = self.kind == "committer" and not int(self.client.partition(".")[0][1:]) % 2
+        return f"{self.workload.group}-{SECOND}" if is_other else self.workload.group
 
     def topic_ids(self) -> dict[str, str]:
         return {topic.name: topic.topic_id for topic in self.topics}
@@ -135,7 +154,7 @@ def connection_config(spec: ClientSpec) -> dict[str, Any]:
         "bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS,
         "allow_auto_create_topics": False,
         "metrics_enabled": False,
-    }
+    } | ({"api_version": OLD} if spec.is_old else {})
 
 
 def producer_config(spec: ClientSpec) -> dict[str, Any]:
@@ -176,11 +195,13 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
     if spec.kind == "consumer" and int(spec.workload.options.get("racks", "0")):
         config["client_rack"] = f"{RACK}{spec.client.partition('.')[0][1:]}"
     if spec.kind in IN_GROUP:
-        config["group_id"] = spec.workload.group
+        config["group_id"] = spec.group
     if spec.kind == "group":
         config |= {name: int(value) for name, value in group_times(spec).items()}
         config["partition_assignment_strategy"] = [_strategy(assignor(spec))]
         config["group_instance_id"] = instance_id(spec)
+        if "max_poll_records" in spec.workload.options:
+            config["max_poll_records"] = int(spec.workload.options["max_poll_records"])
     return config
 
 

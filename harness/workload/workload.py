@@ -71,10 +71,11 @@ class Workload:
     from any.
 
     Options of the workload: `retries`, `linger_ms`, `batch_size`, `compression_type` as
-    kafka-python has them; `fetch_bytes`: how much readers and members ask for at once; `deletes`:
-    the share of tombstones in `compacted` (0.2); `commit` =
-    `before` or `after` (the default) the processing, `assignor` = `range` or `cooperative`,
-    `session_timeout_ms`, `max_poll_interval_ms`, `zombie_commits`, `static` of group members;
+    kafka-python has them; `fetch_bytes`: how much readers and members ask for at once;
+    `old_clients`: 1 lets every other reader and producer speak as in 0.10.1; `deletes`: the share
+    of tombstones in `compacted` (0.2); `commit` = `before` or `after` (the default) the
+    processing, `assignor` = `range` or `cooperative`, `session_timeout_ms`,
+    `max_poll_interval_ms`, `max_poll_records`, `zombie_commits`, `static` of group members;
     `members`: how many there are in `mixed` (2); of `commits`: `commits_per_s` of each committer
     (20); of `transactions`: `copiers` (1), `txn_records` (8), `aborts` (0.25), `hold_ms` (0) from a
     transaction's last record to its end, `transaction_timeout_ms` (8000), `delayed_ends` (0),

@@ -47,3 +47,8 @@ def test_a_record_larger_than_a_fetch_is_delivered(result: Result) -> None:
 @pytest.mark.parametrize("result", ["rewritten"], indirect=True)
 def test_what_a_broker_packs_anew_stays_as_it_was(result: Result) -> None:
     assert_holds(result, "corrupt", "lost_write", "sequence_gap", "time_index_wrong")
+
+
+@pytest.mark.parametrize("result", ["old-clients"], indirect=True)
+def test_what_is_converted_for_old_clients_stays_as_it_was(result: Result) -> None:
+    assert_holds(result, "corrupt", "lost_write", "poll_skip", "no_delivery")

@@ -94,6 +94,8 @@ NAMES = (
     "txn_coordinator_keeps_office",
     "heartbeats_unheard",
     "settings_heard_once",
+    "groups_share_positions",
+    "converted_lacks_last",
 )
 
 

@@ -20,6 +20,7 @@ ELSEWHERE = {
     "session_never_expires",
     "static_member_not_fenced",
     "commit_note_lost",
+    "groups_share_positions",
     "heartbeats_unheard",
     "txn_coordinator_keeps_office",
     "groups_not_loaded",
@@ -75,6 +76,7 @@ ELSEWHERE = {
     "aborted_told_in_part",
     "repacked_at_one_time",  # nor topics whose batches are packed anew
     "repacked_without_headers",
+    "converted_lacks_last",  # nor old clients
     "reassigned_at_once",  # nor reassignments
     "moved_log_lacks_tail",  # nor a second log directory
     "follower_serves_its_end",  # nor readers of followers

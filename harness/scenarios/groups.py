@@ -19,11 +19,12 @@ def load(members: int = 3, **options: str) -> WorkloadSpec:
 
 MEMBER_KILLED = Scenario(
     name="member-killed",
-    about="SIGKILL of a group member and of a producer; others take over, new sessions come",
+    about="SIGKILL of a group member and of a producer; others take over, new sessions come, and "
+    "read on in the middle of batches",
     cluster=cluster(),
-    workload=load(),
+    workload=load(linger_ms="200", max_poll_records="7"),
     faults=(fault("kill_client", "member", 5, 8), fault("kill_client", "producer", 17, 2)),
-    guarantees=(*REPLICATION, "duplicate", *OWNERSHIP, *POSITIONS),
+    guarantees=(*REPLICATION, "duplicate", *OWNERSHIP, *POSITIONS, "poll_skip"),
     duration_s=24.0,
 )
 
@@ -91,18 +92,20 @@ ZOMBIE_COMMITS = Scenario(
 STATIC_MEMBERS = Scenario(
     name="static-members",
     about="a static member dies and is back within its session, then another session takes the "
-    "place of one that lives; their coordinator dies",
+    "place of one that lives; their coordinator dies, then a member again",
     cluster=cluster(),
     workload=load(static="1", session_timeout_ms="10000"),
     faults=(
         fault("kill_client", "member", 5, 2),
         fault("second_session", "member", 10, 13),
         fault("crash", "coordinator", 15, 5),
+        fault("kill_client", "member", 25, 2),
     ),
     guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS, "zombie_commit"),
-    duration_s=28.0,
+    duration_s=34.0,
 )
-"""The coordinator dies beside the one who was replaced: its successor must know who it was."""
+"""The coordinator dies beside the one who was replaced: its successor must know who it was, and
+give the one who is back in the end what its predecessor had stored."""
 
 CUT_COORDINATOR = Scenario(
     name="cut-coordinator",

@@ -96,6 +96,7 @@ NAMES = (
     "settings_heard_once",
     "groups_share_positions",
     "converted_lacks_last",
+    "rest_of_batch_skipped",
 )
 
 

@@ -77,6 +77,7 @@ ELSEWHERE = {
     "repacked_at_one_time",  # nor topics whose batches are packed anew
     "repacked_without_headers",
     "converted_lacks_last",  # nor old clients
+    "rest_of_batch_skipped",  # nor readers that stop in the middle of a batch
     "reassigned_at_once",  # nor reassignments
     "moved_log_lacks_tail",  # nor a second log directory
     "follower_serves_its_end",  # nor readers of followers

@@ -33,7 +33,7 @@ NEEDED = {
     **dict.fromkeys(("clients", "passes"), WHOSE),
     "sends": (*WHOSE, "op"),
     "replicas": ("broker", *_PLACE),
-    "reads": ("pass", "poll"),
+    "reads": ("pass", "poll", "position_in_poll"),
     "polls": (*WHOSE, "poll", "outcome"),
     "txns": (*WHOSE, "txn", "begin_ns", "outcome"),
     "commits": (*_OF_GROUP, "invoke_ns", "outcome", "offset"),
@@ -45,6 +45,14 @@ NEEDED = {
     "admin_ops": ("act", "outcome"),
 }
 """Columns without which nobody knows of whom or what a row tells."""
+
+TOLD_BY_ALL = {
+    "sends": ("acks", "idempotent", "tombstone"),
+    "replicas": ("batch_base", "batch_bytes", "transactional"),
+    "passes": ("from_offset", "isolation", "final", "complete"),
+    "logs": ("log_start",),
+}
+"""Columns that every row of a file tells, or none."""
 
 
 def limits(table: str, column: pa.Field) -> tuple[int, int] | None:
@@ -74,12 +82,14 @@ def wild(part: pq.ParquetFile, table: str, ours: pa.Schema) -> dict[str, int]:
 
 
 def blank(part: pq.ParquetFile, table: str) -> list[str]:
-    """Needed columns of which `part` has rows without."""
+    """Columns of which `part` has rows without, though all rows need them, or others have them."""
     names = part.schema_arrow.names
-    return [name for name in NEEDED.get(table, ()) if name in names and _nulls(part, name)]
+    needed = [name for name in NEEDED.get(table, ()) if name in names and nulls(part, name)]
+    partly = (name for name in TOLD_BY_ALL.get(table, ()) if name in names)
+    return needed + [name for name in partly if 0 < nulls(part, name) < part.metadata.num_rows]
 
 
-def _nulls(part: pq.ParquetFile, name: str) -> int:
+def nulls(part: pq.ParquetFile, name: str) -> int:
     found = 0
     for group in range(part.num_row_groups):
         told = part.metadata.row_group(group).column(_place(part, name)).statistics

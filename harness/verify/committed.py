@@ -6,6 +6,7 @@ and read on below a position that had been acknowledged before (commits in trans
 markers that make them valid come later). `deposed` is 1 where a coordinator that had
 lost its office, and could not know it yet, may have answered: Kafka's coordinators answer
 OffsetFetch from memory and ask nobody, so such an answer may be old in a healthy cluster.
+Positions expire (`offsets.retention.minutes`, KIP-211): then none is told.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from urteil.harness.scenario import Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.coordinators import Coordinators
 from urteil.harness.verify.derived import Derived
@@ -28,6 +30,9 @@ from urteil.harness.verify.register import Op, TooMany, broken_reads
 from urteil.harness.verify.resumed import resumed
 
 Key = tuple[str, int]
+SECOND_NS = 1_000_000_000
+WEEK_MINUTES = "10080"
+"""How long Kafka keeps the positions of a group without members, if nobody says otherwise."""
 _COLUMNS = "client session group topic_id partition invoke_ns complete_ns outcome error offset"
 
 
@@ -44,10 +49,14 @@ class Position:
     in_transactions: bool = False
 
 
-def commit_breaks(run_dir: Path, derived: Derived, coordinators: Coordinators) -> list[Row]:
+def commit_breaks(
+    run_dir: Path, derived: Derived, coordinators: Coordinators, scenario: Scenario
+) -> list[Row]:
     """Rows of the derived table `commit_breaks`, by group and partition."""
     found = []
     positions = _positions(run_dir, derived)
+    for position in positions.values():
+        position.writes += _expired(position.writes, _kept_ns(scenario))
     for (group, p), position in sorted(positions.items()):
         who = dict(zip(position.reads, position.asked, strict=True))
         for kind, read, before in _broken(position):
@@ -59,6 +68,19 @@ def commit_breaks(run_dir: Path, derived: Derived, coordinators: Coordinators) -
                 | {name: who[read][name] for name in ("client", "session")}
             )
     return [*found, *_resumed_below(run_dir, positions, _numbers(derived), coordinators)]
+
+
+def _kept_ns(scenario: Scenario) -> int:
+    minutes = scenario.cluster.config.get("offsets.retention.minutes", WEEK_MINUTES)
+    return int(minutes) * 60 * SECOND_NS
+
+
+def _expired(writes: list[Op], kept_ns: int) -> list[Op]:
+    """What nobody commits for so long may go at any time after that: neither is asked whether the
+    group had members all along, nor what was committed later."""
+    begins = [op.invoke_ns for op in writes]
+    gaps = [now for now, then in pairwise(begins) if then - now >= kept_ns]
+    return [Op(now + kept_ns, math.inf, None) for now in {*gaps, *begins[-1:]}]
 
 
 def _resumed_below(
@@ -125,7 +147,7 @@ def _add(position: Position, table: str, row: Row) -> None:
 
 def _broken(position: Position) -> Iterator[tuple[str, Op, int | None]]:
     """Kind, answer, and the commit that was acknowledged before it."""
-    ends = sorted((op.complete_ns, op.value or 0) for op in position.writes if op.known)
+    ends = sorted((op.complete_ns, _answer(op)) for op in position.writes if op.known)
     highest = list(accumulate((value for _, value in ends), max))
     times = [end for end, _ in ends]
     for read in position.reads:
@@ -146,16 +168,16 @@ def _broken(position: Position) -> Iterator[tuple[str, Op, int | None]]:
 def gone_back_from(writes: list[Op], read: Op) -> int | None:
     """The highest position acknowledged before `read` and above its answer, when no commit since,
     not even an unknown one, was as low as that answer."""
-    low = [op for op in writes if (op.value or 0) <= _answer(read)]
+    low = [op for op in writes if _answer(op) <= _answer(read)]
     low_ns = max((op.complete_ns for op in low if op.invoke_ns <= read.complete_ns), default=0)
     above = [
-        op.value or 0
+        _answer(op)
         for op in writes
         if op.complete_ns < read.invoke_ns and op.invoke_ns > low_ns
-        if (op.value or 0) > _answer(read)
+        if _answer(op) > _answer(read)
     ]
     return max(above, default=None)
 
 
-def _answer(read: Op) -> int:
-    return -1 if read.value is None else read.value
+def _answer(op: Op) -> int:
+    return -1 if op.value is None else op.value

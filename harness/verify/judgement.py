@@ -12,7 +12,7 @@ import msgspec
 
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, load_scenario, save
-from urteil.harness.verify import clocks, crowds, evidence, impact, plan, trust, whole
+from urteil.harness.verify import clocks, crowds, evidence, impact, nulls, plan, trust, whole
 from urteil.harness.verify.check import Places, check, tallies
 from urteil.harness.verify.committed import commit_breaks
 from urteil.harness.verify.coordinators import Coordinators
@@ -65,7 +65,7 @@ UNION ALL
 SELECT 'blank sends', -1, COUNT(*) FROM sends s
 WHERE s.value_id IS NULL OR COALESCE(s.outcome, '') NOT IN ('ok', 'fail', 'info')
   OR s.invoke_ns IS NULL
-  OR (s.outcome = 'ok' AND s.complete_ns IS NULL)
+  OR (s.outcome = 'ok' AND s.complete_ns IS NULL) OR (s.offset >= 0 AND s.partition IS NULL)
 UNION ALL
 SELECT 'doubled sends', -1, COUNT(*) FROM slots s WHERE s.acked > 1
 UNION ALL
@@ -146,6 +146,7 @@ def _judged(
     doubts = _tears(found, facts, tally)
     if lacking := trust.lacking_faults(scenario, derived):
         doubts.setdefault("faults", lacking)
+    doubts = nulls.lacking(running, run_dir, judged) | doubts
     judged = [_doubted(one, _doubt(one.name, doubts)) for one in judged]
     back = clocks.went_back(run_dir)
     if boots := [*trust.boots(run_dir, facts), *trust.turned(tally), *back]:
@@ -241,7 +242,9 @@ def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
     derived.tables["trials"] = impact.trials(derived, scenario, facts)
     clients = evidence.rows(run_dir, "clients")
     derived.tables["resumptions"] = resumptions(derived, scenario, clients)
-    derived.tables["commit_breaks"] = commit_breaks(run_dir, derived, Coordinators.of(derived))
+    derived.tables["commit_breaks"] = commit_breaks(
+        run_dir, derived, Coordinators.of(derived), scenario
+    )
     return derived
 
 

@@ -280,6 +280,7 @@ SELECT l.p, l.broker, r.leader_epoch,
   SUM(CASE WHEN r.offset IS NULL OR r.leader_epoch IS NULL OR r.batch_crc IS NULL
         OR (r.timestamp_ms IS NULL AND COALESCE(r.intact, TRUE))
         OR (r.sequence >= 0 AND (r.producer_id IS NULL OR r.producer_epoch IS NULL))
+        OR (r.sequence IS NULL AND r.producer_id >= 0 AND r.control IS NULL AND r.intact)
       THEN 1 ELSE 0 END) AS blank
 FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
 JOIN logs_p l ON l.p = q.p AND l.broker = r.broker

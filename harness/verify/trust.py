@@ -146,7 +146,10 @@ def blanks(tally: Sequence[Row]) -> list[str]:
     """Sends that do not say what they were, or say it twice: what they wrote would seem to come
     from nowhere, or from two."""
     lacks = {
-        "blank sends": ("send", "without value_id, outcome or times"),
+        "blank sends": (
+            "send",
+            "without value_id, outcome or times, or the partition of its offset",
+        ),
         "doubled sends": ("send", "doubled in evidence/sends"),
     }
     return _counted(lacks, tally)

@@ -20,7 +20,7 @@ LACKING = {
     "blank reads": "reads lack their client, session, offset, time or whether they were intact "
     "(evidence/reads)",
     "blank replicas": "records on disks lack offset, leader epoch, CRC, time, or a sequence's "
-    "producer (evidence/replicas)",
+    "producer, or a producer's sequence (evidence/replicas)",
     "beyond replicas": "records on disks lie beyond the end of their log (evidence/logs)",
     "nameless sends": "sends are of clients that evidence/clients does not have",
     "nameless reads": "reads are of clients that evidence/clients does not have",

@@ -96,7 +96,7 @@ def test_acks_one_permits_misplaced_acks_only_where_an_election_truncated(tmp_pa
 def test_a_lone_read_without_its_key_and_an_absurd_offset_are_found(tmp_path: Path) -> None:
     tables = healthy()
     final = next(row for row in tables["reads"] if row["client"] == "final" and row["offset"] == 9)
-    final["key"] = None
+    final |= {"key": None, "intact": False}
     tables["sends"][60]["offset"] = 1 << 62
     result = judged(tmp_path, tables)
     assert {"phantom", "misplaced_ack"} <= _violated(result)
@@ -148,7 +148,7 @@ def test_what_no_check_can_place_is_a_reason(tmp_path: Path) -> None:
     assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
     assert result.reasons[:3] == [
         "1 reads name no partition of a topic in run.json",
-        "1 send without value_id, outcome or times",
+        "1 send without value_id, outcome or times, or the partition of its offset",
         "1 sends name no partition of a topic in run.json",
     ]
 

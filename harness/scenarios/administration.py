@@ -148,6 +148,25 @@ RECREATE_TOPIC = Scenario(
     duration_s=20.0,
 )
 
+OFFICE_LOST = Scenario(
+    name="office-lost",
+    about="the controller loses its office while replicas move, and while a topic waits to be "
+    "deleted: the next one goes on with both",
+    cluster=FOUR,
+    workload=PATIENT,
+    faults=(
+        fault("latency", "all->leader", 4, 7, latency_ms=800),
+        fault("reassign", "topic", 5, 8),
+        fault("controller_deleted", "controller", 5.8, 1),
+        fault("recreate_topic", "topic", 19, 6),
+        fault("controller_deleted", "controller", 21, 1),
+    ),
+    guarantees=SAFE,
+    duration_s=27.0,
+    recovery_deadline_s=60.0,
+)
+"""Replicas that fetch slowly take long enough to catch up."""
+
 UPGRADE = Scenario(
     name="upgrade",
     about="rolling upgrade from the release before: newer code, then the newer protocol",
@@ -171,5 +190,6 @@ FAMILY = (
     ADD_BROKER,
     REMOVE_BROKER,
     RECREATE_TOPIC,
+    OFFICE_LOST,
     UPGRADE,
 )

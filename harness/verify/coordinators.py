@@ -12,6 +12,8 @@ from urteil.harness.verify.impact import Stretch, acting
 OFFSETS_TOPIC = "__consumer_offsets"
 GRACE_NS = 10_000_000_000
 """How long after a change of leader, or after healing, the old one may not have heard of it."""
+SLACK_NS = 2_000_000_000
+"""An office ends by ZooKeeper's clock, a broker by the lab's."""
 
 DEATHS = frozenset({"crash", "shutdown"})
 
@@ -59,6 +61,8 @@ class Coordinators:
             former, ended_ns = span["leader"], span["end_ns"]
             if ended_ns > end_ns or former in leads or former < 0 or self._dead(former, asked):
                 continue
+            if self._dead(former, Stretch(ended_ns, ended_ns + SLACK_NS)):
+                continue  # who comes back was never in that office
             heard_ns = ended_ns + GRACE_NS
             if begin_ns < heard_ns or any(self._blinds(f, former, asked) for f in self._faults):
                 return True

@@ -8,7 +8,7 @@ from urteil.harness.verify.result import Result
 from urteil.suites.verdicts import assert_holds
 
 
-@pytest.mark.parametrize("result", ["topics", "recreate-topic"], indirect=True)
+@pytest.mark.parametrize("result", ["topics", "recreate-topic", "office-lost"], indirect=True)
 def test_topics_come_and_go_beside_the_load(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "duplicate")
 

@@ -97,6 +97,7 @@ NAMES = (
     "groups_share_positions",
     "converted_lacks_last",
     "rest_of_batch_skipped",
+    "failed_commit_is_success",
 )
 
 

@@ -21,6 +21,7 @@ ELSEWHERE = {
     "static_member_not_fenced",
     "commit_note_lost",
     "groups_share_positions",
+    "failed_commit_is_success",
     "heartbeats_unheard",
     "txn_coordinator_keeps_office",
     "groups_not_loaded",

@@ -305,22 +305,51 @@ def test_a_position_that_nobody_committed_breaks_the_register_alone(tmp_path: Pa
     assert_only(judged(tmp_path, tables), "commit_register")
 
 
+def offices(tables: Tables, until_ns: int) -> None:
+    """Broker 1 led the offsets topic until then, broker 2 does since."""
+    for number, (leader, at_ns) in enumerate(((1, CRASH_NS - 10 * S), (2, until_ns))):
+        tables["states"].append(
+            {"run": "r", "zxid": 9000 + number, "at_ns": at_ns, "version": number}
+            | {"path": "/brokers/topics/__consumer_offsets/partitions/0/state"}
+            | {"topic_id": "offsets", "topic": "__consumer_offsets", "partition": 0}
+            | {"leader": leader, "leader_epoch": number, "controller_epoch": 1}
+            | {"isr": "[1, 2, 3]", "replicas": "[1, 2, 3]"}
+        )
+
+
 def test_a_coordinator_that_is_cut_off_may_answer_what_it_knew(tmp_path: Path) -> None:
     """Broker 1 led the offsets topic, was paused, and woke up when broker 2 had taken over."""
     for fault, status in (("pause", Status.PERMITTED), ("crash", Status.VIOLATED)):
         tables = healthy()
         tables["faults"][0]["fault"] = fault
-        for number, (leader, at_ns) in enumerate(((1, CRASH_NS - 10 * S), (2, CRASH_NS + S))):
-            tables["states"].append(
-                {"run": "r", "zxid": 9000 + number, "at_ns": at_ns, "version": number}
-                | {"path": "/brokers/topics/__consumer_offsets/partitions/0/state"}
-                | {"topic_id": "offsets", "topic": "__consumer_offsets", "partition": 0}
-                | {"leader": leader, "leader_epoch": number, "controller_epoch": 1}
-                | {"isr": "[1, 2, 3]", "replicas": "[1, 2, 3]"}
-            )
+        offices(tables, CRASH_NS + S)
         answer(tables, 50, CRASH_NS + 6 * S)
         result = judged(tmp_path / fault, tables)
         assert result["commit_went_back"].status is status
+
+
+@pytest.mark.parametrize(
+    ("fault", "until_ns", "status"),
+    [
+        ("crash", CRASH_NS + 3 * S, Status.VIOLATED),  # dead when its office ended
+        ("pause", CRASH_NS + 3 * S, Status.PERMITTED),
+        ("crash", CRASH_NS + 7 * S, Status.PERMITTED),  # it may have been back by then
+        ("crash", CRASH_NS - S, Status.PERMITTED),  # nor is it known that it died of it
+    ],
+)
+def test_who_died_in_office_comes_back_without_it(
+    tmp_path: Path, fault: str, until_ns: int, status: Status
+) -> None:
+    """Broker 1 is back, and cut off, when somebody asks."""
+    tables = healthy()
+    back_ns = tables["faults"][0]["end_ns"]
+    tables["faults"][0]["fault"] = fault
+    cut = {"fault": "partition", "targets": '["b1->b2"]', "begin_ns": back_ns}
+    times = {"end_ns": back_ns + 4 * S, "healed_ns": back_ns + 4 * S}
+    tables["faults"].append(tables["faults"][0] | cut | times)
+    offices(tables, until_ns)
+    answer(tables, 50, back_ns + S)
+    assert judged(tmp_path, tables)["commit_went_back"].status is status
 
 
 def test_positions_go_with_a_topic_that_is_deleted(tmp_path: Path) -> None:

@@ -47,12 +47,12 @@ NEEDED = {
 """Columns without which nobody knows of whom or what a row tells."""
 
 TOLD_BY_ALL = {
-    "sends": ("acks", "idempotent", "tombstone"),
-    "replicas": ("batch_base", "batch_bytes", "transactional"),
-    "passes": ("from_offset", "isolation", "final", "complete"),
+    "sends": ("acks",),
+    "replicas": ("batch_base", "batch_bytes"),
+    "passes": ("from_offset", "isolation"),
     "logs": ("log_start",),
 }
-"""Columns that every row of a file tells, or none."""
+"""Columns that every row of a file tells, or none. Flags are not among them: null is not set."""
 
 
 def limits(table: str, column: pa.Field) -> tuple[int, int] | None:

@@ -24,7 +24,6 @@ def at(tables: Tables, table: str) -> list[Row]:
     [
         ("replicas", "batch_base", f"part-0.parquet: it has rows without batch_base: {AGAIN}"),
         ("replicas", "batch_bytes", f"part-0.parquet: it has rows without batch_bytes: {AGAIN}"),
-        ("replicas", "transactional", "part-0.parquet: it has rows without transactional"),
         ("replicas", "sequence", "producer, or a producer's sequence (evidence/replicas)"),
         (
             "replicas",
@@ -121,4 +120,23 @@ def test_what_no_row_tells_is_just_not_known(column: str, tmp_path: Path) -> Non
     tables = healthy()
     for row in tables["replicas"]:
         row[column] = None
+    assert judged(tmp_path, tables).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("table", "flag"),
+    [
+        ("sends", "tombstone"),
+        ("sends", "idempotent"),
+        ("replicas", "transactional"),
+        ("passes", "final"),
+        ("passes", "complete"),
+    ],
+)
+def test_a_flag_that_is_told_where_it_is_set_alone_is_not_set_elsewhere(
+    table: str, flag: str, tmp_path: Path
+) -> None:
+    tables = healthy()
+    for row in tables[table]:
+        row[flag] = row.get(flag) or None
     assert judged(tmp_path, tables).verdict is Verdict.PASS

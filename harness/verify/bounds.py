@@ -3,6 +3,8 @@ files tell: damage, so nobody is accused of them."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -102,6 +104,21 @@ def nulls(part: pq.ParquetFile, name: str) -> int:
 
 def _place(part: pq.ParquetFile, name: str) -> int:
     return next(n for n in range(len(part.schema)) if part.schema.column(n).path == name)
+
+
+def ends(part: pq.ParquetFile, name: str) -> set[Any]:
+    """The least and the most in a column, as `_reach`, of texts too; nothing where it is none."""
+    if name not in part.schema_arrow.names:
+        return set()
+    found: set[Any] = set()
+    for group in range(part.num_row_groups):
+        told = part.metadata.row_group(group).column(_place(part, name)).statistics
+        if told is not None and told.has_min_max:
+            found |= {told.min, told.max}
+        else:
+            low_high = pc.min_max(part.read_row_group(group, [name]).column(0)).as_py()
+            found |= {*low_high.values()}
+    return found - {None}
 
 
 def _reach(part: pq.ParquetFile, name: str) -> tuple[int, int]:

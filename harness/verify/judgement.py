@@ -26,6 +26,7 @@ from urteil.harness.verify.rest import save_rest
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
 from urteil.harness.verify.resumption import resumptions
 from urteil.harness.verify.sound import Sound, sound
+from urteil.harness.verify.strangers import strangers
 from urteil.harness.verify.threads import threads
 from urteil.harness.verify.words import counted
 
@@ -146,7 +147,7 @@ def _judged(
     doubts = _tears(found, facts, tally)
     if lacking := trust.lacking_faults(scenario, derived):
         doubts.setdefault("faults", lacking)
-    doubts = nulls.lacking(running, run_dir, judged) | doubts
+    doubts = nulls.lacking(running, run_dir, judged) | strangers(run_dir, facts) | doubts
     judged = [_doubted(one, _doubt(one.name, doubts)) for one in judged]
     back = clocks.went_back(run_dir)
     if boots := [*trust.boots(run_dir, facts), *trust.turned(tally), *back]:

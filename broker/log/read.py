@@ -33,10 +33,13 @@ def read(
         start = segment.position_of(offset)
         if start is None:
             continue
-        bounded = upto < segments.end_of(index, log_end_offset)
-        end = segment.position_at_bound(upto) if bounded else segment.size
+        segment_end = segments.end_of(index, log_end_offset)
+        end = segment.position_at_bound(upto) if upto < segment_end else segment.size
         data = _read_range(segment, start, end, max_bytes, min_one=min_one, lend=lend)
-        return ReadResult(records=[data] if data else [], size=len(data), offset=offset)
+        if not data:
+            return ReadResult(offset=offset)
+        more = segment_end < upto
+        return ReadResult(records=[data], size=len(data), offset=offset, more=more)
     return ReadResult(offset=offset)
 
 

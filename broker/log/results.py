@@ -32,13 +32,15 @@ class ReadResult:
     """Consecutive batches, `size` bytes together: buffers, or a `FileRange` where asked for.
 
     The first batch may begin before the offset asked for, the last one may be cut (as in
-    Kafka: clients drop it), but never one that the bound would have excluded.
+    Kafka: clients drop it), but never one that the bound would have excluded. `more`: below the
+    bound there are segments beyond the one that was read.
     """
 
     error: ErrorCode = ErrorCode.NONE
     records: list[Any] = field(default_factory=list)
     size: int = 0
     offset: int = -1
+    more: bool = False
 
     @property
     def next_offset(self) -> int:

@@ -419,7 +419,9 @@ def _suffices(wanted: Sequence[Wanted], reads: Sequence[PartitionRead], min_byte
         if one.partition is None and read.error in NOT_HERE:
             continue
         is_nothing_there = False
-        if read.error is not ErrorCode.NONE or read.diverges or read.preferred_replica >= 0:
+        if read.error is not ErrorCode.NONE or read.diverges or read.more:
+            return True
+        if read.preferred_replica >= 0:
             return True
         size += read.size
     return is_nothing_there or size >= min_bytes

@@ -51,6 +51,7 @@ class PartitionRead:
     diverging_end_offset: int = -1
     records: Sequence[Any] = ()
     size: int = 0
+    more: bool = False  # in later segments: nobody waits for bytes that are there to be asked for
     preferred_replica: int = -1
     aborted: Sequence[AbortedTxn] | None = None  # None if not asked for
 
@@ -174,6 +175,7 @@ def _read(
         log_start_offset=log.log_start_offset,
         records=result.records,
         size=result.size,
+        more=result.more,
         aborted=aborted,
     )
 

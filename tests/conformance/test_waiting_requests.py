@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import Pair
-from tests.conformance.fetching import fetch_request
+from tests.conformance.fetching import fetch, fetch_request
 from tests.conformance.groups import beat, join, stable, sync
 from tests.conformance.moves import led_elsewhere
 from tests.conformance.records import batch, produce
@@ -24,6 +24,8 @@ from urteil.broker.wire.messages import (
 
 OFFSETS = "__consumer_offsets"
 LONG_MS = 20_000
+FOREVER_MS = 600_000
+"""Longer than anybody listens."""
 COMPARED = (
     "error_code", "base_offset", "log_append_time_ms", "log_start_offset", "high_watermark",
     "last_stable_offset", "aborted_transactions",
@@ -72,6 +74,25 @@ def test_a_leader_that_goes(pair: Pair, happens: Callable[[Side, str, list[int]]
     told = pair.same(ask)
     expected = "UNKNOWN_TOPIC_OR_PARTITION" if happens is delete else "NOT_LEADER_OR_FOLLOWER"
     assert [one["error_code"] for one in told[:2]] == [expected] * 2
+
+
+def test_who_reads_an_older_segment_waits_for_nothing(pair: Pair) -> None:
+    """One answer has one segment's records, however few: the rest is there to be asked for."""
+    topic = pair.name("older")
+
+    def ask(side: Side) -> list[Any]:
+        side.create(topic, [[1, 2, 3]], {"segment.bytes": "200"})
+        for value in (b"a" * 100, b"b" * 100, b"c" * 100):
+            side.get(produce(topic, batch([value])), 9)
+        terms = {"max_wait_ms": FOREVER_MS, "min_bytes": 1 << 20}
+        return [
+            fetch(side, version, topic, [{"fetch_offset": offset}], **terms, **more)
+            for version, more in ((2, {}), (4, {"isolation_level": 1}), (12, {}))
+            for offset in (0, 1)
+        ]
+
+    for told in pair.same(ask):
+        assert told["responses"][0]["partitions"][0]["high_watermark"] == 3
 
 
 def test_an_isr_that_becomes_too_small(pair: Pair) -> None:

@@ -107,7 +107,8 @@ def _place(part: pq.ParquetFile, name: str) -> int:
 
 
 def ends(part: pq.ParquetFile, name: str) -> set[Any]:
-    """The least and the most in a column, as `_reach`, of texts too; nothing where it is none."""
+    """The least and the most in a column's parts, by the footer or, where that does not tell, by
+    what is read; nothing where there is no such column."""
     if name not in part.schema_arrow.names:
         return set()
     found: set[Any] = set()
@@ -122,16 +123,9 @@ def ends(part: pq.ParquetFile, name: str) -> set[Any]:
 
 
 def _reach(part: pq.ParquetFile, name: str) -> tuple[int, int]:
-    """The least and the most in a column; where the footer does not tell, of what is read."""
-    low = high = 0
-    for group in range(part.num_row_groups):
-        told = part.metadata.row_group(group).column(_place(part, name)).statistics
-        if told is not None and told.has_min_max:
-            ends = {"min": told.min, "max": told.max}
-        else:
-            ends = pc.min_max(part.read_row_group(group, [name]).column(0)).as_py()
-        low, high = min(low, ends["min"] or 0), max(high, ends["max"] or 0)
-    return low, high
+    """The least and the most of a column of numbers, and of 0."""
+    found = ends(part, name) | {0}
+    return min(found), max(found)
 
 
 def tamed(values: pa.Array, table: str, ours: pa.Field) -> pa.Array:

@@ -35,7 +35,7 @@ class Committer:
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._journal = journal
-        self._number = int(spec.client.partition(".")[0][1:]) + 50 * (spec.session - 1)
+        self._number = spec.number + 50 * (spec.session - 1)
         topic = spec.topics[-1]
         self._slots = [TopicPartition(topic.name, p) for p in range(topic.partitions)]
         self._random = random.Random(spec.seed)

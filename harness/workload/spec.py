@@ -79,12 +79,17 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
         return self.reads or self.workload.isolation
 
     @property
+    def number(self) -> int:
+        """2 of `c2` and of `c2.3`, its third session; of clients that are numbered so."""
+        return int(self.client.partition(".")[0][1:])
+
+    @property
     def is_old(self) -> bool:
         """Whether it speaks as clients did before record batches: every other reader and producer,
         where the workload wants it."""
         wanted = int(self.workload.options.get("old_clients", "0"))
-        is_even = self.client.partition(".")[0][-1] in "02468"
-        return bool(wanted) and is_even and self.kind in ("consumer", "producer")
+        is_one = self.kind in ("consumer", "producer")
+        return is_one and bool(wanted) and self.number % 2 == 0
 
     @property
     def idempotent(self) -> bool:
@@ -98,7 +103,7 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def group(self) -> str:
         """The workload's; every other committer commits for a second group, of the same topic."""
-        is_other = self.kind == "committer" and not int(self.client.partition(".")[0][1:]) % 2
+        is_other = self.kind == "committer" and self.number % 2 == 0
         return f"{self.workload.group}-{SECOND}" if is_other else self.workload.group
 
     def topic_ids(self) -> dict[str, str]:
@@ -193,7 +198,7 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
         most = int(spec.workload.options["fetch_bytes"])
         config |= {"max_partition_fetch_bytes": most, "fetch_max_bytes": most}
     if spec.kind == "consumer" and int(spec.workload.options.get("racks", "0")):
-        config["client_rack"] = f"{RACK}{spec.client.partition('.')[0][1:]}"
+        config["client_rack"] = f"{RACK}{spec.number}"
     if spec.kind in IN_GROUP:
         config["group_id"] = spec.group
     if spec.kind == "group":

@@ -116,7 +116,7 @@ def connection_config(spec: ClientSpec) -> dict[str, object]:
 
 def topic_of(spec: ClientSpec) -> tuple[str, int]:
     """The topic of a client, for the tools know one each, and how many partitions it has."""
-    number = int(spec.client.partition(".")[0][1:]) - 1
+    number = spec.number - 1
     topic = spec.topics[number % len(spec.topics)]
     return topic.name, topic.partitions
 

@@ -4,25 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from urteil.harness.scenario import WorkloadSpec
+from tests.harness.workload.specs import spec_of
 from urteil.harness.scenarios.groups import PARTITION
 from urteil.harness.verify.coordinators import coordinating_partition
-from urteil.harness.workload.spec import ClientSpec, consumer_config
+from urteil.harness.workload.spec import consumer_config
 
 OFFSETS_PARTITIONS = 5
-
-
-def spec_of(client: str, kind: str) -> ClientSpec:
-    return ClientSpec(
-        run="r",
-        client=client,
-        session=1,
-        kind=kind,
-        bootstrap=("127.0.0.1:9092",),
-        journal="unused",
-        topics=(),
-        workload=WorkloadSpec(),
-    )
 
 
 @pytest.mark.parametrize(

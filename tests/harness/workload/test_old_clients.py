@@ -4,22 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from urteil.harness.scenario import TopicFact, WorkloadSpec
+from tests.harness.workload.specs import spec_of
 from urteil.harness.workload.records import Records
-from urteil.harness.workload.spec import OLD, ClientSpec, consumer_config, producer_config
-
-
-def spec_of(client: str, kind: str, old: str) -> ClientSpec:
-    return ClientSpec(
-        run="r",
-        client=client,
-        session=1,
-        kind=kind,
-        bootstrap=("127.0.0.1:9092",),
-        journal="unused",
-        topics=(TopicFact(name="t", topic_id="id", partitions=1, replication_factor=1),),
-        workload=WorkloadSpec(options={"old_clients": old}),
-    )
+from urteil.harness.workload.spec import OLD, consumer_config, producer_config
 
 
 @pytest.mark.parametrize(
@@ -33,14 +20,14 @@ def spec_of(client: str, kind: str, old: str) -> ClientSpec:
     ],
 )
 def test_who_reads_as_of_old(client: str, kind: str, old: str, is_old: bool) -> None:
-    assert consumer_config(spec_of(client, kind, old)).get("api_version") == (
+    assert consumer_config(spec_of(client, kind, old_clients=old)).get("api_version") == (
         OLD if is_old else None
     )
 
 
 @pytest.mark.parametrize(("client", "is_old"), [("p1", False), ("p2", True)])
 def test_who_writes_as_of_old(client: str, is_old: bool) -> None:
-    spec = spec_of(client, "producer", "1")
+    spec = spec_of(client, "producer", old_clients="1")
     config = producer_config(spec)
     assert config.get("api_version") == (OLD if is_old else None)
     assert (config["enable_idempotence"], spec.idempotent) == (not is_old, not is_old)
@@ -48,5 +35,5 @@ def test_who_writes_as_of_old(client: str, is_old: bool) -> None:
 
 @pytest.mark.parametrize(("old", "some"), [("1", False), ("0", True)])
 def test_old_clients_know_no_headers(old: str, some: bool) -> None:
-    records = Records(spec_of("p1", "producer", old))
+    records = Records(spec_of("p1", "producer", old_clients=old))
     assert any(records.record(op).headers for op in range(3)) is some

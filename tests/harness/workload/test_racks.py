@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from urteil.harness.scenario import WorkloadSpec
-from urteil.harness.workload.spec import ClientSpec, consumer_config
+from tests.harness.workload.specs import spec_of
+from urteil.harness.workload.spec import consumer_config
 
 
 @pytest.mark.parametrize(
@@ -18,29 +18,11 @@ from urteil.harness.workload.spec import ClientSpec, consumer_config
     ],
 )
 def test_who_reads_from_a_rack(client: str, kind: str, racks: str, rack: str | None) -> None:
-    spec = ClientSpec(
-        run="r",
-        client=client,
-        session=1,
-        kind=kind,
-        bootstrap=("127.0.0.1:9092",),
-        journal="unused",
-        topics=(),
-        workload=WorkloadSpec(options={"racks": racks}),
-    )
+    spec = spec_of(client, kind, racks=racks)
     assert consumer_config(spec).get("client_rack") == rack
 
 
 @pytest.mark.parametrize(("kind", "most"), [("consumer", 1024), ("group", 1024), ("final", None)])
 def test_who_asks_for_little_at_once(kind: str, most: int | None) -> None:
-    spec = ClientSpec(
-        run="r",
-        client="c1",
-        session=1,
-        kind=kind,
-        bootstrap=("127.0.0.1:9092",),
-        journal="unused",
-        topics=(),
-        workload=WorkloadSpec(options={"fetch_bytes": "1024"}),
-    )
+    spec = spec_of("c1", kind, fetch_bytes="1024")
     assert consumer_config(spec).get("fetch_max_bytes") == most

@@ -28,6 +28,7 @@ from urteil.harness.history.journal import (
     Poll,
     Send,
     Slice,
+    View,
 )
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.history.tables import ROW_GROUP, Evidence
@@ -178,6 +179,20 @@ def test_collecting_again_replaces(run_dir):
     first = collect(run_dir)
     assert collect(run_dir).rows == first.rows
     assert len(rows(run_dir, "sends")) == 4
+
+
+def test_what_the_lab_saw_itself_is_kept_and_counted(run_dir):
+    looks = [{"at_ns": at_ns, "source": "lab", "metric": "m", "value": 1.0} for at_ns in range(3)]
+    with Evidence(run_dir, "lab", "r1") as evidence:
+        for look in looks:
+            evidence.add("samples", look)
+    view = View(5, 1, "orders", 0, 1, 0)
+    journal(run_dir, "probe1", [begin("probe1", "probe"), view])
+    for _ in range(2):
+        collect(run_dir)
+        counted = {row["file"]: row["rows"] for row in rows(run_dir, "manifest")}
+        assert counted["evidence/samples"] == len(rows(run_dir, "samples")) > len(looks)
+        assert counted["evidence/samples/lab.parquet"] == len(looks)
 
 
 def test_parts_are_whole_or_not_there(tmp_path):

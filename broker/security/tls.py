@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from urteil.broker.security.ciphers import openssl_ciphers
@@ -90,6 +92,7 @@ class TlsMaterial:
                     _avoid_newest(context)
                 if chosen:
                     context.set_ciphers(":".join(chosen))
+            self._admit_old(context)
             if self.identity is not None:
                 _present(context, self.identity)
             if self.trusted is not None:
@@ -97,6 +100,23 @@ class TlsMaterial:
                 context.load_verify_locations(cadata=ders)
         except (ssl.SSLError, ValueError) as error:
             raise StoreError(f"TLS cannot be set up: {error}") from None
+
+    def _admit_old(self, context: ssl.SSLContext) -> None:
+        """Lower what OpenSSL asks of certificates as far as those in the stores need: Java takes
+        SHA-1 and RSA of 1,024 bits."""
+        chain = self.identity.chain if self.identity is not None else ()
+        level = min(map(_security_level, (*chain, *(self.trusted or ()))), default=2)
+        if level < 2:
+            ciphers = (cipher["name"] for cipher in context.get_ciphers())
+            context.set_ciphers(f"{':'.join(ciphers)}:@SECLEVEL={level}")
+
+
+def _security_level(certificate: x509.Certificate) -> int:
+    """The highest of OpenSSL's levels up to its default on Debian, 2, that takes it."""
+    if isinstance(certificate.signature_hash_algorithm, hashes.SHA1):
+        return 0
+    key = certificate.public_key()
+    return 1 if isinstance(key, rsa.RSAPublicKey) and 1024 <= key.key_size < 2048 else 2
 
 
 def _choose_versions(context: ssl.SSLContext, names: Sequence[str]) -> None:

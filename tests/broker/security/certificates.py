@@ -132,6 +132,28 @@ def java_identity(path: Path, issued: Issued, authority: Authority, kind: str) -
     return str(path)
 
 
+def java_chain(folder: Path, *, bits: int, signature: str) -> tuple[str, str]:
+    """A key store (PKCS #12) of `localhost` with RSA of so many bits, and the PEM of who signed it,
+    as old as Java still takes them: cryptography signs no such thing any more."""
+
+    def of(alias: str, command: str, *args: str) -> None:
+        store = str(folder / ("ca.p12" if alias == "ca" else "own.p12"))
+        kept = ("-keystore", store, "-storetype", "PKCS12", "-storepass", PASSWORD)
+        keytool(command, "-alias", alias, *kept, *args)
+
+    pem, request, signed = (str(folder / name) for name in ("ca.pem", "own.csr", "own.pem"))
+    made = ("-keyalg", "RSA", "-keysize", str(bits), "-sigalg", signature)
+    of("ca", "-genkeypair", "-dname", "CN=ca", "-ext", "bc:c", *made)
+    of("ca", "-exportcert", "-rfc", "-file", pem)
+    of("own", "-genkeypair", "-dname", "CN=localhost", *made)
+    of("own", "-certreq", "-file", request)
+    san = ("-ext", "san=dns:localhost")
+    of("ca", "-gencert", "-infile", request, "-outfile", signed, "-rfc", *made[4:], *san)
+    of("its-ca", "-importcert", "-noprompt", "-file", pem)
+    of("own", "-importcert", "-noprompt", "-file", signed)
+    return str(folder / "own.p12"), Path(pem).read_text()
+
+
 def java_trust(path: Path, authority: Authority, kind: str) -> str:
     """A trust store that keytool wrote."""
     pem = pem_file(path.with_suffix(".pem"), authority.pem)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cryptography.x509.oid import NameOID
 
-from tests.broker.security.certificates import Authority, Issued, pem_file
+from tests.broker.security.certificates import PASSWORD, Authority, Issued, java_chain, pem_file
 from tests.broker.server.raw import framed, free_port, run
 from urteil.broker.log.storage import Storage
 from urteil.broker.server.channels import Channels, Endpoint
@@ -45,9 +45,11 @@ def properties(**more: str) -> dict[str, str]:
     }
 
 
-def entrance(*, is_inter_broker: bool = False, **more: str) -> Entrance:
+def entrance(
+    *, is_inter_broker: bool = False, of: dict[str, str] | None = None, **more: str
+) -> Entrance:
     made = Entrance(Listener("X", "", 1, "", 1, "SSL"), is_inter_broker=is_inter_broker)
-    made.reload(properties(**more))
+    made.reload(of or properties(**more))
     return made
 
 
@@ -56,7 +58,7 @@ async def who(connection: Connection, _: memoryview) -> list[Any]:
 
 
 @contextlib.asynccontextmanager
-async def serving(answer: Any = who, *, idle_ms: int = 0, **more: str) -> AsyncIterator[int]:
+async def serving(answer: Any = who, *, idle_ms: int = 0, **more: Any) -> AsyncIterator[int]:
     port = free_port()
     server = SocketServer(
         max_frame_bytes=1 << 20,
@@ -274,6 +276,28 @@ def test_a_cipher_is_chosen_by_its_java_name() -> None:
             tls = writer.get_extra_info("ssl_object")
             assert tls.cipher()[0] == "ECDHE-ECDSA-AES256-GCM-SHA384"
             writer.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("bits", "signature"), [(1024, "SHA256withRSA"), (2048, "SHA1withRSA")])
+def test_old_certificates_that_java_takes_are_served(
+    bits: int, signature: str, tmp_path: Path
+) -> None:
+    keystore, trusted = java_chain(tmp_path, bits=bits, signature=signature)
+    stores = {
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": keystore,
+        "ssl.keystore.password": PASSWORD,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": trusted,
+    }
+    context = ssl.create_default_context(cadata=trusted)
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")
+
+    async def scenario() -> None:
+        async with serving(of=stores) as port:
+            assert await ask(port, context) == b"User:ANONYMOUS"
 
     run(scenario())
 

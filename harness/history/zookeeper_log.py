@@ -27,6 +27,7 @@ _CLOSE_SESSION = -11
 
 _TOPIC = re.compile(r"/brokers/topics/([^/]+)")
 _STATE = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
+_WISH = re.compile(r"/admin/delete_topics/([^/]+)")
 _BROKER = re.compile(r"/brokers/ids/(\d+)")
 
 
@@ -166,7 +167,8 @@ def _record(
 
 
 class StateRows:
-    """Rows of `states` from changes: partitions, topics, brokers, the controller and its epoch."""
+    """Rows of `states` from changes: partitions, topics and wishes to delete them, brokers, the
+    controller and its epoch."""
 
     def __init__(self, wall_minus_monotonic_ns: int) -> None:
         self._offset_ns = wall_minus_monotonic_ns
@@ -188,6 +190,8 @@ class StateRows:
             yield row | self._state(match[1], int(match[2]), value)
         elif match := _TOPIC.fullmatch(path):
             yield row | self._topic(match[1], value)
+        elif match := _WISH.fullmatch(path):
+            yield row | {"topic": match[1], "topic_id": self._topic_ids.get(match[1])}
         elif match := _BROKER.fullmatch(path):
             yield row
         elif path == "/controller":

@@ -15,6 +15,7 @@ from pathlib import Path
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify.administered import killed_clients, lowest_min_isr
 from urteil.harness.verify.calms import calms
+from urteil.harness.verify.chores import chores
 from urteil.harness.verify.covered import (
     blind_ns,
     cover,
@@ -77,6 +78,7 @@ def derive(
     _add_clients(found.tables, run_dir, small, facts)
     _add_settings(found.tables, small, scenario)
     found.tables["calms"] = calms(run_dir, small, scenario, facts)
+    found.tables["chores"] = chores(small, scenario, facts)
     found.tables["expulsions"] = expulsions(run_dir, small, scenario, facts)
     killed = damaged | killed_clients(small.ops)
     found.tables["damaged"] = [{"client": name} for name in sorted(damaged)]

@@ -70,6 +70,7 @@ DERIVED: dict[str, pa.Schema] = {
     "recoveries": _schema(
         "n:i fault:s targets:s p:l healed_ns:l recovery_s:d deadline_s:d judged:i"
     ),
+    "chores": _schema("kind:s p:l from_ns:l to_ns:l asked:s stands:s limit_s:d late:i"),
 }
 """Derived table to its columns. `p` is the ordinal of (topic_id, partition) everywhere."""
 

@@ -129,7 +129,7 @@ def trials(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
     if not scenario.survives:
         return []
     bad = unhealthy(derived)
-    load = _load(facts)
+    load = load_of(facts)
     found = []
     for n, fault in enumerate(derived.faults):
         window = acting(fault)
@@ -153,7 +153,7 @@ def trials(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
     return found
 
 
-def _load(facts: RunFacts) -> Stretch:
+def load_of(facts: RunFacts) -> Stretch:
     """When clients worked; never, when the lab did not live to tell."""
     loads = [phase for phase in facts.phases if phase.name in ("before", "during", "after")]
     return Stretch(

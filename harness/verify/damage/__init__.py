@@ -72,6 +72,8 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="elect a leader from outside the ISR", apply=cluster.elect_outsider),
     Damage(name="acknowledge nothing during a crash", apply=cluster.stall, replicas=2),
     Damage(name="leave the ISR short after healing", apply=cluster.stay_broken),
+    Damage(name="leave a deleted topic where it is", apply=cluster.leave_undeleted),
+    Damage(name="leave replicas where they were", apply=cluster.leave_unmoved, replicas=2),
     Damage(name="lose a record that its client knew of", apply=answers.lose_what_was_known),
     Damage(name="let the end fall", apply=answers.let_the_end_fall),
     Damage(name="tell an end below an acknowledgement", apply=answers.tell_an_old_end),

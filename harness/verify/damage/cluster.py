@@ -89,6 +89,37 @@ def stay_broken(copy: Copy) -> Trace:
     return Trace("slow_recovery", "late")
 
 
+def leave_undeleted(copy: Copy) -> Trace:
+    """A topic is wished away, and stays."""
+    wish = {"path": "/admin/delete_topics/gone", "topic": "gone", "topic_id": "gone"}
+    _add_rows(copy, {"path": "/brokers/ids/1"}, wish)
+    return Trace("slow_recovery", "not deleted")
+
+
+def leave_unmoved(copy: Copy) -> Trace:
+    """A partition's replicas are to change their places, and do not."""
+    topic, now = states(copy)[-1], brokers(copy)
+    path = f"/brokers/topics/{topic['topic']}"
+    told = {"topic": topic["topic"], "topic_id": topic["topic_id"]}
+    partition = str(topic["partition"])
+    _add_rows(
+        copy, {"path": "/brokers/ids/1"},
+        told | {"path": path, "replicas": json.dumps({partition: now})},
+    )  # fmt: skip
+    wanted = json.dumps({partition: [f"b{one}" for one in reversed(now)]})
+    act = {"act": "reassign", "subject": topic["topic"], "after": wanted, "outcome": "ok"}
+    copy.rows("admin_ops").append(act | {"invoke_ns": copy.last_ns, "complete_ns": copy.last_ns})
+    return Trace("slow_recovery", "not moved")
+
+
+def _add_rows(copy: Copy, *nodes: Row) -> None:
+    """Znodes that are no partition's state."""
+    last = states(copy)[-1]
+    for node in nodes:
+        row = dict.fromkeys(last) | {"zxid": last["zxid"], "at_ns": last["at_ns"], "version": 0}
+        copy.rows("states").append(row | node)
+
+
 def _crash(copy: Copy) -> Row:
     begin_ns = max(copy.last_ns, states(copy)[-1]["at_ns"]) + S // 2
     end_ns = begin_ns + copy.grace_ns + 5 * S

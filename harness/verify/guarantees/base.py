@@ -51,6 +51,7 @@ _MADE_OF = {
     "cover": ("logs", "passes"),
     "trials": ("faults", "states"),
     "recoveries": ("faults", "states"),
+    "chores": ("faults", "states", "admin_ops"),
     "calms": ("polls", "passes", "commits", "clients", "assignments", "faults", "states"),
     "expulsions": ("polls", "assignments", "faults", "states"),
     "grps": ("clients", "assignments", "commits"),

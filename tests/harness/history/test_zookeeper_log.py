@@ -170,6 +170,21 @@ def test_a_topic_made_anew_has_its_new_id():
     assert told == ["old", "old", "new", "new"]
 
 
+def test_a_wish_to_delete_a_topic_names_it():
+    states = StateRows(0)
+    topic = json.dumps({"partitions": {"0": [1]}, "topic_id": "id"}).encode()
+    told = []
+    for zxid, (path, data) in enumerate(
+        [("/brokers/topics/t", topic), ("/admin/delete_topics/t", b""), ("/brokers/topics/t", None),
+         ("/admin/delete_topics/t", None)]
+    ):  # fmt: skip
+        version = -1 if data is None else 0
+        change = Change(zxid=zxid, wall_ms=0, path=path, data=data, version=version)
+        told += [(row["path"], row["topic_id"], row["version"]) for row in states.rows(change)]
+    wish = "/admin/delete_topics/t"
+    assert [one for one in told if one[0] == wish] == [(wish, "id", 0), (wish, "id", -1)]
+
+
 def test_a_log_whose_partition_moved_elsewhere_is_stray():
     states = StateRows(0)
     for replicas in ([1, 2], [2, 3]):

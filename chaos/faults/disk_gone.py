@@ -22,7 +22,9 @@ class DiskGone(LivingDiskFault):
     name = "disk_gone"
     about = "a log directory of the broker is gone (unmounted, broken) until healing"
     proves = "the folder is not there; how many logs went with it"
-    options: ClassVar[dict[str, str]] = {"disk": "which one, from 1 on (default the last)"}
+    options: ClassVar[dict[str, str]] = {
+        "disk": "which one, from 1 on (default that of the partition, else the last)"
+    }
 
     def __init__(self, aim: Aim) -> None:
         super().__init__(aim)
@@ -30,7 +32,9 @@ class DiskGone(LivingDiskFault):
 
     def hurt(self, controls: Controls, node: str) -> tuple[bool, str]:
         with controls.disks.opened(node) as log_dirs:
-            number = int(self.aim.number("disk", len(log_dirs)))
+            mine = f"{self.aim.topic}-{self.aim.partition}"
+            held = [n for n, log_dir in enumerate(log_dirs, 1) if (log_dir / mine).is_dir()]
+            number = int(self.aim.number("disk", next(iter(held), len(log_dirs))))
             if not 1 <= number <= len(log_dirs):
                 raise ValueError(f"disk={number} is not between 1 and {len(log_dirs)}")
             log_dir = log_dirs[number - 1]

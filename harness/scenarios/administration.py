@@ -52,11 +52,13 @@ REASSIGN_SOLE = Scenario(
 
 MOVE_DIRECTORIES = Scenario(
     name="move-directories",
-    about="replicas move to another log directory of their brokers under load, and back",
+    about="replicas move to another log directory of their brokers under load, and back, while a "
+    "producer sends all that it had sent again",
     cluster=ClusterSpec(log_dirs=2),
     workload=WorkloadSpec(
         topics=(msgspec.structs.replace(SOLE, config={**SOLE.config, "segment.bytes": "16384"}),),
         delivery_timeout_ms=60_000,
+        options={"repeated_rounds": "400", "repeated_every_ms": "50"},
     ),
     faults=(fault("move_directories", "topic", 4, 5),),
     guarantees=(
@@ -65,7 +67,8 @@ MOVE_DIRECTORIES = Scenario(
     duration_s=15.0,
     recovery_deadline_s=60.0,
 )  # fmt: skip
-"""With one replica nobody else has what a move loses; a copy is made segment by segment."""
+"""With one replica nobody else has what a move loses; a copy is made segment by segment. Who sends
+again what was written before the move must be known after it."""
 
 RAISE_REPLICATION = Scenario(
     name="raise-replication",
@@ -161,7 +164,7 @@ OFFICE_LOST = Scenario(
         fault("recreate_topic", "topic", 19, 6),
         fault("controller_deleted", "controller", 21, 1),
     ),
-    guarantees=SAFE,
+    guarantees=(*SAFE, "slow_recovery"),
     duration_s=27.0,
     recovery_deadline_s=60.0,
 )

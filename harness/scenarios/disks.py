@@ -78,9 +78,10 @@ DISK_GONE = Scenario(
     about="one of a broker's two log directories is gone: it goes on without what lay there",
     cluster=ClusterSpec(log_dirs=2),
     workload=LOAD,
-    faults=(fault("disk_gone", "leader", 5, 12),),
-    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
-    duration_s=27.0,
+    faults=(fault("disk_gone", "leader", 5, 15),),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "no_progress"),
+    duration_s=30.0,
+    survives=True,
 )
 
 DISK_EMPTIED = Scenario(

@@ -20,6 +20,7 @@ OFTEN = SAFE | {
 }
 """Cleaned all the time."""
 SOURCE, SINK = TopicSpec(config=SAFE), TopicSpec(name="urteil-out", config=SAFE)
+PAIR = TopicSpec(partitions=1, replication_factor=2, config={"min.insync.replicas": "1"})
 DECISIONS = "__transaction_state"
 ONE_COORDINATOR = {"transaction.state.log.num.partitions": "1"}
 WHOLE = (*REPLICATION, "torn_txn", "aborted_read", "precommitted_read", "hanging_txn")
@@ -172,6 +173,19 @@ LOST_DECISION = scenario(
     config={**ONE_COORDINATOR, "replica.lag.time.max.ms": "15000"},
 )
 
+LOST_MARKERS = scenario(
+    "lost-markers",
+    "a leader whose one follower gets no answers dies with ends of transactions that nobody else "
+    "has: its successor must get them, too",
+    fault("partition", "successor->leader", 5, 9.5, answers_only=True),
+    fault("crash", "leader", 6.7, 8.3),
+    load=replace(writers(12, hold_ms="1500"), topics=(PAIR,)),
+    duration_s=20.0,
+    config={"transaction.state.log.num.partitions": "12", "replica.lag.time.max.ms": "15000"},
+)
+"""What is held open has all its records on both replicas, and is ended after the cut by whoever
+coordinates it: the third broker can reach both."""
+
 MOVED = scenario(
     "transactions-moved",
     "coordinators of transactions give their office to others that live, and get it back; a writer "
@@ -231,6 +245,7 @@ FAMILY = (
     SHARED_ID,
     UNSENT_MARKERS,
     LOST_DECISION,
+    LOST_MARKERS,
     MOVED,
     EXACTLY_ONCE,
     PAUSED_COPIER,

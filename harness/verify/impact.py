@@ -78,7 +78,8 @@ def whole_again_ns(bad: Sequence[Stretch], since_ns: int) -> int | None:
 
 
 def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
-    """Rows of the derived table `recoveries`, one a healed fault.
+    """Rows of the derived table `recoveries`, one a healed fault, also one of which nobody knows
+    that it acted: whatever it did is over.
 
     A fault during whose recovery another one began is measured, not judged; nor is one that the run
     did not watch until the deadline.
@@ -108,7 +109,7 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
                 "healed_ns": healed_ns,
                 "recovery_s": None if whole_ns is None else (whole_ns - healed_ns) / SECOND_NS,
                 "deadline_s": scenario.recovery_deadline_s,
-                "judged": int(alone and told and bool(fault["acted"])),
+                "judged": int(alone and told),
             }
         )
     return found
@@ -174,7 +175,8 @@ def grace_ns(scenario: Scenario) -> int:
 
 
 def _minority(fault: Row, scenario: Scenario) -> bool:
-    """Whether a fault takes a minority away wholly: a crash, or every link of its nodes cut.
+    """Whether a fault takes a minority away wholly: a crash, or every link of its nodes cut. A
+    broker tells the controller of a log directory that is gone, or ends itself (KIP-112).
 
     Brokers whose sessions ended take part again at once, however many they are. Where one broker
     does not reach another, and is reached by it, its replicas leave the ISR of what that one leads.
@@ -182,7 +184,7 @@ def _minority(fault: Row, scenario: Scenario) -> bool:
     targets = targets_of(fault)
     if fault["fault"] == "session_expired":
         return True
-    if fault["fault"] in ("crash", "shutdown"):
+    if fault["fault"] in ("crash", "shutdown", "disk_gone"):
         return _few(targets, scenario)
     if fault["fault"] == "partition":
         ends = targets[0].split("->") if len(targets) == 1 else []

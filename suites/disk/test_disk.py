@@ -18,9 +18,14 @@ def test_a_power_cut_on_all_loses_what_nobody_had_flushed(repeats: list[Result])
     assert_found_and_permitted(repeats, "lost_write")
 
 
-@pytest.mark.parametrize("result", ["disk-full", "disk-readonly", "disk-gone"], indirect=True)
+@pytest.mark.parametrize("result", ["disk-full", "disk-readonly"], indirect=True)
 def test_a_broker_whose_disk_fails_gives_way(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "duplicate")
+
+
+@pytest.mark.parametrize("result", ["disk-gone"], indirect=True)
+def test_others_lead_what_a_broker_has_lost(result: Result) -> None:
+    assert_holds(result, "no_progress", "lost_write", "replica_divergence", "duplicate")
 
 
 @pytest.mark.parametrize("result", ["disk-slow"], indirect=True)

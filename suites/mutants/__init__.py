@@ -98,6 +98,11 @@ NAMES = (
     "converted_lacks_last",
     "rest_of_batch_skipped",
     "failed_commit_is_success",
+    "marker_not_replicated",
+    "move_forgets_producers",
+    "deletion_not_taken_over",
+    "reassignment_forgotten",
+    "lost_directory_untold",
 )
 
 

@@ -39,6 +39,11 @@ def test_a_decision_survives_its_coordinator(result: Result) -> None:
     assert_holds(result, "torn_txn", "hanging_txn")
 
 
+@pytest.mark.parametrize("result", ["lost-markers"], indirect=True)
+def test_an_end_survives_the_leader_that_wrote_it(result: Result) -> None:
+    assert_holds(result, *WHOLE)
+
+
 @pytest.mark.parametrize("result", ["transactions-moved"], indirect=True)
 def test_a_transaction_survives_the_change_of_its_coordinator(result: Result) -> None:
     assert_holds(result, *WHOLE)

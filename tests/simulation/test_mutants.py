@@ -72,6 +72,7 @@ ELSEWHERE = {
     "transactional_id_kept",  # nor transactions
     "partition_not_verified",
     "timed_out_keeps_epoch",
+    "marker_not_replicated",
     "open_transactions_cleaned",
     "open_transactions_forgotten",
     "aborted_told_in_part",
@@ -80,7 +81,11 @@ ELSEWHERE = {
     "converted_lacks_last",  # nor old clients
     "rest_of_batch_skipped",  # nor readers that stop in the middle of a batch
     "reassigned_at_once",  # nor reassignments
+    "reassignment_forgotten",
+    "deletion_not_taken_over",
     "moved_log_lacks_tail",  # nor a second log directory
+    "move_forgets_producers",
+    "lost_directory_untold",
     "follower_serves_its_end",  # nor readers of followers
     "snapshot_lacks_last_batch",  # nor a partition of one replica
 }

@@ -63,6 +63,7 @@ def _silence(**fault: Any) -> dict[str, list[dict[str, Any]]]:
         ({"fault": "partition", "targets": '["b2->b1", "b3->b1"]'}, Status.NOT_JUDGED),
         ({"fault": "partition", "targets": '["client->b1"]'}, Status.NOT_JUDGED),
         ({"fault": "shutdown"}, Status.VIOLATED),
+        ({"fault": "disk_gone"}, Status.VIOLATED),
         ({"fault": "isolate", "targets": json.dumps(BROKERS + ZK)}, Status.VIOLATED),
         ({"fault": "isolate", "targets": json.dumps(BROKERS + ZK + CLIENT)}, Status.VIOLATED),
         ({"fault": "isolate", "targets": json.dumps(BROKERS)}, Status.NOT_JUDGED),
@@ -143,6 +144,15 @@ def test_recovery_has_a_deadline(deadline_s: float, status: Status, tmp_path: Pa
     scenario = synthetic.scenario(ONE, recovery_deadline_s=deadline_s)
     result = judged(tmp_path, healthy(), scenario=scenario)
     assert named(result, "slow_recovery").status is status
+
+
+def test_who_did_not_recover_is_late_though_nobody_knows_whether_the_fault_acted(
+    tmp_path: Path,
+) -> None:
+    tables = healthy()
+    tables["faults"][0] |= {"acted": False}
+    scenario = synthetic.scenario(ONE, recovery_deadline_s=0.5)
+    assert named(judged(tmp_path, tables, scenario=scenario), "slow_recovery").violations == 1
 
 
 def test_a_lab_that_lost_a_part_accuses_nobody_of_being_late(tmp_path: Path) -> None:

@@ -139,9 +139,9 @@ def _judged(
     """The result of what can be read."""
     run_dir = found.run_dir
     derived = prepare(run_dir, scenario, facts)
-    open_views(running, run_dir, derived)
     with threads(1) as pool:
         song = pool.apply_async(_song, (run_dir, scenario, facts, derived)) if canary else None
+        open_views(running, run_dir, derived)
         judged, ticks = examine(running, run_dir, derived)
         tally = running.query(f"{_TALLY} UNION ALL {whole.TALLY} ORDER BY what, n")
     doubts = _tears(found, facts, tally)

@@ -23,7 +23,7 @@ from urteil.harness.verify.result import GuaranteeResult
 GROUPS = ("assignments", "commits", "commit_reads")
 SLOTS = 400
 SLOTS_IN_TRANSACTIONS = 1_000
-ENOUGH = 120
+ENOUGH = 6
 FINDINGS = 10_000
 S = 1_000_000_000
 _AFTER_NS = 600 * S
@@ -182,6 +182,8 @@ def _cut(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy | Non
     in_transactions = evidence.row_count(run_dir, "txns") > 0
     records = SLOTS_IN_TRANSACTIONS if in_transactions else SLOTS
     low = max(part["log_start"], _low(engine, part, high, records))
+    passes = [row for row in evidence.rows(run_dir, "passes") if _about(row, part)]
+    low, high = _covered(passes, low, high)
     here = (
         f"t.topic_id = '{part['topic_id']}' AND t.partition = {part['partition']}"
         f" AND t.offset >= {low} AND t.offset < {high}"
@@ -217,6 +219,16 @@ def _low(engine: Duck, part: Row, high: int, records: int) -> int:
         f" ORDER BY r.offset DESC LIMIT {records}) l"
     )
     return high if row["low"] is None else int(row["low"])
+
+
+def _covered(passes: list[Row], low: int, high: int) -> tuple[int, int]:
+    """The most of [low, high) that one final pass read: several may share the partition."""
+    reach = [
+        (max(low, row["from_offset"] or 0), min(high, row["to_offset"]))
+        for row in passes
+        if row["final"] and row["complete"]
+    ]
+    return max(reach, key=lambda both: both[1] - both[0], default=(low, high))
 
 
 def _about(row: Row, part: Row) -> bool:

@@ -6,7 +6,8 @@ and read on below a position that had been acknowledged before (commits in trans
 markers that make them valid come later). `deposed` is 1 where a coordinator that had
 lost its office, and could not know it yet, may have answered: Kafka's coordinators answer
 OffsetFetch from memory and ask nobody, so such an answer may be old in a healthy cluster.
-Positions expire (`offsets.retention.minutes`, KIP-211): then none is told.
+Positions expire (`offsets.retention.minutes`, KIP-211), that long after their last commit and after
+the last time that anybody was given a partition as a member of the group: then none is told.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -40,13 +41,23 @@ _COLUMNS = "client session group topic_id partition invoke_ns complete_ns outcom
 class Position:
     """The commits and the answers about one group's position in one partition, by invocation.
 
-    `asked` are the rows of the answers in `reads`.
+    `asked` are the rows of the answers in `reads`, `joined` when the group's members were given any
+    partition.
     """
 
     writes: list[Op] = field(default_factory=list)
     reads: list[Op] = field(default_factory=list)
     asked: list[Row] = field(default_factory=list)
+    joined: list[int] = field(default_factory=list)
     in_transactions: bool = False
+
+    def held_ns(self, read: Op) -> int:
+        """Up to when, for all that is known, the position that `read` asks for was held: by its
+        last commit (without one that was acknowledged, the first), or by a member."""
+        done = (op for op in self.writes if op.complete_ns < read.invoke_ns)
+        held = [op.invoke_ns for op in done if op.value is not None]
+        held += [op.invoke_ns for op in self.writes[:1]]
+        return max([*held, *(at_ns for at_ns in self.joined if at_ns < read.invoke_ns)], default=0)
 
 
 def commit_breaks(
@@ -54,10 +65,14 @@ def commit_breaks(
 ) -> list[Row]:
     """Rows of the derived table `commit_breaks`, by group and partition."""
     found = []
-    positions = _positions(run_dir, derived)
-    for position in positions.values():
-        position.writes += _expired(position.writes, _kept_ns(scenario))
+    positions, kept_ns = _positions(run_dir, derived), _kept_ns(scenario)
     for (group, p), position in sorted(positions.items()):
+        position.writes += [
+            Op(expired_ns, read.complete_ns, None)
+            for read in position.reads
+            if read.value is None
+            if (expired_ns := position.held_ns(read) + kept_ns) <= read.complete_ns
+        ]
         who = dict(zip(position.reads, position.asked, strict=True))
         for kind, read, before in _broken(position):
             begin_ns, end_ns = read.invoke_ns, int(read.complete_ns)
@@ -67,7 +82,8 @@ def commit_breaks(
                 | {"deposed": int(coordinators.may_be_deposed(group, begin_ns, end_ns))}
                 | {name: who[read][name] for name in ("client", "session")}
             )
-    return [*found, *_resumed_below(run_dir, positions, _numbers(derived), coordinators)]
+    below = _resumed_below(run_dir, positions, _numbers(derived), coordinators, kept_ns)
+    return [*found, *below]
 
 
 def _kept_ns(scenario: Scenario) -> int:
@@ -75,16 +91,12 @@ def _kept_ns(scenario: Scenario) -> int:
     return int(minutes) * 60 * SECOND_NS
 
 
-def _expired(writes: list[Op], kept_ns: int) -> list[Op]:
-    """What nobody commits for so long may go at any time after that: neither is asked whether the
-    group had members all along, nor what was committed later."""
-    begins = [op.invoke_ns for op in writes]
-    gaps = [now for now, then in pairwise(begins) if then - now >= kept_ns]
-    return [Op(now + kept_ns, math.inf, None) for now in {*gaps, *begins[-1:]}]
-
-
 def _resumed_below(
-    run_dir: Path, positions: dict[Key, Position], numbers: dict[Key, int], known: Coordinators
+    run_dir: Path,
+    positions: dict[Key, Position],
+    numbers: dict[Key, int],
+    known: Coordinators,
+    kept_ns: int,
 ) -> Iterator[Row]:
     for one in resumed(run_dir) if positions else ():
         client, session, topic_id, partition = one.member
@@ -93,6 +105,8 @@ def _resumed_below(
         if position is None or position.in_transactions:
             continue
         read = Op(one.given_ns, one.read_ns, one.offset, is_read=True)
+        if position.held_ns(read) + kept_ns <= read.complete_ns:
+            continue
         before = gone_back_from(position.writes, read)
         if before is not None:
             yield (
@@ -115,12 +129,18 @@ def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
     """By group and partition; with a topic that was deleted its committed positions went, too."""
     numbers = _numbers(derived)
     found: dict[Key, Position] = defaultdict(Position)
+    joined: dict[str, list[int]] = defaultdict(list)
+    for row in evidence.rows(run_dir, "assignments"):
+        if row["event"] == "assigned" and row["at_ns"] is not None:
+            joined[row["group"]].append(row["at_ns"])
     for table in ("commits", "commit_reads"):
         rows = [row for row in _rows(run_dir, table) if row["invoke_ns"] is not None]
         for row in sorted(rows, key=lambda row: int(row["invoke_ns"])):
             p = numbers.get((row["topic_id"], row["partition"]))
             if p is not None and row["group"] is not None:
                 _add(found[row["group"], p], table, row)
+    for (group, _), position in found.items():
+        position.joined = joined[group]
     return found
 
 

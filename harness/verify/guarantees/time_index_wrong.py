@@ -1,7 +1,8 @@
 """A time finds the first record that is not older, and append times never fall.
 
 ListOffsets by time is compared with the final leader's log; offsets below its start are left out,
-and a record that was cleaned away since. `none` needs a record that was acknowledged before, and a
+and a record that was cleaned away since. Replicas clean on their own: of a compacted topic a leader
+owes only what all of them have still. `none` needs a record that was acknowledged before, and a
 topic of which nobody deleted records: Apache Kafka looks into a segment below the start, of which
 no record is left, and into no other.
 """
@@ -78,9 +79,13 @@ LEFT JOIN (SELECT s.slot, s.value_id FROM slots s WHERE s.on_leader = 1) h
 LEFT JOIN (SELECT v.first_slot, v.complete_ns FROM vals v
            WHERE v.outcome = 'ok' AND v.acks = -1 AND v.first_slot IS NOT NULL) e
   ON e.first_slot = f.p * {SLOT} + f.first_off
+LEFT JOIN (SELECT s.slot FROM slots s JOIN parts c ON c.p = s.p AND c.compacted = 1
+           WHERE s.on_leader = 1 AND s.copies >= s.expected) w
+  ON w.slot = f.p * {SLOT} + f.first_off
 WHERE f.kind = 1 AND (
-  (f.told < 0 AND q.cut_to IS NULL AND f.first_off IS NOT NULL AND e.complete_ns < f.at_ns)
-  OR (f.told >= q.log_start AND f.first_off < f.told)
+  (f.told < 0 AND q.cut_to IS NULL AND f.first_off IS NOT NULL AND e.complete_ns < f.at_ns
+    AND (q.compacted = 0 OR w.slot IS NOT NULL))
+  OR (f.told >= q.log_start AND f.first_off < f.told AND (q.compacted = 0 OR w.slot IS NOT NULL))
   OR (f.told >= q.log_start AND h.slot IS NOT NULL
       AND (f.first_off IS NULL OR f.first_off > f.told)))
 UNION ALL

@@ -150,8 +150,16 @@ def test_a_deaf_check_makes_the_run_unknown(
     assert "corrupt did not find it" in result.reasons[0]
 
 
+def test_it_sings_over_few_records_and_over_passes_that_share_them(tmp_path: Path) -> None:
+    shape = Shape(records=250, partitions=1, sliced=True)
+    result = judged(tmp_path, healthy(shape), shape=shape, canary=True)
+    assert sum(told == "found" for told in result.canary.values()) > 20
+    assert all(told.startswith(("found", "not tried")) for told in result.canary.values())
+    assert result.verdict is Verdict.PASS, result.reasons
+
+
 def test_a_run_without_records_cannot_be_sung_over(tmp_path: Path) -> None:
-    shape = Shape(records=60, partitions=1)
+    shape = Shape(records=4, partitions=1)
     result = judged(tmp_path, healthy(shape), shape=shape, canary=True)
     assert result.canary == {"canary": "no partition has enough records that everybody has"}
     assert result.verdict is Verdict.UNKNOWN

@@ -11,6 +11,8 @@ from tests.harness.verify.test_group_guarantees import (
     ONE,
     answer,
     assert_only,
+    assigned,
+    commit,
     healthy,
     judged,
 )
@@ -43,4 +45,24 @@ def test_a_position_that_is_told_did_not_expire(tmp_path: Path) -> None:
     tables = healthy()
     answer(tables, 50, END_NS + 120 * S)
     result = judged(tmp_path, tables, scenario=keeping("1"))
-    assert_only(result, "commit_register")
+    assert_only(result, "commit_went_back", "commit_register")
+
+
+@pytest.mark.parametrize(("offset", "broken"), [(400, False), (None, True), (50, True)])
+def test_a_commit_after_a_long_silence_keeps_the_position(
+    offset: int | None, broken: bool, tmp_path: Path
+) -> None:
+    tables = healthy()
+    commit(tables, "g1", 3, 400, END_NS + 200 * S)
+    answer(tables, None, END_NS + 199 * S)
+    answer(tables, offset, END_NS + 201 * S)
+    names = ("commit_went_back", "commit_register") if broken else ()
+    assert_only(judged(tmp_path, tables, scenario=keeping("1")), *names)
+
+
+def test_a_position_does_not_expire_before_its_group_was_left(tmp_path: Path) -> None:
+    tables = healthy()
+    assigned(tables, "g1", 4, END_NS + 80 * S)
+    answer(tables, None, END_NS + 120 * S)
+    result = judged(tmp_path, tables, scenario=keeping("1"))
+    assert_only(result, "commit_went_back", "commit_register")

@@ -162,6 +162,21 @@ def test_compacted_topics_may_have_holes_and_other_bytes(tmp_path: Path) -> None
     assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
 
 
+def test_a_leader_finds_no_time_that_its_own_cleaner_took(tmp_path: Path) -> None:
+    tables = healthy()
+    asked = next(row for row in tables["sends"] if row["offset"] == 100)
+    (tables["offset_answers"][-1]) |= {"query": "time", "timestamp_ms": asked["timestamp_ms"]}
+    tables["offset_answers"][-1] |= {"offset": 101, "error": None, "node": 2}
+    cleaned = [r for r in tables["replicas"] if (r["broker"], r["offset"]) != (2, 100)]
+    topics = made.topic(cleanup_policy="compact")
+    facts = synthetic.facts(ONE, topics=topics)
+    (finding,) = alone("time_index_wrong", tmp_path, tables, facts=facts).findings
+    assert (finding.sub_kind, finding.offset) == ("too late", 101)
+    tables["replicas"] = cleaned
+    result = alone("time_index_wrong", tmp_path, tables, facts=synthetic.facts(ONE, topics=topics))
+    assert result.status is Status.HOLDS, result.findings
+
+
 def test_a_foreign_record_is_a_phantom_and_no_duplicate(tmp_path: Path) -> None:
     tables = healthy()
     for row in [*tables["reads"], *tables["replicas"]]:

@@ -15,6 +15,7 @@ from kafka.structs import TopicPartition
 from urteil.chaos.administration import ActFailed, Directories, Replicas
 from urteil.harness.cluster.acts import ActLog
 from urteil.harness.cluster.state import ClusterState
+from urteil.harness.workload.repairs import ask_for_all
 
 DEADLINE_S = 30.0
 REQUEST_TIMEOUT_MS = 5_000
@@ -108,13 +109,20 @@ class ClusterAdministration:
         consumer = KafkaConsumer(
             bootstrap_servers=list(self._bootstrap()), request_timeout_ms=REQUEST_TIMEOUT_MS
         )
+        ask_for_all(consumer._fetcher)
+        deadline = time.monotonic() + DEADLINE_S
         try:
-            begins, ends = consumer.beginning_offsets(slots), consumer.end_offsets(slots)
-        except KafkaError as error:
-            raise ActFailed(f"{topic} tells no offsets: {type(error).__name__}") from error
+            while True:
+                try:
+                    begins, ends = consumer.beginning_offsets(slots), consumer.end_offsets(slots)
+                    return {slot.partition: (begins[slot], ends[slot]) for slot in slots}
+                except KafkaError as error:
+                    if not _passes(error) or time.monotonic() > deadline:
+                        told = f"{topic} tells no offsets: {type(error).__name__}"
+                        raise ActFailed(told) from error
+                time.sleep(POLL_S)
         finally:
             consumer.close()
-        return {slot.partition: (begins[slot], ends[slot]) for slot in slots}
 
     def delete_records(self, topic: str, before: Mapping[int, int]) -> dict[int, int]:
         asked = {TopicPartition(topic, one): offset for one, offset in before.items()}

@@ -9,6 +9,9 @@ from urteil.harness.scenarios.common import DURABLE, IMPATIENT, REPLICATION, SOL
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
+REPEATED = WorkloadSpec(
+    topics=(DURABLE,), options={"repeated_rounds": "400", "repeated_every_ms": "50"}
+)
 GROUP = WorkloadSpec(kind="group", topics=(DURABLE,), consumers=2)
 SAFE = (*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back")
 FOUR = ClusterSpec(brokers=4)
@@ -111,11 +114,12 @@ SETTINGS = Scenario(
 
 RETENTION_CHANGED = Scenario(
     name="retention-changed",
-    about="retention of seconds for a while: old segments go from under readers, a leader dies",
+    about="retention of seconds for a while: old segments go from under readers, while a producer "
+    "sends all that it had sent again; a leader dies",
     cluster=cluster(log_retention_check_interval_ms="1000", log_initial_task_delay_ms="500"),
-    workload=LOAD,
+    workload=REPEATED,
     faults=(fault("retention", "topic", 4, 8), fault("crash", "leader", 14, 4)),
-    guarantees=SAFE,
+    guarantees=(*SAFE, "sequence_gap"),
     duration_s=22.0,
 )
 

@@ -65,8 +65,8 @@ def writers(count: int = 3, /, **options: str) -> WorkloadSpec:
 
 
 def copiers(**options: str) -> WorkloadSpec:
-    """Three writers, and a group of two that copies what they wrote, in transactions."""
-    load = writers(copiers="2", **options)
+    """Three writers, and a group (of two) that copies what they wrote, in transactions."""
+    load = writers(**{"copiers": "2", **options})
     return replace(load, topics=(SOURCE, SINK))
 
 
@@ -199,11 +199,12 @@ MOVED = scenario(
 
 EXACTLY_ONCE = scenario(
     "exactly-once",
-    "read, process, write in transactions, while a copier, a broker and a coordinator die",
-    fault("kill_client", "copier", 6, 3),
-    fault("crash", "leader", 11, 5),
+    "read, process, write in transactions, while copiers die together with their group's "
+    "coordinator, then one of their transactions' coordinators",
+    fault("kill_client", "x1,x2,x3", 6, 3),
+    fault("crash", "coordinator", 6.4, 5),
     fault("crash", "coordinator", 19, 5, transactional_id="urteil-group-x1"),
-    load=copiers(),
+    load=copiers(copiers="3", aborts="0.6"),
     guarantees=STEPS,
     duration_s=28.0,
 )

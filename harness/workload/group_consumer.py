@@ -44,7 +44,7 @@ from urteil.harness.history.journal import (
 )
 from urteil.harness.workload.client import Stop, hear, run_client
 from urteil.harness.workload.offset_reader import PositionReader
-from urteil.harness.workload.repairs import back_off, finish_joining
+from urteil.harness.workload.repairs import ask_for_all, back_off, finish_joining
 from urteil.harness.workload.spec import ClientSpec, consumer_config
 from urteil.harness.workload.sweep import POLL_TIMEOUT_MS, got, lost_positions
 
@@ -147,6 +147,7 @@ class Member:
         self._journal = journal
         self._kafka = KafkaConsumer(**consumer_config(spec))
         back_off(self._kafka._manager)
+        ask_for_all(self._kafka._fetcher)
         finish_joining(self._kafka._coordinator)
         self._kafka.subscribe([topic.name for topic in spec.topics], listener=_Listener(self))
         self._attempts = CommitAttempts(self._kafka)

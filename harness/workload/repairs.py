@@ -1,4 +1,4 @@
-"""Four faults of kafka-python 3.0 that chaos runs into, mended on the instance in use.
+"""Five faults of kafka-python 3.0 that chaos runs into, mended on the instance in use.
 
 None changes what a client asks of a broker; unmended, one outage would end a client's load.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka.errors import NodeNotReadyError, UnknownBrokerIdError
+from kafka.errors import LeaderNotAvailableError, NodeNotReadyError, UnknownBrokerIdError
 from kafka.producer.transaction_manager import TransactionState
 
 
@@ -69,6 +69,23 @@ def look_again(manager: Any) -> None:
             raise NodeNotReadyError(node_id) from None
 
     manager.get_connection = get_or_ask
+
+
+def ask_for_all(fetcher: Any) -> None:
+    """Take an answer about offsets that lacks a partition for one to be asked again.
+
+    A broker that does not know a partition yet is passed over, and the fetcher then raises a
+    KeyError for it.
+    """
+    ask = fetcher.beginning_or_end_offset
+
+    def ask_or_say_so(*given: Any, **more: Any) -> Any:
+        try:
+            return ask(*given, **more)
+        except KeyError as lacking:
+            raise LeaderNotAvailableError(f"nobody tells where {lacking} lies") from None
+
+    fetcher.beginning_or_end_offset = ask_or_say_so
 
 
 def finish_joining(coordinator: Any) -> None:

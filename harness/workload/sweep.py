@@ -19,7 +19,7 @@ from urteil.harness.history.journal import (
     Slice,
 )
 from urteil.harness.workload.payload import decode, decode_copy, key_text, of_client_ms
-from urteil.harness.workload.repairs import back_off
+from urteil.harness.workload.repairs import ask_for_all, back_off
 from urteil.harness.workload.spec import ClientSpec, consumer_config
 
 POLL_TIMEOUT_MS = 200
@@ -42,6 +42,7 @@ class Sweeper:
         self._journal = journal
         self._kafka = KafkaConsumer(**consumer_config(spec))
         back_off(self._kafka._manager)
+        ask_for_all(self._kafka._fetcher)
         self._next_pass = first_pass
         self._polls = 0
         self._noted_ns = 0

@@ -103,6 +103,8 @@ NAMES = (
     "deletion_not_taken_over",
     "reassignment_forgotten",
     "lost_directory_untold",
+    "producers_deleted_with_segments",
+    "pending_positions_loaded",
 )
 
 

@@ -54,6 +54,7 @@ ELSEWHERE = {
     "retention_never_runs",
     "deleted_records_served",
     "size_limit_ignored",
+    "producers_deleted_with_segments",
     "fetch_skips_batch_at_segment_roll",  # nor segments that roll
     "index_off_by_one",
     "begin_told_too_late",
@@ -73,6 +74,7 @@ ELSEWHERE = {
     "partition_not_verified",
     "timed_out_keeps_epoch",
     "marker_not_replicated",
+    "pending_positions_loaded",
     "open_transactions_cleaned",
     "open_transactions_forgotten",
     "aborted_told_in_part",

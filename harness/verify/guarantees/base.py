@@ -62,12 +62,12 @@ _MADE_OF = {
 
 _WORD = re.compile(r"\w+")
 _TOLD_BY = {
-    **dict.fromkeys(("lost_floor", "lost_ns", "clock_moved", "calm_ns", "blind"), "faults"),
+    **dict.fromkeys(("lost_floor", "lost_ns", "clock_moved", "calm_ns", "blind"), ("faults",)),
     **dict.fromkeys(
-        ("unclean_on", "unclean_asked", "min_isr", "trimmed", "late_begin", "cut_to", "sent_times"),
-        "admin_ops",
+        ("unclean_asked", "min_isr", "trimmed", "late_begin", "cut_to", "sent_times", "deleted_to"),
+        ("admin_ops",),
     ),
-    "deleted_to": "admin_ops",
+    "unclean_on": ("admin_ops", "states"),
 }
 """Columns of `parts` and `spans` that excuse what faults and administrators did."""
 
@@ -108,7 +108,7 @@ class Guarantee:
         read = set(_TABLE.findall(f"{self.violations} {self.opportunities}"))
         told = {*self.rests_on, *self.needs, *(read & SCHEMAS.keys())}
         words = set(_WORD.findall(f"{self.violations} {self.permitted}"))
-        told |= {_TOLD_BY[word] for word in words & _TOLD_BY.keys()}
+        told = told.union(*(_TOLD_BY.get(word, ()) for word in words))
         return frozenset(told.union(*(_MADE_OF.get(name, ()) for name in read)))
 
     def judged(self) -> str:

@@ -2,8 +2,8 @@
 whoever asks is told so.
 
 Left out: compacted topics, and starts that lie at a log's own start, where deletion moves them.
-What readers were told of a record's epoch is compared with the final leader's log, but where
-committed records may be lost: none is of an older one than it has there, nor of one that never was.
+What readers were told of a record's epoch is compared with the final leader's log: none is of one
+that never was, nor, where no committed record may be lost, of an older one than it has there.
 Answers about an older epoch's end are compared with the final leader's log, where that knows the
 epoch which the broker led in when it was asked: up to there both are the same.
 """
@@ -39,18 +39,19 @@ _TOLD = """
 """What leaders told of epochs that were over, and where by the final log the next one begins."""
 
 _SHOWN = """
-(SELECT h.p, h.leader_epoch, h.high,
+(SELECT h.p, h.leader_epoch, h.high, h.kept,
    MAX(CASE WHEN e.start <= h.high THEN e.epoch END) AS high_epoch,
    MAX(z.epoch) AS last_epoch
- FROM (SELECT q.p, q.final_leader, r.leader_epoch, MAX(r.offset) AS high
+ FROM (SELECT q.p, q.final_leader, r.leader_epoch, MAX(r.offset) AS high,
+         MAX(CASE WHEN q.unclean_on = 0 AND q.lost_floor IS NULL AND q.compacted = 0 THEN 1
+           ELSE 0 END) AS kept
        FROM reads r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
        JOIN logs_p m ON m.p = q.p AND m.broker = q.final_leader
        WHERE r.leader_epoch >= 0 AND r.offset >= m.log_start AND r.offset < m.log_end
-         AND q.unclean_on = 0 AND q.lost_floor IS NULL AND q.compacted = 0
        GROUP BY q.p, q.final_leader, r.leader_epoch) h
  JOIN epochs e ON e.p = h.p AND e.broker = h.final_leader
  LEFT JOIN (SELECT s.p, MAX(s.leader_epoch) AS epoch FROM spans s GROUP BY s.p) z ON z.p = h.p
- GROUP BY h.p, h.leader_epoch, h.high)
+ GROUP BY h.p, h.leader_epoch, h.high, h.kept)
 """
 """The last offset at which readers were shown an epoch, the one that it is of by the log, and the
 last one there was."""
@@ -133,7 +134,8 @@ LEFT JOIN epochs e ON e.p = h.p AND e.broker = h.broker AND e.epoch = h.leader_e
 WHERE e.p IS NULL AND h.n > 0 AND h.leader_epoch >= 0
 UNION ALL
 SELECT 'read', h.p, h.high, NULL, NULL, h.leader_epoch, NULL, h.high_epoch
-FROM {_SHOWN} h WHERE h.high_epoch > h.leader_epoch OR h.leader_epoch > h.last_epoch""",
+FROM {_SHOWN} h
+WHERE (h.kept = 1 AND h.high_epoch > h.leader_epoch) OR h.leader_epoch > h.last_epoch""",
     explain=_explain,
     needs=("logs",),
     rests_on=("logs",),

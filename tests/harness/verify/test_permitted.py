@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.harness.verify import made
 from tests.harness.verify.made import ONE, alone, copy_of, healthy, judged, named
 from urteil.harness.scenario import Scenario, WorkloadSpec
@@ -168,3 +170,21 @@ def test_an_election_asked_for_is_permitted(tmp_path: Path) -> None:
         Status.PERMITTED,
         "an administrator asked for it",
     )
+
+
+@pytest.mark.parametrize("happened", [False, True])
+def test_an_unclean_election_that_never_was_excuses_nothing(happened: bool, tmp_path: Path) -> None:
+    tables = healthy()
+    if happened:
+        _unclean(tables)
+    tables["logs"][0]["recovery_point"] = 500
+    one = alone("replica_divergence", tmp_path, tables, scenario=_permitting())
+    assert [finding.sub_kind for finding in one.findings] == ["beyond its end"] * (not happened)
+
+
+def test_no_unclean_election_shows_an_epoch_that_never_was(tmp_path: Path) -> None:
+    tables = healthy()
+    _unclean(tables)
+    next(row for row in tables["reads"] if row["offset"] == HALF + 3)["leader_epoch"] = 500
+    (finding,) = alone("epoch_lineage", tmp_path, tables, scenario=_permitting()).findings
+    assert (finding.sub_kind, finding.offset, finding.permitted) == ("read", HALF + 3, None)

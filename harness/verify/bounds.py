@@ -85,7 +85,7 @@ def wild(part: pq.ParquetFile, table: str, ours: pa.Schema) -> dict[str, int]:
 
 def blank(part: pq.ParquetFile, table: str) -> list[str]:
     """Columns of which `part` has rows without, though all rows need them, or others have them."""
-    names = part.schema_arrow.names
+    names = {column.path for column in part.schema}  # of lists nobody asks
     needed = [name for name in NEEDED.get(table, ()) if name in names and nulls(part, name)]
     partly = (name for name in TOLD_BY_ALL.get(table, ()) if name in names)
     return needed + [name for name in partly if 0 < nulls(part, name) < part.metadata.num_rows]
@@ -109,7 +109,7 @@ def _place(part: pq.ParquetFile, name: str) -> int:
 def ends(part: pq.ParquetFile, name: str) -> set[Any]:
     """The least and the most in a column's parts, by the footer or, where that does not tell, by
     what is read; nothing where there is no such column."""
-    if name not in part.schema_arrow.names:
+    if name not in {column.path for column in part.schema}:
         return set()
     found: set[Any] = set()
     for group in range(part.num_row_groups):

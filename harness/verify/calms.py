@@ -190,7 +190,7 @@ def _committed(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, dict[int,
 def beats_of(run_dir: Path, wanted: set[Who], numbers: Mapping[Key, int]) -> dict[Who, _Beats]:
     """Read piece by piece: memory does not follow the number of polls."""
     found: dict[Who, _Beats] = defaultdict(_Beats)
-    names = pa.array(sorted({client for client, _ in wanted}), pa.string())
+    names = pa.array(sorted({client for client, _ in wanted if client is not None}), pa.string())
     parts = evidence.files(run_dir, "polls") if wanted else []
     for part in parts:
         file = pq.ParquetFile(part)

@@ -58,7 +58,8 @@ def _given(run_dir: Path) -> dict[tuple[Member, int], Row]:
     """When members were first given what they read in a generation."""
     found: dict[tuple[Member, int], Row] = {}
     for row in evidence.rows(run_dir, "assignments"):
-        if row["event"] != "assigned" or None in (row["at_ns"], row["generation"], row["group"]):
+        told = (row["at_ns"], row["generation"], row["group"], row["client"])
+        if row["event"] != "assigned" or None in told:
             continue
         key = (row["client"], row["session"], row["topic_id"], row["partition"]), row["generation"]
         before = found.setdefault(key, row)
@@ -76,7 +77,8 @@ def _first_reads(
     columns = [*_KEYS, "poll", "position_in_poll", "read_ns", "offset"]
     for batch in _batches(run_dir, "reads", columns) if clients else ():
         mine = pa.Table.from_batches([batch.filter(pc.is_in(batch["client"], names))])
-        mine = mine.filter(pc.is_valid(pc.add(mine["generation"], mine["offset"])))
+        known = pc.add(pc.add(mine["generation"], mine["offset"]), mine["read_ns"])
+        mine = mine.filter(pc.is_valid(known))
         place = pc.add(pc.multiply(mine["poll"], ROWS), mine["position_in_poll"])
         mine = mine.append_column("place", place)
         lows = mine.group_by(_KEYS).aggregate([("place", "min")])

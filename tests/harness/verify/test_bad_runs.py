@@ -17,6 +17,41 @@ from urteil.harness.verify.result import Result, Status, Verdict, load_result
 from urteil.harness.verify.synthetic import END_NS, S
 
 READS = Path("evidence/reads/part-0.parquet")
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("sends", "partition"), ("reads", "read_ns"), ("polls", "poll"), ("passes", "from_offset")],
+)
+@pytest.mark.parametrize("finer", [False, True])
+@pytest.mark.usefixtures("few")
+def test_lists_and_times_where_numbers_should_be_are_told(
+    table: str, column: str, finer: bool, run_dir: Path
+) -> None:
+    part = run_dir / "evidence" / table / "part-0.parquet"
+    rows = pq.read_table(part)
+    at, have = rows.schema.get_field_index(column), rows.column(column)
+    kind = pa.timestamp("ns") if finer else pa.list_(pa.int64())
+    told = have.cast(pa.int64()) if finer else pa.array([[one] for one in have.to_pylist()])
+    pq.write_table(rows.set_column(at, column, told.cast(kind)), part)
+    result = judge(run_dir)
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.reasons[0].startswith(f"evidence/{table}/part-0.parquet: {column} is ")
+    assert not any("cannot be judged" in reason for reason in result.reasons)
+
+
+@pytest.mark.usefixtures("few")
+def test_clients_without_names_are_told(run_dir: Path) -> None:
+    part = run_dir / "evidence" / "clients" / "part-0.parquet"
+    rows = pq.read_table(part).to_pylist()
+    rows[-1]["client"] = None
+    pq.write_table(pa.Table.from_pylist(rows, schema=pq.read_schema(part)), part)
+    result = judge(run_dir)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "rows without client" in result.reasons[0]
+    assert not any("cannot be judged" in reason for reason in result.reasons)
+
+
 WIDER = {pa.int32(): pa.int64()}
 
 

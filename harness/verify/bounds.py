@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from urteil.harness.verify.timeline import FOREVER_NS, NO_OFFSET
+
 FREE = frozenset({"timestamp_ms", "there_timestamp_ms", "before_timestamp_ms", "sequence"})
 """Columns that clients fill as they like, or count around the end of their type."""
 
@@ -26,7 +28,8 @@ NO_NUMBER = {
 """The least that a column may hold; of a table alone as `table.column`. Kafka's own words for none
 are negative, a leader's are two: nobody, and nobody any more (a topic that is deleted)."""
 
-MOST = {"acks": 1}
+MOST = {"acks": 1, "offset_answers.offset": NO_OFFSET}
+"""The most that a column may hold, of a table alone likewise; times in ns end before FOREVER_NS."""
 
 WHOSE = ("client", "session")
 _PLACE = ("topic_id", "partition")
@@ -44,6 +47,7 @@ NEEDED = {
     "offset_answers": (*_PLACE, "invoke_ns", "complete_ns", "query"),
     "accesses": ("client", "subject", "invoke_ns", "outcome"),
     "faults": ("fault", "begin_ns"),
+    "indexes": ("broker", *_PLACE, "segment_base", "kind", "entry", "offset"),
     "admin_ops": ("act", "outcome"),
 }
 """Columns without which nobody knows of whom or what a row tells."""
@@ -64,7 +68,8 @@ def limits(table: str, column: pa.Field) -> tuple[int, int] | None:
         return None
     far = (1 << (column.type.bit_width - 1)) - 1
     least = NO_NUMBER.get(f"{table}.{column.name}", NO_NUMBER.get(column.name, 1 - far))
-    return least, MOST.get(column.name, far - 1)
+    most = FOREVER_NS - 1 if column.name.endswith("_ns") else far - 1
+    return least, MOST.get(f"{table}.{column.name}", MOST.get(column.name, most))
 
 
 def wild(part: pq.ParquetFile, table: str, ours: pa.Schema) -> dict[str, int]:

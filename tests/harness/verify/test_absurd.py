@@ -23,6 +23,8 @@ from urteil.harness.verify.result import Status, Verdict
         ("replicas", "offset", -1),
         ("reads", "offset", -1),
         ("passes", "from_offset", -3),
+        ("offset_answers", "offset", 1 << 62),
+        ("states", "at_ns", 1 << 62),
     ],
 )
 def test_a_number_that_none_can_be_counts_as_unknown(
@@ -39,6 +41,12 @@ def test_a_number_that_none_can_be_counts_as_unknown(
     assert told in result.reasons
 
 
+def test_a_controller_epoch_that_is_not_told_did_not_fall(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["states"][2]["controller_epoch"] = None
+    assert judged(tmp_path, tables).verdict is Verdict.PASS
+
+
 @pytest.mark.parametrize(
     ("table", "column"),
     [
@@ -49,6 +57,7 @@ def test_a_number_that_none_can_be_counts_as_unknown(
         ("commits", "group"),
         ("commits", "partition"),
         ("polls", "session"),
+        ("indexes", "broker"),
     ],
 )
 def test_rows_that_tell_of_nobody_are_told(table: str, column: str, tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="put a member out again and again", apply=groups.put_out),
     Damage(name="shrink the ISR below its minimum", apply=cluster.shrink_isr, replicas=2),
     Damage(name="lower a controller epoch", apply=cluster.lower_controller_epoch),
+    Damage(name="elect under a deposed controller", apply=cluster.elect_by_deposed),
     Damage(name="repeat a partition epoch", apply=cluster.repeat_version),
     Damage(name="lower a leader epoch", apply=cluster.lower_epoch),
     Damage(name="elect a leader from outside the ISR", apply=cluster.elect_outsider),

@@ -18,6 +18,15 @@ from urteil.harness.verify.damage.copy import (
 from urteil.harness.verify.evidence import Row
 
 
+def elect_by_deposed(copy: Copy) -> Trace:
+    """A leader's epoch begins under a controller whose successor was elected long before."""
+    last = states(copy)[-1]
+    newer = {"path": "/controller_epoch", "controller_epoch": (last["controller_epoch"] or 0) + 1}
+    _add_rows(copy, newer)
+    _add_state(copy, at_ns=last["at_ns"] + 2 * S, leader_epoch=last["leader_epoch"] + 1)
+    return Trace("epoch_went_back", "deposed controller")
+
+
 def shrink_isr(copy: Copy) -> Trace:
     """acks=all acknowledged though the ISR was one short of the limit, long before and after."""
     victim = copy.victims.pop(copy.victims.index(first(r for r in copy.victims if r["acks"] == -1)))

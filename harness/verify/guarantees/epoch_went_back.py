@@ -1,4 +1,8 @@
-"""Epochs only rise."""
+"""Epochs only rise, and who was controller elects nobody once there is a newer one.
+
+Every write of a controller is one transaction with a check of `/controller_epoch`. Judged are
+elections alone: before KIP-497 leaders wrote their ISR themselves, under the epoch they had heard.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +18,35 @@ _OF_CONTROLLER = """
 """
 
 
+_SLACK_NS = 1_000_000_000
+"""So much later at least, beside ZooKeeper's own order."""
+
+_DEPOSED = f"""
+(SELECT e.topic_id, e.partition, e.at_ns, e.controller_epoch, e.version, e.leader,
+   MAX(c.controller_epoch) AS newest
+ FROM (SELECT t.*, LAG(t.leader_epoch) OVER (PARTITION BY t.topic_id, t.partition ORDER BY t.zxid)
+         AS prev_epoch FROM states t WHERE t.leader_epoch IS NOT NULL) e
+ JOIN states c ON c.path = '/controller_epoch' AND c.zxid < e.zxid
+   AND c.at_ns + {_SLACK_NS} <= e.at_ns AND c.controller_epoch > e.controller_epoch
+ WHERE e.leader_epoch > e.prev_epoch
+ GROUP BY e.topic_id, e.partition, e.at_ns, e.controller_epoch, e.version, e.leader)
+"""
+"""Elections by controllers of an older epoch than the one that there was."""
+
+
 def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "deposed controller":
+        return (
+            f"{place(row)} was given the leader {row['leader']} by the controller of epoch "
+            f"{row['became']}, long after one of epoch {row['was']} had been elected."
+        )
     where = "/controller_epoch" if row["sub_kind"] == "controller" else place(row)
     return f"The {row['sub_kind']} epoch of {where} went from {row['was']} to {row['became']}."
 
 
 GUARANTEE = Guarantee(
     name="epoch_went_back",
-    about="a leader, controller or partition epoch decreased",
+    about="a leader, controller or partition epoch decreased, or a deposed controller elected",
     promise="Leader epochs, controller epochs and partition epochs increase monotonically, which "
     "is what fences stale leaders and controllers.",
     source="KIP-101; KIP-497; Kafka's ZooKeeper data structures",
@@ -40,10 +65,14 @@ SELECT 'controller', s.p, NULL, s.begin_ns, s.begin_ns, s.prev_controller_epoch,
 FROM spans s WHERE s.controller_epoch < s.prev_controller_epoch
 UNION ALL
 SELECT 'controller', NULL, NULL, c.at_ns, c.at_ns, c.prev_epoch, c.controller_epoch, c.version, NULL
-FROM {_OF_CONTROLLER} c WHERE c.controller_epoch < c.prev_epoch""",
+FROM {_OF_CONTROLLER} c WHERE c.controller_epoch < c.prev_epoch
+UNION ALL
+SELECT 'deposed controller', q.p, NULL, d.at_ns, d.at_ns, d.newest, d.controller_epoch, d.version,
+  d.leader
+FROM {_DEPOSED} d JOIN parts q ON q.topic_id = d.topic_id AND q.partition = d.partition""",
     explain=_explain,
     needs=("states",),
     rests_on=("states",),
-    sub_kinds=("leader", "controller", "partition"),
+    sub_kinds=("leader", "controller", "partition", "deposed controller"),
     tie="j.version",
 )

@@ -1,0 +1,31 @@
+"""Elections by a controller that was replaced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify.made import alone, copy_of, healthy
+from urteil.harness.verify.damage.cluster import elect_by_deposed
+from urteil.harness.verify.damage.copy import S
+
+
+@pytest.mark.parametrize(
+    ("moved", "found"),
+    [
+        ({}, ["deposed controller"]),
+        ({"leader_epoch": -1}, []),  # the ISR alone changed
+        ({"controller_epoch": 1}, []),
+        ({"at_ns": -S - S // 2}, []),  # the newer one was elected just before
+    ],
+)
+def test_who_was_controller_elects_nobody(
+    moved: dict[str, int], found: list[str], tmp_path: Path
+) -> None:
+    tables = healthy()
+    elect_by_deposed(copy_of(tables))
+    for name, by in moved.items():
+        tables["states"][-1][name] += by
+    one = alone("epoch_went_back", tmp_path, tables)
+    assert [finding.sub_kind for finding in one.findings] == found

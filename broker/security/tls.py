@@ -112,8 +112,11 @@ class TlsMaterial:
 
 
 def _security_level(certificate: x509.Certificate) -> int:
-    """The highest of OpenSSL's levels up to its default on Debian, 2, that takes it."""
-    if isinstance(certificate.signature_hash_algorithm, hashes.SHA1):
+    """The highest of OpenSSL's levels up to its default on Debian, 2, that takes it.
+
+    Nobody asks how a root signed itself."""
+    is_root = certificate.issuer == certificate.subject
+    if not is_root and isinstance(certificate.signature_hash_algorithm, hashes.SHA1):
         return 0
     key = certificate.public_key()
     return 1 if isinstance(key, rsa.RSAPublicKey) and 1024 <= key.key_size < 2048 else 2

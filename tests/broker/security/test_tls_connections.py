@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from tests.broker.security.certificates import PASSWORD, Authority, Issued, java_chain, pem_file
 from tests.broker.server.raw import framed, free_port, run
 from urteil.broker.log.storage import Storage
+from urteil.broker.security.tls import TlsMaterial
 from urteil.broker.server.channels import Channels, Endpoint
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.server.connection import WRITE_HIGH_BYTES, Connection
@@ -300,6 +302,24 @@ def test_old_certificates_that_java_takes_are_served(
             assert await ask(port, context) == b"User:ANONYMOUS"
 
     run(scenario())
+
+
+def test_a_root_that_signed_itself_by_sha1_lowers_nothing(tmp_path: Path) -> None:
+    _, root = java_chain(tmp_path, bits=2048, signature="SHA1withRSA")
+    levels = {
+        TlsMaterial(
+            identity=None,
+            trusted=(x509.load_pem_x509_certificate(pem.encode()),),
+            client_auth="none",
+            protocols=("TLSv1.2",),
+            ciphers=(),
+            checks_hostname=True,
+        )
+        .client_context()
+        .security_level
+        for pem in (root, AUTHORITY.pem)
+    }
+    assert len(levels) == 1
 
 
 def test_a_certificate_for_another_name_does_not_replace_this_one() -> None:

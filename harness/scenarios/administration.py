@@ -5,13 +5,19 @@ from __future__ import annotations
 import msgspec
 
 from urteil.harness.scenario import ClusterSpec, Scenario, WorkloadSpec
-from urteil.harness.scenarios.common import DURABLE, IMPATIENT, REPLICATION, SOLE, cluster, fault
+from urteil.harness.scenarios.common import (
+    DURABLE,
+    IMPATIENT,
+    REPLICATION,
+    SENT_AGAIN,
+    SOLE,
+    cluster,
+    fault,
+)
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
-REPEATED = WorkloadSpec(
-    topics=(DURABLE,), options={"repeated_rounds": "400", "repeated_every_ms": "50"}
-)
+REPEATED = WorkloadSpec(topics=(DURABLE,), options=SENT_AGAIN)
 GROUP = WorkloadSpec(kind="group", topics=(DURABLE,), consumers=2)
 SAFE = (*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back")
 FOUR = ClusterSpec(brokers=4)
@@ -61,7 +67,7 @@ MOVE_DIRECTORIES = Scenario(
     workload=WorkloadSpec(
         topics=(msgspec.structs.replace(SOLE, config={**SOLE.config, "segment.bytes": "16384"}),),
         delivery_timeout_ms=60_000,
-        options={"repeated_rounds": "400", "repeated_every_ms": "50"},
+        options=SENT_AGAIN,
     ),
     faults=(fault("move_directories", "topic", 4, 5),),
     guarantees=(

@@ -7,6 +7,9 @@ from urteil.harness.scenario import ClusterSpec, FaultSpec, TopicSpec, WorkloadS
 DURABLE = TopicSpec(config={"min.insync.replicas": "2"})
 SOLE = TopicSpec(replication_factor=1, config={"min.insync.replicas": "1"})
 LAX = TopicSpec(config={"min.insync.replicas": "1"})
+SENT_AGAIN = {"repeated_rounds": "400", "repeated_every_ms": "50"}
+"""Options: a client of its own sends batches again, time and again."""
+
 IMPATIENT = WorkloadSpec(
     topics=(DURABLE,), idempotent=False, delivery_timeout_ms=2_000, request_timeout_ms=1_000
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
-from urteil.harness.scenarios.common import DURABLE, REPLICATION, SOLE, cluster, fault
+from urteil.harness.scenarios.common import DURABLE, REPLICATION, SENT_AGAIN, SOLE, cluster, fault
 
 # kafka-python has one batch of a partition under way with idempotence, and five without.
 DEEP = WorkloadSpec(topics=(DURABLE,), producers=5, idempotent=False)
@@ -19,7 +19,7 @@ REPEATED_BATCHES = Scenario(
     cluster=cluster(producer_id_expiration_check_interval_ms="20"),
     workload=WorkloadSpec(
         topics=(TopicSpec(config=DURABLE.config | {"segment.bytes": "16384"}),),
-        options={"repeated_rounds": "400", "repeated_every_ms": "50"},
+        options=SENT_AGAIN,
     ),
     faults=(
         fault("latency", "followers->leader", 4, 2, latency_ms=300),

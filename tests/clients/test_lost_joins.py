@@ -13,6 +13,7 @@ from kafka.future import Future
 
 from tests.conformance.pair import Pair
 from tests.conformance.side import Side
+from tests.subscribed import subscribed
 from tests.waiting import until
 from urteil.harness.workload.repairs import finish_joining
 
@@ -56,14 +57,13 @@ def member(pair: Pair, side: Side) -> Iterator[KafkaConsumer]:
     topic = pair.name("lost-join")
     with closing(KafkaAdminClient(bootstrap_servers=side.bootstrap)) as admin:
         admin.create_topics([NewTopic(topic, 1, 3)], timeout_ms=30_000)
-        consumer = KafkaConsumer(
+        consumer = subscribed(
             topic,
-            bootstrap_servers=side.bootstrap,
+            side.bootstrap,
             group_id=topic,
             enable_auto_commit=False,
             metadata_max_age_ms=100,
-        )
-        until(lambda: consumer.partitions_for_topic(topic), topic)  # or this join is lost, too
+        )  # without its partitions this join could be lost, too
         poll_until(consumer, lambda: len(consumer.assignment()) == 1)
         yield consumer
         consumer.close()

@@ -12,6 +12,8 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 from tests.conformance.conftest import Pair
 from tests.conformance.kafka_tools import tool as any_tool
 from tests.conformance.side import Side
+from tests.subscribed import subscribed
+from urteil.harness.workload.repairs import finish_joining
 
 COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 RECORDS, PARTITIONS = 20, 2
@@ -98,10 +100,11 @@ def test_positions_come_from_a_file(pair: Pair, ours: Side, topic: str, tmp_path
 
 def test_groups_are_listed_described_and_deleted(pair: Pair, ours: Side, topic: str) -> None:
     group = pair.name("living")
-    consumer = KafkaConsumer(
-        topic, bootstrap_servers=ours.bootstrap, group_id=group, client_id="someone",
+    consumer = subscribed(
+        topic, ours.bootstrap, group_id=group, client_id="someone",
         auto_offset_reset="earliest", enable_auto_commit=False,
     )  # fmt: skip
+    finish_joining(consumer._coordinator)
     while not consumer.assignment():
         consumer.poll(100)
     places = [TopicPartition(topic, partition) for partition in range(2)]

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from tests.broker.server.exposition import Labels, parse
+from tests.subscribed import subscribed
 from tests.waiting import until
 from urteil.harness.cluster import Cluster
 from urteil.harness.scenario import ClusterSpec
@@ -60,9 +61,9 @@ def produce(brokers: Scraped) -> None:
 
 def test_what_a_client_sent_and_read_is_counted(brokers: Scraped) -> None:
     produce(brokers)
-    consumer = KafkaConsumer(
+    consumer = subscribed(
         "counted",
-        bootstrap_servers=brokers.cluster.bootstrap,
+        brokers.cluster.bootstrap,
         auto_offset_reset="earliest",
         consumer_timeout_ms=20_000,
     )

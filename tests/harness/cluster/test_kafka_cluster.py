@@ -10,8 +10,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka import KafkaAdminClient, KafkaProducer
 
+from tests.subscribed import subscribed
 from tests.waiting import until
 from urteil.chaos.views import Link, NodeState, NotHealthy
 from urteil.harness.cluster import Cluster
@@ -51,9 +52,7 @@ def produce(cluster: Cluster) -> None:
 
 def test_clients_write_and_read_through_their_proxies(cluster: Cluster) -> None:
     produce(cluster)
-    consumer = KafkaConsumer(
-        TOPIC, bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest"
-    )
+    consumer = subscribed(TOPIC, cluster.bootstrap, auto_offset_reset="earliest")
     seen: list[bytes] = []
     deadline = time.monotonic() + 20
     while len(seen) < RECORDS and time.monotonic() < deadline:

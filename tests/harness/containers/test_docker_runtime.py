@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from docker.models.containers import Container
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaProducer
 
+from tests.subscribed import subscribed
 from tests.waiting import until
 from urteil.chaos.views import CLIENT, LabFailure, Link, NodeState, NotHealthy
 from urteil.harness.cluster import Cluster
@@ -89,10 +90,9 @@ def test_records_outlive_the_death_of_their_broker(cluster: Cluster) -> None:
     for node in cluster.plan.brokers:
         assert controls.start(node).starts == 2
     controls.await_healthy(deadline_s=30)
-    consumer = KafkaConsumer(
-        TOPIC, bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest",
-        consumer_timeout_ms=5_000,
-    )  # fmt: skip
+    consumer = subscribed(
+        TOPIC, cluster.bootstrap, auto_offset_reset="earliest", consumer_timeout_ms=5_000
+    )
     assert sorted(int(record.value) for record in consumer) == list(range(50))
     consumer.close()
 

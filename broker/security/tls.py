@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -114,11 +115,14 @@ class TlsMaterial:
 def _security_level(certificate: x509.Certificate) -> int:
     """The highest of OpenSSL's levels up to its default on Debian, 2, that takes it.
 
-    Nobody asks how a root signed itself."""
+    Nobody asks how a root signed itself. What is unknown here lowers nothing."""
     is_root = certificate.issuer == certificate.subject
-    if not is_root and isinstance(certificate.signature_hash_algorithm, hashes.SHA1):
-        return 0
-    key = certificate.public_key()
+    try:
+        if not is_root and isinstance(certificate.signature_hash_algorithm, hashes.SHA1):
+            return 0
+        key = certificate.public_key()
+    except UnsupportedAlgorithm:
+        return 2
     return 1 if isinstance(key, rsa.RSAPublicKey) and 1024 <= key.key_size < 2048 else 2
 
 

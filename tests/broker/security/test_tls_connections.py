@@ -304,6 +304,23 @@ def test_old_certificates_that_java_takes_are_served(
     run(scenario())
 
 
+@pytest.mark.parametrize("unknown", ["the curve of its key", "its signature"])
+def test_a_trusted_certificate_of_an_unknown_kind_is_no_hindrance(unknown: str) -> None:
+    """Trust stores hold those of whole systems."""
+    known, strange = {
+        "the curve of its key": ("2a8648ce3d030107", "2a8648ce3d030106"),
+        "its signature": ("2a8648ce3d040302", "2a8648ce3d04037f"),
+    }[unknown]
+    der = ssl.PEM_cert_to_DER_cert(AUTHORITY.issue("of another kind").pem)
+    other = ssl.DER_cert_to_PEM_cert(der.replace(bytes.fromhex(known), bytes.fromhex(strange)))
+
+    async def scenario() -> None:
+        async with serving(ssl_truststore_certificates=other + AUTHORITY.pem) as port:
+            assert await ask(port, client()) == b"User:ANONYMOUS"
+
+    run(scenario())
+
+
 def test_a_root_that_signed_itself_by_sha1_lowers_nothing(tmp_path: Path) -> None:
     _, root = java_chain(tmp_path, bits=2048, signature="SHA1withRSA")
     levels = {

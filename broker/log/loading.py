@@ -81,8 +81,8 @@ class Opener:
         except OSError:
             loaded.close()
             raise
-        state = "clean" if clean else "unclean"
-        _log.info("%s: %d logs after a %s stop", directory.path, len(loaded.logs), state)
+        state = "a clean" if clean else "an unclean"
+        _log.info("%s: %d logs after %s stop", directory.path, len(loaded.logs), state)
         return loaded
 
     def open(

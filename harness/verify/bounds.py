@@ -28,8 +28,12 @@ NO_NUMBER = {
 """The least that a column may hold; of a table alone as `table.column`. Kafka's own words for none
 are negative, a leader's are two: nobody, and nobody any more (a topic that is deleted)."""
 
-MOST = {"acks": 1, "offset_answers.offset": (1 << 62) - 1}
-"""The most that a column may hold, of a table alone likewise; times in ns end before FOREVER_NS."""
+MOST = {
+    "acks": 1,
+    **dict.fromkeys(("offset_answers.offset", "op", "pass", "poll", "txn"), (1 << 62) - 1),
+}
+"""The most that a column may hold, of a table alone likewise: clients do not count that far. Times
+in ns end before FOREVER_NS."""
 
 WHOSE = ("client", "session")
 _PLACE = ("topic_id", "partition")
@@ -40,7 +44,6 @@ NEEDED = {
     "replicas": ("broker", *_PLACE),
     "reads": ("pass", "poll", "position_in_poll"),
     "polls": (*WHOSE, "poll", "outcome"),
-    "txns": (*WHOSE, "txn", "begin_ns", "outcome"),
     "commits": (*_OF_GROUP, "invoke_ns", "outcome", "offset"),
     "commit_reads": (*_OF_GROUP, "invoke_ns", "outcome"),
     "assignments": (*_OF_GROUP, "at_ns", "event"),

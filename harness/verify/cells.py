@@ -55,6 +55,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "logs": ("broker", "topic_id", "partition", "log_end"),
     "passes": ("client", "session", "pass", "topic_id", "partition", "to_offset"),
     "states": ("zxid", "at_ns", "version", "topic_id", "partition", "leader_epoch", "isr"),
+    "txns": ("client", "session", "txn", "begin_ns", "outcome"),
 }
 """Of `passes`, those that are final and complete need them; of `states`, those of a partition all,
 the others the first three."""

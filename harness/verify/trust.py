@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
@@ -103,19 +105,36 @@ def torn(run_dir: Path) -> dict[str, str]:
     Any difference leaves every accusation that rests on the table in doubt: what was not seen may
     just have gone missing.
     """
-    told = {}
-    listed = {}
+    told: dict[str, str] = {}
+    parts: dict[str, str] = {}
+    known: set[str] = set()
     for row in evidence.rows(run_dir, "manifest"):
         file, kind = str(row["file"]), kind_of(row)
-        if kind == "part" and not (run_dir / file).exists() and row["rows"]:
-            listed[Path(file).parent.name] = f"{file} is missing"
-        if kind != "table" or row["rows"] is None:
-            continue
         table = _table_of(file)
-        have = evidence.row_count(run_dir, table) if table in SCHEMAS else row["rows"]
-        if have != row["rows"]:
+        if kind not in ("part", "table") or table not in SCHEMAS or row["rows"] is None:
+            continue
+        known.add(table)
+        if kind == "part":
+            odd = _odd_part(run_dir, file, row["rows"])
+            parts |= {table: odd} if odd else {}
+        elif (have := evidence.row_count(run_dir, table)) != row["rows"]:
             told[table] = f"the manifest says {row['rows']} rows of {table}, there are {have}"
-    return told | listed
+    unknown = SCHEMAS.keys() - known - {"manifest", "samples"} if known else set()
+    told |= {
+        table: f"the manifest says nothing of {table}, of which there are rows"
+        for table in sorted(unknown)
+        if evidence.row_count(run_dir, table)
+    }
+    return told | parts
+
+
+def _odd_part(run_dir: Path, file: str, rows: int) -> str | None:
+    """What is wrong with a part of which the manifest says that it has so many rows."""
+    part = run_dir / file
+    if not part.exists():
+        return f"{file} is missing" if rows else None
+    have = pq.read_metadata(part).num_rows
+    return None if have == rows else f"the manifest says {rows} rows of {file}, there are {have}"
 
 
 def kind_of(row: Row) -> str:

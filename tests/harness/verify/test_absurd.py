@@ -25,6 +25,10 @@ from urteil.harness.verify.result import Status, Verdict
         ("passes", "from_offset", -3),
         ("offset_answers", "offset", 1 << 62),
         ("states", "at_ns", 1 << 62),
+        ("polls", "poll", 1 << 62),
+        ("reads", "pass", 1 << 62),
+        ("passes", "pass", 1 << 62),
+        ("sends", "op", 1 << 62),
     ],
 )
 def test_a_number_that_none_can_be_counts_as_unknown(

@@ -472,3 +472,18 @@ def test_an_aborted_record_that_a_reader_of_committed_ones_is_given(tmp_path: Pa
     (finding,) = _compacted(tmp_path, tables)["aborted_read"].findings
     assert (finding.sub_kind, finding.offset) == ("aborted and cleaned", 8 * BATCH)
     assert "a reader of committed records was given it in the end" in finding.sentence
+
+
+@pytest.mark.parametrize("begin_ns", [None, 1 << 62])
+def test_a_transaction_without_its_begin_is_told_and_left_out(
+    begin_ns: int | None, tmp_path: Path
+) -> None:
+    tables = made()
+    tables["txns"][3]["begin_ns"] = begin_ns
+    synthetic.write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
+    result = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False)
+    accused = {one.name for one in result.guarantees if one.status is Status.VIOLATED}
+    assert not accused & set(NAMES), accused
+    (told, *_) = (reason for reason in result.reasons if "begin_ns" in reason)
+    assert told.startswith("evidence/txns/part-0.parquet: "), told
+    assert not [reason for reason in result.reasons if "cannot be judged" in reason]

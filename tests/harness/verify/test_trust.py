@@ -91,6 +91,36 @@ def test_damaged_evidence_alone_accuses_nobody(table: str, tmp_path: Path) -> No
     assert result.verdict is Verdict.UNKNOWN, result.reasons
 
 
+def _told(tables: made.Tables, *names: str, part: str = "") -> None:
+    kind = "part" if part else "table"
+    tables["manifest"] += [
+        {"file": f"evidence/{name}{part}", "kind": kind, "rows": len(tables[name])}
+        | {"ended_properly": True}
+        for name in names
+    ]
+
+
+@pytest.mark.usefixtures("few")
+def test_a_table_of_which_the_manifest_says_nothing_may_lack_anything(tmp_path: Path) -> None:
+    tables = healthy()
+    _told(tables, *tables.keys() - {"manifest", "polls", "samples"})
+    result = judged(tmp_path, tables)
+    told = ["the manifest says nothing of polls, of which there are rows"]
+    assert (result.verdict, result.reasons) == (Verdict.UNKNOWN, told)
+
+
+@pytest.mark.usefixtures("few")
+def test_parts_alone_prove_as_much_as_their_table(tmp_path: Path) -> None:
+    tables = healthy()
+    _told(tables, *tables.keys() - {"manifest", "samples"}, part="/part-0.parquet")
+    assert judged(tmp_path / "whole", tables).verdict is Verdict.PASS
+    tables["reads"].pop()
+    result = judged(tmp_path / "cut", tables)
+    told = "the manifest says 2000 rows of evidence/reads/part-0.parquet, there are 1999"
+    assert result.verdict is Verdict.UNKNOWN, result.reasons
+    assert told in result.reasons
+
+
 @pytest.mark.usefixtures("few")
 def test_every_replica_must_have_been_asked(tmp_path: Path) -> None:
     tables = healthy()

@@ -5,26 +5,45 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 
+from urteil.harness.verify.coordinators import DEATHS, GRACE_NS
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.harm import Harm, losses, with_losses
 from urteil.harness.verify.lineage import agreed_end
 from urteil.harness.verify.timeline import FOREVER_NS, NO_OFFSET, Span, floors
 
 
-def lay_floors(part: Row, spans: list[Span], logs: list[Row], hurt: list[Harm]) -> list[Row]:
+def lay_floors(
+    part: Row, spans: list[Span], logs: list[Row], hurt: list[Harm], faults: list[Row]
+) -> list[Row]:
     """Rows of `floors`; what they say of the whole run goes into the partition's row `part`."""
     leader = next((row for row in logs if row["broker"] == part["final_leader"]), None)
     starts = _epoch_starts(leader) if leader else {}
     lost = losses(spans, hurt)
     found = with_losses(floors(spans, starts, leader["log_end"] if leader else 0), lost)
     begun = [span.begin_ns for span in spans if span.begins_epoch]
+    unclean_floor = min((floor.unclean_floor for floor in found), default=NO_OFFSET)
+    spoilt = [one.at_ns for one in lost]
+    if part["unclean_on"]:
+        spoilt += [span.begin_ns for span in spans if span.unclean]
     part |= {
-        "unclean_floor": min((floor.unclean_floor for floor in found), default=NO_OFFSET),
+        "unclean_on": int(part["unclean_on"] and unclean_floor < NO_OFFSET),
+        "unclean_floor": unclean_floor,
         "last_epoch_ns": max(begun[1:], default=None),
         "lost_floor": min((one.floor for one in lost), default=None),
-        "lost_ns": max((one.until_ns for one in lost), default=None),
+        "spoilt_ns": max((_known_ns(at_ns, faults) for at_ns in spoilt), default=None),
     }
     return [{"p": part["p"]} | floor.row() for floor in found]
+
+
+def _known_ns(at_ns: int, faults: list[Row]) -> int:
+    """When everybody knows of what was lost at `at_ns`: who led before, and who had read it. The
+    death of a broker keeps that from nobody."""
+    known_ns = at_ns + GRACE_NS
+    for fault in sorted(faults, key=lambda fault: int(fault["begin_ns"])):
+        end_ns = fault["healed_ns"] or fault["end_ns"] or FOREVER_NS
+        if fault["fault"] not in DEATHS and fault["begin_ns"] < known_ns and end_ns > at_ns:
+            known_ns = max(known_ns, end_ns + GRACE_NS)
+    return known_ns
 
 
 def cover(p: int, logs: list[Row], passes: list[tuple[int, Row]]) -> list[Row]:

@@ -42,7 +42,7 @@ from urteil.harness.verify.small import (
     sort_passes,
     unasked,
 )
-from urteil.harness.verify.timeline import NO_OFFSET, Span
+from urteil.harness.verify.timeline import Span
 from urteil.harness.verify.transactions import over_ns, stands, txn_rows
 from urteil.harness.verify.views import answers, views
 
@@ -162,8 +162,7 @@ def _part(
     )  # fmt: skip
     part |= {"gone": int(place.key in small.gone)} | administered(part, small.ops)
     hurt = harms(small.faults, part["topic"], place.key[1])
-    tables["floors"] += lay_floors(part, place.spans, place.logs, hurt)
-    part["unclean_on"] &= part["unclean_floor"] < NO_OFFSET
+    tables["floors"] += lay_floors(part, place.spans, place.logs, hurt, small.faults)
     part |= settled(place.topic, scenario, facts, small.faults, small.ops)
     part |= deletions(small.ops, small.faults, place.topic, place.key[1])
     part |= segments(place.logs, part["final_leader"])

@@ -73,7 +73,7 @@ def part_row(
         "last_epoch_ns": None,
         "agreed_end": NO_OFFSET,
         "lost_floor": None,
-        "lost_ns": None,
+        "spoilt_ns": None,
     }
 
 

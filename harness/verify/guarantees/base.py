@@ -17,19 +17,18 @@ SLOT = 1 << 48
 EPOCH = 1 << 32
 """Packed columns: leader epoch * EPOCH + batch CRC, producer epoch * EPOCH + sequence."""
 
-UNCLEAN = (
-    "CASE WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor"
-    " THEN 'an unclean election began below this offset' END"
-)
-"""Permission by an unclean election: only from the start of its epoch on."""
-
 DESTROYED = "a fault took it from every replica that was in sync"
 LOSS = (
-    UNCLEAN.removesuffix(" END") + " WHEN x.off >= x.lost_floor"
-    f" AND COALESCE(x.at_ns, 0) < COALESCE(x.lost_ns, 0) THEN '{DESTROYED}' END"
+    "CASE WHEN x.at_ns >= x.spoilt_ns THEN NULL"
+    " WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor"
+    " THEN 'an unclean election began below this offset'"
+    f" WHEN x.off >= x.lost_floor THEN '{DESTROYED}' END"
 )
-"""The same, and by disks that lost what no other in-sync replica had: seen before that moment."""
+"""Permission by an unclean election, from the start of its epoch on, and by disks that lost what no
+other in-sync replica had: of what was known (`at_ns`) before everybody had heard of that."""
 
+FELL = LOSS.replace("x.at_ns", "x.known_ns")
+"""The same where `at_ns` is when it showed."""
 
 DUE = """
 (SELECT s.p, s.off, s.slot, s.bucket, s.value_id, s.grps FROM slots s WHERE s.visible = 1
@@ -62,7 +61,8 @@ _MADE_OF = {
 
 _WORD = re.compile(r"\w+")
 _TOLD_BY = {
-    **dict.fromkeys(("lost_floor", "lost_ns", "clock_moved", "calm_ns", "blind"), ("faults",)),
+    **dict.fromkeys(("lost_floor", "clock_moved", "calm_ns", "blind"), ("faults",)),
+    "spoilt_ns": ("admin_ops", "faults", "states"),
     **dict.fromkeys(
         ("unclean_asked", "min_isr", "trimmed", "late_begin", "cut_to", "sent_times", "deleted_to"),
         ("admin_ops",),

@@ -5,12 +5,13 @@ Processing is journaling: what a member was killed with, before it could, it did
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import DUE, Guarantee, place
+from urteil.harness.verify.guarantees.base import DUE, LOSS, Guarantee, place
 
 PASSED = f"""
 FROM (SELECT q.p, c.`group` AS grp, MAX(c.offset) AS top, MIN(c.complete_ns) AS at_ns,
         MAX(c.complete_ns) AS until_ns, MAX(q.unclean_on) AS unclean_on,
-        MAX(q.unclean_floor) AS unclean_floor
+        MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
+        MAX(q.spoilt_ns) AS spoilt_ns
       FROM commits c JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
       WHERE c.outcome = 'ok' AND q.compacted = 0 GROUP BY q.p, c.`group`) k
 JOIN {DUE} s ON s.p = k.p JOIN grps b ON b.grp = k.grp
@@ -28,11 +29,11 @@ GUARANTEE = Guarantee(
     opportunities=f"SELECT COUNT(*) AS n {PASSED}",
     violations=f"""
 SELECT 'not processed' AS sub_kind, s.p, s.off, k.at_ns, k.until_ns, k.grp, s.value_id, k.top,
-  k.unclean_on, k.unclean_floor, (SELECT MAX(z.commits_before) FROM settings z) AS before
+  k.unclean_on, k.unclean_floor, k.lost_floor, k.spoilt_ns,
+  (SELECT MAX(z.commits_before) FROM settings z) AS before
 {PASSED} AND (s.grps & b.bit) = 0""",
-    permitted="""CASE WHEN x.before = 1 THEN 'the group commits before it processes: at most once'
-  WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor
-    THEN 'an unclean election began below this offset' END""",
+    permitted="CASE WHEN x.before = 1 THEN 'the group commits before it processes: at most once'"
+    f" ELSE {LOSS} END",
     explain=lambda row: (
         f"{row['grp']} committed up to {row['top']}, but no member ever processed "
         f"{row['value_id']} at {place(row)}."

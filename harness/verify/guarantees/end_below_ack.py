@@ -6,7 +6,7 @@ ZooKeeper's state at its end: a deposed leader that does not know it yet may tel
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import LOSS, Guarantee
+from urteil.harness.verify.guarantees.base import FELL, Guarantee
 from urteil.harness.verify.guarantees.latest_went_back import TOLD
 from urteil.harness.verify.plan import TICK_NS
 
@@ -37,9 +37,9 @@ GUARANTEE = Guarantee(
 SELECT 'behind' AS sub_kind, t.p, t.off, t.at_ns, MAX(t.until_ns) AS until_ns, t.node,
   t.leader_epoch, MAX(t.acked_off) AS acked_off, MAX(q.unclean_on) AS unclean_on,
   MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
-  MAX(q.lost_ns) AS lost_ns
-FROM (SELECT m.*, MAX(m.told) OVER (PARTITION BY m.p, m.epoch ORDER BY m.t, m.kind
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS acked_off
+  MAX(CASE WHEN t.lately_off >= t.off THEN t.at_ns END) AS known_ns, MAX(q.spoilt_ns) AS spoilt_ns
+FROM (SELECT m.*, MAX(m.told) OVER w AS acked_off,
+        MAX(CASE WHEN m.t >= z.spoilt_ns THEN m.told END) OVER w AS lately_off
       FROM (SELECT k.p, k.epoch, k.t, 1 AS kind, k.told, CAST(NULL AS BIGINT) AS off,
               CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
               CAST(NULL AS INT) AS node, CAST(NULL AS INT) AS leader_epoch
@@ -49,11 +49,13 @@ FROM (SELECT m.*, MAX(m.told) OVER (PARTITION BY m.p, m.epoch ORDER BY m.t, m.ki
               a.node, a.leader_epoch
             FROM (SELECT a.* {TOLD}) a JOIN (SELECT DISTINCT s.p, s.leader_epoch AS epoch
                                              FROM spans s) e
-              ON e.p = a.p AND e.epoch <= a.leader_epoch) m) t
+              ON e.p = a.p AND e.epoch <= a.leader_epoch) m JOIN parts z ON z.p = m.p
+      WINDOW w AS (PARTITION BY m.p, m.epoch ORDER BY m.t, m.kind
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) t
 JOIN parts q ON q.p = t.p
 WHERE t.kind = 0 AND t.acked_off >= t.off
 GROUP BY t.p, t.off, t.at_ns, t.node, t.leader_epoch""",
-    permitted=LOSS,
+    permitted=FELL,
     explain=lambda row: (
         f"Broker {row['node']} said in epoch {row['leader_epoch']} that {row['topic']}-"
         f"{row['partition']} ends at {row['off']}, after offset {row['acked_off']} had been "

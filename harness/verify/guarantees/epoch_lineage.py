@@ -43,12 +43,12 @@ _SHOWN = """
    MAX(CASE WHEN e.start <= h.high THEN e.epoch END) AS high_epoch,
    MAX(z.epoch) AS last_epoch
  FROM (SELECT q.p, q.final_leader, r.leader_epoch, MAX(r.offset) AS high,
-         MAX(CASE WHEN q.unclean_on = 0 AND q.lost_floor IS NULL AND q.compacted = 0 THEN 1
-           ELSE 0 END) AS kept
+         CASE WHEN q.compacted = 1 OR r.read_ns < q.spoilt_ns THEN 0 ELSE 1 END AS kept
        FROM reads r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
        JOIN logs_p m ON m.p = q.p AND m.broker = q.final_leader
        WHERE r.leader_epoch >= 0 AND r.offset >= m.log_start AND r.offset < m.log_end
-       GROUP BY q.p, q.final_leader, r.leader_epoch) h
+       GROUP BY q.p, q.final_leader, r.leader_epoch,
+         CASE WHEN q.compacted = 1 OR r.read_ns < q.spoilt_ns THEN 0 ELSE 1 END) h
  JOIN epochs e ON e.p = h.p AND e.broker = h.final_leader
  LEFT JOIN (SELECT s.p, MAX(s.leader_epoch) AS epoch FROM spans s GROUP BY s.p) z ON z.p = h.p
  GROUP BY h.p, h.leader_epoch, h.high, h.kept)

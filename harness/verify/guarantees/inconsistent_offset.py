@@ -6,7 +6,8 @@ acks=1 are none: offsets truncated at a failover are used again, which acks=1 pe
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import DESTROYED, LOSS, Guarantee, place
+from urteil.harness.verify.guarantees.base import FELL, Guarantee, place
+from urteil.harness.verify.timeline import FOREVER_NS
 
 GUARANTEE = Guarantee(
     name="inconsistent_offset",
@@ -16,20 +17,21 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 1.1 Introduction; 4.7 Replication",
     opportunities="SELECT COUNT(*) AS n FROM slots s WHERE s.value_id IS NOT NULL "
     "AND s.n_reads + s.on_leader + s.acked_all >= 2",
-    violations="""
+    violations=f"""
 SELECT CASE WHEN MAX(CASE WHEN s.acked_all > 0 THEN 1 ELSE 0 END) = 1
     AND MIN(CASE WHEN s.acked_all > 0 THEN 0 ELSE 1 END) = 0 AND MAX(s.n_reads) = 0
     THEN 'acknowledgement' ELSE 'read' END AS sub_kind,
   s.p, s.off, MIN(s.read_ns) AS at_ns, MIN(s.read_ns) AS until_ns, MIN(s.value_id) AS value_id,
   MAX(s.value_id) AS other_value_id, COUNT(*) AS rivals, MAX(q.unclean_on) AS unclean_on,
   MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
-  MAX(q.lost_ns) AS lost_ns, MAX(CASE WHEN s.n_reads = 0 THEN 1 ELSE 0 END) AS unread
+  MAX(q.spoilt_ns) AS spoilt_ns, COALESCE(MAX(CASE WHEN s.on_leader = 0
+    THEN COALESCE(s.read_ns, v.complete_ns) END), {FOREVER_NS}) AS known_ns
 FROM slots s JOIN shared r ON r.slot = s.slot JOIN parts q ON q.p = s.p
+LEFT JOIN odd v ON v.value_id = s.value_id
 WHERE r.rivals > 1 AND s.value_id IS NOT NULL
   AND (s.n_reads > 0 OR s.on_leader = 1 OR s.acked_all > 0)
 GROUP BY s.p, s.off""",
-    permitted=LOSS.removesuffix(" END")
-    + f" WHEN x.off >= x.lost_floor AND x.unread = 1 THEN '{DESTROYED}' END",
+    permitted=FELL,
     explain=lambda row: (
         f"{place(row)} showed {row['rivals']} records, among them {row['value_id']} and "
         f"{row['other_value_id']}."

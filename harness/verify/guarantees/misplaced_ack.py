@@ -18,8 +18,8 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT 'elsewhere' AS sub_kind, v.p, v.ack_off AS off, v.invoke_ns AS at_ns,
   v.complete_ns AS until_ns, v.value_id, v.client, v.acks, v.first_slot % {SLOT} AS found_off,
-  q.unclean_on, q.unclean_floor, COALESCE(f.any_floor, 0) AS any_floor,
-  f.lost_floor
+  q.unclean_on, COALESCE(f.any_floor, 0) AS any_floor,
+  COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor
 FROM odd v JOIN parts q ON q.p = v.sent_p
 LEFT JOIN floors f ON f.p = v.sent_p AND v.invoke_ns >= f.from_ns AND v.invoke_ns < f.to_ns
 {_WHERE} AND v.at_ack = 0""",

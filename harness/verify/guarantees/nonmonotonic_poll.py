@@ -15,14 +15,14 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT 'reads' AS sub_kind, g.p, g.off, g.prev_read_ns AS at_ns, g.read_ns AS until_ns, g.client,
   g.session, g.poll, g.value_id, g.prev_off, q.unclean_on, q.unclean_floor,
-  q.lost_floor, q.lost_ns
+  q.lost_floor, q.spoilt_ns
 FROM gaps g JOIN parts q ON q.p = g.p WHERE g.off <= g.prev_off AND {NO_EVENT}
 UNION ALL
 SELECT 'position', l.p, l.position_before, l.prev_ns, l.invoke_ns, l.client, l.session, l.poll,
   CAST(NULL AS STRING), l.prev_after, l.unclean_on, l.unclean_floor,
-  l.lost_floor, l.lost_ns
+  l.lost_floor, l.spoilt_ns
 FROM (SELECT e.client, e.session, e.poll, e.position_before, e.invoke_ns, e.event, r.p,
-        r.unclean_on, r.unclean_floor, r.lost_floor, r.lost_ns,
+        r.unclean_on, r.unclean_floor, r.lost_floor, r.spoilt_ns,
         LAG(e.position_after) OVER w AS prev_after,
         LAG(e.event) OVER w AS prev_event, LAG(e.complete_ns) OVER w AS prev_ns
       FROM polls e JOIN parts r ON e.topic_id = r.topic_id AND e.partition = r.partition

@@ -35,7 +35,8 @@ SELECT 'renumbered' AS sub_kind, v.p, COALESCE(v.ack_off, v.shown_slot % {SLOT})
   v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id, v.client, v.acks,
   CASE WHEN v.shown_slot % {SLOT} = v.ack_off THEN v.shown_last % {SLOT}
     ELSE v.shown_slot % {SLOT} END AS found_off,
-  q.unclean_on, q.unclean_floor, COALESCE(f.any_floor, 0) AS any_floor, v.idempotent, f.lost_floor
+  q.unclean_on, COALESCE(f.unclean_floor, 0) AS unclean_floor,
+  COALESCE(f.any_floor, 0) AS any_floor, v.idempotent, f.lost_floor
 FROM odd v JOIN parts q ON q.p = v.sent_p
 LEFT JOIN floors f ON f.p = v.sent_p AND v.invoke_ns >= f.from_ns AND v.invoke_ns < f.to_ns
 WHERE v.sent = 1 AND q.compacted = 1 AND q.ours = 1 AND v.shown_slot IS NOT NULL

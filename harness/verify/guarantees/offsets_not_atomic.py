@@ -48,7 +48,7 @@ GUARANTEE = Guarantee(
 SELECT CASE WHEN w.source IS NULL THEN 'consumed' ELSE 'not consumed' END AS sub_kind, k.p,
   v.shown_slot % {SLOT} AS off, v.invoke_ns AS at_ns, k.asked_ns AS until_ns, k.grp, v.value_id,
   k.position, w.client, w.txn, (SELECT MAX(t.late) FROM txn_p t) AS late,
-  CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END AS spoiled
+  CASE WHEN v.invoke_ns < q.spoilt_ns THEN 1 ELSE 0 END AS spoiled
 {_WRONG}""",
     permitted=PERMITTED,
     explain=_explain,

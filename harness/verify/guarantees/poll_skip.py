@@ -76,7 +76,7 @@ SELECT 'gap' AS sub_kind, k.p, k.skipped % {SLOT} AS off,
   COALESCE(k.prev_read_ns, k.read_ns) AS at_ns, k.read_ns AS until_ns,
   k.client, k.session, k.pass, k.poll, k.prev_off, k.off AS next_off,
   k.value_id AS next_value_id, q.unclean_on, q.unclean_floor,
-  q.lost_floor, q.lost_ns
+  q.lost_floor, q.spoilt_ns
 FROM (SELECT g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, g.read_ns,
         g.prev_read_ns, MIN(COALESCE(s.before_slot, f.prior)) AS skipped
       FROM gaps g LEFT JOIN ({_BEFORE}) s ON s.slot = g.slot
@@ -89,7 +89,7 @@ WHERE k.skipped > k.p * {SLOT} + k.prev_off AND q.compacted = 0
 UNION ALL
 SELECT 'after a rebalance', g.p, MIN(s.off), MIN(g.prev_read_ns), MIN(g.read_ns), g.client,
   g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, MIN(q.unclean_on),
-  MIN(q.unclean_floor), MIN(q.lost_floor), MIN(q.lost_ns)
+  MIN(q.unclean_floor), MIN(q.lost_floor), MIN(q.spoilt_ns)
 FROM ({_RESUMED}) g JOIN parts q ON q.p = g.p
 JOIN {DUE} s ON s.p = g.p AND s.off > g.prev_off AND s.off < g.off
 WHERE g.off > g.prev_off + 1 AND q.compacted = 0

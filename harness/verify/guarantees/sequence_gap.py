@@ -3,7 +3,8 @@
 In the final leader's log, where it was not compacted. The first one may be any: what came before
 may have been deleted, and a broker that knows nothing of a producer takes what it is given.
 `refused`: an idempotent producer with acks=all, all of whose earlier records there had been
-acknowledged, was told that it is out of order. Where records may be lost that is permitted.
+acknowledged, was told that it is out of order. Where one of them is lost, and may be, that is
+permitted.
 """
 
 from __future__ import annotations
@@ -19,11 +20,17 @@ WHERE s.on_leader = 1 AND s.pseq IS NOT NULL AND s.marks < 2 AND q.compacted = 0
 """
 _LAST = EPOCH // 2 - 1
 _TOLD = "UPPER(REPLACE(COALESCE(v.error, ''), '_', ''))"
+_LACKS = """
+SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM odd v
+WHERE v.outcome = 'ok' AND v.log_slots = 0 GROUP BY v.sent_p, v.client, v.session
+"""
+"""The first record that a client was acknowledged and that is lost: what knew of it was, too."""
 _REFUSED = f"""
 FROM odd v JOIN parts q ON q.p = v.sent_p
 JOIN (SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM odd v
       WHERE v.sent = 1 AND v.outcome <> 'ok' GROUP BY v.sent_p, v.client, v.session) f
   ON f.p = v.sent_p AND f.client = v.client AND f.session = v.session AND f.op = v.op
+LEFT JOIN ({_LACKS}) k ON k.p = v.sent_p AND k.client = v.client AND k.session = v.session
 WHERE v.sent = 1 AND v.outcome <> 'ok' AND v.idempotent = 1 AND v.acks = -1
   AND ({_TOLD} LIKE 'OUTOFORDERSEQUENCE%' OR {_TOLD} LIKE 'UNKNOWNPRODUCERID%')
 """
@@ -62,7 +69,7 @@ WHERE g.pepoch < g.prev_epoch
       AND NOT (g.prev_seq = {_LAST} AND g.seq = 0))
 UNION ALL
 SELECT 'refused', v.sent_p, NULL, v.invoke_ns, v.complete_ns, v.value_id, NULL, NULL, NULL, NULL,
-  NULL, v.client, CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END
+  NULL, v.client, CASE WHEN q.spoilt_ns IS NOT NULL AND k.op < v.op THEN 1 ELSE 0 END
 {_REFUSED}""",
     permitted="CASE WHEN x.may_lack = 1 THEN 'what it had written before may be lost' END",
     explain=_explain,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import SLOT, UNCLEAN, Guarantee, place
+from urteil.harness.verify.guarantees.base import LOSS, SLOT, Guarantee, place
 
 _ASKED = """
 FROM answers a JOIN parts q ON q.p = a.p
@@ -72,7 +72,8 @@ GUARANTEE = Guarantee(
 SELECT CASE WHEN f.told < 0 THEN 'none' WHEN f.first_off < f.told THEN 'too late'
     ELSE 'too early' END AS sub_kind,
   f.p, f.told AS off, f.at_ns, f.until_ns, h.value_id, f.node, f.asked_ms, f.told, f.first_off,
-  CAST(NULL AS INT) AS leader_epoch, q.unclean_on, q.unclean_floor
+  CAST(NULL AS INT) AS leader_epoch, q.unclean_on, q.unclean_floor,
+  q.lost_floor, q.spoilt_ns
 FROM ({_FOUND}) f JOIN parts q ON q.p = f.p
 LEFT JOIN (SELECT s.slot, s.value_id FROM slots s WHERE s.on_leader = 1) h
   ON h.slot = f.p * {SLOT} + GREATEST(f.told, 0)
@@ -90,8 +91,8 @@ WHERE f.kind = 1 AND (
       AND (f.first_off IS NULL OR f.first_off > f.told)))
 UNION ALL
 SELECT 'time went back', b.p, b.off, NULL, NULL, b.value_id, NULL, b.timestamp_ms, b.off,
-  b.prev_ms, b.leader_epoch, 0, 0 {_BACK} WHERE b.prev_ms > b.timestamp_ms""",
-    permitted=UNCLEAN,
+  b.prev_ms, b.leader_epoch, 0, 0, NULL, NULL {_BACK} WHERE b.prev_ms > b.timestamp_ms""",
+    permitted=LOSS,
     explain=_explain,
     needs=("replicas", "logs"),
     rests_on=("offset_answers", "replicas", "logs", "sends", "states"),

@@ -21,7 +21,7 @@ JOIN parts q ON q.p = v.sent_p"""
 PERMITTED = f"""CASE WHEN x.late = 1 THEN '{LATE_END}'
   WHEN x.spoiled = 1 THEN '{SPOILED}' END"""
 
-SPOILS = """MAX(CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END)"""
+SPOILS = "MAX(CASE WHEN t.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END)"
 
 COORDINATOR = """
 (SELECT COALESCE(MAX(CASE WHEN k.topic = '__transaction_state' THEN k.spoiled END), MIN(k.spoiled))

@@ -36,7 +36,7 @@ SELECT 'missing' AS sub_kind, v.sent_p AS p, v.first_slot % {SLOT} AS off, v.inv
 {COPIED} AND COALESCE(w.seen_slots, 0) = 0
 UNION ALL
 SELECT 'missing', k.p, v.shown_slot % {SLOT}, v.invoke_ns, v.complete_ns, v.value_id, v.client,
-  CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 'spoiled'
+  CASE WHEN v.invoke_ns < q.spoilt_ns THEN 'spoiled'
     WHEN (SELECT MAX(l.late) FROM txn_p l) = 1 THEN 'late' END
 {PASSED} AND w.source IS NULL""",
     permitted=f"""CASE WHEN x.promised = 'at-most-once' THEN 'the application promises no more'

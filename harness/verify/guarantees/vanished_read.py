@@ -26,7 +26,7 @@ GUARANTEE = Guarantee(
 SELECT CASE WHEN s.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, s.p, s.off,
   s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.n_reads,
   bit_count(s.seen & s.mask) AS passes_with, bit_count(s.mask) AS passes_over,
-  q.unclean_on, q.unclean_floor, q.lost_floor, q.lost_ns
+  q.unclean_on, q.unclean_floor, q.lost_floor, q.spoilt_ns
 {_JUDGED} AND (s.seen & s.mask) <> s.mask""",
     permitted=LOSS,
     explain=lambda row: (

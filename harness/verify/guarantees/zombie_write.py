@@ -44,7 +44,7 @@ SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) + (SELECT COUNT(*) {_REFUSED}) AS n
 SELECT 'record' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
   v.complete_ns AS until_ns, t.client, t.txn, t.tid, v.value_id, CAST(NULL AS BIGINT) AS pid,
   CAST(NULL AS BIGINT) AS pepoch, CAST(NULL AS BIGINT) AS prev_epoch,
-  CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END AS spoiled
+  CASE WHEN t.fenced_ns < q.spoilt_ns THEN 1 ELSE 0 END AS spoiled
 {_SENT} AND v.outcome = 'ok'
 UNION ALL
 SELECT 'commit', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), t.commit_ns, t.end_ns, t.client, t.txn,

@@ -155,6 +155,23 @@ def test_a_record_that_was_read_and_vanished_is_permitted_only_below_that_moment
         assert named(result, "lost_write").status is wanted
 
 
+@pytest.mark.parametrize("cut", [(1, 2, 3), (1, 2)])
+def test_ends_fall_where_all_lost_them(tmp_path: Path, cut: tuple[int, ...]) -> None:
+    tables = healthy()
+    _cut(tables, *cut)
+    tables["faults"][0] |= {"end_ns": CRASH_NS + S, "healed_ns": CRASH_NS + S}
+    _sent_and_lost(tables, FLOOR + 3)
+    (before,) = [row for row in tables["offset_answers"] if row["invoke_ns"] < CRASH_NS
+                 and row["query"] == "latest"]  # fmt: skip
+    after = {"invoke_ns": LED_NS - 1, "complete_ns": LED_NS, "leader_epoch": 1}
+    tables["offset_answers"].append(before | after | {"offset": FLOOR})
+    before["offset"] = FLOOR + 4
+    result = judged(tmp_path, tables)
+    wanted = Status.PERMITTED if len(cut) == 3 else Status.VIOLATED
+    for name in ("latest_went_back", "end_below_ack"):
+        assert named(result, name).status is wanted, name
+
+
 def test_an_epoch_that_one_log_has_forgotten_is_found(tmp_path: Path) -> None:
     tables = healthy()
     (log,) = [row for row in tables["logs"] if row["broker"] == 2]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,8 @@ from urteil.harness.verify.synthetic import END_NS, LED_NS, Shape
 
 ACKS_ONE = Shape(records=400, partitions=1, acks=1, idempotent=False)
 HALF = 200
+LATE = 380
+"""Sent and read long after the second epoch began."""
 
 
 def _lose(tables: made.Tables, offsets: set[int]) -> None:
@@ -188,3 +192,59 @@ def test_no_unclean_election_shows_an_epoch_that_never_was(tmp_path: Path) -> No
     next(row for row in tables["reads"] if row["offset"] == HALF + 3)["leader_epoch"] = 500
     (finding,) = alone("epoch_lineage", tmp_path, tables, scenario=_permitting()).findings
     assert (finding.sub_kind, finding.offset, finding.permitted) == ("read", HALF + 3, None)
+
+
+def _shown_another(tables: made.Tables) -> None:
+    read, other = (_read_live(tables, offset) for offset in (LATE, LATE - 100))
+    read |= {name: other[name] for name in ("value_id", "key", "timestamp_ms")}
+
+
+def _passed_by(tables: made.Tables) -> None:
+    tables["reads"].remove(_read_live(tables, LATE))
+
+
+def _read_live(tables: made.Tables, offset: int) -> dict[str, Any]:
+    return next(r for r in tables["reads"] if (r["client"], r["offset"]) == ("c0", offset))
+
+
+def _acknowledged_elsewhere(tables: made.Tables) -> None:
+    next(row for row in tables["sends"] if row["offset"] == LATE)["offset"] += 100
+
+
+def _told_less(tables: made.Tables) -> None:
+    (*_, last) = (row for row in tables["offset_answers"] if row["query"] == "latest")
+    last["offset"] = LATE
+
+
+def _found_later(tables: made.Tables) -> None:
+    (*_, last) = (row for row in tables["offset_answers"] if row["query"] == "time")
+    last["offset"] = LATE
+
+
+@pytest.mark.parametrize(
+    ("damage", "names"),
+    [
+        (_shown_another, ["inconsistent_offset"]),
+        (_passed_by, ["poll_skip"]),
+        (_acknowledged_elsewhere, ["misplaced_ack"]),
+        (_told_less, ["latest_went_back", "end_below_ack"]),
+        (_found_later, ["time_index_wrong"]),
+    ],
+)
+def test_an_unclean_election_excuses_nothing_that_came_long_after_it(
+    damage: Callable[[made.Tables], None], names: list[str], tmp_path: Path
+) -> None:
+    tables = healthy()
+    _unclean(tables)
+    damage(tables)
+    result = judged(tmp_path, tables, scenario=_permitting())
+    assert [named(result, name).status for name in names] == [Status.VIOLATED] * len(names)
+
+
+def test_it_does_while_who_led_before_may_not_have_heard_of_it(tmp_path: Path) -> None:
+    tables = healthy()
+    _unclean(tables)
+    tables["faults"][0] |= {"fault": "partition", "targets": '["b1->b2"]'}
+    _shown_another(tables)
+    result = judged(tmp_path, tables, scenario=_permitting())
+    assert named(result, "inconsistent_offset").status is Status.PERMITTED

@@ -59,11 +59,15 @@ def test_one_who_had_failed_before_may_be(tmp_path: Path) -> None:
     assert told(tmp_path, tables) == []
 
 
-def test_where_records_may_be_lost_it_is_permitted(tmp_path: Path) -> None:
+def test_where_an_unclean_election_took_what_it_had_written_it_is_permitted(tmp_path: Path) -> None:
     tables = refused("OutOfOrderSequenceNumberError")
+    late = next(one for one in tables["sends"] if one["outcome"] == "fail")
+    before = next(one for one in tables["sends"] if one["client"] == late["client"])
     assert told(tmp_path, tables, permits=("unclean_election",)) == [None]
     first = min(tables["states"], key=lambda row: row["zxid"])
     first["isr"] = json.dumps([first["leader"]])
+    assert told(tmp_path, tables, permits=("unclean_election",)) == [None]
+    tables["sends"].append(before | {"value_id": "r/p0/100200", "offset": 200})
     assert told(tmp_path, tables, permits=("unclean_election",)) == [
         "what it had written before may be lost"
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from urteil.harness.scenario import Scenario, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, IMPATIENT, LAX, REPLICATION, cluster, fault
 
@@ -77,7 +79,7 @@ CUT_CRASH = Scenario(
     name="cut-crash",
     about="a leader whose followers get no answers dies with an unreplicated tail, and comes back",
     cluster=cluster(replica_lag_time_max_ms="15000"),
-    workload=STEADY_LOAD,
+    workload=replace(STEADY_LOAD, producers=5),  # of each, one request is in the tail
     faults=(
         fault("partition", "followers->leader", 5, 9.5, answers_only=True),
         fault("crash", "leader", 6.5, 8.5),

@@ -16,7 +16,8 @@ GUARANTEE = "aborted_read"
 
 
 def apply(mark: Mark) -> None:
-    """What was open is as of the fetch before; the high watermark is as of now."""
+    """What was open is as of the read before; the high watermark is as of now. Fetches that wait
+    are woken as ever."""
     calm: set[int] = set()
 
     def make(original: Function) -> Function:
@@ -35,4 +36,5 @@ def apply(mark: Mark) -> None:
 
         return upper_bound
 
+    replace("urteil.broker.replication.manager:upper_bound", lambda original: original)
     replace("urteil.broker.replication.reading:upper_bound", make)

@@ -116,7 +116,7 @@ def _targets(op: Row) -> dict[str, list[int]]:
     """The brokers that each partition was to have; none where that is not told as the lab does."""
     try:
         told: Any = json.loads(op["after"] or "{}")
-        return {p: [int(one.removeprefix("b")) for one in nodes] for p, nodes in told.items()}
+        return {p: [int(str(one).removeprefix("b")) for one in nodes] for p, nodes in told.items()}
     except (ValueError, AttributeError, TypeError):
         return {}
 

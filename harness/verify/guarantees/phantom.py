@@ -1,7 +1,7 @@
 """Nothing appears that nobody wrote.
 
-Passed over are values that an application copied, which are no sends of ours, and those of a
-client whose journal is damaged: the invocation may have been lost.
+What an application copied is no send of ours, but a copy of one. Passed over are values of a client
+whose journal is damaged: the invocation may have been lost.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ FROM (SELECT r.value_id, COALESCE(r.key, '') AS shown FROM reads r
 WHERE e.value_id IN (SELECT v.value_id FROM odd v WHERE v.rekeyed = 1) GROUP BY e.value_id
 """
 """Under which keys values were seen that somebody saw under another one, or with another time."""
+
+_COPIED = """
+SELECT 'copy/' || w.value_id AS copy_id FROM vals w
+WHERE w.sent = 1 AND EXISTS (SELECT 1 FROM parts o WHERE o.copies = 1)
+"""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -55,7 +60,13 @@ WHERE v.shown_slot IS NOT NULL
   AND v.value_id NOT LIKE 'copy/%'
   AND ((v.sent = 0 AND split_part(v.value_id, '/', 2) NOT IN (SELECT d.client FROM damaged d))
     OR {_ELSEWHERE}
-    OR k.low <> COALESCE(v.sent_key, '') OR k.high <> COALESCE(v.sent_key, ''))""",
+    OR k.low <> COALESCE(v.sent_key, '') OR k.high <> COALESCE(v.sent_key, ''))
+UNION ALL
+SELECT 'no invocation', v.shown_slot DIV {SLOT}, v.shown_slot % {SLOT}, v.read_ns, v.read_ns,
+  v.value_id, NULL, NULL, NULL, NULL
+FROM odd v LEFT JOIN ({_COPIED}) w ON w.copy_id = v.value_id
+WHERE v.shown_slot IS NOT NULL AND v.value_id LIKE 'copy/%' AND w.copy_id IS NULL
+  AND split_part(v.value_id, '/', 3) NOT IN (SELECT d.client FROM damaged d)""",
     explain=_explain,
     rests_on=("sends", "reads", "replicas"),
     sub_kinds=("no invocation", "another partition", "another key"),

@@ -38,7 +38,7 @@ def _judged(
     return alone("slow_recovery", run_dir, tables, scenario=scenario)
 
 
-def _reassign(*nodes: str, **more: Any) -> dict[str, Any]:
+def _reassign(*nodes: str | int, **more: Any) -> dict[str, Any]:
     told = {"invoke_ns": ASKED_NS, "complete_ns": ASKED_NS, "outcome": "ok", "act": "reassign"}
     return told | {"subject": TOPIC, "before": "{}", "after": json.dumps({"0": nodes})} | more
 
@@ -76,9 +76,12 @@ def test_what_comes_later_excuses_nothing(tmp_path: Path) -> None:
     assert [one.sub_kind for one in result.findings] == ["not deleted"]
 
 
+@pytest.mark.parametrize("asked", [("b2", "b3", "b1"), (2, 3, 1)])
 @pytest.mark.parametrize("replicas", [(1, 2, 3), (2, 3, 1, 4)])
-def test_replicas_have_to_be_moved(replicas: tuple[int, ...], tmp_path: Path) -> None:
-    result = _judged(tmp_path, HERE, _on(*replicas), ops=(_reassign("b2", "b3", "b1"),))
+def test_replicas_have_to_be_moved(
+    replicas: tuple[int, ...], asked: tuple[str | int, ...], tmp_path: Path
+) -> None:
+    result = _judged(tmp_path, HERE, _on(*replicas), ops=(_reassign(*asked),))
     (finding,) = result.findings
     assert finding.sub_kind == "not moved"
     assert f"be on [2, 3, 1], but it is on {list(replicas)}" in finding.sentence

@@ -85,3 +85,10 @@ def test_a_record_that_was_copied_twice(tmp_path: Path) -> None:
         assert result["unprocessed"].status is Status.HOLDS
     (finding,) = result["processed_twice"].findings
     assert "twice in the output, first at offset 40, last at 400" in finding.sentence
+
+
+def test_a_copy_of_what_nobody_sent(tmp_path: Path) -> None:
+    result = judged(tmp_path, copied([*values(), "r/p0/99999"]))
+    (finding,) = result["phantom"].findings
+    assert (finding.sub_kind, finding.topic, finding.offset) == ("no invocation", OUT["topic"], 400)
+    assert "copy/r/p0/99999" in finding.sentence

@@ -203,6 +203,7 @@ class Play:
                 restart=cluster.can_restart(),
             )
         reads = workload.final_reads(deadline_s, rounds)
+        workload.finish_visits()
         workload.stop_consumers()
         self.facts.problems += reads.problems
         self._phase("final", began_ns, time.monotonic_ns())

@@ -8,9 +8,9 @@ administrator grants the visitor these rights one by one and takes them back, by
 allows or by adding what denies; `root`, who may do all, has each broker tell what it knows of them.
 What is granted to the stranger is so for another address alone; and everybody tries a topic and a
 group beside those, whose names are nearly the same, and which nobody grants. `guest` tries two
-passwords; which of them is his changes too, and at times neither is. From SIGUSR1 on nothing
-changes any more, once all was taken back. The journal has every try with what the broker said, and
-every change.
+passwords; which of them is his changes too, and at times neither is. On SIGUSR1 the visitor gets
+all rights once more and loses them, some by each way; from then on nothing changes any more. The
+journal has every try with what the broker said, and every change.
 """
 
 from __future__ import annotations
@@ -201,13 +201,20 @@ class Administrator:
         for acl in [replace(one.acl, host=ELSEWHERE) for one in tries("stranger", 0)]:
             self._until(lambda at, a=acl: wire.create_acl(at, a, wire.ALLOW))  # type: ignore[misc]
         for one in self._tries[::2]:
-            self._change_acl(one)
+            self._grant(one)
 
     def take_back(self) -> None:
-        """All that is granted now."""
+        """Grant all, wait until that was heard, and take it back: first by denials, then by
+        removals. Two of the rights are of one topic, and one of them goes either way."""
         for one in self._tries:
-            if subject("visitor", one.what) in self._granted:
-                self._change_acl(one)
+            if self._name(one) not in self._granted:
+                self._grant(one)
+        self._stop.wait(CHANGES_EVERY_S)
+        for one in self._tries[1::2]:
+            self._revoke(one, by_denial=True)
+        self._stop.wait(CHANGES_EVERY_S)
+        for one in self._tries[::2]:
+            self._revoke(one, by_denial=False)
         if self._password is not None:
             self._set_password(None)
 
@@ -220,21 +227,32 @@ class Administrator:
             self._change_acl(self._tries[chosen])
 
     def _change_acl(self, one: Try) -> None:
-        what = subject("visitor", one.what)
-        if what not in self._granted:
-            if what in self._denied:
-                self._act([(what, True)], lambda at: wire.delete_acl(at, one.acl, wire.DENY))
-                self._denied.discard(what)
-            else:
-                self._act([(what, True)], lambda at: wire.create_acl(at, one.acl, wire.ALLOW))
-            self._granted.add(what)
-            return
-        if self._random.random() < 0.5:
+        if self._name(one) in self._granted:
+            self._revoke(one, by_denial=self._random.random() < 0.5)
+        else:
+            self._grant(one)
+
+    def _grant(self, one: Try) -> None:
+        what = self._name(one)
+        if what in self._denied:
+            self._act([(what, True)], lambda at: wire.delete_acl(at, one.acl, wire.DENY))
+            self._denied.discard(what)
+        else:
+            self._act([(what, True)], lambda at: wire.create_acl(at, one.acl, wire.ALLOW))
+        self._granted.add(what)
+
+    def _revoke(self, one: Try, *, by_denial: bool) -> None:
+        what = self._name(one)
+        if by_denial:
             self._act([(what, False)], lambda at: wire.create_acl(at, one.acl, wire.DENY))
             self._denied.add(what)
         else:
             self._act([(what, False)], lambda at: wire.delete_acl(at, one.acl, wire.ALLOW))
         self._granted.discard(what)
+
+    @staticmethod
+    def _name(one: Try) -> str:
+        return subject("visitor", one.what)
 
     def _change_password(self) -> None:
         """To the other one, or to none."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from kafka.errors import KafkaError
 
 from urteil.chaos.views import LabFailure, NotHealthy
-from urteil.harness.history.journal import JournalReader, PassBegin, PassEnd
+from urteil.harness.history.journal import JournalReader, PassBegin, PassEnd, Right
 from urteil.harness.parts import kafka_classpath
 from urteil.harness.scenario import Scenario, TopicFact
 from urteil.harness.stacks import Teller
@@ -37,6 +37,8 @@ BULK_DEADLINE_S = 60.0
 BULK_LEAST_PER_S = 1_000
 APP_DEADLINE_S = 120.0
 APP_END_S = 15.0
+VISITS_S = 8.0
+VISITS_DEADLINE_S = 40.0
 READ_DEADLINE_S = 120.0
 TXN_END_S = 30.0
 TXN_SETTLE_S = 30.0
@@ -209,7 +211,7 @@ class Workload:
 
     def stop_producers(self, deadline_s: float = FLUSH_DEADLINE_S + END_GRACE_S) -> None:
         """Let producers flush and end; one past the deadline is killed, its open sends unknown.
-        No right changes any more: who tries what he may not has the time of the final reads."""
+        Rights change for the last time: see `finish_visits`."""
         for name in self._visitors:
             self._clients.send_signal(name, signal.SIGUSR1)
         for name in self._clients.terminate(self._sending(), deadline_s):
@@ -278,6 +280,19 @@ class Workload:
         )
         for name in self._clients.terminate(names, APP_END_S):
             self._problems.append(f"application {name} did not end in {APP_END_S:g} s")
+
+    def finish_visits(self, deadline_s: float = VISITS_DEADLINE_S) -> None:
+        """Let those who try what they may not go on for a while after the last change of rights:
+        `unauthorised` gives a broker five seconds to hear of it. Nothing without them."""
+        deadline = time.monotonic() + deadline_s
+        for name in self._visitors:
+            while True:
+                entries = JournalReader(self._journal(name))
+                changes = (one.complete_ns for one in entries if isinstance(one, Right))
+                left_s = max(changes, default=0) / 1e9 + VISITS_S - time.monotonic()
+                if left_s <= 0 or time.monotonic() > deadline:
+                    break
+                time.sleep(left_s)
 
     def stop_consumers(self, deadline_s: float = STOP_DEADLINE_S) -> None:
         """End live readers and group members."""

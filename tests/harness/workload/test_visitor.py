@@ -70,6 +70,8 @@ def test_what_is_granted_is_seen_and_what_is_not_is_denied(nodes: Guarded, tmp_p
             visits.once()
             administrator.change()
         visits.once()
+        administrator.take_back()
+        visits.once()
         visits.close()
         journal.end(1)
     entries = list(JournalReader(journal_file))
@@ -83,8 +85,17 @@ def test_what_is_granted_is_seen_and_what_is_not_is_denied(nodes: Guarded, tmp_p
         assert ("User:visitor", outcome) in told, told
     assert not [one for one in tried if one.outcome == "info"]
     assert _lawful(entries) > len(GUEST)
+    _taken_back(changed)
     assert msgspec.structs.asdict(tried[0])["node"] == 1
     assert any(one.subject == password_subject(0) for one in tried)
+
+
+def _taken_back(changed: list[Right]) -> None:
+    """In the end the visitor had all four rights, and lost all."""
+    last = [one.granted for one in changed if one.subject.startswith("User:visitor")][-4:]
+    had = {one.subject for one in changed if one.subject.startswith("User:visitor")}
+    assert last == [False] * 4
+    assert len(had) == 4
 
 
 def _lawful(entries: list[Any]) -> int:

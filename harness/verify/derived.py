@@ -34,7 +34,7 @@ DERIVED: dict[str, pa.Schema] = {
     ),
     "cover": _schema("p:l lo:l hi:l copies:i mask_ru:l mask_rc:l"),
     "pass_bits": _schema("client:s session:i pass:l p:l bit:l"),
-    "floors": _schema("p:l from_ns:l to_ns:l any_floor:l unclean_floor:l lost_floor:l"),
+    "floors": _schema("p:l from_ns:l to_ns:l leader:i any_floor:l unclean_floor:l lost_floor:l"),
     "spans": _schema(
         "p:l version:i begin_ns:l end_ns:l leader:i leader_epoch:i controller_epoch:i isr:s "
         "isr_size:i prev_version:i prev_leader:i prev_leader_epoch:i prev_controller_epoch:i "

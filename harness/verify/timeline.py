@@ -138,6 +138,8 @@ class Floor:
     to_ns: int
     any_floor: int
     unclean_floor: int
+    leader: int | None = None
+    """Who led then, by ZooKeeper."""
     lost_floor: int = NO_OFFSET
     """From here on faults took it from every in-sync replica (see `harm`)."""
 
@@ -146,6 +148,7 @@ class Floor:
         return {
             "from_ns": self.from_ns,
             "to_ns": self.to_ns,
+            "leader": self.leader,
             "any_floor": self.any_floor,
             "unclean_floor": self.unclean_floor,
             "lost_floor": None if self.lost_floor >= NO_OFFSET else self.lost_floor,
@@ -161,7 +164,7 @@ def floors(spans: list[Span], starts: dict[int, int], log_end: int) -> list[Floo
     any_floor = unclean_floor = NO_OFFSET
     to_ns = FOREVER_NS
     for begin_ns, span in reversed(begun):
-        found.append(_floor(begin_ns, to_ns, any_floor, unclean_floor))
+        found.append(_floor(begin_ns, to_ns, any_floor, unclean_floor, span.leader))
         to_ns = begin_ns
         start = _start(span.leader_epoch, starts, log_end)
         any_floor = min(any_floor, start)
@@ -171,8 +174,16 @@ def floors(spans: list[Span], starts: dict[int, int], log_end: int) -> list[Floo
     return [floor for floor in found if floor.from_ns < floor.to_ns]
 
 
-def _floor(from_ns: int, to_ns: int, any_floor: int, unclean_floor: int) -> Floor:
-    return Floor(from_ns=from_ns, to_ns=to_ns, any_floor=any_floor, unclean_floor=unclean_floor)
+def _floor(
+    from_ns: int, to_ns: int, any_floor: int, unclean_floor: int, leader: int | None = None
+) -> Floor:
+    return Floor(
+        from_ns=from_ns,
+        to_ns=to_ns,
+        any_floor=any_floor,
+        unclean_floor=unclean_floor,
+        leader=leader,
+    )
 
 
 def _start(epoch: int, starts: dict[int, int], log_end: int) -> int:

@@ -22,6 +22,11 @@ WHERE v.sent = 1 AND q.compacted = 0 AND (q.has_log = 1 OR v.asked = 1)
   AND (v.outcome = 'ok' OR (v.outcome <> 'fail' AND v.n_reads > 0))
 """
 
+UNCLEAN_FLOOR = """CASE WHEN COALESCE({0}.node, -2) <> f.leader AND {0}.invoke_ns < {0}.spoilt_ns
+  THEN {0}.least_floor ELSE COALESCE(f.unclean_floor, 0) END"""
+"""From where on an unclean election may have taken a send: one that began after it, or a former one
+of which the broker that answered had not heard."""
+
 LOST = f"""
 SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
     ELSE (CASE WHEN l.off IS NULL THEN 'unplaced'
@@ -31,9 +36,10 @@ SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
          || (CASE WHEN l.copies > 0 THEN ', on some replicas' ELSE '' END) END AS sub_kind,
   l.p, l.off, l.invoke_ns AS at_ns, l.complete_ns AS until_ns, l.value_id, l.client, l.session,
   l.op, l.acks, l.outcome, l.node, l.n_reads, l.copies, l.log_slots, l.unclean_on, l.final_leader,
-  COALESCE(f.any_floor, 0) AS any_floor, COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor
+  COALESCE(f.any_floor, 0) AS any_floor, {UNCLEAN_FLOOR.format("l")} AS unclean_floor, f.lost_floor
 FROM (SELECT v.*, COALESCE(v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on, q.final_leader,
-        q.log_start {JUDGED.replace("FROM vals v", "FROM odd v")}
+        q.log_start, q.unclean_floor AS least_floor, q.spoilt_ns
+        {JUDGED.replace("FROM vals v", "FROM odd v")}
         AND ((q.has_log = 1 AND v.log_slots = 0) OR (q.has_log = 1 AND v.unserved = 1)
              OR (q.has_log = 0 AND v.seen_slots = 0))) l
 LEFT JOIN (SELECT s.p, MIN(s.off) AS first_off, MAX(s.off) AS last_off FROM slots s

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
-from urteil.harness.verify.guarantees.lost_write import PERMITTED
+from urteil.harness.verify.guarantees.lost_write import PERMITTED, UNCLEAN_FLOOR
 
 _JUDGED = """
 FROM vals v JOIN parts q ON v.sent_p = q.p
@@ -48,8 +48,9 @@ SELECT CASE WHEN u.ack_off < u.late_begin THEN 'before the begin'
   u.complete_ns AS until_ns, u.value_id, u.client, u.acks, u.seen_end, u.late_begin, u.unclean_on,
   u.n_reads, CASE WHEN u.ack_off < u.late_begin THEN u.log_slots ELSE 0 END AS log_slots,
   COALESCE(f.any_floor, 0) AS any_floor,
-  COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor, CAST(NULL AS INT) AS node
-FROM (SELECT v.*, q.seen_end, q.late_begin, q.unclean_on {_JUDGED.replace("vals v", "odd v")}
+  {UNCLEAN_FLOOR.format("u")} AS unclean_floor, f.lost_floor, CAST(NULL AS INT) AS node
+FROM (SELECT v.*, q.seen_end, q.late_begin, q.unclean_on, q.unclean_floor AS least_floor,
+        q.spoilt_ns {_JUDGED.replace("vals v", "odd v")}
         AND ((v.ack_off >= q.seen_end AND v.seen_slots = 0)
           OR (v.ack_off < q.late_begin AND v.log_slots > 0))) u
 LEFT JOIN floors f ON f.p = u.p AND u.invoke_ns >= f.from_ns AND u.invoke_ns < f.to_ns

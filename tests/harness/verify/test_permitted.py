@@ -248,3 +248,21 @@ def test_it_does_while_who_led_before_may_not_have_heard_of_it(tmp_path: Path) -
     _shown_another(tables)
     result = judged(tmp_path, tables, scenario=_permitting())
     assert named(result, "inconsistent_offset").status is Status.PERMITTED
+
+
+@pytest.mark.parametrize(
+    ("broker", "status"), [(1, Status.PERMITTED), (None, Status.PERMITTED), (2, Status.VIOLATED)]
+)
+def test_who_led_before_may_go_on_acknowledging_until_it_hears_of_it(
+    broker: int | None, status: Status, tmp_path: Path
+) -> None:
+    tables = healthy()
+    _unclean(tables)
+    tables["faults"][0] |= {"fault": "isolate", "targets": '["b1->b2", "b1->zk1"]'}
+    _sent_before_the_election(tables, HALF + 90)
+    at_ns = LED_NS + 4_000_000_000
+    tables["sends"][-1] |= {"node": broker, "invoke_ns": at_ns, "complete_ns": at_ns + 1}
+    result = judged(tmp_path, tables, scenario=_permitting())
+    assert named(result, "lost_write").status is status
+    suffix = Status.VIOLATED if status is Status.VIOLATED else Status.HOLDS
+    assert named(result, "loss_not_a_suffix").status is suffix

@@ -2,9 +2,9 @@
 
 ListOffsets by time is compared with the final leader's log; offsets below its start are left out,
 and a record that was cleaned away since. Replicas clean on their own: of a compacted topic a leader
-owes only what all of them have still. `none` needs a record that was acknowledged before, and a
-topic of which nobody deleted records: Apache Kafka looks into a segment below the start, of which
-no record is left, and into no other.
+owes only what all of them have still. `none` needs a record that was acknowledged before, an answer
+of who led, and a topic of which nobody deleted records: Apache Kafka looks into a segment below the
+start, of which no record is left, and into no other.
 """
 
 from __future__ import annotations
@@ -37,6 +37,14 @@ FROM (SELECT a.p, a.node, a.invoke_ns AS at_ns, a.complete_ns AS until_ns, a.ask
 """
 """Answers, each with the first offset of its time or later. Of the records, one for each time in
 the seconds that somebody asked for, and one for each other second."""
+
+_LED = """
+SELECT a.p, a.node, a.invoke_ns, MAX(CASE WHEN s.leader = a.node THEN 1 ELSE 0 END) AS led
+FROM answers a JOIN spans s
+  ON s.p = a.p AND s.begin_ns <= a.complete_ns AND s.end_ns > a.invoke_ns
+WHERE a.kind = 'time' GROUP BY a.p, a.node, a.invoke_ns
+"""
+"""Whether who answered led then, by ZooKeeper: another one may not know what was acknowledged."""
 
 _BACK = """
 FROM (SELECT q.p, r.offset AS off, r.value_id, r.leader_epoch, r.timestamp_ms,
@@ -83,8 +91,10 @@ LEFT JOIN (SELECT v.first_slot, v.complete_ns FROM vals v
 LEFT JOIN (SELECT s.slot FROM slots s JOIN parts c ON c.p = s.p AND c.compacted = 1
            WHERE s.on_leader = 1 AND s.copies >= s.expected) w
   ON w.slot = f.p * {SLOT} + f.first_off
+LEFT JOIN ({_LED}) d ON d.p = f.p AND d.node = f.node AND d.invoke_ns = f.at_ns
 WHERE f.kind = 1 AND (
   (f.told < 0 AND q.cut_to IS NULL AND f.first_off IS NOT NULL AND e.complete_ns < f.at_ns
+    AND COALESCE(d.led, 1) = 1
     AND (q.compacted = 0 OR w.slot IS NOT NULL))
   OR (f.told >= q.log_start AND f.first_off < f.told AND (q.compacted = 0 OR w.slot IS NOT NULL))
   OR (f.told >= q.log_start AND h.slot IS NOT NULL

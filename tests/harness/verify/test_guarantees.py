@@ -177,6 +177,20 @@ def test_a_leader_finds_no_time_that_its_own_cleaner_took(tmp_path: Path) -> Non
     assert result.status is Status.HOLDS, result.findings
 
 
+@pytest.mark.parametrize(("broker", "found"), [(2, ["none"]), (1, [])])
+def test_who_was_deposed_may_know_no_record_of_a_time(
+    broker: int, found: list[str], tmp_path: Path
+) -> None:
+    tables = healthy()
+    asked = next(row for row in tables["sends"] if row["offset"] == 250)
+    at_ns = asked["complete_ns"] + 1
+    told = {"query": "time", "timestamp_ms": asked["timestamp_ms"], "offset": -1, "error": None}
+    told |= {"node": broker, "invoke_ns": at_ns, "complete_ns": at_ns + 1, "leader_epoch": -1}
+    tables["offset_answers"].append(tables["offset_answers"][0] | told)
+    result = alone("time_index_wrong", tmp_path, tables)
+    assert [finding.sub_kind for finding in result.findings] == found
+
+
 def test_a_foreign_record_is_a_phantom_and_no_duplicate(tmp_path: Path) -> None:
     tables = healthy()
     for row in [*tables["reads"], *tables["replicas"]]:

@@ -120,7 +120,7 @@ SEGMENT_DAMAGED = Scenario(
     workload=SMALL_SEGMENTS,
     faults=(
         fault("segment_damaged", "follower", 7, 5),
-        fault("segment_damaged", "follower", 19, 2, up=True),
+        fault("segment_damaged", "follower", 19, 2, up=True, partition=1),
     ),
     guarantees=(*REPLICATION, "duplicate", "corrupt", "hole"),
     duration_s=30.0,

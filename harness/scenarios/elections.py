@@ -10,7 +10,7 @@ from urteil.harness.scenarios.common import DURABLE, IMPATIENT, LAX, REPLICATION
 LOAD = WorkloadSpec(topics=(DURABLE,))
 # Producers that do not wait in step with each other: while one is answered, another's records are
 # already on their way, so the leader's watermark is ahead of what its followers were told.
-MANY_LOAD = WorkloadSpec(topics=(DURABLE,), producers=5)
+MANY_LOAD = WorkloadSpec(topics=(DURABLE,), producers=5, options={"probe": "1"})
 LAX_LOAD = WorkloadSpec(topics=(LAX,))
 STEADY_LOAD = WorkloadSpec(topics=(DURABLE,), rate_records_per_s=60)
 """Records far enough apart that a cut reaches both followers between two of them."""
@@ -103,6 +103,21 @@ LAST_FOLLOWER = Scenario(
 )
 """With one follower, the first record after the cut has no witness but its leader."""
 
+CUT_SUCCESSOR = Scenario(
+    name="cut-successor",
+    about="one follower gets no answers from its leader, which dies when producers have sent again "
+    "what it did not answer: that follower is in the ISR still, and leads next",
+    cluster=cluster(replica_lag_time_max_ms="15000"),
+    workload=LOAD,
+    faults=(
+        fault("partition", "successor->leader", 5, 11, answers_only=True),
+        fault("crash", "leader", 9.5, 6.5),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "vanished_read"),
+    duration_s=22.0,
+)
+"""All of the ISR has to have a record, not as many as min ISR; and also one that is sent again."""
+
 SLOW_CRASH = Scenario(
     name="slow-crash",
     about="a leader with slow followers dies: what they have and nobody acknowledged is sent again",
@@ -127,7 +142,7 @@ EPOCH_TRUNCATION = Scenario(
         fault("shutdown", "leader", 8, 9),
         fault("crash", "leader", 8.5, 9),
     ),
-    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "end_below_ack"),
     duration_s=26.0,
 )
 
@@ -199,6 +214,7 @@ FAMILY = (
     MIN_ISR,
     CUT_CRASH,
     LAST_FOLLOWER,
+    CUT_SUCCESSOR,
     SLOW_CRASH,
     EPOCH_TRUNCATION,
     LAGGING_SUCCESSOR,

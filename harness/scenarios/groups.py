@@ -8,8 +8,8 @@ from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
 OWNERSHIP = ("two_owners", "commit_beyond_processed", "no_delivery")
 POSITIONS = ("commit_went_back", "commit_register")
 OFFSETS = "__consumer_offsets"
-PARTITION = 1
-"""Of the five that the lab gives the offsets topic, the one of the lab's group."""
+PARTITION, ZOMBIE_PARTITION = 1, 4
+"""Of the five that the lab gives the offsets topic, those of the lab's group and a zombie's."""
 
 
 def load(members: int = 3, **options: str) -> WorkloadSpec:
@@ -124,6 +124,23 @@ CUT_COORDINATOR = Scenario(
     duration_s=24.0,
 )  # fmt: skip
 
+LOST_GENERATIONS = Scenario(
+    name="lost-generations",
+    about="a coordinator whose followers get no answers dies while somebody joins its group anew "
+    "all the time: nobody may be told of a generation that no other broker has",
+    cluster=cluster(replica_lag_time_max_ms="15000"),
+    workload=load(zombie_offsets="60"),
+    faults=(
+        fault(
+            "partition", "followers->leader", 5, 9, answers_only=True,
+            topic=OFFSETS, partition=ZOMBIE_PARTITION,
+        ),
+        fault("crash", "leader", 9, 6, topic=OFFSETS, partition=ZOMBIE_PARTITION),
+    ),
+    guarantees=("two_owners", "zombie_commit", "generation_went_back"),
+    duration_s=22.0,
+)  # fmt: skip
+
 COORDINATOR_CRASH = Scenario(
     name="coordinator-crash",
     about="a group's coordinator dies, then the next one; members go on where they were",
@@ -191,6 +208,7 @@ FAMILY = (
     ZOMBIE_COMMITS,
     STATIC_MEMBERS,
     CUT_COORDINATOR,
+    LOST_GENERATIONS,
     COORDINATOR_CRASH,
     COORDINATOR_MOVES,
     REGISTERS,

@@ -60,6 +60,7 @@ INDEXES = Scenario(
                     "index.interval.bytes": "256",
                 }
             ),
+            TopicSpec(name="pairs", replication_factor=2, config={"min.insync.replicas": "1"}),
         ),
         options={"probe": "1"},
     ),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
-from urteil.harness.scenarios.common import REPLICATION, fault
+from urteil.harness.scenarios.common import DELIVERY, REPLICATION, fault
 
 CLEANUP = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
 SAFE = {"min.insync.replicas": "2"}
@@ -20,10 +20,13 @@ OFTEN = SAFE | {
 }
 """Cleaned all the time."""
 SOURCE, SINK = TopicSpec(config=SAFE), TopicSpec(name="urteil-out", config=SAFE)
+MANY = TopicSpec(partitions=9, config=SAFE)
+LONE = TopicSpec(partitions=9, replication_factor=1, config={"min.insync.replicas": "1"})
 PAIR = TopicSpec(partitions=1, replication_factor=2, config={"min.insync.replicas": "1"})
 DECISIONS = "__transaction_state"
 ONE_COORDINATOR = {"transaction.state.log.num.partitions": "1"}
-WHOLE = (*REPLICATION, "torn_txn", "aborted_read", "precommitted_read", "hanging_txn")
+ENDS = ("torn_txn", "aborted_read", "precommitted_read", "hanging_txn")
+WHOLE = (*REPLICATION, *ENDS)
 KEYS = ("latest_value_lost", "stale_value_visible", "offset_renumbered")
 STEPS = ("offsets_not_atomic", "processed_twice", "unprocessed")
 
@@ -147,20 +150,24 @@ SHARED_ID = scenario(
 
 UNSENT_MARKERS = scenario(
     "unsent-markers",
-    "a coordinator that cannot send its markers dies as soon as its log has a decision",
-    fault("partition", "leader->all", 3, 10, topic=DECISIONS, partition=0),
+    "a coordinator that cannot send its markers dies as soon as its log has a decision; most of "
+    "those who asked for one are gone before there is another coordinator",
+    fault("partition", "leader->all", 3, 13, topic=DECISIONS, partition=0),
     FaultSpec(
         fault="crash",
         target="leader",
-        at_s=3.5,
+        at_s=9,
         after_event="decision",
         duration_s=6,
         options={"topic": DECISIONS, "partition": 0},
     ),
-    load=writers(),
-    duration_s=18.0,
+    fault("kill_client", "t1,t2,t3,t4,t5,t6,t7", 10.3, 5, for_good=True),
+    load=replace(writers(10), topics=(MANY,)),
+    duration_s=24.0,
     config=ONE_COORDINATOR,
 )
+"""It dies when it has left the ISRs of the others: until then their producers wait for it. What it
+leads itself has its markers; of many partitions some are always others'."""
 
 LOST_DECISION = scenario(
     "lost-decision",
@@ -172,6 +179,23 @@ LOST_DECISION = scenario(
     duration_s=22.0,
     config={**ONE_COORDINATOR, "replica.lag.time.max.ms": "15000"},
 )
+
+LOST_ADDITIONS = replace(
+    scenario(
+        "lost-additions",
+        "followers get no answers from a coordinator whose transactions take in more partitions, "
+        "and which dies: who goes on must know them all",
+        fault(
+            "partition", "followers->leader", 3, 9, answers_only=True, topic=DECISIONS, partition=0
+        ),
+        fault("crash", "leader", 6, 6, topic=DECISIONS, partition=0),
+        load=replace(writers(10, txn_records="32", aborts="0.5"), topics=(LONE,)),
+        duration_s=22.0,
+        config={**ONE_COORDINATOR, "replica.lag.time.max.ms": "15000"},
+    ),
+    guarantees=(*DELIVERY, *ENDS),
+)
+"""Of one replica each, for what its leader has must not wait for those who get no answers."""
 
 LOST_MARKERS = scenario(
     "lost-markers",
@@ -211,12 +235,13 @@ EXACTLY_ONCE = scenario(
 
 PAUSED_COPIER = scenario(
     "paused-copier",
-    "a copier sleeps past its session and its transaction: others copy what it had begun",
+    "a copier sleeps past its session and its transaction: others copy what it had begun; a "
+    "consumer sends positions to its transactions in generations that are over",
     fault("pause_client", "copier", 4, 8),
     fault("crash", "coordinator", 15, 5),
     fault("second_session", "copier", 21, 4),
-    load=copiers(transaction_timeout_ms="4000", session_timeout_ms="4000"),
-    guarantees=STEPS,
+    load=copiers(transaction_timeout_ms="4000", session_timeout_ms="4000", zombie_offsets="20"),
+    guarantees=(*STEPS, "zombie_commit"),
     duration_s=29.0,
 )
 
@@ -246,6 +271,7 @@ FAMILY = (
     SHARED_ID,
     UNSENT_MARKERS,
     LOST_DECISION,
+    LOST_ADDITIONS,
     LOST_MARKERS,
     MOVED,
     EXACTLY_ONCE,

@@ -83,7 +83,7 @@ def begin(spec: ClientSpec) -> Begin:
     producing = spec.kind in ("producer", "raw", "repeater")
     transactional = spec.kind in TRANSACTIONAL
     library = spec.workload.client if spec.kind in CHOSEN[spec.workload.client] else "kafka-python"
-    library = "confluent-kafka" if transactional and spec.kind != "late" else library
+    library = "confluent-kafka" if spec.kind in ("txn", "copier") else library
     return Begin(
         run=spec.run,
         client=spec.client,

@@ -1,7 +1,7 @@
 """A client whose requests are delayed on their way: EndTxn, Produce.
 
-Its EndTxn ends the next transaction (KAFKA-17754); its Produce must not be taken (KIP-890); nor
-may it go on with a transaction that has timed out (KIP-98).
+Its EndTxn ends the next transaction (KAFKA-17754), but not one of its successor (KIP-98); its
+Produce must not be taken (KIP-890); nor may it go on with a transaction that has timed out.
 
     python -m urteil.harness.workload.late_end SPEC.json
 
@@ -17,6 +17,7 @@ else is bent: each request is one that a producer may send.
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 from urteil.harness.history.journal import (
@@ -141,8 +142,7 @@ class LateEnd:
     def outlive(self) -> None:
         """A transaction that lasts longer than its timeout: the coordinator has to shut its
         producer out when it aborts it, or what follows would be another transaction."""
-        self._producer = Producer(self._producer.transactional_id)
-        self._initialise(OVERDUE_MS)
+        self._renew(OVERDUE_MS)
         number = self._begin()
         self._send(number, self._first)
         deadline, outcome, told, asked = time.monotonic() + OVERDUE_S, "unknown", None, False
@@ -161,6 +161,27 @@ class LateEnd:
                 outcome = "fenced"
         self._journal.write(TxnEnd(number, time.monotonic_ns(), outcome, told, None))
         self._producer = Producer(self._producer.transactional_id)
+
+    def end_shut_out(self) -> None:
+        """The commit of a producer that was shut out arrives in its successor's transaction."""
+        self._renew()
+        number = self._begin()
+        self._send(number, self._first)
+        late = end_request(self._producer, commit=True)
+        self._renew()
+        self._over(number, "aborted", None)
+        number = self._begin()
+        self._send(number, self._first)
+        with contextlib.suppress(Refused):
+            self._ask(END_TXN, late)
+        self._send(number, self._second)
+        self._ask(END_TXN, end_request(self._producer, commit=False))
+        self._over(number, "aborted", None)
+
+    def _renew(self, timeout_ms: int | None = None) -> None:
+        """Another producer takes over the transactional id, and ends what was open."""
+        self._producer = Producer(self._producer.transactional_id)
+        self._initialise(timeout_ms)
 
     def _deliver(self, op: int, late: bytes) -> bool:
         """To whoever leads its partition, once; whether it was taken."""
@@ -270,6 +291,7 @@ def end_late(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
         if stop.asked():
             return
         client.outlive()
+        client.end_shut_out()
     for _ in range(int(spec.workload.options.get("late_produces", "0"))):
         if stop.asked():
             return

@@ -84,7 +84,9 @@ class Asker:
         if node is not None:
             at_ns = time.monotonic_ns()
             self._led = {(one[0], one[1]): one[3] for one in found if one[2] == node}
-            for topic, partition, leader, epoch in found:
+            known = {(one[0], one[1]) for one in found}
+            unknown = [(*slot, -1, -1) for slot in self._slots if slot not in known]
+            for topic, partition, leader, epoch in [*found, *unknown]:
                 self._journal.write(View(at_ns, node, topic, partition, leader, epoch))
         return node
 

@@ -34,6 +34,7 @@ MODULES = {
     "txn": "urteil.harness.workload.txn_writer",
     "copier": "urteil.harness.workload.copier",
     "late": "urteil.harness.workload.late_end",
+    "zombie": "urteil.harness.workload.zombie_offsets",
     "committer": "urteil.harness.workload.committer",
     "probe": "urteil.harness.workload.probe",
     "repeater": "urteil.harness.workload.repeater",

@@ -21,8 +21,8 @@ GROUP_TIMES = {
 ASSIGNORS = ("range", "cooperative")
 SECOND = "second"
 """Of the five partitions that the lab gives the offsets topic, both groups have the same one."""
-IN_GROUP = ("group", "offsets", "copier", "committer")
-TRANSACTIONAL = ("txn", "copier", "late")
+IN_GROUP = ("group", "offsets", "copier", "committer", "zombie")
+TRANSACTIONAL = ("txn", "copier", "late", "zombie")
 """Kinds of clients that write in transactions."""
 OLD = (0, 10, 1)
 """A release that knows nothing of record batches: no headers, no idempotence, a message each."""
@@ -102,7 +102,10 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def group(self) -> str:
-        """The workload's; every other committer commits for a second group, of the same topic."""
+        """The workload's; every other committer commits for a second group, of the same topic, and
+        a zombie has one of its own."""
+        if self.kind == "zombie":
+            return transactional_id(self)
         is_other = self.kind == "committer" and self.number % 2 == 0
         return f"{self.workload.group}-{SECOND}" if is_other else self.workload.group
 

@@ -1,7 +1,8 @@
 """Requests of a transactional producer, packed byte by byte: the oldest versions of each.
 
-InitProducerId 0, AddPartitionsToTxn 0, Produce 3, EndTxn 0. A client of our own can then do what no
-library does, and send an old request late.
+FindCoordinator 1, InitProducerId 0, AddPartitionsToTxn 0, AddOffsetsToTxn 0, Produce 3, EndTxn 0,
+and TxnOffsetCommit 3, the first that tells in which generation, and as whom (KIP-447). A client of
+our own can then do what no library does, and send an old request late.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from crc32c import crc32c
 from urteil.harness.workload.raw import varint
 
 INIT_PRODUCER_ID, ADD_PARTITIONS, PRODUCE, END_TXN = (22, 0), (24, 0), (0, 3), (26, 0)
+FIND_COORDINATOR, ADD_OFFSETS, COMMIT_OFFSETS = (10, 1), (25, 0), (28, 3)
+OF_GROUP, OF_TRANSACTIONS = 0, 1
 TRANSACTIONAL = 0x10
 
 
@@ -41,6 +44,11 @@ def frame(api: tuple[int, int], body: bytes) -> bytes:
     return struct.pack(">i", len(content)) + content
 
 
+def find_request(key: str, kind: int) -> bytes:
+    """Who coordinates a group or a transactional id; the first to ask has their topic made."""
+    return frame(FIND_COORDINATOR, text(key) + struct.pack(">b", kind))
+
+
 def init_request(transactional_id: str, timeout_ms: int) -> bytes:
     return frame(INIT_PRODUCER_ID, text(transactional_id) + struct.pack(">i", timeout_ms))
 
@@ -48,6 +56,28 @@ def init_request(transactional_id: str, timeout_ms: int) -> bytes:
 def add_request(producer: Producer, topic: str, partition: int) -> bytes:
     body = producer.who() + struct.pack(">i", 1) + text(topic) + struct.pack(">ii", 1, partition)
     return frame(ADD_PARTITIONS, body)
+
+
+def add_offsets_request(producer: Producer, group: str) -> bytes:
+    return frame(ADD_OFFSETS, producer.who() + text(group))
+
+
+def offsets_request(
+    producer: Producer, member: tuple[str, int, str], topic: str, partition: int, offset: int
+) -> bytes:
+    """One position of a member: its group, generation and id. Names are short (`_compact`)."""
+    group, generation, member_id = member
+    body = b"\0" + _compact(producer.transactional_id) + _compact(group)
+    body += struct.pack(">qhi", producer.producer_id, producer.epoch, generation)
+    body += _compact(member_id) + b"\0\x02" + _compact(topic) + b"\x02"
+    body += struct.pack(">iqi", partition, offset, -1) + _compact("") + b"\0\0\0"
+    return frame(COMMIT_OFFSETS, body)
+
+
+def _compact(value: str) -> bytes:
+    """A compact string of fewer than 127 bytes."""
+    encoded = value.encode()
+    return bytes([len(encoded) + 1]) + encoded
 
 
 def end_request(producer: Producer, *, commit: bool) -> bytes:
@@ -72,12 +102,14 @@ def batch(producer: Producer, sequence: int, key: bytes, value: bytes, timestamp
 
 def error_of(api: tuple[int, int], answer: bytes, topic: str) -> int:
     """The one error code of an answer; topics and partitions are one each."""
-    if api in (INIT_PRODUCER_ID, END_TXN):
-        at = 4 + 4
-    elif api == ADD_PARTITIONS:
+    if api == ADD_PARTITIONS:
         at = 4 + 4 + 4 + 2 + len(topic.encode()) + 4 + 4
-    else:
+    elif api == PRODUCE:
         at = 4 + 4 + 2 + len(topic.encode()) + 4 + 4
+    elif api == COMMIT_OFFSETS:
+        at = 4 + 1 + 4 + 1 + 1 + len(topic.encode()) + 1 + 4
+    else:
+        at = 4 + 4
     (error,) = struct.unpack_from(">h", answer, at)
     return int(error)
 

@@ -46,8 +46,6 @@ SETTLE_FIRST_S = 10.0
 SETTLE_LATER_S = 3.0
 SETTLE_UNSURE_S = 1.0
 ALL = -1
-LATE = ("delayed_ends", "late_produces", "overdue_txns")
-"""Options that want a client of raw requests which come late."""
 POLL_S = 0.05
 END_GRACE_S = 5.0
 
@@ -81,7 +79,7 @@ class Workload:
     `members`: how many there are in `mixed` (2); of `commits`: `commits_per_s` of each committer
     (20); of `transactions`: `copiers` (1), `txn_records` (8), `aborts` (0.25), `hold_ms` (0) from a
     transaction's last record to its end, `transaction_timeout_ms` (8000), `delayed_ends` (0),
-    `late_produces` (0), `overdue_txns` (0);
+    `late_produces` (0), `overdue_txns` (0), `zombie_offsets` (0);
     `offset_reads_ms`: how often their positions are asked for from outside (250); `records`: how
     many `bulk` sends in all (100000); `probe`: 1 adds a client that asks all brokers who leads and
     where partitions end; `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a
@@ -119,12 +117,14 @@ class Workload:
             for name, kind, option in (
                 ("raw1", "raw", "corrupt_batches"),
                 ("repeater1", "repeater", "repeated_rounds"),
+                ("late1", "late", "delayed_ends"),
+                ("late1", "late", "late_produces"),
+                ("late1", "late", "overdue_txns"),
+                ("zombie1", "zombie", "zombie_offsets"),
             )
             if int(load.options.get(option, "0"))
         }
         self._committers = load.consumers if load.kind == "commits" else 0
-        late = any(int(load.options.get(name, "0")) for name in LATE)
-        self._late = ["late1"] if late else []
         self._readers = 0 if load.kind in ("group", "commits") else load.consumers
         self._members = load.consumers if load.kind == "group" else 0
         if load.kind == "mixed":
@@ -160,8 +160,6 @@ class Workload:
             self._start_one(self._sending_kind, name, 1)
         for name, kind in self._liars.items():
             self._clients.start(self._spec(name, kind))
-        for name in self._late:
-            self._clients.start(self._spec(name, "late"))
         for name in self._probes:
             self._clients.start(self._spec(name, "probe", seed=self._scenario.seed))
         for name in self._visitors:
@@ -335,7 +333,7 @@ class Workload:
 
     def _sending(self) -> list[str]:
         sending = self._lab_clients.all_of(self._sending_kind)
-        return [*sending, *self._liars, *self._late]
+        return [*sending, *self._liars]
 
     def tellers(self) -> list[Teller]:
         """The clients that run, but for an application: that is somebody else's."""

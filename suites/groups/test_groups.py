@@ -34,6 +34,11 @@ def test_a_group_survives_its_coordinators(result: Result) -> None:
     assert_holds(result, "generation_went_back", "no_delivery", "two_owners", *POSITIONS)
 
 
+@pytest.mark.parametrize("result", ["lost-generations"], indirect=True)
+def test_a_generation_is_told_when_others_have_it(result: Result) -> None:
+    assert_holds(result, "generation_went_back", "zombie_commit")
+
+
 @pytest.mark.parametrize("result", ["cut-coordinator", "committed-registers"], indirect=True)
 def test_what_was_committed_survives_its_coordinator(result: Result) -> None:
     assert_holds(result, *POSITIONS)

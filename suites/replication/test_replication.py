@@ -16,6 +16,7 @@ from urteil.suites.verdicts import assert_holds
         "restart-storm",
         "cut-crash",
         "last-follower",
+        "cut-successor",
         "slow-crash",
         "slow-links",
     ],

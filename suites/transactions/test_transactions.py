@@ -34,7 +34,9 @@ def test_of_two_with_one_id_the_older_is_shut_out(result: Result) -> None:
     assert_holds(result, "zombie_write", *WHOLE)
 
 
-@pytest.mark.parametrize("result", ["unsent-markers", "lost-decision"], indirect=True)
+@pytest.mark.parametrize(
+    "result", ["unsent-markers", "lost-decision", "lost-additions"], indirect=True
+)
 def test_a_decision_survives_its_coordinator(result: Result) -> None:
     assert_holds(result, "torn_txn", "hanging_txn")
 

@@ -6,17 +6,28 @@ import struct
 
 from kafka.record import MemoryRecords
 
+from urteil.broker.wire.messages import (
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupRequest,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+from urteil.harness.workload.group_wire import join_request, read_join, sync_request
 from urteil.harness.workload.payload import Encoder, decode
 from urteil.harness.workload.txn_wire import (
     ADD_PARTITIONS,
+    COMMIT_OFFSETS,
     END_TXN,
     PRODUCE,
     Producer,
+    add_offsets_request,
     add_request,
     batch,
     end_request,
     error_of,
     init_request,
+    offsets_request,
     produce_request,
     read_init,
     read_offset,
@@ -55,3 +66,43 @@ def test_answers_are_read() -> None:
     told = struct.pack(">ii", 1, 1) + b"\x00\x01t" + struct.pack(">iihq", 1, 0, 0, 99)
     assert error_of(PRODUCE, told, "t") == 0
     assert read_offset(told, "t") == 99
+
+
+def body_of(frame: bytes) -> bytes:
+    """What comes after the header of a request of the late client."""
+    return frame[4 + 2 + 2 + 4 + 2 + len("late") :]
+
+
+def test_a_position_is_sent_by_a_member_of_a_generation() -> None:
+    body = body_of(offsets_request(ONE, ("g", 7, "m"), "t", 2, 99))
+    assert body[:1] == b"\0"  # no tagged fields in the header
+    found, end = TxnOffsetCommitRequest.decode(3, body, 1)
+    assert end == len(body)
+    assert (found.transactional_id, found.producer_id, found.producer_epoch) == ("g-late1", 4711, 3)
+    assert (found.group_id, found.generation_id, found.member_id) == ("g", 7, "m")
+    assert found.group_instance_id is None
+    (topic,) = found.topics
+    (position,) = topic.partitions
+    assert (topic.name, position.partition_index, position.committed_offset) == ("t", 2, 99)
+    assert add_offsets_request(ONE, "g").endswith(b"\x00\x01g")
+    of_topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
+    of_partition = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
+    told = of_topic(name="t", partitions=[of_partition(partition_index=2, error_code=22)])
+    refused = TxnOffsetCommitResponse(topics=[told])
+    answer = struct.pack(">ib", 1, 0) + b"".join(refused.encode(3))
+    assert error_of(COMMIT_OFFSETS, answer, "t") == 22
+
+
+def test_the_only_member_of_a_group_joins_it_and_assigns_itself_nothing() -> None:
+    body = body_of(join_request("g", "m"))
+    joins, end = JoinGroupRequest.decode(2, body, 0)
+    assert end == len(body)
+    assert (joins.group_id, joins.member_id, len(joins.protocols)) == ("g", "m", 1)
+    told = JoinGroupResponse(generation_id=7, protocol_name="range", leader="m", member_id="m")
+    assert read_join(struct.pack(">i", 1) + b"".join(told.encode(2))) == (7, "m")
+    body = body_of(sync_request("g", 7, "m"))
+    syncs, end = SyncGroupRequest.decode(1, body, 0)
+    assert end == len(body)
+    assert (syncs.group_id, syncs.generation_id, syncs.member_id) == ("g", 7, "m")
+    (mine,) = syncs.assignments
+    assert (mine.member_id, bytes(mine.assignment)) == ("m", b"")

@@ -1,0 +1,130 @@
+"""A consumer that was put out of its generation, and still sends its positions to a transaction.
+
+    python -m urteil.harness.workload.zombie_offsets SPEC.json
+
+It is the only member of a group of its own, and begins a new generation each time. Then it commits
+a transaction with a position in the generation before, as somebody who slept through a rebalance
+does: the group's coordinator has to refuse the position (KIP-447), for nothing else keeps such a
+zombie out, whose transactional id is its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from urteil.harness.history.journal import (
+    Assigned,
+    Commit,
+    CommitEntry,
+    Committed,
+    JournalWriter,
+    TxnCommit,
+)
+from urteil.harness.workload.client import Stop, run_client
+from urteil.harness.workload.group_wire import JOIN, SYNC, join_request, read_join, sync_request
+from urteil.harness.workload.late_end import LateEnd, Refused
+from urteil.harness.workload.spec import ClientSpec
+from urteil.harness.workload.transactional import AS_COMMIT
+from urteil.harness.workload.txn_wire import (
+    ADD_OFFSETS,
+    COMMIT_OFFSETS,
+    END_TXN,
+    FIND_COORDINATOR,
+    OF_GROUP,
+    OF_TRANSACTIONS,
+    Producer,
+    add_offsets_request,
+    end_request,
+    find_request,
+    offsets_request,
+)
+
+EVERY_S = 0.5
+UNKNOWN_MEMBER = "error 25"
+PUT_OUT = ("error 22", UNKNOWN_MEMBER)
+"""ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID: nothing was stored."""
+
+
+class Zombie(LateEnd):
+    """The client; it has a transactional id and a group of its own."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+        super().__init__(spec, journal)
+        self._group = spec.group
+        self._member_id = ""
+
+    def haunt(self) -> None:
+        """A generation, the next one, and a transaction in the first. Refused where the cluster
+        does not let it come so far: then nothing was tried."""
+        try:
+            if self._producer.epoch < 0:
+                self._ask(FIND_COORDINATOR, find_request(self._group, OF_GROUP))
+                name = self._producer.transactional_id
+                self._ask(FIND_COORDINATOR, find_request(name, OF_TRANSACTIONS))
+                self._initialise()
+            generation = self._join()
+            self._join()
+        except Refused as refused:
+            if str(refused) == UNKNOWN_MEMBER:
+                self._member_id = ""
+            raise
+        self._commit_in(generation)
+
+    def _join(self) -> int:
+        """The generation that begins with it."""
+        answer = self._ask(JOIN, join_request(self._group, self._member_id))
+        generation, self._member_id = read_join(answer)
+        self._ask(SYNC, sync_request(self._group, generation, self._member_id))
+        at_ns = time.monotonic_ns()
+        self._journal.write(Assigned(at_ns, "assigned", generation, self._member_id, [self._first]))
+        return generation
+
+    def _commit_in(self, generation: int) -> None:
+        number, outcome, told = self._begin(), "unknown", None
+        request = offsets_request(
+            self._producer, (self._group, generation, self._member_id), *self._first, number
+        )
+        position = [CommitEntry(*self._first, number, number)]
+        self._journal.write(
+            Commit(number, time.monotonic_ns(), generation, self._member_id, position, number)
+        )
+        try:
+            self._ask(ADD_OFFSETS, add_offsets_request(self._producer, self._group))
+            told = self._refusal(request)
+            if told is None:
+                self._journal.write(TxnCommit(number, time.monotonic_ns()))
+            self._ask(END_TXN, end_request(self._producer, commit=told is None))
+            outcome = "committed" if told is None else "aborted"
+        except Refused as refused:
+            told = str(refused)
+            self._producer = Producer(self._producer.transactional_id)
+        self._over(number, outcome, None)
+        self._journal.write(Committed(number, time.monotonic_ns(), AS_COMMIT[outcome], told))
+
+    def _refusal(self, request: bytes) -> str | None:
+        """Why the position was refused, None if it was not. Refused as any other answer says."""
+        try:
+            self._ask(COMMIT_OFFSETS, request)
+        except Refused as refused:
+            if str(refused) in PUT_OUT:
+                return str(refused)
+            raise
+        return None
+
+
+def send_old_positions(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """`zombie_offsets` times; what does not come so far is not made good."""
+    zombie = Zombie(spec, journal)
+    for _ in range(int(spec.workload.options.get("zombie_offsets", "0"))):
+        if stop.asked():
+            return
+        with contextlib.suppress(Refused):
+            zombie.haunt()
+        stop.wait(EVERY_S)
+    while not stop.asked():
+        stop.wait(0.2)
+
+
+if __name__ == "__main__":
+    run_client(send_old_positions)

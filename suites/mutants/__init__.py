@@ -105,6 +105,17 @@ NAMES = (
     "lost_directory_untold",
     "producers_deleted_with_segments",
     "pending_positions_loaded",
+    "quorum_watermark",
+    "old_password_works",
+    "additions_not_replicated",
+    "duplicate_answered_at_once",
+    "zombie_offsets_taken",
+    "generation_not_replicated",
+    "marker_forgotten_in_takeover",
+    "shut_out_ends_successor",
+    "end_told_too_soon",
+    "recovered_without_crc",
+    "newcomer_untold",
 )
 
 

@@ -13,7 +13,9 @@ from urteil.suites.mutants import MUTANTS
 
 ELSEWHERE = {
     "no_crc_check",  # no fault here damages what is on the way
+    "recovered_without_crc",  # nor closed segments
     "generation_not_checked",  # nor are there consumer groups
+    "generation_not_replicated",
     "rebalance_without_revocation",
     "offsets_acked_before_replication",
     "last_commits_not_loaded",
@@ -62,11 +64,14 @@ ELSEWHERE = {
     "dedup_window_of_one",  # nor producers that repeat what was acknowledged
     "acl_removal_unheard",
     "acl_prefix_by_equality",
+    "old_password_works",
     "producer_expired_by_marker_time",
     "sequence_does_not_wrap",
     "one_partition_answers_for_all",  # nor partitions with different replicas
     "stale_controller_accepted",  # nor a /controller that is deleted by hand
     "end_told_late",  # nor a client that asks where logs end, and who leads
+    "end_told_too_soon",
+    "newcomer_untold",
     "own_metadata_not_updated",
     "epoch_end_off_by_one",
     "time_found_too_late",
@@ -75,6 +80,10 @@ ELSEWHERE = {
     "timed_out_keeps_epoch",
     "marker_not_replicated",
     "pending_positions_loaded",
+    "zombie_offsets_taken",
+    "additions_not_replicated",
+    "marker_forgotten_in_takeover",
+    "shut_out_ends_successor",
     "open_transactions_cleaned",
     "open_transactions_forgotten",
     "aborted_told_in_part",

@@ -48,7 +48,7 @@ NEEDED = {
     "commit_reads": (*_OF_GROUP, "invoke_ns", "outcome"),
     "assignments": (*_OF_GROUP, "at_ns", "event"),
     "offset_answers": (*_PLACE, "invoke_ns", "complete_ns", "query"),
-    "accesses": ("client", "subject", "invoke_ns", "outcome"),
+    "accesses": ("client", "node", "subject", "invoke_ns", "outcome"),
     "faults": ("fault", "begin_ns"),
     "indexes": ("broker", *_PLACE, "segment_base", "kind", "entry", "offset"),
     "admin_ops": ("act", "outcome"),

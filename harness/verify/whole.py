@@ -26,15 +26,25 @@ LACKING = {
     "nameless reads": "reads are of clients that evidence/clients does not have",
     "hidden txns": "records of committed transactions lie beyond every final pass of readers of "
     "committed records",
+    "blank accesses": "access attempts were answered, and do not tell when (evidence/accesses)",
+    "blank admin_ops": "acts do not tell what was done, or changes of rights which right, or when "
+    "(evidence/admin_ops)",
     "nameless txns": "sends are of transactions that evidence/txns does not have",
 }
-DOUBTED = ("blank reads", "blank replicas", "nameless txns")
+DOUBTED = ("blank reads", "blank replicas", "blank accesses", "blank admin_ops", "nameless txns")
 TALLY = """
 SELECT 'blank reads' AS what, -1 AS n, COUNT(*) AS found FROM reads r
 WHERE r.offset IS NULL OR r.intact IS NULL OR r.read_ns IS NULL OR r.client IS NULL
   OR r.session IS NULL
 UNION ALL
 SELECT 'blank replicas', -1, SUM(h.blank) FROM held h
+UNION ALL
+SELECT 'blank accesses', -1, COUNT(*) FROM accesses a
+WHERE a.outcome <> 'info' AND a.complete_ns IS NULL
+UNION ALL
+SELECT 'blank admin_ops', -1, COUNT(*) FROM admin_ops o
+WHERE o.act = '' OR (o.act IN ('grant', 'revoke')
+  AND (COALESCE(o.subject, '') = '' OR o.invoke_ns IS NULL))
 UNION ALL
 SELECT 'beyond replicas', -1, SUM(h.beyond) FROM held h
 UNION ALL

@@ -99,3 +99,26 @@ def test_a_change_that_was_not_answered_may_have_been_made(tmp_path: Path) -> No
 
 def test_without_users_nothing_is_judged(tmp_path: Path) -> None:
     assert judged(tmp_path, []).status is Status.NOT_JUDGED
+
+
+def test_answers_that_do_not_tell_when_accuse_nobody(tmp_path: Path) -> None:
+    tables = made.healthy(ONE)
+    who = {"client": "visitor", "session": 1, "node": 1, "subject": SUBJECT}
+    times = {"invoke_ns": BEGIN_NS + S, "complete_ns": None}
+    tables["accesses"] = [who | times | {"outcome": "ok"}]
+    result = made.judged(tmp_path, tables, shape=ONE)
+    assert made.named(result, "unauthorised").status is Status.UNKNOWN
+    told = "1 access attempts were answered, and do not tell when (evidence/accesses)"
+    assert told in result.reasons
+
+
+@pytest.mark.parametrize("lost", ["subject", "invoke_ns", "act"])
+def test_changes_that_do_not_tell_of_what_accuse_nobody(lost: str, tmp_path: Path) -> None:
+    tables = made.healthy(ONE)
+    told = {"subject": SUBJECT, "invoke_ns": BEGIN_NS, "complete_ns": BEGIN_NS + 1, "outcome": "ok"}
+    tables["admin_ops"] = [told | {"act": "grant"} | {lost: "" if lost == "act" else None}]
+    used = {"invoke_ns": BEGIN_NS + S, "complete_ns": BEGIN_NS + S + 1}
+    tables["accesses"] = [told | used | {"client": "visitor", "session": 1, "node": 1}]
+    result = made.judged(tmp_path, tables, shape=ONE)
+    assert made.named(result, "unauthorised").status is Status.UNKNOWN
+    assert any("evidence/admin_ops" in reason for reason in result.reasons)

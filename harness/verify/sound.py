@@ -43,8 +43,9 @@ def sound(run_dir: Path, work: Path, *, deep: bool = False) -> Sound:
     if folder.exists() and not folder.is_dir():
         found.told.append(f"{folder.name} is no folder of tables: collect the evidence again")
     plan: dict[Path, pa.Schema | None] = {}
+    known = listed(run_dir)
     for table, schema in SCHEMAS.items():
-        for part in _once(run_dir, table, found):
+        for part in _once(run_dir, table, known.get(table), found):
             have = _schema_of(part, run_dir, table, found, deep=deep)
             if have is not None:
                 told = _columns(part, table, have)
@@ -69,9 +70,8 @@ def _tell_cells(found: Sound) -> None:
                 found.tear(table, sentence)
 
 
-def _once(run_dir: Path, table: str, found: Sound) -> Iterator[Path]:
+def _once(run_dir: Path, table: str, known: set[str] | None, found: Sound) -> Iterator[Path]:
     """The parts that belong to the run: none twice, and none that the manifest does not know."""
-    known = listed(run_dir).get(table)
     seen: dict[str, list[Path]] = defaultdict(list)
     for part in evidence.files(run_dir, table):
         name = part.relative_to(run_dir)

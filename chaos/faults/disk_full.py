@@ -7,8 +7,13 @@ from typing import ClassVar
 from urteil.chaos import selectors
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
+from urteil.chaos.faults.base import until
 from urteil.chaos.faults.disk import LivingDiskFault
 from urteil.chaos.log_files import partitions, segments
+from urteil.chaos.views import LabFailure
+
+ENDS_S = 1.0
+"""A broker that met the limit before it was lifted ends by then."""
 
 
 class DiskFull(LivingDiskFault):
@@ -35,9 +40,16 @@ class DiskFull(LivingDiskFault):
         alive = selectors.running(controls, self.targets)
         if not self.hurting or not self.limited == set(alive) == set(self.targets):
             return super().heal(controls)
+        try:
+            for node in alive:
+                controls.disks.limit_files(node, None)
+        except LabFailure:
+            if selectors.running(controls, alive) == alive:
+                raise
+        if until(lambda: selectors.running(controls, alive) != alive, deadline_s=ENDS_S):
+            return super().heal(controls)
         self.hurting = False
         for node in alive:
-            controls.disks.limit_files(node, None)
             controls.may_end(node, allowed=False)
         return f"room again for {', '.join(alive)}, which did not end"
 

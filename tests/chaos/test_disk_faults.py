@@ -9,12 +9,17 @@ from random import Random
 import pytest
 
 from tests.chaos.paper import PaperCluster
-from tests.chaos.paper_disks import BATCH_BYTES, write_log, write_recovery_points
+from tests.chaos.paper_disks import (
+    BATCH_BYTES,
+    PaperDisks,
+    write_log,
+    write_recovery_points,
+)
 from urteil.chaos import log_files
 from urteil.chaos.aim import Aim
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import NodeState
+from urteil.chaos.views import LabFailure, NodeState
 
 ACTIVE_BASE = 20
 LOG_BYTES = 5 * BATCH_BYTES
@@ -160,3 +165,28 @@ def test_without_a_closed_segment_there_is_nothing_to_damage(tmp_path: Path) -> 
 def test_wrong_options_are_told(name: str, option: dict[str, str], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         FAULTS[name](aim("leader", **option)).begin(PaperCluster())
+
+
+class LateEnd(PaperDisks):
+    """The broker has met the limit, and ends when there is room again, or right before."""
+
+    before = False
+
+    def limit_files(self, node: str, size_bytes: int | None) -> int | None:
+        told = super().limit_files(node, size_bytes)
+        if size_bytes is None:
+            self.cluster.kill(node)
+            if self.before:
+                raise LabFailure(f"{node} cannot be limited: no such process")
+        return told
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_broker_that_ends_by_a_full_disk_while_it_is_healed_is_started(before: bool) -> None:
+    fault, cluster = FAULTS["disk_full"](aim("b1")), PaperCluster()
+    cluster.disks = LateEnd(cluster)
+    cluster.disks.before = before
+    assert fault.begin(cluster).acted
+    assert "now pid" in fault.heal(cluster)
+    assert fault.remains(cluster) == ""
+    assert cluster.starts["b1"] == 2

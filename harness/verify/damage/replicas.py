@@ -108,6 +108,7 @@ def _follows(copy: Copy, victim: Row) -> bool:
         row["producer_id"] == one["producer_id"]
         and row["producer_epoch"] == one["producer_epoch"]
         and row["offset"] < one["offset"]
+        and row["control"] is None
         for row in copy.rows("replicas")
     )
 

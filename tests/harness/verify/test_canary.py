@@ -39,11 +39,12 @@ def test_every_damage_is_found_whatever_order_the_rows_stand_in(tmp_path: Path) 
 
 
 def test_the_sequence_that_is_broken_follows_another_of_its_producer() -> None:
-    """The first record of a producer may have any sequence; so may the first of an epoch."""
+    """The first record of a producer may have any sequence; so may the first of an epoch. Records
+    of aborted transactions are markers in a copy."""
     who = [(1, 0)] * 10 + [(2, 0)] * 10 + [(2, 1)] * 10
     rows = [
         {"value_id": f"v{offset}", "offset": offset, "sequence": offset}
-        | {"producer_id": producer, "producer_epoch": epoch}
+        | {"producer_id": producer, "producer_epoch": epoch, "control": None}
         for offset, (producer, epoch) in enumerate(who)
     ]
     for first in (0, 10, 20):
@@ -51,6 +52,9 @@ def test_the_sequence_that_is_broken_follows_another_of_its_producer() -> None:
         assert break_sequence(copy).offset == first + 1
     with pytest.raises(Untried):
         break_sequence(Copy({"replicas": rows[:6]}, victims=rows[:6]))
+    rows[10]["control"] = "abort"
+    copy = Copy({"replicas": rows}, victims=rows[11:])
+    assert break_sequence(copy).offset == 12, "a marker tells no sequence"
 
 
 def test_a_hole_begins_where_it_was_made() -> None:

@@ -24,6 +24,9 @@ LONG_ROWS = 20_000_000
 PARTITIONS, PARTITION_ROWS = 32, 1_000_000
 """What is shuffled in a large run has so many partitions at least, and one for so many rows."""
 
+_FIRST_COMPILER = " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+"""Alone it has room for 48 MB of code by default, which all guarantees together do not fit in."""
+
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -134,7 +137,7 @@ def _settings(folder: Path, master: str, memory: str | None, long: bool) -> dict
         "spark.driver.memory": memory or os.environ.get("URTEIL_SPARK_MEMORY", "2g"),
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.driver.extraJavaOptions": options + ("" if long else " -XX:TieredStopAtLevel=1"),
+        "spark.driver.extraJavaOptions": options + ("" if long else _FIRST_COMPILER),
     }
 
 

@@ -82,3 +82,9 @@ def test_sums_stay_integers_on_duckdb() -> None:
         engine.keep("s", "SELECT SUM(1) AS n, 7 DIV 2 AS half FROM t")
         assert engine.query("SELECT * FROM s") == [{"n": None, "half": 3}]
         engine.close()
+
+
+def test_spark_has_room_for_the_code_of_all_guarantees(session: Any) -> None:
+    """The first compiler alone has 48 MB: of 10^6 sends a check raised."""
+    started = Path(f"/proc/{session.sparkContext._gateway.proc.pid}/cmdline").read_text()
+    assert "-XX:TieredStopAtLevel=1\0-XX:ReservedCodeCacheSize=240m\0" in started

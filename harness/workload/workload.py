@@ -38,6 +38,7 @@ BULK_LEAST_PER_S = 1_000
 APP_DEADLINE_S = 120.0
 APP_END_S = 15.0
 VISITS_S = 8.0
+"""Three seconds of tries after the five that `unauthorised` gives; there is only time to await."""
 VISITS_DEADLINE_S = 40.0
 READ_DEADLINE_S = 120.0
 TXN_END_S = 30.0

@@ -14,8 +14,10 @@ from tests.conformance.plain import plain
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.framing import RequestHeader, decode_response, encode_request
 from urteil.broker.wire.messages import (
+    ApiVersionsRequest,
     CreateTopicsRequest,
     FindCoordinatorRequest,
+    HeartbeatRequest,
     ListOffsetsRequest,
     MetadataRequest,
 )
@@ -29,14 +31,22 @@ ANSWER_TIMEOUT_S = 30.0
 SILENCE_S = 0.3
 CORRELATION = 77
 POLL_S = 0.03
+NOT_YET = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
 
 
 class Call:
-    """A request under way on a connection of its own."""
+    """A request under way on a connection of its own, which has answered before: what is asked on
+    others later is not taken up earlier because this one was still to be accepted."""
 
     def __init__(self, side: Side, to: int, message: Message, version: int, client: str) -> None:
         self._side, self._message, self._version = side, message, version
         self._socket = side.connect(to)
+        self._socket.sendall(_request(ApiVersionsRequest(), 0, client))
+        read_frame(self._socket)
         self._socket.sendall(_request(message, version, client))
 
     def answer(self) -> Any:
@@ -238,6 +248,17 @@ class Side:
                 controls.start(f"b{broker}")
             self.until(self.answers, deadline_s=30)
 
+    @contextlib.contextmanager
+    def still(self, broker: int) -> Iterator[None]:
+        """A broker that stands still; in the end it goes on and all know each other again."""
+        assert self.controls is not None, "clusters that URTEIL_CONFORMANCE names are not stopped"
+        self.controls.pause(f"b{broker}")
+        try:
+            yield
+        finally:
+            self.controls.resume(f"b{broker}")
+            self.until(self.answers)
+
     def _knows(self, name: str, to: int) -> bool:
         topics = [MetadataRequest.MetadataRequestTopic(name=name)]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
@@ -273,14 +294,17 @@ class Side:
         )
 
     def coordinator(self, group: str) -> int:
-        """The broker that coordinates a group, once it has one that is ready."""
+        """The broker that coordinates a group, once it says so itself."""
         found: list[int] = []
+        known = HeartbeatRequest(group_id=group, generation_id=1, member_id="nobody")
 
         def ready() -> bool:
-            request = FindCoordinatorRequest(key=group, key_type=0)
-            answer = self.get(request, 1)
+            answer = self.get(FindCoordinatorRequest(key=group, key_type=0), 1)
             found[:] = [answer.node_id]
-            return bool(answer.error_code == ErrorCode.NONE)
+            if answer.error_code != ErrorCode.NONE:
+                return False
+            said = self.get(known, 0, to=answer.node_id)
+            return said == CLOSED or said.error_code not in NOT_YET
 
         self.until(ready)
         return found[0]

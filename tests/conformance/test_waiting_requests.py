@@ -15,7 +15,6 @@ from tests.conformance.records import batch, produce
 from tests.conformance.side import Side
 from tests.conformance.test_partitions import alter, elect, partitions
 from urteil.broker.server.placement import partition_for
-from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     DeleteTopicsRequest,
     DescribeGroupsRequest,
@@ -57,23 +56,21 @@ def test_a_leader_that_goes(pair: Pair, happens: Callable[[Side, str, list[int]]
         ids = [one for one in (1, 2, 3) if one != still] + [still]
         side.create(topic, [ids])
         side.get(produce(topic, batch([b"first"])), 9, to=ids[0])
-        assert side.controls is not None
-        side.controls.pause(f"b{still}")
-        try:
-            second = produce(topic, batch([b"second"]), timeout_ms=LONG_MS)
-            waiting = [side.start(second, 9, to=ids[0])]
-            side.until(lambda: _end(side, topic, to=ids[0]) == 2)
+        with side.still(still):
+            waiting = []
             for version, more in ((4, {}), (11, {}), (11, {"isolation_level": 1}), (12, {})):
                 one = fetch_request(topic, [{"fetch_offset": 1}], max_wait_ms=LONG_MS, **more)
                 waiting.append(side.start(one, version, to=ids[0]))
+            # Appended after what came before it was read, which then waits too.
+            second = produce(topic, batch([b"second"]), timeout_ms=LONG_MS)
+            waiting.append(side.start(second, 9, to=ids[0]))
+            side.until(lambda: _end(side, topic, to=ids[0]) == 2)
             happens(side, topic, ids)
             return [_answered(side.plain(one.answer())) for one in waiting]
-        finally:
-            side.controls.resume(f"b{still}")
 
     told = pair.same(ask)
     expected = "UNKNOWN_TOPIC_OR_PARTITION" if happens is delete else "NOT_LEADER_OR_FOLLOWER"
-    assert [one["error_code"] for one in told[:2]] == [expected] * 2
+    assert [told[at]["error_code"] for at in (-1, 0)] == [expected] * 2
 
 
 def test_who_reads_an_older_segment_waits_for_nothing(pair: Pair) -> None:
@@ -103,16 +100,12 @@ def test_an_isr_that_becomes_too_small(pair: Pair) -> None:
         still = 3 if side.controller() != 3 else 2
         side.create(topic, [(1, still)], {"min.insync.replicas": "2"})
         side.get(produce(topic, batch([b"first"])), 9)
-        assert side.controls is not None
-        side.controls.pause(f"b{still}")
-        try:
+        with side.still(still):
             seen = [side.ask(produce(topic, batch([b"second"]), timeout_ms=100), 9)]
             side.until(lambda: partitions(side, topic)["partitions"][0]["isr_nodes"] == [1])
             seen.append(side.ask(produce(topic, batch([b"third"])), 9))
             asked = fetch_request(topic, [{"fetch_offset": 1}], max_wait_ms=1)
             return [*seen, side.ask(asked, 11)]
-        finally:
-            side.controls.resume(f"b{still}")
 
     said = [_answered(one)["error_code"] for one in pair.same(ask)]
     assert said == ["REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS", "NONE"]
@@ -153,8 +146,6 @@ def _moved(side: Side, group: str) -> int:
     count = len(partitions(side, OFFSETS)["partitions"])
     then = led_elsewhere(side, OFFSETS, partition_for(group, count))
     side.until(lambda: side.coordinator(group) == then)
-    known = beat(group, "nobody", 1)
-    side.until(lambda: side.get(known, 3, to=then).error_code == ErrorCode.UNKNOWN_MEMBER_ID)
     return then
 
 

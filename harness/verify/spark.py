@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,7 @@ def start(master: str | None = None, *, memory: str | None = None, long: bool = 
             with _SAID.open("wb") as said:
                 if gateway is None:
                     gateway = launch_gateway(conf, {"stdout": said, "stderr": said})
+                    SparkContext._ensure_initialized(gateway=gateway, conf=conf)
             SparkContext(conf=conf, gateway=gateway)
         except Exception as failure:
             said_text = (folder / "jvm.log").read_text(errors="replace")[-1000:]
@@ -204,13 +206,17 @@ class Warming:
         except Exception as failure:
             self._failure = failure
 
-    def session(self, timeout_s: float = 120.0) -> Any:
-        """The session at ordinary priority; RuntimeError when it did not start."""
+    def session(self, timeout_s: float = 240.0) -> Any:
+        """The session, at ordinary priority from now on, also while it still starts;
+        RuntimeError when it did not."""
         self._wanted.set()
-        self._thread.join(timeout_s)
+        deadline = time.monotonic() + timeout_s
+        while self._thread.is_alive() and time.monotonic() < deadline:
+            renice(_threads(), 0)
+            self._thread.join(0.2)
         if self._session is None:
-            raise RuntimeError(str(self._failure or "Spark is still starting"))
-        renice(_threads(self._session), 0)
+            raise RuntimeError(str(self._failure or f"Spark did not start in {timeout_s:g} s"))
+        renice(_threads(), 0)
         return self._session
 
     def stop(self) -> None:
@@ -229,9 +235,11 @@ def renice(threads: Iterable[int], nice: int) -> None:
             os.setpriority(os.PRIO_PROCESS, thread, nice)
 
 
-def _threads(session: Any) -> list[int]:
-    """The threads of the session's JVM, when it is a child of ours."""
-    process = getattr(session.sparkContext._gateway, "proc", None)
+def _threads() -> list[int]:
+    """The threads of Spark's JVM, when it is a child of ours."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return []
     folder = Path(f"/proc/{process.pid}/task")

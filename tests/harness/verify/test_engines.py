@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,24 @@ from urteil.harness.verify.engines import Duck
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Result
 from urteil.harness.verify.synthetic import END_NS, S
+
+WAITED_FOR = """
+import os, threading, time
+from urteil.harness.verify import spark
+
+warming = spark.warm()
+while not spark.tellers():
+    time.sleep(0.01)
+pid = spark.tellers()[0].pid
+assert os.getpriority(os.PRIO_PROCESS, pid) == 10
+waiting = threading.Thread(target=warming.session)
+waiting.start()
+while os.getpriority(os.PRIO_PROCESS, pid) == 10:
+    assert warming._session is None, "its priority changed after it had started"
+    time.sleep(0.01)
+waiting.join()
+warming.stop()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +102,11 @@ def test_sums_stay_integers_on_duckdb() -> None:
         engine.keep("s", "SELECT SUM(1) AS n, 7 DIV 2 AS half FROM t")
         assert engine.query("SELECT * FROM s") == [{"n": None, "half": 3}]
         engine.close()
+
+
+def test_spark_that_is_waited_for_starts_at_ordinary_priority() -> None:
+    """Behind a machine's other work it did not start in two minutes."""
+    subprocess.run([sys.executable, "-c", WAITED_FOR], check=True)
 
 
 def test_spark_has_room_for_the_code_of_all_guarantees(session: Any) -> None:

@@ -197,8 +197,8 @@ def test_bytes_are_throttled(guarded: GuardedPair) -> None:
     for one in (guarded.theirs, guarded.ours):
         one.admin.create(topic)
         _set(one, "slow", producer_byte_rate=10_000.0)
+        began_s = time.monotonic()  # before the wait begins, whenever its answer is read here
         waits[one.name] = _first_wait(one, lambda side: _written(side, topic))
-        began_s = time.monotonic()
         one.muted.get(MetadataRequest(topics=[]), 9, client="slow")
         took[one.name] = time.monotonic() - began_s
         one.muted.close()
@@ -234,8 +234,8 @@ def test_reads_are_throttled(guarded: GuardedPair) -> None:
         _set(one, "reader", consumer_byte_rate=10_000.0)
         waits[one.name] = _first_wait(one, lambda side: _read(side, topic))
         one.muted.close()
-    assert 1000 < waits["ours"] < 3000
-    assert abs(waits["ours"] - waits["theirs"]) < 700, waits
+    # 12 s are owed, 10 windows and what the first one has had of the next are over
+    assert all(1000 <= wait_ms < 2100 for wait_ms in waits.values()), waits
 
 
 def _read(side: Side, topic: str) -> int:
@@ -273,24 +273,31 @@ def _create(name: str, partitions: int) -> CreateTopicsRequest:
 
 
 def test_changes_by_the_controller(guarded: GuardedPair) -> None:
-    """Strict for who knows the error, permissive for older clients (KIP-599)."""
+    """Strict for who knows the error, permissive for older clients (KIP-599): what is owed is
+    told, without what was paid since the debt was made."""
     for one in (guarded.theirs, guarded.ours):
-        _set(one, "maker", controller_mutation_rate=1.0)
+        _set(one, "maker", controller_mutation_rate=0.1)
+        began_s = time.monotonic()
         wait_ms = _first_wait(one, _made)
-        assert 1000 < wait_ms <= 3000, (one.name, wait_ms)
+        assert _is_owed(began_s, 29_000, wait_ms), (one.name, wait_ms)
         one.muted.close()
-        answer = one.muted.get(_create("quota-older", 14), 5, client="maker")
+        answer = one.muted.get(_create("quota-older", 2), 5, client="maker")
         one.muted.close()
         assert answer.topics[0].error_code == 0, (one.name, answer)
-        assert 10_000 < answer.throttle_time_ms <= 17_000, (one.name, answer)
+        assert _is_owed(began_s, 49_000, answer.throttle_time_ms), (one.name, answer)
+
+
+def _is_owed(began_s: float, debt_ms: int, wait_ms: int) -> bool:
+    """Whether no more of the debt is paid than time went by, however slow the machine is."""
+    return debt_ms - 1000 * (time.monotonic() - began_s) - 1 <= wait_ms <= debt_ms
 
 
 _numbers = itertools.count()
 
 
 def _made(side: Side) -> int:
-    """11 partitions can be saved up: the first 14 that are counted make a debt of 3 s."""
-    request = _create(f"quota-{next(_numbers)}", 14)
+    """1.1 partitions can be saved up: the first 4 that are counted make a debt of 29 s."""
+    request = _create(f"quota-{next(_numbers)}", 4)
     answer = side.get(request, 7, client="maker")
     wait_ms = int(answer.throttle_time_ms)
     assert answer.topics[0].error_code == (89 if wait_ms else 0), answer
@@ -330,11 +337,11 @@ def test_connections_of_an_address(guarded: GuardedPair) -> None:
         for host in (QUICK_HOST, LATER_HOST):
             one.admin.until(lambda host=host: _limit_connections(one, host, 1.0) == "NONE")  # type: ignore[misc]
         # A description tells what ZooKeeper has; the broker takes changes up in their order.
-        one.admin.until(lambda: later.raw(VERSIONS, patience_s=5) == CLOSED)
+        one.admin.until(lambda: later.raw(VERSIONS) == CLOSED)
         with ThreadPoolExecutor(12) as at_once:  # within the second that one more would be let in
-            seen = at_once.map(lambda _: quick.raw(VERSIONS, patience_s=5), range(12))
+            seen = at_once.map(lambda _: quick.raw(VERSIONS), range(12))
             kinds = sorted(type(answer).__name__ for answer in seen)
-        return [*kinds, type(one.admin.raw(VERSIONS, patience_s=5)).__name__]
+        return [*kinds, type(one.admin.raw(VERSIONS)).__name__]
 
     answered = guarded.same(ask)
     assert answered == ["bytes"] * 10 + ["str"] * 2 + ["bytes"]

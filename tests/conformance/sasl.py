@@ -15,7 +15,7 @@ from tests.broker.security.certificates import Authority
 from tests.broker.security.kdc import REALM, Kdc, program
 from tests.conformance.pair import LASTING, QUICK, Pair
 from tests.conformance.plain import plain
-from tests.conformance.side import CLOSED, CORRELATION, Side, read_frame
+from tests.conformance.side import ANSWER_TIMEOUT_S, CLOSED, CORRELATION, Side, read_frame
 from urteil.broker.security.exchange import Login
 from urteil.broker.security.plain import PlainLogin
 from urteil.broker.security.scram import HASHES, ScramLogin, credential
@@ -230,7 +230,7 @@ class Talk:
 
     def __init__(self, side: Side, listener: str = USERS) -> None:
         assert isinstance(side, SaslSide)
-        self._socket = socket.create_connection((side.host, PORTS[listener]), timeout=10)
+        self._socket = socket.create_connection((side.host, PORTS[listener]), ANSWER_TIMEOUT_S)
 
     def __enter__(self) -> Talk:
         return self

@@ -15,7 +15,7 @@ from cryptography.x509.oid import NameOID
 from tests.broker.security.certificates import Authority, pem_file
 from tests.conformance.pair import Pair
 from tests.conformance.sasl import MECHANISMS, PORTS, SECRET, STRICT, TLS, SaslSide, Talk
-from tests.conformance.side import CLOSED, Side
+from tests.conformance.side import ANSWER_TIMEOUT_S, CLOSED, Side
 from urteil.broker.wire.messages import (
     ApiVersionsRequest,
     CreateDelegationTokenRequest,
@@ -196,7 +196,7 @@ def test_what_is_no_handshake_ends(sasl: Pair, kind: str) -> None:
 
     def ask(side: Side) -> str:
         assert isinstance(side, SaslSide)
-        with socket.create_connection((side.host, PORTS[TLS]), timeout=5) as raw:
+        with socket.create_connection((side.host, PORTS[TLS]), ANSWER_TIMEOUT_S) as raw:
             raw.sendall(GARBAGE[kind])
             raw.shutdown(socket.SHUT_WR)
             seen = b""

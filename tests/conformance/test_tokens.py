@@ -30,7 +30,7 @@ from urteil.broker.wire.messages import (
 TOOL = "org.apache.kafka.tools.DelegationTokenCommand"
 DAY_MS = 86_400_000
 LARGEST = 2**63 - 1
-TOLERANCE_MS = 5_000
+TOLERANCE_MS = 20_000
 Renewers = CreateDelegationTokenRequest.CreatableRenewers
 Owner = DescribeDelegationTokenRequest.DescribeDelegationTokenOwner
 

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException, TopicPartition
 
 from tests.conformance.conftest import QUICK
 from tests.conformance.side import Side
-from tests.conformance.transactional import WAIT_S, producer, read, reader, send
+from tests.conformance.transactional import WAIT_S, producer, read, reader, send, settle
 from tests.conformance.transactions import coordinator
 from urteil.harness.cluster import Cluster
 from urteil.harness.parts import kafka_tool
@@ -149,6 +149,7 @@ def test_kafkas_tool_reads_the_state_and_the_offsets(cluster: Cluster, topic: st
     send(one, topic, ["another"])
     one.abort_transaction(WAIT_S)
     consumer.close()
+    settle(cluster)
     told = dump(cluster, "__transaction_state", "--transaction-log-decoder")
     mine = [line for line in told.splitlines() if "transactionalId=dumped " in line]
     states = re.findall(r"state=(\w+)", " ".join(mine))

@@ -7,10 +7,14 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from tests.conformance.side import Side
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import ListTransactionsRequest
 from urteil.harness.cluster import Cluster
 
 PARTITIONS = 3
 WAIT_S = 30
+UNDER_WAY = ListTransactionsRequest(state_filters=["PrepareCommit", "PrepareAbort"])
 
 
 def producer(cluster: Cluster, name: str, **more: Any) -> Producer:
@@ -39,8 +43,23 @@ def reader(cluster: Cluster, **more: Any) -> Consumer:
     )
 
 
+def settle(cluster: Cluster) -> None:
+    """Until no markers are on their way: an end is answered before they are written."""
+    side = Side("any", cluster.bootstrap)
+
+    def settled(to: int) -> bool:
+        answer = side.get(UNDER_WAY, 0, to=to)
+        return bool(answer.error_code == ErrorCode.NONE and not answer.transaction_states)
+
+    for broker in range(1, len(cluster.bootstrap) + 1):
+        side.until(lambda to=broker: settled(to))  # type: ignore[misc]
+    side.close()
+
+
 def read(cluster: Cluster, topic: str, isolation: str) -> list[str]:
-    """All that a reader sees, up to the ends that the leaders name."""
+    """All that a reader sees, up to the ends that the leaders name; what is committed or aborted
+    is so in every log by then."""
+    settle(cluster)
     consumer = reader(cluster, **{"isolation.level": isolation, "enable.partition.eof": True})
     consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
     seen, ends, deadline = [], set(), time.monotonic() + WAIT_S

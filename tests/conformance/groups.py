@@ -20,7 +20,8 @@ from urteil.broker.wire.messages import (
     SyncGroupRequest,
 )
 
-SESSION_MS = 6_000
+SESSION_MS = REBALANCE_MS = 60_000
+"""No question waits for their end: who is slow to ask is not put out meanwhile."""
 Protocol = JoinGroupRequest.JoinGroupRequestProtocol
 Identity = LeaveGroupRequest.MemberIdentity
 Assignment = SyncGroupRequest.SyncGroupRequestAssignment
@@ -30,7 +31,7 @@ Wanted = Sequence[tuple[str, Sequence[int]]] | None
 def join(group: str, member: str = "", **more: Any) -> JoinGroupRequest:
     given = {
         "session_timeout_ms": SESSION_MS,
-        "rebalance_timeout_ms": 5_000,
+        "rebalance_timeout_ms": REBALANCE_MS,
         "protocol_type": "consumer",
         "protocols": [Protocol(name="range", metadata=b"r"), Protocol(name="other", metadata=b"o")],
         **more,

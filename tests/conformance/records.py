@@ -12,6 +12,8 @@ from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.messages import ProduceRequest
 
 NOW_MS = int(time.time() * 1000) // 1000 * 1000
+HOUR_MS = "3600000"
+"""As far from now as may be, for a topic: `NOW_MS` is the time when the session began."""
 
 
 def batch(values: Sequence[bytes | None], *, at_ms: int = NOW_MS, **more: Any) -> bytes:
@@ -35,7 +37,7 @@ def message(magic: int, offset: int, value: bytes | None, *, at_ms: int = NOW_MS
 
 def produce(
     topic: str, records: bytes | None, *, acks: int = -1, partition: int = 0, more: Any = (),
-    timeout_ms: int = 5000,
+    timeout_ms: int = 20_000,
 ) -> ProduceRequest:  # fmt: skip
     """Records for one partition, or for several: `more` are (topic, partition, records)."""
     return ProduceRequest(

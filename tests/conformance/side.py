@@ -32,6 +32,7 @@ SILENCE_S = 0.3
 CORRELATION = 77
 POLL_S = 0.03
 NOT_YET = (
+    ErrorCode.NONE,  # so Apache Kafka answers any heartbeat while it loads the groups
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,

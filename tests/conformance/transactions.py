@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.conformance.questions.registry import Asked
 from tests.conformance.records import batch
-from tests.conformance.side import Side
+from tests.conformance.side import CLOSED, Side
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AddOffsetsToTxnRequest,
@@ -79,7 +79,7 @@ class Txn:
         return ProduceRequest(
             transactional_id=self.name if named else None,
             acks=-1,
-            timeout_ms=5000,
+            timeout_ms=20_000,
             topic_data=[
                 ProduceRequest.TopicProduceData(
                     name=topic,
@@ -122,13 +122,17 @@ def _topics(places: Places) -> list[AddPartitionsToTxnRequest.AddPartitionsToTxn
 
 
 def coordinator(side: Side, name: str) -> int:
-    """The broker that coordinates a transactional id, once there is one."""
+    """The broker that coordinates a transactional id, once it says so itself."""
     found: list[int] = []
+    known = DescribeTransactionsRequest(transactional_ids=[name])
 
     def ready() -> bool:
         answer = side.get(FindCoordinatorRequest(key=name, key_type=1), 1)
         found[:] = [answer.node_id]
-        return bool(answer.error_code == ErrorCode.NONE)
+        if answer.error_code != ErrorCode.NONE:
+            return False
+        said = side.get(known, 0, to=answer.node_id)
+        return said != CLOSED and said.transaction_states[0].error_code not in NOT_YET
 
     side.until(ready)
     return found[0]
@@ -143,11 +147,12 @@ def init_request(name: str, known: tuple[int, int] = (-1, -1)) -> InitProducerId
     )
 
 
-AGAIN = (
+NOT_YET = (
     ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.CONCURRENT_TRANSACTIONS,
 )
+AGAIN = (*NOT_YET, ErrorCode.CONCURRENT_TRANSACTIONS)
 
 
 def begin(side: Side, name: str) -> Txn:

@@ -23,9 +23,15 @@ from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
 
 QUICK = {"group.initial.rebalance.delay.ms": "20", "log.cleaner.backoff.ms": "300"}
-LASTING = {"zookeeper.session.timeout.ms": "9000"}
+LASTING = {
+    "zookeeper.session.timeout.ms": "15000",
+    "replica.lag.time.max.ms": "6000",
+    "connections.max.idle.ms": "3600000",
+}
 """Where hardly anybody dies, a machine that stands still for seconds should end no session: Apache
-Kafka that loses its first one ends."""
+Kafka that loses its first one ends. Nor should it put a follower out of sync, with whom the tests
+reckon; one that they stop themselves is put out in less than half as long again, and its session
+outlives that. A cluster that several modules ask has closed nobody's connection in between."""
 
 
 class Pair:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.conftest import Pair
 from tests.conformance.fetching import fetch
-from tests.conformance.records import NOW_MS, batch, message, produce
+from tests.conformance.records import HOUR_MS, NOW_MS, batch, message, produce
 from tests.conformance.side import Side
 from urteil.broker.wire.batches import (
     Compression,
@@ -81,26 +81,26 @@ FAULTS: dict[str, tuple[dict[str, str], bytes]] = {
     "compact and delete": (
         {"cleanup.policy": "compact,delete"}, records_of(GOOD, GOOD, keyless=(1,)),
     ),
-    "too old": ({"message.timestamp.before.max.ms": "60000"}, records_of(OLD, GOOD, OLD)),
-    "too new": ({"message.timestamp.after.max.ms": "60000"}, records_of(GOOD, NEW, GOOD)),
-    "too far": ({"message.timestamp.difference.max.ms": "60000"}, records_of(OLD, GOOD, NEW)),
-    "near enough": ({"message.timestamp.difference.max.ms": "60000"}, records_of(GOOD)),
-    "no time at all": ({"message.timestamp.before.max.ms": "60000"}, records_of(-1, -1)),
+    "too old": ({"message.timestamp.before.max.ms": HOUR_MS}, records_of(OLD, GOOD, OLD)),
+    "too new": ({"message.timestamp.after.max.ms": HOUR_MS}, records_of(GOOD, NEW, GOOD)),
+    "too far": ({"message.timestamp.difference.max.ms": HOUR_MS}, records_of(OLD, GOOD, NEW)),
+    "near enough": ({"message.timestamp.difference.max.ms": HOUR_MS}, records_of(GOOD)),
+    "no time at all": ({"message.timestamp.before.max.ms": HOUR_MS}, records_of(-1, -1)),
     "before beats difference": (
         {"message.timestamp.difference.max.ms": "1", "message.timestamp.before.max.ms": "999999999",
          "message.timestamp.after.max.ms": "999999999"},
         records_of(OLD, NEW),
     ),
     "keyless and too old": (
-        {"cleanup.policy": "compact", "message.timestamp.before.max.ms": "60000"},
+        {"cleanup.policy": "compact", "message.timestamp.before.max.ms": HOUR_MS},
         records_of(OLD, GOOD, OLD, keyless=(0, 1)),
     ),
     "old in a topic of the broker's time": (
-        {"message.timestamp.type": "LogAppendTime", "message.timestamp.before.max.ms": "60000"},
+        {"message.timestamp.type": "LogAppendTime", "message.timestamp.before.max.ms": HOUR_MS},
         records_of(OLD, GOOD),
     ),
     "too new, which its header hides": (
-        {"message.timestamp.after.max.ms": "60000"}, saying(-1, records_of(GOOD, NEW, GOOD)),
+        {"message.timestamp.after.max.ms": HOUR_MS}, saying(-1, records_of(GOOD, NEW, GOOD)),
     ),
     "grown too large": (
         {"compression.type": "uncompressed", "max.message.bytes": "1000"},

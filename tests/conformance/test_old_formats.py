@@ -11,7 +11,7 @@ import pytest
 
 from tests.conformance.conftest import Pair
 from tests.conformance.fetching import fetch
-from tests.conformance.records import NOW_MS, batch, message
+from tests.conformance.records import HOUR_MS, NOW_MS, batch, message
 from tests.conformance.side import Side
 from tests.conformance.test_append_validation import kept, send
 from urteil.broker.wire import lz4_frame
@@ -106,7 +106,7 @@ def test_topics_that_demand_more(pair: Pair, magic: int) -> None:
     """Keys, times and codecs as for new messages; messages of magic 0 have no time."""
     for configs in (
         {"cleanup.policy": "compact"},
-        {"message.timestamp.before.max.ms": "60000"},
+        {"message.timestamp.before.max.ms": HOUR_MS},
         {"message.timestamp.type": "LogAppendTime"},
         {"compression.type": "lz4"},
         {"compression.type": "zstd"},

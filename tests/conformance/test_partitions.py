@@ -322,6 +322,8 @@ def test_reassignments_under_way(pair: Pair) -> None:
     def replace(side: Side) -> Any:
         answer = alter(side, {(name, 0): (3, 1)})
         side.until(lambda: replicas_are(side, name, (3, 1), (2, 3)))
+        # brokers hear of the end before the controller has done with it
+        side.until(lambda: listed(side, {name: [0]})["topics"] == [])
         return answer, node(side), listed(side, {name: [0]}), partitions(side, name)
 
     pair.same(begin)

@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.conformance.conftest import QUICK
 from tests.conformance.side import Side
+from tests.waiting import LONG_S
 from urteil.harness.cluster import Cluster
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import UrteilTarget
@@ -34,7 +35,7 @@ def produce(cluster: Cluster, count: int) -> None:
     errors: list[Any] = []
     for number in range(count):
         producer.produce(TOPIC, b"%d" % number, on_delivery=lambda error, _: errors.append(error))
-    assert producer.flush(20) == 0
+    assert producer.flush(LONG_S) == 0
     assert errors == [None] * count
 
 
@@ -70,7 +71,7 @@ class Member:
 
 
 def poll_until(
-    members: Sequence[Member], condition: Callable[[], bool], deadline_s: float = 20
+    members: Sequence[Member], condition: Callable[[], bool], deadline_s: float = LONG_S
 ) -> None:
     deadline = time.monotonic() + deadline_s
     while not condition():
@@ -123,5 +124,5 @@ def test_offsets_outlive_their_coordinator(cluster: Cluster) -> None:
     assert sum(offset for offset in before if offset > 0) == RECORDS
     stranger.close()
     produce(cluster, 20)
-    poll_until([member], lambda: member.seen >= RECORDS + 20, 30)
+    poll_until([member], lambda: member.seen >= RECORDS + 20)
     member.consumer.close()

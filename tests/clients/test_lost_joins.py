@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer
-from kafka.admin import NewPartitions, NewTopic
+from kafka.admin import NewPartitions
 from kafka.future import Future
 
 from tests.conformance.pair import Pair
 from tests.conformance.side import Side
+from tests.conformance.test_partitions import partitions
 from tests.subscribed import subscribed
 from tests.waiting import until
 from urteil.harness.workload.repairs import finish_joining
 
 POLL_MS = 50
 POLLS_LOST = 20
-WAIT_S = 20.0
 
 
 class Synchronised:
@@ -54,19 +54,17 @@ def side(pair: Pair, request: pytest.FixtureRequest) -> Side:
 @pytest.fixture
 def member(pair: Pair, side: Side) -> Iterator[KafkaConsumer]:
     """The only one of its group, with the only partition of its topic."""
-    topic = pair.name("lost-join")
-    with closing(KafkaAdminClient(bootstrap_servers=side.bootstrap)) as admin:
-        admin.create_topics([NewTopic(topic, 1, 3)], timeout_ms=30_000)
-        consumer = subscribed(
-            topic,
-            side.bootstrap,
-            group_id=topic,
-            enable_auto_commit=False,
-            metadata_max_age_ms=100,
-        )  # without its partitions this join could be lost, too
-        poll_until(consumer, lambda: len(consumer.assignment()) == 1)
-        yield consumer
-        consumer.close()
+    topic = side.create(pair.name("lost-join"), [(1, 2, 3)])
+    consumer = subscribed(
+        topic,
+        side.bootstrap,
+        group_id=topic,
+        enable_auto_commit=False,
+        metadata_max_age_ms=100,
+    )  # without its partitions this join could be lost, too
+    poll_until(consumer, lambda: len(consumer.assignment()) == 1)
+    yield consumer
+    consumer.close()
 
 
 def poll_until(consumer: KafkaConsumer, holds: Callable[[], object]) -> None:
@@ -74,12 +72,15 @@ def poll_until(consumer: KafkaConsumer, holds: Callable[[], object]) -> None:
         consumer.poll(POLL_MS)
         return holds()
 
-    until(polled, deadline_s=WAIT_S)
+    until(polled)
 
 
 def grow(side: Side, topic: str) -> None:
+    """Returned when every broker knows: who hears of it by turns joins again by turns."""
     with closing(KafkaAdminClient(bootstrap_servers=side.bootstrap)) as admin:
         admin.create_partitions({topic: NewPartitions(2)}, timeout_ms=30_000)
+    for broker in (1, 2, 3):
+        side.until(lambda to=broker: len(partitions(side, topic, to=to)["partitions"]) == 2)  # type: ignore[misc]
 
 
 def polls_end_before_the_join(consumer: KafkaConsumer, side: Side) -> None:
@@ -95,6 +96,7 @@ def polls_end_before_the_join(consumer: KafkaConsumer, side: Side) -> None:
 
 def test_a_join_is_lost_for_good(member: KafkaConsumer, side: Side) -> None:
     polls_end_before_the_join(member, side)
+    poll_until(member, lambda: member._coordinator._join_task.is_done)
     for _ in range(POLLS_LOST):
         member.poll(POLL_MS)
     assert member._coordinator._join_task.is_done

@@ -131,6 +131,8 @@ def transaction() -> dict[str, Any]:
             metadata = consumer.consumer_group_metadata()
             producer.send_offsets_to_transaction(where, metadata, WAIT_S)
             producer.commit_transaction(WAIT_S)
+    # an end is answered before its markers are written; the next of the same id waits for them
+    Producer({**COMMON, "transactional.id": TXN}).init_transactions(WAIT_S)
     (place,) = consumer.committed([TopicPartition(TOPIC, 0)], WAIT_S)
     consumer.close()
     return {

@@ -199,6 +199,10 @@ public final class Program {
                     producer.commitTransaction();
                 }
             }
+            // An end is answered before its markers are written: the next of the same id waits.
+            try (KafkaProducer<String, String> heir = producer("transactional.id", prefix + "-txn")) {
+                heir.initTransactions();
+            }
             offset = consumer.committed(Set.of(places.get(0))).get(places.get(0)).offset();
         }
         return "{\"read_committed\": " + everything("read_committed").size()

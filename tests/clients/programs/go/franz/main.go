@@ -178,6 +178,7 @@ func transaction() outcome {
 		check(producer.EndTransaction(background, kgo.TransactionEndTry(fate == "committed")))
 	}
 	producer.Close()
+	settle()
 	admin := kadm.NewClient(client())
 	defer admin.Close()
 	return outcome{
@@ -185,6 +186,13 @@ func transaction() outcome {
 		"read_uncommitted": len(everything(kgo.ReadUncommitted())),
 		"offset":           committed(admin)[0],
 	}
+}
+
+// A transaction's end is answered before its markers are written: the next of the same id waits.
+func settle() {
+	heir := client(kgo.TransactionalID(txn))
+	defer heir.Close()
+	patiently(func() error { _, _, err := heir.ProducerID(background); return err })
 }
 
 // The group goes back to offset 7 of partition 0 within the transaction.

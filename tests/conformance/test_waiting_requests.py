@@ -103,7 +103,13 @@ def test_an_isr_that_becomes_too_small(pair: Pair) -> None:
         with side.still(still):
             seen = [side.ask(produce(topic, batch([b"second"]), timeout_ms=100), 9)]
             side.until(lambda: partitions(side, topic)["partitions"][0]["isr_nodes"] == [1])
-            seen.append(side.ask(produce(topic, batch([b"third"])), 9))
+            third = produce(topic, batch([b"third"]), timeout_ms=100)
+
+            def refused() -> bool:  # the leader hears of the ISR after the controller's broker
+                seen[1:] = [side.ask(third, 9)]
+                return bool(_answered(seen[1])["error_code"] != "REQUEST_TIMED_OUT")
+
+            side.until(refused)
             asked = fetch_request(topic, [{"fetch_offset": 1}], max_wait_ms=1)
             return [*seen, side.ask(asked, 11)]
 

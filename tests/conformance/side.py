@@ -28,7 +28,6 @@ Made = TypeVar("Made")
 
 CLOSED: Final = "closed"
 ANSWER_TIMEOUT_S = 30.0
-SILENCE_S = 0.3
 CORRELATION = 77
 POLL_S = 0.03
 NOT_YET = (
@@ -125,7 +124,7 @@ class Side:
         return frame
 
     def raw(
-        self, data: bytes, *, to: int = 1, end: bool = False, patience_s: float = SILENCE_S
+        self, data: bytes, *, to: int = 1, end: bool = False, patience_s: float = ANSWER_TIMEOUT_S
     ) -> bytes | str:
         """Send bytes on a new connection: the frame answered, CLOSED, or `silent` for so long.
 

@@ -52,7 +52,7 @@ class Member:
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
                 "partition.assignment.strategy": strategy,
-                "session.timeout.ms": 6000,
+                "session.timeout.ms": 20_000,
                 "heartbeat.interval.ms": 200,
                 **more,
             }

@@ -96,7 +96,8 @@ def _member() -> KafkaConsumer:
     settings = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
     consumer = KafkaConsumer(TOPIC, **COMMON, group_id=GROUP, **settings)
     # else it joins without partitions, and once more: a join that it may lose (test_lost_joins.py)
-    consumer.partitions_for_topic(TOPIC)
+    while not consumer.partitions_for_topic(TOPIC):
+        pass
     return consumer
 
 

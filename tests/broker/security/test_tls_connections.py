@@ -142,7 +142,7 @@ def test_only_the_versions_that_are_enabled_are_spoken(version: str, offered: st
 
 def test_a_handshake_that_stalls_or_is_none_ends(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        async with serving(idle_ms=300) as port:
+        async with serving(idle_ms=1_000) as port:
             for begin in (b"", b"\x16\x03\x01\x02\x00\x01"):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
                 writer.write(begin)

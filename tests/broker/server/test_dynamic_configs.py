@@ -51,7 +51,7 @@ class Configs:
 class Desk:
     """Broker 1 with a topic `t`."""
 
-    def __init__(self, timeout_ms: int = 1000, **static: str) -> None:
+    def __init__(self, timeout_ms: int = 60_000, **static: str) -> None:
         named = {name.replace("_", "."): value for name, value in static.items()}
         self.properties = LiveProperties({"broker.id": "1", **named})
         self.configs = Configs()
@@ -155,7 +155,7 @@ def test_zookeeper_is_not_waited_for_without_end(kind: int, name: str) -> None:
         error, message = await desk.set(kind, name, log_retention_ms="1")
         assert error is ErrorCode.REQUEST_TIMED_OUT
         assert message
-        desk.configs.away = False
+        desk.configs.away, desk.admin._timeout_s = False, 60.0
         assert (await desk.set(BROKER, "1", log_retention_ms="1"))[0] is ErrorCode.NONE
 
     run(scenario())

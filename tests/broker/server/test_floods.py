@@ -9,7 +9,7 @@ from tests.broker.server.raw import framed, run
 from tests.broker.server.test_connection_limits import serving
 
 ANNOUNCED = (1 << 21) - 1
-IDLE_MS = 1_500
+IDLE_MS = 3_000
 
 
 def test_peers_that_stall_in_the_middle_of_a_frame_hold_no_memory_and_end() -> None:
@@ -26,7 +26,7 @@ def test_peers_that_stall_in_the_middle_of_a_frame_hold_no_memory_and_end() -> N
             held_bytes, _ = tracemalloc.get_traced_memory()
             tracemalloc.stop()
             assert held_bytes < 200 * 64_000
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 while len(served.server.connections) > 1:
                     assert await honest.says()
                     await asyncio.sleep(0.02)  # not idle, and not a flood either

@@ -148,14 +148,18 @@ def test_nobody_unknown_may_send_much_or_stay_for_long() -> None:
 def test_a_session_that_is_not_renewed_ends_at_the_next_request() -> None:
     async def scenario() -> None:
         more = {"listener.name.x.plain.connections.max.reauth.ms": "300"}
-        async with serving(**more) as (port, _):
+        async with serving(**more) as (port, server):
             peer = await connect(port)
+            while not (known := next(iter(server.connections), None)) or not known.peer_host:
+                await asyncio.sleep(0)
+            now_s = 7.0
+            known.time = lambda: now_s
             assert (await peer.log_in(SECRET)).session_lifetime_ms == 300
             assert await peer.send(framed(b"x")) == b"User:alice 1"
-            await asyncio.sleep(0.4)  # longer than a session lives
+            now_s += 0.4  # longer than a session lives
             assert (await peer.log_in(SECRET)).error_code == 0
             assert await peer.send(framed(b"x")) == b"User:alice 1"
-            await asyncio.sleep(0.4)  # longer than a session lives
+            now_s += 0.4
             assert await peer.send(framed(b"x")) is None
 
     run(scenario())

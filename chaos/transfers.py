@@ -74,9 +74,8 @@ class _Reader:
         self.answers += 1
         return True
 
-    def read_to_end(self) -> float:
-        """Milliseconds until the connection ended, from now."""
-        began = time.monotonic()
+    def read_to_end(self, began: float) -> float:
+        """Milliseconds until the connection ended, from `began` or what came last."""
         while self.read():
             began = time.monotonic()
         return (time.monotonic() - began) * 1000
@@ -141,8 +140,9 @@ def _frames(question: bytes) -> int:
 
 
 def _close(reader: _Reader, framed: bool, last: bytes) -> float:
+    began = time.monotonic()  # the other side may end before this one goes on
     if last:
         reader.connection.sendall(last)
     elif framed:
         reader.connection.shutdown(socket.SHUT_WR)
-    return reader.read_to_end()
+    return reader.read_to_end(began)

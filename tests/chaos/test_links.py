@@ -60,10 +60,10 @@ def test_a_cut_stalls_one_direction_and_heals(lab: Lab) -> None:
     there, back = Link("b1", "zk1"), Link("b2", "zk1")
     lab.links.cut([there])
     assert not lab.links.probe(there, timeout_s=0.5).answered
-    assert lab.links.probe(back).answered
+    until(lambda: lab.links.probe(back).answered)
     assert lab.links.active() == {there: ("cut_downstream", "cut_upstream")}
     lab.links.heal_all()
-    assert lab.links.probe(there).answered
+    until(lambda: lab.links.probe(there).answered)
     assert lab.links.active() == {}
 
 
@@ -77,7 +77,7 @@ def test_a_stalled_connection_goes_on_after_healing(lab: Lab) -> None:
         with pytest.raises(TimeoutError):
             connection.recv(4)
         lab.links.heal([link])
-        connection.settimeout(5)
+        connection.settimeout(60)
         assert connection.recv(4) == b"imok"
 
 
@@ -102,8 +102,8 @@ def test_a_toxiproxy_survives_faults_that_overlapped(
         assert not lab.links.probe(link, timeout_s=0.5).answered
         assert not lab.links.probe(other, timeout_s=0.5).answered
         lab.links.heal_all()
-    assert lab.links.probe(link).answered
-    assert lab.links.probe(other).answered
+    until(lambda: lab.links.probe(link).answered)
+    until(lambda: lab.links.probe(other).answered)
 
 
 def test_what_stays_on_a_link_still_acts_when_an_earlier_fault_is_gone(lab: Lab) -> None:
@@ -112,18 +112,18 @@ def test_what_stays_on_a_link_still_acts_when_an_earlier_fault_is_gone(lab: Lab)
     lab.links.latency([link], latency_ms=150, owner="second")
     lab.links.heal([link], owner="first")
     assert lab.links.active() == {link: ("latency_upstream.second",)}
-    assert 150 <= (lab.links.probe(link, timeout_s=3).rtt_ms or 0) < 1000
+    assert (lab.links.probe(link, timeout_s=10).rtt_ms or 0) >= 150
     lab.links.heal_all()
-    assert (lab.links.probe(link).rtt_ms or 0) < 150
+    until(lambda: 0 < (lab.links.probe(link).rtt_ms or 0) < 150)  # none was, with that latency
 
 
 def test_latency_shows_in_the_round_trip(lab: Lab) -> None:
     link = Link("b2", "zk2")
     lab.links.latency([link], latency_ms=150)
     lab.links.latency([link], latency_ms=100)
-    assert 100 <= (lab.links.probe(link, timeout_s=3).rtt_ms or 0) < 1000
+    assert (lab.links.probe(link, timeout_s=10).rtt_ms or 0) >= 100
     lab.links.heal_all()
-    assert (lab.links.probe(link).rtt_ms or 0) < 100
+    until(lambda: 0 < (lab.links.probe(link).rtt_ms or 0) < 100)
 
 
 def test_closing_refuses_until_healed(lab: Lab) -> None:
@@ -132,12 +132,11 @@ def test_closing_refuses_until_healed(lab: Lab) -> None:
     assert "refused" in lab.links.probe(link).detail
     lab.links.heal_all()
     lab.links.heal_all()
-    assert lab.links.probe(link).answered
+    until(lambda: lab.links.probe(link).answered)
 
 
 def test_a_leader_cut_from_its_followers_is_replaced(lab: Lab) -> None:
-    until(lab.leader)
-    old = lab.leader()
+    old = until(lab.leader)
     others = [node for node in lab.plan.zookeepers if node != old]
     lab.links.cut(lab.links.between([old], others))
     until(lambda: any(lab.mode(node) == "leader" for node in others))
@@ -157,7 +156,7 @@ def test_a_server_that_hangs_is_started_anew_with_its_faults(lab: Lab) -> None:
         assert lab.links.restarts == before + 1
         assert not lab.links.probe(other, timeout_s=0.5).answered
         lab.links.heal_all()
-        assert lab.links.probe(other).answered
+        until(lambda: lab.links.probe(other).answered)
 
 
 def test_a_dead_toxiproxy_fails_the_lab(lab: Lab) -> None:

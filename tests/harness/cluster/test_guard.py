@@ -23,9 +23,9 @@ file = Path(sys.argv[1])
 guard = Guard(file, file.parent)
 guard.start()
 nodes = Commands(file, load_external(file), guard.about_to)
-guard.hold("several", expiry_s=float(sys.argv[2]))
 nodes.pause("b1")
 nodes.kill("b2")
+guard.hold("several", expiry_s=float(sys.argv[2]))  # not over before both were hurt
 print("under faults", flush=True)
 if sys.argv[3] == "die":
     os.kill(os.getpid(), signal.SIGKILL)

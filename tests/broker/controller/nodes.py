@@ -57,7 +57,7 @@ class Node:
                 "broker.id": str(id),
                 "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
                 "zookeeper.connect": f"127.0.0.1:{zk_port}{chroot}",
-                "zookeeper.session.timeout.ms": "3000",
+                "zookeeper.session.timeout.ms": "10000",
                 "auto.leader.rebalance.enable": "false",
                 "default.replication.factor": "2",
                 "offsets.topic.replication.factor": "2",
@@ -67,8 +67,9 @@ class Node:
         self._rack = self.config.broker_rack
 
     async def start(self) -> None:
-        self.zk = Session(self.config.zookeeper_connect, 3000)
-        await self.zk.connect(10)
+        config = self.config
+        self.zk = Session(config.zookeeper_connect, config.zookeeper_session_timeout_ms)
+        await self.zk.connect(60)
         await create_persistent_paths(self.zk)
         endpoint = BrokerEndpoint(listener="PLAINTEXT", host="127.0.0.1", port=self.port)
         info = BrokerInfo(id=self.id, endpoints=(endpoint,), rack=self._rack)
@@ -205,7 +206,7 @@ class Nodes(dict[int, Node]):
     async def until_state(
         self, topic: str, *, leader: int, isr: tuple[int, ...], partition: int = 0
     ) -> PartitionState:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while True:
                 state = await self.state(topic, partition)
                 if state is not None and (state.leader, state.isr) == (leader, isr):
@@ -233,7 +234,7 @@ async def nodes(
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(200):
             await scenario()
 
     asyncio.run(bounded())

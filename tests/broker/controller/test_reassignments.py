@@ -21,7 +21,7 @@ TP = ("t", 0)
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             await scenario()
 
     asyncio.run(bounded())

@@ -195,7 +195,7 @@ def test_after_the_storm(zookeeper: ZooKeeperServer, chroot: str, seed: int) -> 
                     await cluster.add(id)
             problem = "?"
             try:
-                async with asyncio.timeout(15):
+                async with asyncio.timeout(60):
                     while problem := await storm.settled():
                         await asyncio.sleep(0.05)
             except TimeoutError:

@@ -43,14 +43,14 @@ def manual(name: str, *replicas: tuple[int, ...]) -> Creatable:
 
 
 async def create(
-    node: Node, *topics: Creatable, timeout_ms: int = 10_000, validate_only: bool = False
+    node: Node, *topics: Creatable, timeout_ms: int = 60_000, validate_only: bool = False
 ) -> CreateTopicsResponse:
     request = CreateTopicsRequest(topics=topics, timeout_ms=timeout_ms, validate_only=validate_only)
     return await node.controller.create_topics(request, 7)
 
 
 async def delete(
-    node: Node, *names: str, timeout_ms: int = 10_000, by_id: UUID | None = None
+    node: Node, *names: str, timeout_ms: int = 60_000, by_id: UUID | None = None
 ) -> DeleteTopicsResponse:
     state = DeleteTopicsRequest.DeleteTopicState
     asked = [state(name=name) for name in names]
@@ -232,7 +232,7 @@ def test_deletion_removes_every_trace(zookeeper: ZooKeeperServer, chroot: str) -
 
 
 async def until_empty(node: Node, path: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await node.zk.children(path):
             await asyncio.sleep(0.01)
 
@@ -309,7 +309,7 @@ def test_nobody_waits_for_zookeeper_longer_than_asked(
             assert (await create(active, topic("a"))).topics[0].error_code == 0
             zookeeper.pause()
             try:
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(20):
                     made = create(active, topic("b"), timeout_ms=300)
                     gone = delete(active, "a", timeout_ms=300)
                     created, deleted = await asyncio.gather(made, gone)

@@ -36,7 +36,7 @@ def test_a_proposal_stands_for_the_life_that_the_follower_had(tmp_path: Path) ->
         plain.append()
         plain.partition.follower_fetched(2, 1, 0, 0.0, 8)
         plain.partition.follower_fetched(3, 1, 0, 0.0, 9)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while plain.partition.isr.in_flight:
                 await asyncio.sleep(0.01)
         assert asked == [{1: -1, 2: -1, 3: 9}] * 2

@@ -42,7 +42,7 @@ def fill(hosting: Hosting, count: int, *, epoch: int = 0) -> PartitionLog:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.001)
 

@@ -248,7 +248,7 @@ def test_the_controller_is_told_once_zookeeper_takes_it(tmp_path: Path) -> None:
     async def scenario() -> None:
         one = Broken(tmp_path)
         one.hosting.logs.directories[0].health.fail(OSError(errno.EIO, "broken"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not one.zk.created:
                 await asyncio.sleep(0.01)
         ((path, data),) = one.zk.created

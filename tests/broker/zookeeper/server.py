@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.waiting import LONG_S
 from urteil.harness.parts import java, zookeeper_classes, zookeeper_classpath
 from urteil.harness.parts.java import QUICK_START
 
@@ -51,7 +52,7 @@ class ZooKeeperServer:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + LONG_S
         while not self._serves():
             assert self._process.poll() is None, (self._folder / "zk.log").read_text()[-2000:]
             assert time.monotonic() < deadline, "ZooKeeper did not start"
@@ -88,7 +89,7 @@ def free_port() -> int:
         return port
 
 
-async def until(condition: Callable[[], object], what: str, deadline_s: float = 10.0) -> None:
+async def until(condition: Callable[[], object], what: str, deadline_s: float = LONG_S) -> None:
     """Wait until a condition holds that nothing announces."""
     deadline = time.monotonic() + deadline_s
     while not condition():

@@ -24,10 +24,10 @@ from urteil.broker.zookeeper.session import (
 
 @asynccontextmanager
 async def session(
-    server: ZooKeeperServer, chroot: str, timeout_ms: int = 2000
+    server: ZooKeeperServer, chroot: str, timeout_ms: int = 15_000
 ) -> AsyncIterator[Session]:
     opened = Session(f"zk:{server.port}{chroot}", timeout_ms, lambda host: "127.0.0.1")
-    await opened.connect(10)
+    await opened.connect(60)
     try:
         yield opened
     finally:
@@ -36,7 +36,7 @@ async def session(
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(200):
             await scenario()
 
     asyncio.run(bounded())
@@ -140,15 +140,15 @@ def test_reads_outlive_a_lost_connection(zookeeper: ZooKeeperServer, chroot: str
             zookeeper.pause()
             read = asyncio.create_task(zk.get("/kept"))
             try:
-                await until(lambda: State.SUSPENDED in states, "suspension", 5)
+                await until(lambda: State.SUSPENDED in states, "suspension")
                 assert not read.done()
             finally:
                 zookeeper.resume()
-            if zk.session_id == before and State.EXPIRED not in states:
+            try:
                 assert (await read)[0] == b"here"
-            else:
-                with pytest.raises(NoNodeError):
-                    await read
+                assert zk.session_id == before
+            except NoNodeError:  # on a machine that stood still the session did not go on
+                assert State.EXPIRED in states
 
     run(scenario)
 

@@ -12,7 +12,8 @@ import pytest
 
 from tests.waiting import until
 
-RUN = "run calm --duration-s 5 --seed 1 --engine duckdb --json"
+RUN = "run calm --duration-s 10 --seed 1 --engine duckdb --json"
+"""Long enough to find the part and end it while the load lasts."""
 
 
 @pytest.mark.parametrize(

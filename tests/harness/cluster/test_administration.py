@@ -72,7 +72,7 @@ def test_it_acts_heals_and_is_noted(cluster: Cluster, name: str) -> None:
     print(proof.text)
     assert proof.acted, proof.text
     print(one.heal(controls))
-    controls.await_healthy(deadline_s=30)
+    controls.await_healthy(deadline_s=60)
     assert one.remains(controls) == ""
     assert controls.admin.record_count(TOPIC) == RECORDS
     noted = acts(cluster)[before:]
@@ -111,7 +111,7 @@ def test_an_unclean_election_takes_who_lives(cluster: Cluster) -> None:
     assert acts(cluster)[-1]["subject"] == f"{topic}-0"
     assert controls.partition(topic, 0).leader == follower  # type: ignore[union-attr]
     controls.start(view.leader)
-    controls.await_healthy(deadline_s=30)
+    controls.await_healthy(deadline_s=60)
 
 
 def test_a_broker_that_is_away_for_a_moment_is_asked_again(cluster: Cluster) -> None:
@@ -121,7 +121,7 @@ def test_a_broker_that_is_away_for_a_moment_is_asked_again(cluster: Cluster) -> 
         asked = pool.submit(controls.admin.directories, TOPIC)
         controls.start("b1")
         told = asked.result(timeout=60)
-    controls.await_healthy(deadline_s=30)
+    controls.await_healthy(deadline_s=60)
     assert {partition for _, partition in told} == set(controls.admin.replicas(TOPIC))
 
 

@@ -22,7 +22,7 @@ from urteil.harness.targets import UrteilTarget
 
 TOPIC = "kept"
 SPEC = ClusterSpec(log_dirs=2, config={"log.segment.bytes": "4096"})
-HEALTHY_S = 40.0
+HEALTHY_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def send(cluster: Cluster, count: int = 60) -> int:
     """Records of 200 bytes one by one, acknowledged by all; the offset of the last one."""
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")
     try:
-        told = [producer.send(TOPIC, value=bytes(200), partition=0).get(20) for _ in range(count)]
+        told = [producer.send(TOPIC, value=bytes(200), partition=0).get(60) for _ in range(count)]
     finally:
         producer.close(timeout=0)  # one that is left open waits wherever it is collected
     return int(told[-1].offset)

@@ -89,11 +89,13 @@ def test_records_outlive_the_death_of_their_broker(cluster: Cluster) -> None:
     controls.check()  # what the lab killed is no failure of the lab
     for node in cluster.plan.brokers:
         assert controls.start(node).starts == 2
-    controls.await_healthy(deadline_s=30)
+    controls.await_healthy(deadline_s=60)
     consumer = subscribed(
-        TOPIC, cluster.bootstrap, auto_offset_reset="earliest", consumer_timeout_ms=5_000
+        TOPIC, cluster.bootstrap, auto_offset_reset="earliest", consumer_timeout_ms=60_000
     )
-    assert sorted(int(record.value) for record in consumer) == list(range(50))
+    assert sorted(int(next(consumer).value) for _ in range(50)) == list(range(50))
+    ends = consumer.end_offsets(consumer.assignment())
+    assert {place: consumer.position(place) for place in ends} == ends
     consumer.close()
 
 
@@ -102,7 +104,7 @@ def test_a_paused_node_is_frozen_and_goes_on(cluster: Cluster) -> None:
     assert controls.pause("b1").state is NodeState.PAUSED
     assert not controls.net.probe(link, timeout_s=0.5).answered
     assert controls.resume("b1").state is NodeState.RUNNING
-    until(lambda: controls.net.probe(link, timeout_s=0.5).answered, deadline_s=5)
+    until(lambda: controls.net.probe(link, timeout_s=0.5).answered)
 
 
 def test_a_paused_node_dies_by_sigkill(cluster: Cluster) -> None:
@@ -110,16 +112,16 @@ def test_a_paused_node_dies_by_sigkill(cluster: Cluster) -> None:
     controls.pause("b1")
     assert controls.kill("b1").exit_code == -9
     controls.start("b1")
-    controls.await_healthy(deadline_s=30)
+    controls.await_healthy(deadline_s=60)
 
 
 def test_a_cut_link_is_silent_one_way_and_heals(cluster: Cluster) -> None:
     net, link = cluster.controls().net, Link("b1", "b2")
     net.cut([link])
     assert not net.probe(link, timeout_s=0.5).answered
-    assert net.probe(Link("b2", "b1"), timeout_s=2).answered
+    until(lambda: net.probe(Link("b2", "b1"), timeout_s=2).answered)
     net.heal_all()
-    assert net.probe(link, timeout_s=2).answered
+    until(lambda: net.probe(link, timeout_s=2).answered)
 
 
 def test_an_unplugged_node_is_gone_and_comes_back_at_its_address(cluster: Cluster) -> None:
@@ -132,8 +134,8 @@ def test_an_unplugged_node_is_gone_and_comes_back_at_its_address(cluster: Cluste
     controls.containers.plug("b2")
     controls.containers.plug("b2")
     controls.net.heal_all()
-    assert all(controls.net.probe(link, timeout_s=2).answered for link in around)
-    controls.await_healthy(deadline_s=30)
+    until(lambda: all(controls.net.probe(link, timeout_s=2).answered for link in around))
+    controls.await_healthy(deadline_s=60)
 
 
 def test_limits_act_while_a_node_runs_and_are_taken_off(cluster: Cluster) -> None:
@@ -146,7 +148,7 @@ def test_limits_act_while_a_node_runs_and_are_taken_off(cluster: Cluster) -> Non
             net.probe(Link(CLIENT, "b1"), timeout_s=0.5)
         return boxes.limits("b1").throttled
 
-    until(throttled, deadline_s=20)
+    until(throttled)
     free = boxes.unlimit("b1")
     assert (free.cpus, free.memory_mb) == (None, None)
 
@@ -229,7 +231,7 @@ def test_nothing_outlives_a_lab_that_is_killed(engine: Engine, tmp_path: Path) -
     assert len(left_of(engine, token)) >= 9
     lab.kill()
     lab.wait()
-    until(lambda: not left_of(engine, token), deadline_s=5)
+    until(lambda: not left_of(engine, token))
 
 
 def test_a_run_in_containers_is_judged(engine: Engine, tmp_path: Path) -> None:

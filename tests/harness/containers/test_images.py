@@ -78,7 +78,7 @@ def test_a_second_call_builds_nothing(engine: Engine, built: dict[str, str]) -> 
 def test_a_second_command_builds_nothing(engine: Engine, built: dict[str, str]) -> None:
     before = everything(engine)
     argv = [sys.executable, "-m", "urteil", "images", "build"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=240)
     assert (done.returncode, done.stderr) == (0, "")
     assert built["broker"] in done.stdout
     assert everything(engine) == before

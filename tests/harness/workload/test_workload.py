@@ -76,7 +76,7 @@ def _play(cluster, workload, spawned):
     until(lambda: workload.progress().failed > 5)
     for node in followers:
         controls.start(node)
-    cluster.await_healthy(deadline_s=30)
+    cluster.await_healthy(deadline_s=60)
     healed_ns = time.monotonic_ns()
     until(lambda: workload.acked_since(healed_ns) > 20)
     workload.stop_producers()

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from tests.waiting import until
+from urteil.harness import stacks as stacks_module
 from urteil.harness.stacks import Stacks, Teller, watched
 
 LISTENS = """
@@ -52,8 +53,9 @@ def children(tmp_path: Path) -> Iterator[dict[str, Child]]:
 
 
 def test_each_process_tells_where_it_stands_and_goes_on(
-    tmp_path: Path, children: dict[str, Child]
+    tmp_path: Path, children: dict[str, Child], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(stacks_module, "TELLS_S", 60.0)
     stacks = Stacks(tmp_path, [lambda: [child.teller for child in children.values()]])
     folder = stacks.take("the cluster did not become healthy in time")
     assert folder

@@ -13,7 +13,7 @@ import pytest
 
 from tests.waiting import until
 from urteil.chaos.views import LabFailure, NodeState, NotHealthy
-from urteil.harness import standing
+from urteil.harness import stacks, standing
 from urteil.harness.cluster import Cluster
 from urteil.harness.reaper import holders
 from urteil.harness.scenario import ClusterSpec
@@ -45,7 +45,9 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
             continue
 
 
-def test_two_clusters_stand_side_by_side(tmp_path: Path) -> None:
+def test_two_clusters_stand_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stacks, "TELLS_S", 60.0)  # a JVM on a busy machine takes longer
+    monkeypatch.setattr(stacks, "QUIET_S", 2.0)
     spec = ClusterSpec(brokers=1)
     with Cluster(spec, UrteilTarget(), tmp_path / "a") as one:
         with Cluster(spec, UrteilTarget(), tmp_path / "b") as other:

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.ports import free_port
 from urteil.harness.parts import chromium
 
-START_S = 30.0
+START_S = 60.0
 SWITCHES = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
             "--hide-scrollbars", "--disable-background-networking")  # fmt: skip
 
@@ -52,7 +53,7 @@ class Browser:
         """What a script returns."""
         return self._ask("POST", "/execute/sync", {"script": script, "args": []})
 
-    def until(self, condition: str, deadline_s: float = 20.0) -> None:
+    def until(self, condition: str, deadline_s: float = 60.0) -> None:
         """Wait until an expression is true; TimeoutError with it when it does not become so."""
         end = time.monotonic() + deadline_s
         while not self.run(f"return Boolean({condition})"):
@@ -105,9 +106,7 @@ class Browser:
 def running_browser(log: Path) -> Iterator[Browser]:
     """A browser with its driver; both end with the block."""
     binary, driver = chromium()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with log.open("w") as out:
         process = subprocess.Popen([driver, f"--port={port}"], stdout=out, stderr=out)
         try:
@@ -119,7 +118,7 @@ def running_browser(log: Path) -> Iterator[Browser]:
                 browser.close()
         finally:
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=60)
 
 
 def _await(port: int) -> None:

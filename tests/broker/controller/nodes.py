@@ -14,7 +14,8 @@ from typing import Any
 
 from kazoo.client import KazooClient
 
-from tests.broker.zookeeper.server import ZooKeeperServer, free_port, until
+from tests.broker.zookeeper.server import ZooKeeperServer, until
+from tests.ports import free_port
 from urteil.broker.controller.controller import Controller
 from urteil.broker.server.channels import Channels
 from urteil.broker.server.clock import Clock

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from tests.broker.server.nodes import until
-from tests.broker.server.raw import free_port
+from tests.ports import free_port
 from urteil.harness.parts.part import MissingPart, apt_install, can_apt
 
 REALM = "URTEIL.TEST"
@@ -83,7 +83,7 @@ class Kdc:
 
     def _run(self, *argv: str) -> str:
         done = subprocess.run(
-            argv, env=self._own_env(), capture_output=True, text=True, timeout=60, check=False
+            argv, env=self._own_env(), capture_output=True, text=True, timeout=240, check=False
         )
         assert done.returncode == 0, f"{argv}\n{done.stdout}\n{done.stderr}"
         return done.stdout

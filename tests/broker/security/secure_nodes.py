@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.broker.security.certificates import Authority, pem_file
 from tests.broker.server.nodes import Nodes
-from tests.broker.server.raw import free_port
 from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.ports import free_port
 from urteil.broker.security.scram import HASHES, credential
 from urteil.broker.zookeeper.znodes import encode_config
 
@@ -45,7 +45,7 @@ class SecureNodes(Nodes):
 
     def __enter__(self) -> SecureNodes:
         """Credentials of brokers are in ZooKeeper before the first of them starts."""
-        self.zk.start()
+        self.zk.start(timeout=60)
         for user, password in self.users.items():
             known = {name: credential(name, password).text() for name in HASHES}
             self.zk.create(f"/config/users/{user}", encode_config(known), makepath=True)

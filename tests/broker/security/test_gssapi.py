@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.broker.security.kdc import REALM, Kdc, kcat, program
-from tests.broker.server.nodes import Nodes, until
-from tests.broker.server.raw import free_port
+from tests.broker.server.nodes import STEADY, Nodes, until
 from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.ports import free_port
 from urteil.broker.security.exchange import BrokenExchange
 from urteil.broker.security.gssapi import GssapiExchange, load_service
 from urteil.broker.security.kerberos_names import PrincipalRules
@@ -88,7 +88,7 @@ def test_without_the_library_the_mend_is_named() -> None:
         "from urteil.broker.security.gssapi import load_service\n"
         f"load_service({OPTIONS!r}, None, ['DEFAULT'])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240)
     assert "apt-get install libgssapi-krb5-2" in done.stderr
 
 
@@ -111,7 +111,7 @@ class KerberosNodes(Nodes):
     """Two brokers with a listener for those who have tickets, each other among them."""
 
     def __init__(self, folder: Path, zookeeper: ZooKeeperServer, chroot: str, keytab: Path) -> None:
-        super().__init__(folder, zookeeper, chroot, 2)
+        super().__init__(folder, zookeeper, chroot, 2, **STEADY)
         self.tickets = {broker: free_port() for broker in self.ports}
         self._keytab = keytab
 
@@ -145,7 +145,7 @@ def ask(kdc: Kdc, cache: str, port: int, *more: str) -> subprocess.CompletedProc
     return subprocess.run(
         [kcat(), "-b", f"localhost:{port}", *options, *more],
         env={**os.environ, **kdc.env, "KRB5CCNAME": cache},
-        capture_output=True, text=True, timeout=60, input="one\ntwo\n", check=False,
+        capture_output=True, text=True, timeout=240, input="one\ntwo\n", check=False,
     )  # fmt: skip
 
 
@@ -160,7 +160,7 @@ def test_clients_and_brokers_come_in_as_their_principals(
     for user in ("alice", "bob"):
         caches[user] = f"FILE:{tmp_path}/{user}.cache"
         argv = [program("kinit"), "-c", caches[user], "-k", "-t", str(kdc.keytab(user)), user]
-        subprocess.run(argv, check=True, timeout=60)
+        subprocess.run(argv, check=True, timeout=240)
     with KerberosNodes(tmp_path, zookeeper, chroot, service) as nodes:
         sent = ask(kdc, caches["alice"], nodes.tickets[1], "-P", "-t", "orders")
         assert sent.returncode == 0, sent.stderr

@@ -15,7 +15,8 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from tests.broker.security.certificates import PASSWORD, Authority, Issued, java_chain, pem_file
-from tests.broker.server.raw import framed, free_port, run
+from tests.broker.server.raw import framed, run
+from tests.ports import free_port
 from urteil.broker.log.storage import Storage
 from urteil.broker.security.tls import TlsMaterial
 from urteil.broker.server.channels import Channels, Endpoint

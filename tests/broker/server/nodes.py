@@ -12,9 +12,12 @@ from typing import Any
 import psutil
 from kazoo.client import KazooClient
 
-from tests.broker.server.raw import free_port
 from tests.broker.zookeeper.server import ZooKeeperServer
-from tests.waiting import until
+from tests.ports import free_port
+from tests.waiting import LONG_S, until
+
+STEADY = {"zookeeper_session_timeout_ms": "15000", "replica_lag_time_max_ms": "15000"}
+"""For brokers of which none is to die: a machine that stalls makes none seem dead."""
 
 
 class Nodes:
@@ -42,8 +45,8 @@ class Nodes:
     def __enter__(self) -> Nodes:
         for broker in self.ports:
             self.start(broker)
-        self.zk.start()
-        until(self._all_registered, "all brokers registered", deadline_s=30)
+        self.zk.start(timeout=LONG_S)
+        until(self._all_registered, "all brokers registered")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -101,7 +104,7 @@ class Nodes:
     def stop(self, broker: int) -> int:
         """SIGTERM; returns the exit code."""
         self.processes[broker].send_signal(signal.SIGTERM)
-        return self.processes[broker].wait(20)
+        return self.processes[broker].wait(LONG_S)
 
     def resident_bytes(self, broker: int) -> int:
         return int(psutil.Process(self.processes[broker].pid).memory_info().rss)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any, cast
 
+from tests.ports import free_port
 from urteil.broker.api.registry import load_handlers
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.connection import Answer
@@ -16,12 +16,6 @@ from urteil.broker.server.dispatch import Dispatcher
 from urteil.broker.server.hosts import Resolver
 from urteil.broker.server.listeners import Listener
 from urteil.broker.server.sockets import SocketServer
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.asynccontextmanager

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import time
 
 import pytest
 
 from tests.broker.server.raw import run
+from tests.ports import free_port
 from urteil.broker.server.channels import Channels, Endpoint
 from urteil.broker.server.hosts import Resolver
 from urteil.broker.wire.messages import ApiVersionsRequest
@@ -45,9 +45,7 @@ def test_askers_who_give_up_do_not_keep_others_from_a_connection() -> None:
     """Each has less patience than the pause before the next connect, and there is always one."""
 
     async def scenario() -> None:
-        with socket.socket() as reserved:
-            reserved.bind(("127.0.0.1", 0))
-            port = reserved.getsockname()[1]
+        port = free_port()
         channels, node = Channels("b1", Resolver()), Endpoint(2, "127.0.0.1", port)
 
         async def ask(patience_ms: int) -> None:

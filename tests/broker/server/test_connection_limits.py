@@ -7,7 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from tests.broker.server.raw import framed, free_port, run
+from tests.broker.server.raw import framed, run
+from tests.ports import free_port
 from urteil.broker.server.connection import Answer, Connection
 from urteil.broker.server.connection_limits import ConnectionLimits
 from urteil.broker.server.hosts import Resolver

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.broker.server.raw import framed, free_port, run
+from tests.broker.server.raw import framed, run
+from tests.ports import free_port
 from urteil.broker.security.scram import Known, credential, user_of
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.server.connection import Connection

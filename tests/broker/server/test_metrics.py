@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.broker.server.exposition import parse
-from tests.broker.server.raw import free_port, run, talk
+from tests.broker.server.raw import run, talk
+from tests.ports import free_port
 from urteil.broker.metrics import scrapes
 from urteil.broker.metrics.requests import FOLLOWER_FETCH, RequestCounts, kind_of
 from urteil.broker.metrics.requests_shown import request_families

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.broker.server.nodes import Nodes
+from tests.broker.server.nodes import STEADY, Nodes
 from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.conformance.fetching import fetch
 from tests.conformance.side import Side
+from tests.waiting import LONG_S
 
 LEADER, FOLLOWER = 1, 2
 RACKS = {LEADER: "a", FOLLOWER: "b"}
@@ -23,7 +24,7 @@ SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer) -> Iterator[Nodes]:
     folder = Path(tmp_path_factory.mktemp("racks"))
-    config = {"replica_selector_class": SELECTOR, "replica_fetch_wait_max_ms": "100"}
+    config = {"replica_selector_class": SELECTOR, "replica_fetch_wait_max_ms": "100", **STEADY}
     nodes = Nodes(folder, zookeeper, f"/{folder.name}", 2, **config)
     nodes.racks = RACKS
     with nodes:
@@ -33,7 +34,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer) 
 @pytest.fixture(scope="module")
 def side(nodes: Nodes) -> Iterator[Side]:
     side = Side("ours", nodes.bootstrap)
-    side.until(lambda: side.answers() and side.controller() in RACKS, deadline_s=30)
+    side.until(lambda: side.answers() and side.controller() in RACKS, deadline_s=60)
     yield side
     side.close()
 
@@ -42,7 +43,7 @@ def produce(nodes: Nodes, topic: str, values: list[bytes]) -> None:
     producer = Producer({"bootstrap.servers": ",".join(nodes.bootstrap), "acks": "all"})
     for value in values:
         producer.produce(topic, value)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def partition(answer: Any) -> Any:
@@ -87,7 +88,7 @@ def test_a_consumer_reads_from_its_rack(nodes: Nodes, side: Side) -> None:
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
     read: list[Any] = []
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + LONG_S
     while len(read) < len(values) and time.monotonic() < deadline:
         read += [one.value() for one in consumer.consume(500, timeout=0.2)]
     consumer.close()

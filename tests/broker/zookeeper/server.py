@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.ports import free_port
 from tests.waiting import LONG_S
 from urteil.harness.parts import java, zookeeper_classes, zookeeper_classpath
 from urteil.harness.parts.java import QUICK_START
@@ -80,13 +81,6 @@ class ZooKeeperServer:
             self._process.kill()
             self._process.wait()
             self._process = None
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def until(condition: Callable[[], object], what: str, deadline_s: float = LONG_S) -> None:

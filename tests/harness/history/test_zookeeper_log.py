@@ -8,6 +8,7 @@ import time
 import pytest
 from kazoo.client import KazooClient
 
+from tests.ports import free_port
 from urteil.harness.history.zookeeper_log import (
     Change,
     LogFiles,
@@ -21,14 +22,8 @@ from urteil.harness.parts import java, zookeeper_classpath
 STATE = "/brokers/topics/orders/partitions/0/state"
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def await_port(port, server):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and server.poll() is None:
         with socket.socket() as probe:
             probe.settimeout(0.5)
@@ -47,7 +42,7 @@ def state(leader, epoch):
 
 def play(port):
     client = KazooClient(f"127.0.0.1:{port}")
-    client.start(timeout=15)
+    client.start(timeout=60)
     for path in ("/brokers", "/brokers/ids", "/brokers/topics"):
         client.create(path)
     client.create("/controller_epoch", b"1")

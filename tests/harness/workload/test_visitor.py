@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.broker.server.nodes import Nodes
-from tests.broker.server.raw import free_port
+from tests.broker.server.nodes import STEADY, Nodes
 from tests.broker.zookeeper.conftest import chroot, zookeeper
 from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.ports import free_port
 from urteil.harness.history.journal import Access, JournalReader, JournalWriter, Right
 from urteil.harness.scenario import WorkloadSpec
 from urteil.harness.workload.spec import ClientSpec
@@ -52,7 +52,7 @@ class Never:
 
 @pytest.fixture
 def nodes(tmp_path: Path, zookeeper: ZooKeeperServer, chroot: str) -> Any:
-    with Guarded(tmp_path, zookeeper, chroot, 1) as one:
+    with Guarded(tmp_path, zookeeper, chroot, 1, **STEADY) as one:
         yield one
 
 

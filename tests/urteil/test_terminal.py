@@ -53,5 +53,5 @@ def test_names_are_completed() -> None:
     env = os.environ | {"_URTEIL_COMPLETE": "bash_complete", "COMP_WORDS": "urteil run leader-c",
                         "COMP_CWORD": "2"}  # fmt: skip
     urteil = Path(sys.executable).with_name("urteil")
-    done = subprocess.run([urteil], env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([urteil], env=env, capture_output=True, text=True, timeout=240)
     assert done.stdout.splitlines() == ["plain,leader-crash"]

@@ -194,7 +194,7 @@ def test_the_lock_keeps_other_processes_out(start: Opener, tmp_path: Path) -> No
         "Storage().lock(Path(sys.argv[1]))"
     )
     run = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / ".lock")], capture_output=True, timeout=60
+        [sys.executable, "-c", program, str(tmp_path / ".lock")], capture_output=True, timeout=240
     )
     assert run.returncode != 0
     assert b"BlockingIOError" in run.stderr

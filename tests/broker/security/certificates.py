@@ -107,7 +107,7 @@ def pem_file(path: Path, *parts: str) -> str:
 def keytool(*args: str) -> None:
     """Run Java's own tool, which makes the stores that users have."""
     done = subprocess.run(
-        ["keytool", *args], capture_output=True, text=True, timeout=60, check=False
+        ["keytool", *args], capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

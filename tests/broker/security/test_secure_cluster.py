@@ -41,6 +41,7 @@ OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule req
 BROKERS = f'{SCRAM} username="broker" password="{BROKER_PASSWORD}";'
 PEOPLE = f'{PLAIN} user_bob="{BOB_PASSWORD}";'
 SETTINGS = {
+    "zookeeper.session.timeout.ms": "15000",
     "min.insync.replicas": "2",
     "offsets.topic.replication.factor": "2",
     "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
@@ -121,13 +122,13 @@ def served_certificate(nodes: SecureNodes, broker: int, listener: str) -> str:
 
 def test_records_are_replicated_and_come_back(nodes: SecureNodes) -> None:
     admin = AdminClient(settings(nodes))
-    admin.create_topics([NewTopic("orders", 2, 2)])["orders"].result(20)
+    admin.create_topics([NewTopic("orders", 2, 2)])["orders"].result(60)
     producer = Producer({**settings(nodes), "acks": "all", "enable.idempotence": True})
     sent = [f"value-{number}-{'x' * 5000}".encode() for number in range(2000)]
     for number, value in enumerate(sent):
         producer.produce("orders", value, partition=number % 2)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     until(lambda: nodes.isr_size("orders", 0) == nodes.isr_size("orders", 1) == 2, "in sync")
     consumer = Consumer({**settings(nodes), "group.id": "readers", "auto.offset.reset": "earliest"})
     consumer.subscribe(["orders"])
@@ -147,13 +148,13 @@ def test_records_are_replicated_and_come_back(nodes: SecureNodes) -> None:
 def test_between_brokers_nobody_comes_in_without_a_certificate(nodes: SecureNodes) -> None:
     context = ssl.create_default_context(cadata=nodes.authority.pem)
     address = ("127.0.0.1", nodes.addresses[1]["INTERNAL"])
-    with socket.create_connection(address, timeout=10) as raw:
+    with socket.create_connection(address, timeout=60) as raw:
         with context.wrap_socket(raw, server_hostname="127.0.0.1") as secured:
             with pytest.raises(ssl.SSLError, match="certificate required"):
                 secured.recv(1)
     issued = nodes.authority.issue("another broker")
     context.load_cert_chain(pem_file(nodes.folder / "peer.pem", issued.key_pem(), issued.pem))
-    with socket.create_connection(address, timeout=10) as raw:
+    with socket.create_connection(address, timeout=60) as raw:
         with context.wrap_socket(raw, server_hostname="127.0.0.1") as secured:
             secured.sendall(bytes.fromhex("0000000a001200000000000affff"))  # ApiVersions
             assert secured.recv(4)
@@ -171,9 +172,9 @@ def test_a_new_certificate_is_taken_on_without_a_restart(nodes: SecureNodes) -> 
     )
     resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
     for future in admin.incremental_alter_configs([resource]).values():
-        future.result(20)
+        future.result(60)
     until(lambda: served_certificate(nodes, 1, "CLIENT") != before, "the new certificate")
-    assert AdminClient(settings(nodes)).list_topics(timeout=20).brokers.keys() == {1, 2}
+    assert AdminClient(settings(nodes)).list_topics(timeout=60).brokers.keys() == {1, 2}
 
 
 def test_a_store_that_cannot_be_read_is_refused_and_what_stands_stays(nodes: SecureNodes) -> None:
@@ -188,7 +189,7 @@ def test_a_store_that_cannot_be_read_is_refused_and_what_stands_stays(nodes: Sec
     admin = AdminClient(settings(nodes))
     for future in admin.incremental_alter_configs([resource]).values():
         with pytest.raises(Exception, match=r"bad\.pem"):
-            future.result(20)
+            future.result(60)
     assert served_certificate(nodes, 2, "CLIENT") == before
 
 
@@ -205,7 +206,7 @@ def test_clients_of_others_say_who_they_are(
     nodes: SecureNodes, listener: str, mechanism: str, user: str, password: str
 ) -> None:
     chosen = as_user(nodes, mechanism, user, password, listener)
-    assert AdminClient(chosen).list_topics(timeout=20).brokers.keys() == {1, 2}
+    assert AdminClient(chosen).list_topics(timeout=60).brokers.keys() == {1, 2}
     admin = KafkaAdminClient(
         bootstrap_servers=nodes.address(1, listener),
         security_protocol=chosen["security.protocol"],
@@ -240,7 +241,7 @@ def test_a_client_shows_a_token(nodes: SecureNodes) -> None:
         "enable.sasl.oauthbearer.unsecure.jwt": "true",
         "sasl.oauthbearer.config": "principal=alice",
     }
-    assert AdminClient(chosen).list_topics(timeout=20).brokers.keys() == {1, 2}
+    assert AdminClient(chosen).list_topics(timeout=60).brokers.keys() == {1, 2}
 
 
 @pytest.mark.parametrize(
@@ -279,24 +280,24 @@ def test_a_client_stays_known_while_its_session_ends_again_and_again(nodes: Secu
         }
     )
     admin = AdminClient(settings(nodes))
-    admin.create_topics([NewTopic("long", 1, 2)])["long"].result(20)
+    admin.create_topics([NewTopic("long", 1, 2)])["long"].result(60)
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
         producer.produce("long", b"value")
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
     assert errors == []
-    assert nodes.isr_size("long", 0) == 2
+    until(lambda: nodes.isr_size("long", 0) == 2, "in sync")
 
 
 def test_a_new_user_comes_in_at_once_and_a_deleted_one_no_more(nodes: SecureNodes) -> None:
     admin = AdminClient(settings(nodes))
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
     change = UserScramCredentialUpsertion("carol, of=sales", info, b"carol-Secret")
-    admin.alter_user_scram_credentials([change])["carol, of=sales"].result(20)
+    admin.alter_user_scram_credentials([change])["carol, of=sales"].result(60)
     described = admin.describe_user_scram_credentials(["carol, of=sales"])
-    (found,) = described["carol, of=sales"].result(20).scram_credential_infos
+    (found,) = described["carol, of=sales"].result(60).scram_credential_infos
     assert (found.mechanism, found.iterations) == (ScramMechanism.SCRAM_SHA_256, 4096)
-    everybody = admin.describe_user_scram_credentials(None).result(20)
+    everybody = admin.describe_user_scram_credentials(None).result(60)
     assert set(everybody) == {"alice", "broker", "carol, of=sales"}
 
     def comes_in() -> bool:
@@ -309,7 +310,7 @@ def test_a_new_user_comes_in_at_once_and_a_deleted_one_no_more(nodes: SecureNode
 
     until(comes_in, "carol comes in")
     away = UserScramCredentialDeletion("carol, of=sales", ScramMechanism.SCRAM_SHA_256)
-    admin.alter_user_scram_credentials([away])["carol, of=sales"].result(20)
+    admin.alter_user_scram_credentials([away])["carol, of=sales"].result(60)
     until(lambda: not comes_in(), "carol does not come in")
 
 
@@ -329,13 +330,13 @@ def test_apache_kafkas_tool_comes_in_and_sets_a_password(nodes: SecureNodes) -> 
         kafka_tool("kafka.admin.ConfigCommand", arguments),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     admin = AdminClient(settings(nodes))
     described = admin.describe_user_scram_credentials(["dora"])
-    (found,) = described["dora"].result(20).scram_credential_infos
+    (found,) = described["dora"].result(60).scram_credential_infos
     assert (found.mechanism, found.iterations) == (ScramMechanism.SCRAM_SHA_512, 8192)
 
 

@@ -30,7 +30,7 @@ print(json.dumps(seen))
 def test_a_level_is_inherited_by_apache_kafkas_names() -> None:
     """In a process of its own: loggers are the whole process's."""
     argv = [sys.executable, "-c", TELLS]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=240)
     first, everything, log, changes = json.loads(done.stdout)
     assert set(first.values()) == {"INFO"}
     of_kafka = ("groups", "controller", "urteil.broker.log.cleaner")

@@ -82,7 +82,7 @@ def test_records_outlive_the_death_of_their_broker(cluster: Cluster) -> None:
     controls = cluster.controls()
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")
     sent = [producer.send(TOPIC, b"%d" % number) for number in range(50)]
-    assert all(one.get(timeout=20) for one in sent)
+    assert all(one.get(timeout=60) for one in sent)
     producer.close()
     dead = [controls.kill(node) for node in cluster.plan.brokers]
     assert [(one.state, one.exit_code) for one in dead] == [(NodeState.DEAD, -9)] * 2

@@ -189,7 +189,7 @@ def told(owner: subprocess.Popen[str]) -> tuple[Path, str]:
 
 def end(owner: subprocess.Popen[str]) -> None:
     owner.kill()
-    owner.communicate(timeout=20)
+    owner.communicate(timeout=60)
 
 
 def test_nothing_is_left_soon_after_its_owner_was_killed(

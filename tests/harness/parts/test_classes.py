@@ -15,7 +15,7 @@ from urteil.harness.parts.zookeeper import MAIN, zookeeper_classpath
 def started(*options: str, classpath: str, main: str) -> str:
     """What a server says that was given no settings."""
     argv = [java(), *options, "-cp", classpath, main]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=240, check=False)
     return done.stdout + done.stderr
 
 

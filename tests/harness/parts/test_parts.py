@@ -23,7 +23,7 @@ esac
 
 
 def test_java_is_new_enough() -> None:
-    done = subprocess.run([parts.java(), "-version"], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([parts.java(), "-version"], capture_output=True, text=True, timeout=240)
     assert int(done.stderr.split('"')[1].split(".")[0]) >= 17
 
 
@@ -35,7 +35,7 @@ def test_zookeeper_names_only_jars_that_are_there() -> None:
 
 def test_toxiproxy_says_the_pinned_version() -> None:
     binary = parts.toxiproxy_binary()
-    done = subprocess.run([binary, "-version"], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([binary, "-version"], capture_output=True, text=True, timeout=240)
     assert done.stdout.split()[-1] == "2.12.0"
 
 

@@ -79,16 +79,20 @@ def _first_reads(
         mine = pa.Table.from_batches([batch.filter(pc.is_in(batch["client"], names))])
         known = pc.add(pc.add(mine["generation"], mine["offset"]), mine["read_ns"])
         mine = mine.filter(pc.is_valid(known))
-        place = pc.add(pc.multiply(mine["poll"], ROWS), mine["position_in_poll"])
-        mine = mine.append_column("place", place)
-        lows = mine.group_by(_KEYS).aggregate([("place", "min")])
-        lows = lows.rename_columns([*_KEYS, "place"])
-        for row in mine.join(lows, [*_KEYS, "place"], join_type="inner").to_pylist():
+        for name in ("poll", "position_in_poll"):
+            mine = _lowest(mine, name)
+        for row in mine.to_pylist():
             member = row["client"], row["session"], row["topic_id"], row["partition"]
             told = row["poll"], row["read_ns"], row["offset"]
             key = member, row["generation"]
             found[key] = min(told, found.get(key, told))
     return found
+
+
+def _lowest(rows: pa.Table, name: str) -> pa.Table:
+    """The rows of each member and generation that have its lowest `name`."""
+    lows = rows.group_by(_KEYS).aggregate([(name, "min")]).rename_columns([*_KEYS, name])
+    return rows.join(lows, [*_KEYS, name], join_type="inner")
 
 
 def _moved(run_dir: Path) -> dict[Member, int]:

@@ -1,13 +1,15 @@
 """Below a committed position every visible record was processed by the group.
 
 Processing is journaling: what a member was killed with, before it could, it did not commit either.
+Nobody owes what the group never asked for: it may begin at the end (auto.offset.reset=latest), and
+a member may seek.
 """
 
 from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import DUE, LOSS, Guarantee, place
 
-PASSED = f"""
+_ROWS = f"""
 FROM (SELECT q.p, c.`group` AS grp, MAX(c.offset) AS top, MIN(c.complete_ns) AS at_ns,
         MAX(c.complete_ns) AS until_ns, MAX(q.unclean_on) AS unclean_on,
         MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
@@ -15,10 +17,39 @@ FROM (SELECT q.p, c.`group` AS grp, MAX(c.offset) AS top, MIN(c.complete_ns) AS 
       FROM commits c JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
       WHERE c.outcome = 'ok' AND q.compacted = 0 GROUP BY q.p, c.`group`) k
 JOIN {DUE} s ON s.p = k.p JOIN grps b ON b.grp = k.grp
+"""
+_BELOW = """
 WHERE s.off < k.top
   AND NOT EXISTS (SELECT 1 FROM damaged d JOIN members m ON m.client = d.client
                   WHERE (m.bits & b.bit) <> 0)
 """
+PASSED = f"{_ROWS} {_BELOW}"
+
+_STOOD = """
+SELECT q.p, b.grp, e.client, e.session, e.poll, e.event, e.position_before, e.position_after
+FROM polls e JOIN parts q ON q.topic_id = e.topic_id AND q.partition = e.partition
+JOIN members m ON m.client = e.client AND m.session = e.session
+JOIN grps b ON (m.bits & b.bit) <> 0
+"""
+_BEGUN = f"""
+SELECT g.p, g.grp, CASE WHEN a.low < g.low THEN a.low ELSE g.low END AS low
+FROM (SELECT e.p, e.grp, MIN(e.position_before) AS low FROM ({_STOOD}) e GROUP BY e.p, e.grp) g
+LEFT JOIN (SELECT q.p, r.`group` AS grp, MIN(r.offset) AS low
+           FROM commit_reads r JOIN parts q
+             ON q.topic_id = r.topic_id AND q.partition = r.partition
+           WHERE r.outcome = 'ok' AND r.offset >= 0 GROUP BY q.p, r.`group`) a
+  ON a.p = g.p AND a.grp = g.grp
+"""
+"""Where a group began: the lowest position that its members, or its coordinator, ever told."""
+
+_SOUGHT = f"""
+SELECT l.p, l.grp, l.low, l.high
+FROM (SELECT e.p, e.grp, e.event, e.position_before AS high, LAG(e.position_after) OVER (
+        PARTITION BY e.client, e.session, e.p, e.grp ORDER BY e.poll) AS low
+      FROM ({_STOOD}) e) l
+WHERE l.event = 'seek' AND l.low < l.high
+"""
+"""What a member sought past, by its own choice."""
 
 GUARANTEE = Guarantee(
     name="commit_beyond_processed",
@@ -31,7 +62,10 @@ GUARANTEE = Guarantee(
 SELECT 'not processed' AS sub_kind, s.p, s.off, k.at_ns, k.until_ns, k.grp, s.value_id, k.top,
   k.unclean_on, k.unclean_floor, k.lost_floor, k.spoilt_ns,
   (SELECT MAX(z.commits_before) FROM settings z) AS before
-{PASSED} AND (s.grps & b.bit) = 0""",
+{_ROWS} LEFT JOIN ({_BEGUN}) g ON g.p = k.p AND g.grp = k.grp
+{_BELOW} AND (s.grps & b.bit) = 0 AND s.off >= COALESCE(g.low, 0)
+  AND NOT EXISTS (SELECT 1 FROM ({_SOUGHT}) j
+                  WHERE j.p = k.p AND j.grp = k.grp AND s.off >= j.low AND s.off < j.high)""",
     permitted="CASE WHEN x.before = 1 THEN 'the group commits before it processes: at most once'"
     f" ELSE {LOSS} END",
     explain=lambda row: (

@@ -410,3 +410,54 @@ def test_a_member_reads_on_from_where_it_was_told_last(
     asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
     one = judge(tmp_path, tables, asked, told, ("poll_skip",))["poll_skip"]
     assert [(finding.sub_kind, finding.offset) for finding in one.findings] == found
+
+
+def begun_late(tables: Tables) -> None:
+    """Nobody but `g1` was ever a member, and it began in the middle (auto.offset.reset=latest)."""
+    for table in ("clients", "reads", "polls", "commits", "commit_reads", "assignments"):
+        tables[table] = [row for row in tables[table] if row["client"] != "g0"]
+    for row in tables["commit_reads"]:
+        row["offset"] = row["offset"] if row["client"] != "g1" else None
+
+
+def first_poll(tables: Tables) -> dict[str, Any]:
+    return next(row for row in tables["polls"] if row["client"] == "g1")
+
+
+def test_a_group_owes_nothing_of_what_lies_before_its_begin(tmp_path: Path) -> None:
+    tables = healthy()
+    begun_late(tables)
+    assert_only(judged(tmp_path, tables))
+    first_poll(tables)["position_before"] = 40
+    (finding, *_) = judged(tmp_path / "asked", tables)["commit_beyond_processed"].findings
+    assert finding.offset == 40
+
+
+def test_a_group_owes_nothing_of_what_a_member_sought_past(tmp_path: Path) -> None:
+    tables = healthy()
+    gone = range(HALF, HALF + 50)
+    tables["reads"] = [
+        row for row in tables["reads"] if row["client"] != "g1" or row["offset"] not in gone
+    ]
+    first_poll(tables)["position_after"] = HALF + 10
+    after = [row for row in tables["polls"] if row["client"] == "g1"][1]
+    after |= {"event": "seek", "position_before": HALF + 50}
+    found = judged(tmp_path, tables)["commit_beyond_processed"].findings
+    assert [one.offset for one in found] == [*range(HALF, HALF + 10)]
+    after["event"] = "reset"  # it did not want to
+    found = judged(tmp_path / "reset", tables)["commit_beyond_processed"].findings
+    assert [one.offset for one in found] == [*gone]
+
+
+def test_polls_may_be_counted_from_anywhere(tmp_path: Path) -> None:
+    """As by a clock: the first one is the first, whatever its number."""
+    tables = healthy()
+    at_ns, poll = END_NS + 60 * S, 1 << 46
+    assigned(tables, "g2", 4, at_ns)
+    tables["clients"].append(tables["clients"][-1] | {"client": "g2"})
+    mine = [row for row in tables["reads"] if row["client"] == "g1"]
+    who = {"client": "g2", "generation": 4, "read_ns": at_ns + S, "pass": 1}
+    tables["reads"].append(mine[0] | who | {"poll": poll - 1})
+    tables["reads"].append(mine[-1] | who | {"poll": poll})
+    (finding,) = judged(tmp_path, tables)["commit_went_back"].findings
+    assert (finding.sub_kind, finding.offset) == ("resumed", HALF)

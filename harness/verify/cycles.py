@@ -1,7 +1,8 @@
 """Cycles of dependencies among transactions: rows of the derived tables `cycles` and `graph`.
 
 Edges, reduced to what follows immediately: `ww`, the next record of another transaction in a
-partition; `wr`, a transaction read what another one wrote; `rw`, the first record that another one
+partition; `wr`, a transaction read what another one wrote (`early`, if it reads uncommitted ones,
+which need not have been committed by then); `rw`, the first record that another one
 wrote behind what a transaction read. Source: Adya, Liskov, O'Neil, Generalized Isolation Level
 Definitions (2000); transactions that were aborted have no part in it.
 """
@@ -23,8 +24,12 @@ from urteil.harness.verify.evidence import Row
 Txn = tuple[str, int, int]
 Place = tuple[int, int]
 Successors = Mapping[Txn, Collection[Txn]]
+UNCOMMITTED = "read_uncommitted"
 TRIED = 500
 """So many edges are tried for a way back, in the order of their transactions."""
+
+
+KINDS = ("ww", "wr", "early", "rw")
 
 
 @dataclass(slots=True)
@@ -32,6 +37,7 @@ class Graph:
     """Edges by kind: from, to, and a place in a log that shows the edge."""
 
     ww: dict[tuple[Txn, Txn], Place] = field(default_factory=dict)
+    early: dict[tuple[Txn, Txn], Place] = field(default_factory=dict)
     wr: dict[tuple[Txn, Txn], Place] = field(default_factory=dict)
     rw: dict[tuple[Txn, Txn], Place] = field(default_factory=dict)
 
@@ -44,7 +50,7 @@ def cycle_rows(
     if not alive:
         return [], []
     graph = _graph(run_dir, alive, numbers)
-    edges = [{"kind": kind, "edges": len(getattr(graph, kind))} for kind in ("ww", "wr", "rw")]
+    edges = [{"kind": kind, "edges": len(getattr(graph, kind))} for kind in KINDS]
     return [_row(kind, cycle, place, alive) for kind, cycle, place in _cycles(graph)], edges
 
 
@@ -63,6 +69,7 @@ def _graph(
             if partition in numbers:
                 writes[numbers[partition]].append((offset, txn))
     graph, read = Graph(), defaultdict[tuple[Txn, int], int](lambda: -1)
+    hasty = _hasty(run_dir)
     for p, ones in sorted(writes.items()):
         ones.sort()
         for (_, before), (offset, after) in pairwise(ones):
@@ -75,9 +82,16 @@ def _graph(
         read[reader, p] = max(read[reader, p], offset)
         writer = wrote.get(value_id)
         if writer is not None and writer != reader:
-            graph.wr.setdefault((writer, reader), (p, offset))
+            seen = graph.early if reader[:2] in hasty else graph.wr
+            seen.setdefault((writer, reader), (p, offset))
     _add_reads_before_writes(graph, writes, read)
     return graph
+
+
+def _hasty(run_dir: Path) -> set[tuple[str, int]]:
+    """Sessions that say that they read uncommitted records."""
+    rows = evidence.rows(run_dir, "clients")
+    return {(row["client"], row["session"]) for row in rows if row["isolation"] == UNCOMMITTED}
 
 
 def _add_reads_before_writes(
@@ -127,11 +141,13 @@ def _within(file: pq.ParquetFile) -> list[int]:
 def _cycles(graph: Graph) -> Iterator[tuple[str, list[Txn], Place]]:
     """Kind, transactions in order, and a place: one cycle for each knot of them, for `g_single` one
     for each edge that closes it."""
-    either = graph.ww | graph.wr
+    read = graph.early | graph.wr
+    either = graph.ww | read
     for kind, edges, closing in (
         ("g0", graph.ww, graph.ww),
         ("g1c", graph.wr, graph.wr),
-        ("g1c with writes", either, graph.wr),
+        ("g1c uncommitted", read, graph.early),
+        ("g1c with writes", either, read),
     ):
         after = _successors(edges)
         knots, told = _knots(after), set[int]()

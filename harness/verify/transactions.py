@@ -29,8 +29,10 @@ LATE_NS = 10_000 * MS_NS
 
 def txn_rows(run_dir: Path, faults: Sequence[Row]) -> list[Row]:
     """Rows of `txn_p`: a transaction with its fate, when its producer was shut out (`fenced_ns`),
-    and whether the end of an earlier one may have arrived in it (`late`, KAFKA-17754)."""
+    whether the end of an earlier one may have arrived in it (`late`, KAFKA-17754), and whose
+    positions it moved (`grp`)."""
     txns = evidence.rows(run_dir, "txns")
+    groups = _groups(run_dir) if txns else {}
     inits = _inits(txns)
     held = [fault for fault in faults if _holds_back(fault)]
     late = _reached_late(txns, held)
@@ -47,6 +49,7 @@ def txn_rows(run_dir: Path, faults: Sequence[Row]) -> list[Row]:
             "fate": _fate(txn),
             "fenced_ns": _fenced_ns(txn, inits[txn["transactional_id"]]),
             "late": int(txn["late_end_ns"] is not None or _key(txn) in late),
+            "grp": groups.get(_key(txn), groups.get((*_key(txn)[:2], None))),
         }
         for txn in txns
     ]
@@ -83,6 +86,19 @@ def stands(run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int],
         {"grp": grp, "p": p, "position": position, "asked_ns": asked_ns}
         for (grp, p), (asked_ns, position) in sorted(last.items())
     ]
+
+
+def _groups(run_dir: Path) -> dict[tuple[str, int, int | None], str]:
+    """The group whose positions each transaction moved; without a transaction, the group that its
+    client says it is of."""
+    found: dict[tuple[str, int, int | None], str] = {}
+    for row in evidence.rows(run_dir, "clients"):
+        if row["group"] is not None:
+            found[row["client"], row["session"], None] = row["group"]
+    for row in evidence.rows(run_dir, "commits"):
+        if row["txn"] is not None and row["group"] is not None:
+            found[_key(row)] = row["group"]
+    return found
 
 
 def _fate(txn: Row) -> str:

@@ -9,20 +9,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.torn_txn import PERMITTED
 
 INPUTS = """
 FROM stands k JOIN vals v ON v.sent_p = k.p JOIN parts q ON q.p = k.p
-LEFT JOIN (SELECT w.source, MIN(w.client) AS client, MIN(w.txn) AS txn
-           FROM vals w WHERE w.source IS NOT NULL AND w.rc_shown = 1 GROUP BY w.source) w
-  ON w.source = v.value_id
+LEFT JOIN (SELECT w.source, COALESCE(t.grp, '') AS grp, MIN(w.client) AS client,
+             MIN(w.txn) AS txn
+           FROM vals w LEFT JOIN txn_p t
+             ON t.client = w.client AND t.session = w.session AND t.txn = w.txn
+           WHERE w.source IS NOT NULL AND w.rc_shown = 1
+           GROUP BY w.source, COALESCE(t.grp, '')) w
+  ON w.source = v.value_id AND w.grp IN (k.grp, '')
 WHERE v.sent = 1 AND v.rc_shown = 1 AND q.compacted = 0
 """
-"""Records that readers of committed records see, in partitions that such a group has consumed."""
+"""Records that readers of committed records see, in partitions that such a group has consumed, each
+with an output that readers see of a transaction which moved that group (or nobody knows whom)."""
+
+OUTPUT_GONE = """EXISTS (SELECT 1 FROM vals o JOIN parts z ON z.p = o.sent_p
+  WHERE o.source = v.value_id AND (z.compacted = 1 OR COALESCE(o.ack_off, 0) < z.log_start
+    OR (o.log_slots > 0 AND o.rc_asked = 0)))"""
+"""Of `v` there was an output where no reader can be given it any more: below the log's start, in a
+compacted topic, or where no final pass of readers of committed records went."""
 
 _WRONG = f"""
-{INPUTS} AND ((v.shown_slot % {SLOT} < k.position AND w.source IS NULL)
+{INPUTS} AND ((v.shown_slot % {SLOT} < k.position AND w.source IS NULL AND NOT {OUTPUT_GONE})
   OR (w.source IS NOT NULL AND v.shown_slot % {SLOT} >= COALESCE(k.position, 0)))
 """
 
@@ -53,7 +64,7 @@ SELECT CASE WHEN w.source IS NULL THEN 'consumed' ELSE 'not consumed' END AS sub
     permitted=PERMITTED,
     explain=_explain,
     needs=("txns", "sends", "commits", "commit_reads", "passes"),
-    rests_on=("txns", "sends", "reads", "passes", "clients", "commits", "commit_reads"),
+    rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
     sub_kinds=("consumed", "not consumed"),
     tie="j.value_id, j.grp",
 )

@@ -15,9 +15,14 @@ _MADE = f"""
 SELECT w.source, COUNT(*) AS copies, MIN(w.shown_slot) % {SLOT} AS first_copy,
   MAX(w.shown_slot) % {SLOT} AS last_copy, MAX(t.late) AS late
 FROM vals w JOIN txn_p t ON t.client = w.client AND t.session = w.session AND t.txn = w.txn
-WHERE w.source IS NOT NULL AND w.rc_shown = 1 GROUP BY w.source
+JOIN parts q ON q.p = w.sent_p
+WHERE w.source IS NOT NULL AND w.rc_shown = 1 GROUP BY w.source, q.topic_id, COALESCE(t.grp, '')
 """
-"""Copies in transactions that readers of committed records see, by what they were made of."""
+"""Copies in transactions that readers of committed records see, by what they were made of, the
+topic that they are in, and the group whose positions moved with them."""
+
+_ONCE = "GREATEST(1, v.n_slots)"
+"""How often the input itself was seen: a producer without idempotence may have sent it twice."""
 
 GUARANTEE = Guarantee(
     name="processed_twice",
@@ -31,17 +36,17 @@ SELECT COUNT(*) + (SELECT COUNT(*) FROM ({_MADE}) m) AS n {COPIED} AND w.seen_sl
 SELECT 'twice' AS sub_kind, v.sent_p AS p, v.first_slot % {SLOT} AS off, v.invoke_ns AS at_ns,
   v.complete_ns AS until_ns, v.value_id, v.client, w.seen_slots AS copies,
   w.first_seen % {SLOT} AS first_copy, w.last_seen % {SLOT} AS last_copy, {PROMISE}
-{COPIED} AND w.seen_slots > 1
+{COPIED} AND w.seen_slots > {_ONCE}
 UNION ALL
 SELECT 'twice', v.sent_p, v.shown_slot % {SLOT}, v.invoke_ns, v.complete_ns, v.value_id, v.client,
   m.copies, m.first_copy, m.last_copy, CASE WHEN m.late = 1 THEN 'late' ELSE 'exactly-once' END
-FROM ({_MADE}) m JOIN vals v ON v.value_id = m.source WHERE m.copies > 1""",
+FROM ({_MADE}) m JOIN vals v ON v.value_id = m.source WHERE m.copies > {_ONCE}""",
     permitted="CASE WHEN x.promised = 'at-least-once' THEN 'the application promises at least once'"
     f" WHEN x.promised = 'late' THEN '{LATE_END}' END",
     explain=lambda row: (
         f"{row['value_id']} at {place(row)} is {times(row['copies'])} in the output, first at "
         f"offset {row['first_copy']}, last at {row['last_copy']}."
     ),
-    rests_on=(*RECORDS, "txns"),
+    rests_on=(*RECORDS, "txns", "commits"),
     sub_kinds=("twice",),
 )

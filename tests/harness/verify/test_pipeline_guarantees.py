@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from tests.harness.verify.made import Tables
 from tests.harness.verify.test_group_guarantees import Judged, healthy, judge
@@ -39,10 +40,13 @@ def values() -> list[str]:
     return [row["value_id"] for row in healthy()["sends"]]
 
 
-def judged(run_dir: Path, tables: Tables, **options: str) -> Judged:
+def judged(
+    run_dir: Path, tables: Tables, config: dict[str, str] | None = None, **options: str
+) -> Judged:
     asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
     load = msgspec.structs.replace(asked.workload, options=options)
     out: dict[str, Any] = {"partitions": 1, "replication_factor": 3, "copies": True}
+    out |= {"config": config or {}}
     told.topics.append(TopicFact(name="urteil-out", topic_id="out", **out))
     asked = msgspec.structs.replace(asked, workload=load)
     return judge(run_dir, tables, asked, told, NAMES)
@@ -92,3 +96,69 @@ def test_a_copy_of_what_nobody_sent(tmp_path: Path) -> None:
     (finding,) = result["phantom"].findings
     assert (finding.sub_kind, finding.topic, finding.offset) == ("no invocation", OUT["topic"], 400)
     assert "copy/r/p0/99999" in finding.sentence
+
+
+def test_what_is_twice_in_the_input_may_be_twice_in_the_output(tmp_path: Path) -> None:
+    """A producer without idempotence may send a record twice; the application cannot know."""
+    whole = values()
+    tables = copied([*whole[:40], whole[4], *whole[40:]])
+    for table in ("replicas", "reads"):
+        again = next(row for row in tables[table] if row.get("value_id") == whole[4])
+        for row in tables[table]:
+            if row["offset"] == 40 and row.get("value_id") == whole[40]:
+                row |= {"value_id": whole[4], "key": again["key"]}
+    tables["sends"] = [row for row in tables["sends"] if row["value_id"] != whole[40]]
+    result = judged(tmp_path, tables, promise="exactly-once")
+    assert result["processed_twice"].violations == 0
+    tables = copied([*whole[:40], whole[4], *whole[40:]])
+    result = judged(tmp_path / "once", tables, promise="exactly-once")
+    assert [one.offset for one in result["processed_twice"].findings] == [4]
+
+
+@pytest.mark.parametrize(("commits", "missing"), [(False, 0), (True, 1)])
+def test_an_aborted_record_of_the_input_is_not_copied(
+    commits: bool, missing: int, tmp_path: Path
+) -> None:
+    whole = values()
+    tables = copied(whole[:40] + whole[41:])
+    (send,) = (row for row in tables["sends"] if row["value_id"] == whole[40])
+    send["txn"] = 7
+    end_ns = send["complete_ns"] + S
+    tables["txns"] = [
+        {"run": "r", "client": send["client"], "session": 0, "txn": 7, "transactional_id": "x"}
+        | {"begin_ns": send["invoke_ns"] - 1, "end_ns": end_ns}
+        | {"commit_invoke_ns": end_ns - 1 if commits else None}
+        | {"outcome": "committed" if commits else "aborted"}
+    ]
+    result = judged(tmp_path, tables, promise="exactly-once")
+    assert result["unprocessed"].violations == missing
+
+
+def _log_of_the_output(tables: Tables, start: int, end: int) -> None:
+    log = OUT | {"broker": 1, "log_start": start, "log_end": end, "high_watermark": end}
+    tables["logs"].append(log | {"epochs": "{}"})
+    tables["passes"][-1]["from_offset"] = start
+    tables["reads"] = [
+        row for row in tables["reads"] if row["topic_id"] != "out" or row["offset"] >= start
+    ]
+
+
+def test_a_copy_that_was_deleted_in_time_was_there(tmp_path: Path) -> None:
+    """The run ends 90 s after its first record: what is older than 88 s then may be gone."""
+    tables = copied(values()[:300] + values()[301:])
+    _log_of_the_output(tables, 20, 399)
+    found = judged(tmp_path, tables, {"retention.ms": "88000"})["unprocessed"].findings
+    assert [one.offset for one in found] == [300]
+    found = judged(tmp_path / "bytes", tables, {"retention.bytes": "5000"})["unprocessed"].findings
+    assert found == []
+
+
+def test_a_copy_may_be_compacted_away_by_another_one_of_its_key(tmp_path: Path) -> None:
+    tables = copied(values()[:40] + values()[41:])
+    compact = {"cleanup.policy": "compact"}
+    assert judged(tmp_path, tables, compact)["unprocessed"].violations == 0
+    for table in ("sends", "reads", "replicas"):
+        for row in tables[table]:
+            row["key"] = "sole" if row.get("value_id") == values()[40] else row["key"]
+    (finding,) = judged(tmp_path / "sole", tables, compact)["unprocessed"].findings
+    assert finding.offset == 40

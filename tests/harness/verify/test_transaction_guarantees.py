@@ -385,6 +385,29 @@ def test_steps_of_which_a_half_is_missing(tmp_path: Path) -> None:
     assert [one.offset for one in result["processed_twice"].findings] == [sorted(inputs)[1]]
 
 
+@pytest.mark.parametrize(("steps", "found"), [(1, 0), (2, 1)])
+def test_each_group_has_its_own_outputs(steps: int, found: int, tmp_path: Path) -> None:
+    """A second group copies the same input, more slowly: whose copies are whose tells the group
+    that was moved with them."""
+    tables = made()
+    inputs = _copies(tables, 0)
+    offsets = sorted(inputs)
+    commit, answer = tables["commits"].pop(), tables["commit_reads"][-1]
+    answer["offset"] = offsets[-1] + 1
+    for send in [row for row in tables["sends"] if row.get("source") is not None]:
+        whose = {"client": send["client"], "txn": send["txn"]}
+        tables["commits"].append(commit | whose | {"offset": offsets[-1] + 1})
+    (second, *_) = (row for row in tables["sends"] if row["txn"] == 94)
+    second["source"] = inputs[offsets[0]]["value_id"]
+    slow = {"group": "slow", "offset": offsets[steps]}
+    tables["commits"].append(commit | slow)
+    tables["commit_reads"].append(answer | slow)
+    result = judged(tmp_path, tables, "offsets_not_atomic", "processed_twice")
+    assert result["processed_twice"].violations == 0
+    told = [(one.sub_kind, one.offset) for one in result["offsets_not_atomic"].findings]
+    assert told == [("consumed", offsets[1])][:found]
+
+
 def _reads(tables: Tables, txn: int, offset: int) -> None:
     whose = next(row for row in tables["txns"] if row["txn"] == txn)
     read = next(row for row in tables["reads"] if row["offset"] == offset)
@@ -402,6 +425,17 @@ def test_reads_one_way_make_no_circle_and_both_ways_do(tmp_path: Path) -> None:
     _reads(tables, 6, 7 * BATCH)
     (finding, *_) = judged(tmp_path / "both", tables, "g1c")["g1c"].findings
     assert (finding.sub_kind, finding.permitted) == ("g1c", None)
+
+
+def test_readers_of_uncommitted_records_may_go_in_a_circle(tmp_path: Path) -> None:
+    tables = made()
+    _reads(tables, 7, 6 * BATCH)
+    _reads(tables, 6, 7 * BATCH)
+    for row in tables["clients"]:
+        row["isolation"] = "read_uncommitted"
+    (finding, *_) = judged(tmp_path, tables, "g1c")["g1c"].findings
+    assert finding.sub_kind == "g1c uncommitted"
+    assert finding.permitted == "readers of uncommitted records are promised no more"
 
 
 def test_what_was_aborted_is_in_no_circle(tmp_path: Path) -> None:

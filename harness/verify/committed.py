@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.coordinators import Coordinators
+from urteil.harness.verify.covered import known_ns
 from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.register import Op, TooMany, broken_reads
@@ -138,7 +139,7 @@ def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
         for row in sorted(rows, key=lambda row: int(row["invoke_ns"])):
             p = numbers.get((row["topic_id"], row["partition"]))
             if p is not None and row["group"] is not None:
-                _add(found[row["group"], p], table, row)
+                _add(found[row["group"], p], table, row, derived.faults)
     for (group, _), position in found.items():
         position.joined = joined[group]
     return found
@@ -150,10 +151,15 @@ def _rows(run_dir: Path, table: str) -> Iterator[Row]:
         yield from pq.read_table(part, columns=columns).to_pylist()
 
 
-def _add(position: Position, table: str, row: Row) -> None:
-    """A repeated commit may take effect again later: an attempt of it may still be under way."""
+def _add(position: Position, table: str, row: Row, faults: list[Row]) -> None:
+    """A repeated commit may take effect again later: an attempt of it may still be under way. One
+    in a transaction takes effect with its marker, which is written after its end was acknowledged,
+    as soon as the coordinator reaches the offsets topic's leader (KIP-98; KIP-447 lets who asks
+    wait for it)."""
     done = row["outcome"] == "ok" and row["complete_ns"] is not None
     end_ns = max(row["complete_ns"], row["invoke_ns"]) if done else math.inf
+    if done and row.get("txn") is not None:
+        end_ns = known_ns(int(end_ns), faults)
     if table == "commit_reads":
         if done:
             position.reads.append(Op(row["invoke_ns"], end_ns, row["offset"], is_read=True))

@@ -30,20 +30,20 @@ def lay_floors(
         "unclean_floor": unclean_floor,
         "last_epoch_ns": max(begun[1:], default=None),
         "lost_floor": min((one.floor for one in lost), default=None),
-        "spoilt_ns": max((_known_ns(at_ns, faults) for at_ns in spoilt), default=None),
+        "spoilt_ns": max((known_ns(at_ns, faults) for at_ns in spoilt), default=None),
     }
     return [{"p": part["p"]} | floor.row() for floor in found]
 
 
-def _known_ns(at_ns: int, faults: list[Row]) -> int:
-    """When everybody knows of what was lost at `at_ns`: who led before, and who had read it. The
+def known_ns(at_ns: int, faults: list[Row]) -> int:
+    """When everybody knows of what was done at `at_ns`: who led before, and who had read it. The
     death of a broker keeps that from nobody."""
-    known_ns = at_ns + GRACE_NS
+    heard_ns = at_ns + GRACE_NS
     for fault in sorted(faults, key=lambda fault: int(fault["begin_ns"])):
         end_ns = fault["healed_ns"] or fault["end_ns"] or FOREVER_NS
-        if fault["fault"] not in DEATHS and fault["begin_ns"] < known_ns and end_ns > at_ns:
-            known_ns = max(known_ns, end_ns + GRACE_NS)
-    return known_ns
+        if fault["fault"] not in DEATHS and fault["begin_ns"] < heard_ns and end_ns > at_ns:
+            heard_ns = max(heard_ns, end_ns + GRACE_NS)
+    return heard_ns
 
 
 def cover(p: int, logs: list[Row], passes: list[tuple[int, Row]]) -> list[Row]:

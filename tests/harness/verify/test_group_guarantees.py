@@ -461,3 +461,21 @@ def test_polls_may_be_counted_from_anywhere(tmp_path: Path) -> None:
     tables["reads"].append(mine[-1] | who | {"poll": poll})
     (finding,) = judged(tmp_path, tables)["commit_went_back"].findings
     assert (finding.sub_kind, finding.offset) == ("resumed", HALF)
+
+
+@pytest.mark.parametrize(("later_s", "broken"), [(1, ()), (11, ("commit_went_back",))])
+def test_a_position_moves_with_its_transactions_marker(
+    later_s: int, broken: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Which is written after the commit was acknowledged."""
+    tables = healthy()
+    at_ns = END_NS + 60 * S
+    answer(tables, ONE.records, at_ns - S)
+    commit(tables, "g1", 3, ONE.records + 50, at_ns)
+    tables["commits"][-1]["txn"] = 1
+    answer(tables, ONE.records, at_ns + later_s * S)
+    told = {"commit_beyond_processed", "commit_register"}
+    result = judged(tmp_path, tables)
+    found = {name for name, one in result.items() if one.status is Status.VIOLATED} - told
+    assert found == set(broken)
+    assert bool(result["commit_register"].violations) == bool(broken)

@@ -7,10 +7,11 @@ time to read and write a topic, to find a group and to describe the cluster. Mea
 administrator grants the visitor these rights one by one and takes them back, by removing what
 allows or by adding what denies; `root`, who may do all, has each broker tell what it knows of them.
 What is granted to the stranger is so for another address alone; and everybody tries a topic and a
-group beside those, whose names are nearly the same, and which nobody grants. `guest` tries two
-passwords; which of them is his changes too, and at times neither is. On SIGUSR1 the visitor gets
-all rights once more and loses them, some by each way; from then on nothing changes any more. The
-journal has every try with what the broker said, and every change.
+group beside those, whose names are nearly the same, and which nobody grants, and in turn all else
+that nobody may there: to ask, change and delete. `guest` tries two passwords; which of them is his
+changes too, and at times neither is. On SIGUSR1 the visitor gets all rights once more and loses
+them, some by each way; from then on nothing changes any more. The journal has every try with what
+the broker said, and every change.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from urteil.harness.history.journal import Access, JournalWriter, Right
+from urteil.harness.workload import forbidden_wire as forbidden
 from urteil.harness.workload import visit_wire as wire
 from urteil.harness.workload.client import Stop, hear, run_client
 from urteil.harness.workload.raw import Wire, sole_batch
@@ -44,10 +46,12 @@ TRIES_EVERY_S = 0.15
 CHANGES_EVERY_S = 0.5
 SETUP_DEADLINE_S = 30.0
 DENIED = {29: "TOPIC_AUTHORIZATION_FAILED", 30: "GROUP_AUTHORIZATION_FAILED",
-          31: "CLUSTER_AUTHORIZATION_FAILED"}  # fmt: skip
+          31: "CLUSTER_AUTHORIZATION_FAILED",
+          53: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"}  # fmt: skip
 NOT_CONTROLLER = 41
-PASSED = (0, 3, 6, 15, 19, 20)
-"""Errors that nobody hears before it was looked whether he may: of leaders, replicas, metadata."""
+PASSED = (0, 3, 6, 11, 14, 15, 16, 19, 20, 25, 69)
+"""Errors that nobody hears before it was looked whether he may: of leaders, replicas, metadata,
+coordinators, members, groups, controllers."""
 BROKEN = (OSError, struct.error, UnicodeDecodeError, KeyError, ValueError)
 
 
@@ -88,6 +92,38 @@ def vain_tries(user: str) -> list[Try]:
     ]  # fmt: skip
 
 
+def more_vain_tries(user: str) -> list[Try]:
+    """The same of other requests, which take turns."""
+    who = f"User:{user}"
+    topic, group = BESIDE
+    of_topic = {
+        "List Offsets": forbidden.list_offsets,
+        "Delete Records": forbidden.delete_records,
+        "Create Topic": forbidden.create_topic,
+        "Alter Configs": forbidden.alter_configs,
+        "Describe Configs": forbidden.describe_configs,
+    }
+    of_group = {
+        "Use Transactional Id": forbidden.init_producer_id,
+        "Heartbeat": forbidden.heartbeat,
+        "Fetch Positions": forbidden.fetch_positions,
+        "Show Group": forbidden.describe_group,
+        "Delete Group": forbidden.delete_group,
+    }
+    acl = Acl(who, wire.TOPIC, topic, wire.READ)
+    found = [
+        Try(f"{what} beside", acl, lambda at, _, ask=ask, name=name: ask(at, name))  # type: ignore[misc]
+        for name, asks in ((topic, of_topic), (group, of_group))
+        for what, ask in asks.items()
+    ]
+    nobodys = Acl("User:nobody", wire.TOPIC, topic, wire.READ)
+    return [
+        *found,
+        Try("Stop Replicas", acl, lambda at, _: forbidden.stop_replicas(at)),
+        Try("Grant", acl, lambda at, _: wire.create_acl(at, nobodys, wire.ALLOW)),
+    ]
+
+
 def subject(user: str, what: str) -> str:
     """What tries and changes of one right have in common."""
     return f"User:{user} {what}"
@@ -111,7 +147,8 @@ class Visits:
         """Everybody tries everything."""
         self._number += 1
         for user, attempts in self._tries.items():
-            for attempt in (*attempts, *vain_tries(user)):
+            more = more_vain_tries(user)
+            for attempt in (*attempts, *vain_tries(user), more[self._number % len(more)]):
                 self._try(user, attempt)
         self._ask_for_acls()
         for number, password in enumerate(GUEST):

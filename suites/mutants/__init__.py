@@ -107,6 +107,7 @@ NAMES = (
     "pending_positions_loaded",
     "quorum_watermark",
     "old_password_works",
+    "deletion_unasked",
     "additions_not_replicated",
     "duplicate_answered_at_once",
     "zombie_offsets_taken",

@@ -65,6 +65,7 @@ ELSEWHERE = {
     "acl_removal_unheard",
     "acl_prefix_by_equality",
     "old_password_works",
+    "deletion_unasked",
     "producer_expired_by_marker_time",
     "sequence_does_not_wrap",
     "one_partition_answers_for_all",  # nor partitions with different replicas

@@ -48,7 +48,7 @@ async def talk(port: int, data: bytes) -> bytes:
     try:
         writer.write(data)
         writer.write_eof()
-        return await asyncio.wait_for(reader.read(), 10)
+        return await asyncio.wait_for(reader.read(), 60)
     except ConnectionError:
         return b""
     finally:
@@ -60,8 +60,8 @@ async def exchange(port: int, frame: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(frame)
-        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 10), "big")
-        return await asyncio.wait_for(reader.readexactly(size), 10)
+        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 60), "big")
+        return await asyncio.wait_for(reader.readexactly(size), 60)
     finally:
         writer.close()
 

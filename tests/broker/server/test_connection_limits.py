@@ -43,7 +43,7 @@ class Peer:
         """Whether it is answered; False when the server hangs up."""
         try:
             self.writer.write(framed(data))
-            return await asyncio.wait_for(self.reader.readexactly(4 + len(data)), 10) == framed(
+            return await asyncio.wait_for(self.reader.readexactly(4 + len(data)), 60) == framed(
                 data
             )
         except (ConnectionError, asyncio.IncompleteReadError):

@@ -46,7 +46,8 @@ TARGETS = {"remove_broker": "controller", "add_broker": "b4", "upgrade": "all"}
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    spec = ClusterSpec(brokers=4, older=True, log_dirs=2)
+    steady = {"zookeeper.session.timeout.ms": "8000"}  # what stalls seems away, and is refused
+    spec = ClusterSpec(brokers=4, older=True, log_dirs=2, config=steady)
     with Cluster(spec, UrteilTarget(), tmp_path_factory.mktemp("run")) as cluster:
         admin = cluster.controls().admin
         admin.create_topic(TOPIC, partitions=2, replication_factor=3)

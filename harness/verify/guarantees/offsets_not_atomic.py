@@ -32,6 +32,11 @@ OUTPUT_GONE = """EXISTS (SELECT 1 FROM vals o JOIN parts z ON z.p = o.sent_p
 """Of `v` there was an output where no reader can be given it any more: below the log's start, in a
 compacted topic, or where no final pass of readers of committed records went."""
 
+SPOILT_NS = """(SELECT MAX(o.spoilt_ns) FROM parts o
+  WHERE o.copies = 1 OR o.topic IN ('__consumer_offsets', '__transaction_state')
+    OR o.p IN (SELECT w.sent_p FROM vals w WHERE w.source IS NOT NULL))"""
+"""Until when settings, or faults, may have taken outputs, positions or decisions."""
+
 _WRONG = f"""
 {INPUTS} AND ((v.shown_slot % {SLOT} < k.position AND w.source IS NULL AND NOT {OUTPUT_GONE})
   OR (w.source IS NOT NULL AND v.shown_slot % {SLOT} >= COALESCE(k.position, 0)))
@@ -59,7 +64,7 @@ GUARANTEE = Guarantee(
 SELECT CASE WHEN w.source IS NULL THEN 'consumed' ELSE 'not consumed' END AS sub_kind, k.p,
   v.shown_slot % {SLOT} AS off, v.invoke_ns AS at_ns, k.asked_ns AS until_ns, k.grp, v.value_id,
   k.position, w.client, w.txn, (SELECT MAX(t.late) FROM txn_p t) AS late,
-  CASE WHEN v.invoke_ns < q.spoilt_ns THEN 1 ELSE 0 END AS spoiled
+  CASE WHEN v.invoke_ns < q.spoilt_ns OR v.invoke_ns < {SPOILT_NS} THEN 1 ELSE 0 END AS spoiled
 {_WRONG}""",
     permitted=PERMITTED,
     explain=_explain,

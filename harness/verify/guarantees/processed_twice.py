@@ -7,7 +7,8 @@ One that promises at least once may: then it is counted and permitted. Copies in
 from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
-from urteil.harness.verify.guarantees.torn_txn import LATE_END
+from urteil.harness.verify.guarantees.offsets_not_atomic import SPOILT_NS
+from urteil.harness.verify.guarantees.torn_txn import LATE_END, SPOILED
 from urteil.harness.verify.guarantees.unprocessed import COPIED, PROMISE
 from urteil.harness.verify.words import times
 
@@ -39,10 +40,11 @@ SELECT 'twice' AS sub_kind, v.sent_p AS p, v.first_slot % {SLOT} AS off, v.invok
 {COPIED} AND w.seen_slots > {_ONCE}
 UNION ALL
 SELECT 'twice', v.sent_p, v.shown_slot % {SLOT}, v.invoke_ns, v.complete_ns, v.value_id, v.client,
-  m.copies, m.first_copy, m.last_copy, CASE WHEN m.late = 1 THEN 'late' ELSE 'exactly-once' END
+  m.copies, m.first_copy, m.last_copy, CASE WHEN m.late = 1 THEN 'late'
+    WHEN v.invoke_ns < {SPOILT_NS} THEN 'spoiled' ELSE 'exactly-once' END
 FROM ({_MADE}) m JOIN vals v ON v.value_id = m.source WHERE m.copies > {_ONCE}""",
     permitted="CASE WHEN x.promised = 'at-least-once' THEN 'the application promises at least once'"
-    f" WHEN x.promised = 'late' THEN '{LATE_END}' END",
+    f" WHEN x.promised = 'late' THEN '{LATE_END}' WHEN x.promised = 'spoiled' THEN '{SPOILED}' END",
     explain=lambda row: (
         f"{row['value_id']} at {place(row)} is {times(row['copies'])} in the output, first at "
         f"offset {row['first_copy']}, last at {row['last_copy']}."

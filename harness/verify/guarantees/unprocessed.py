@@ -9,7 +9,7 @@ the group's last position must have one.
 from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
-from urteil.harness.verify.guarantees.offsets_not_atomic import INPUTS, OUTPUT_GONE
+from urteil.harness.verify.guarantees.offsets_not_atomic import INPUTS, OUTPUT_GONE, SPOILT_NS
 from urteil.harness.verify.guarantees.torn_txn import LATE_END, SPOILED
 from urteil.harness.verify.timeline import FOREVER_NS
 
@@ -49,7 +49,8 @@ copy in its stead, of the same key."""
 
 PASSED = f"{INPUTS} AND v.shown_slot % {SLOT} < k.position"
 
-PROMISE = "(SELECT MAX(z.promise) FROM settings z) AS promised"
+PROMISE = f"""CASE WHEN v.invoke_ns < {SPOILT_NS} THEN 'spoiled'
+  ELSE (SELECT MAX(z.promise) FROM settings z) END AS promised"""
 
 GUARANTEE = Guarantee(
     name="unprocessed",
@@ -64,7 +65,7 @@ SELECT 'missing' AS sub_kind, v.sent_p AS p, v.first_slot % {SLOT} AS off, v.inv
 {_MISSING}
 UNION ALL
 SELECT 'missing', k.p, v.shown_slot % {SLOT}, v.invoke_ns, v.complete_ns, v.value_id, v.client,
-  CASE WHEN v.invoke_ns < q.spoilt_ns THEN 'spoiled'
+  CASE WHEN v.invoke_ns < q.spoilt_ns OR v.invoke_ns < {SPOILT_NS} THEN 'spoiled'
     WHEN (SELECT MAX(l.late) FROM txn_p l) = 1 THEN 'late' END
 {PASSED} AND w.source IS NULL AND NOT {OUTPUT_GONE}""",
     permitted=f"""CASE WHEN x.promised = 'at-most-once' THEN 'the application promises no more'

@@ -41,14 +41,19 @@ def values() -> list[str]:
 
 
 def judged(
-    run_dir: Path, tables: Tables, config: dict[str, str] | None = None, **options: str
+    run_dir: Path,
+    tables: Tables,
+    config: dict[str, str] | None = None,
+    brokers: dict[str, str] | None = None,
+    **options: str,
 ) -> Judged:
     asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
     load = msgspec.structs.replace(asked.workload, options=options)
     out: dict[str, Any] = {"partitions": 1, "replication_factor": 3, "copies": True}
     out |= {"config": config or {}}
     told.topics.append(TopicFact(name="urteil-out", topic_id="out", **out))
-    asked = msgspec.structs.replace(asked, workload=load)
+    of_all = msgspec.structs.replace(asked.cluster, config=asked.cluster.config | (brokers or {}))
+    asked = msgspec.structs.replace(asked, workload=load, cluster=of_all)
     return judge(run_dir, tables, asked, told, NAMES)
 
 
@@ -145,7 +150,8 @@ def _log_of_the_output(tables: Tables, start: int, end: int) -> None:
 
 def test_a_copy_that_was_deleted_in_time_was_there(tmp_path: Path) -> None:
     """The run ends 90 s after its first record: what is older than 88 s then may be gone."""
-    tables = copied(values()[:300] + values()[301:])
+    whole = values()
+    tables = copied(whole[:300] + whole[301:])
     _log_of_the_output(tables, 20, 399)
     found = judged(tmp_path, tables, {"retention.ms": "88000"})["unprocessed"].findings
     assert [one.offset for one in found] == [300]
@@ -154,11 +160,38 @@ def test_a_copy_that_was_deleted_in_time_was_there(tmp_path: Path) -> None:
 
 
 def test_a_copy_may_be_compacted_away_by_another_one_of_its_key(tmp_path: Path) -> None:
-    tables = copied(values()[:40] + values()[41:])
+    whole = values()
+    tables = copied(whole[:40] + whole[41:])
     compact = {"cleanup.policy": "compact"}
     assert judged(tmp_path, tables, compact)["unprocessed"].violations == 0
     for table in ("sends", "reads", "replicas"):
         for row in tables[table]:
-            row["key"] = "sole" if row.get("value_id") == values()[40] else row["key"]
+            row["key"] = "sole" if row.get("value_id") == whole[40] else row["key"]
     (finding,) = judged(tmp_path / "sole", tables, compact)["unprocessed"].findings
     assert finding.offset == 40
+
+
+@pytest.mark.parametrize("topic", ["urteil-out", "__consumer_offsets", "urteil-other"])
+def test_what_an_unclean_election_may_have_taken_of_output_or_positions(
+    topic: str, tmp_path: Path
+) -> None:
+    """Broker 2 was not in sync, and was elected; another topic's elections are no excuse."""
+    whole = values()
+    tables = copied([*whole[:40], *whole[41:], whole[50]])
+    last = {"run": "r", "topic": topic, "topic_id": "out", "partition": 0, "controller_epoch": 1}
+    if topic != "urteil-out":
+        last |= {"topic_id": topic}
+    path = f"/brokers/topics/{topic}/partitions/0/state"
+    for number, (leader, isr) in enumerate(((1, "[1]"), (2, "[2]"))):
+        tables["states"].append(
+            last | {"zxid": 9000 + number, "version": number, "at_ns": END_NS + number * S}
+            | {"leader": leader, "leader_epoch": number, "isr": isr, "path": path}
+            | {"replicas": "[1, 2]"}
+        )  # fmt: skip
+    config = {"unclean.leader.election.enable": "true"} if topic == "urteil-out" else None
+    asked = {"unclean.leader.election.enable": "true"}
+    result = judged(tmp_path, tables, config, asked, promise="exactly-once")
+    spoilt = topic != "urteil-other"
+    for name, offset in (("unprocessed", 40), ("processed_twice", 50)):
+        (finding,) = result[name].findings
+        assert (finding.offset, finding.permitted is not None) == (offset, spoilt), name

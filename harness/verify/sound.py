@@ -36,8 +36,18 @@ def sound(run_dir: Path, work: Path, *, deep: bool = False) -> Sound:
     """The run itself where every part is whole, else a copy of what is whole, under `work`.
 
     Sound parts are linked, those of other types or with missing columns are written anew with this
-    version's columns, unreadable and doubled ones are left out. `deep` reads every part to its end.
+    version's columns, unreadable and doubled ones are left out. `deep` reads every part to its end,
+    as is done where a footer is whole and what it tells of cannot be read.
     """
+    if deep:
+        return _sound(run_dir, work, deep=True)
+    try:
+        return _sound(run_dir, work, deep=False)
+    except (pa.ArrowException, OSError):
+        return _sound(run_dir, work, deep=True)
+
+
+def _sound(run_dir: Path, work: Path, *, deep: bool) -> Sound:
     found = Sound(run_dir)
     folder = run_dir / "evidence"
     if folder.exists() and not folder.is_dir():

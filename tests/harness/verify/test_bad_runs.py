@@ -120,6 +120,22 @@ def test_evidence_that_cannot_be_read_is_unknown(
     assert load_result(run_dir).verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.parametrize("table", ["states", "passes"])
+def test_small_tables_whose_pages_rotted_below_a_whole_footer_are_told(
+    table: str, run_dir: Path
+) -> None:
+    part = next((run_dir / "evidence" / table).iterdir())
+    data = bytearray(part.read_bytes())
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    data[4:footer] = bytes(byte ^ 0x5A for byte in data[4:footer])
+    part.write_bytes(data)
+    result = judge(run_dir)
+    assert result.verdict is Verdict.UNKNOWN
+    told = f"evidence/{table}/{part.name} is no whole Parquet file"
+    assert any(reason.startswith(told) for reason in result.reasons)
+    assert named(result, "duplicate").status is Status.HOLDS
+
+
 @pytest.mark.parametrize("name", ["scenario.json", "run.json"])
 def test_a_folder_that_is_no_run_is_wrong_usage(
     run_dir: Path, name: str, capsys: pytest.CaptureFixture[str]

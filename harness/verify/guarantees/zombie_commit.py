@@ -1,7 +1,8 @@
 """A commit of an older generation, or of a static member that was replaced, is refused.
 
-A generation is known to be over once a member was given its partitions in a later one. Where
-members of the older one were told of theirs after that, the group began anew and nothing is said.
+A generation is known to be over once a member was given its partitions in a later one; nobody need
+have been given any in it (cooperative members keep theirs). Where members of it, or of an older
+one, were told of theirs after that, the group began anew and nothing is said.
 A static member is replaced once a later session of its instance was given partitions (KIP-345), and
 it was given none itself since.
 """
@@ -18,8 +19,12 @@ LATE = """
 FROM commits c
 JOIN (SELECT s.grp, s.generation, s.last_ns, MIN(l.first_ns) AS next_ns,
         MIN(l.generation) AS next_generation
-      FROM (SELECT a.`group` AS grp, a.generation, MAX(a.at_ns) AS last_ns FROM assignments a
-            WHERE a.event = 'assigned' AND a.generation >= 0 GROUP BY a.`group`, a.generation) s
+      FROM (SELECT d.grp, d.generation, COALESCE(MAX(a.at_ns), MIN(d.seen_ns)) AS last_ns
+            FROM (SELECT a.`group` AS grp, a.generation, MIN(a.at_ns) AS seen_ns
+                  FROM assignments a WHERE a.generation >= 0 GROUP BY a.`group`, a.generation) d
+            LEFT JOIN assignments a ON a.`group` = d.grp AND a.generation <= d.generation
+              AND a.generation >= 0 AND a.event = 'assigned'
+            GROUP BY d.grp, d.generation) s
       JOIN (SELECT a.`group` AS grp, a.generation, MIN(a.at_ns) AS first_ns FROM assignments a
             WHERE a.event = 'assigned' AND a.generation >= 0 GROUP BY a.`group`, a.generation) l
         ON l.grp = s.grp AND l.generation > s.generation

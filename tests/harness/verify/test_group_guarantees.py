@@ -229,6 +229,20 @@ def test_a_zombie_whose_commit_is_accepted(tmp_path: Path) -> None:
     assert (finding.offset, finding.records[0]["next_generation"]) == (7, 2)
 
 
+def test_a_zombie_of_a_generation_in_which_nobody_was_given_anything(tmp_path: Path) -> None:
+    """A cooperative member keeps what it has, and is told in generation 4 that it is to give it up;
+    if the group has begun anew since, a generation 4 may follow generation 5."""
+    tables = healthy()
+    end = END_NS + 100 * S
+    assigned(tables, "g1", 4, end, "revoked")
+    assigned(tables, "g2", 5, end + S)
+    commit(tables, "g1", 4, 7, end + 2 * S)
+    (finding,) = judged(tmp_path, tables)["zombie_commit"].findings
+    assert (finding.offset, finding.records[0]["next_generation"]) == (7, 5)
+    assigned(tables, "g1", 1, end + 2 * S - 1)
+    assert judged(tmp_path / "anew", tables)["zombie_commit"].status is not Status.VIOLATED
+
+
 def test_a_record_that_nobody_processed(tmp_path: Path) -> None:
     tables = healthy()
     tables["reads"] = [

@@ -199,7 +199,8 @@ class CommitRead(msgspec.Struct, tag="fetched", array_like=True, frozen=True):
 
 
 class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):
-    """Partitions given or taken: `event` is `assigned`, `revoked` or `lost`."""
+    """Partitions given or taken: `event` is `assigned`, `revoked` or `lost`; or `kept` or
+    `forgotten`: the coordinator told those of the generation, or others."""
 
     at_ns: int
     event: str

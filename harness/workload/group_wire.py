@@ -30,7 +30,26 @@ def read_join(answer: bytes) -> tuple[int, str]:
     return generation, told.text()
 
 
-def sync_request(group: str, generation: int, member_id: str) -> bytes:
-    """The leader's, who gives itself nothing that the coordinator would have to read."""
-    mine = struct.pack(">i", 1) + text(member_id) + struct.pack(">i", 0)
+def sync_request(
+    group: str, generation: int, member_id: str, assignment: bytes | None = None
+) -> bytes:
+    """The leader's, who gives itself all there is; without an assignment that of a member who asks
+    for its own once more."""
+    mine = struct.pack(">i", 0)
+    if assignment is not None:
+        mine = struct.pack(">i", 1) + text(member_id)
+        mine += struct.pack(">i", len(assignment)) + assignment
     return frame(SYNC, text(group) + struct.pack(">i", generation) + text(member_id) + mine)
+
+
+def read_sync(answer: bytes) -> bytes:
+    """The assignment."""
+    told = Answer(answer)
+    told.take(">i")
+    told.take(">h")
+    return told.blob()
+
+
+def assignment_of(topic: str, partition: int) -> bytes:
+    """One partition, as consumers write it (version 0, nothing of the user's)."""
+    return struct.pack(">hi", 0, 1) + text(topic) + struct.pack(">iii", 1, partition, -1)

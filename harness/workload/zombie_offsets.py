@@ -5,7 +5,8 @@
 It is the only member of a group of its own, and begins a new generation each time. Then it commits
 a transaction with a position in the generation before, as somebody who slept through a rebalance
 does: the group's coordinator has to refuse the position (KIP-447), for nothing else keeps such a
-zombie out, whose transactional id is its own.
+zombie out, whose transactional id is its own. Before each generation it asks for its partitions of
+the last one again, which whoever coordinates the group by then has to know.
 """
 
 from __future__ import annotations
@@ -22,7 +23,15 @@ from urteil.harness.history.journal import (
     TxnCommit,
 )
 from urteil.harness.workload.client import Stop, run_client
-from urteil.harness.workload.group_wire import JOIN, SYNC, join_request, read_join, sync_request
+from urteil.harness.workload.group_wire import (
+    JOIN,
+    SYNC,
+    assignment_of,
+    join_request,
+    read_join,
+    read_sync,
+    sync_request,
+)
 from urteil.harness.workload.late_end import LateEnd, Refused
 from urteil.harness.workload.spec import ClientSpec
 from urteil.harness.workload.transactional import AS_COMMIT
@@ -53,6 +62,8 @@ class Zombie(LateEnd):
         super().__init__(spec, journal)
         self._group = spec.group
         self._member_id = ""
+        self._generation: int | None = None
+        self._assignment = assignment_of(*self._first)
 
     def haunt(self) -> None:
         """A generation, the next one, and a transaction in the first. Refused where the cluster
@@ -63,6 +74,7 @@ class Zombie(LateEnd):
                 name = self._producer.transactional_id
                 self._ask(FIND_COORDINATOR, find_request(name, OF_TRANSACTIONS))
                 self._initialise()
+            self._recall()
             generation = self._join()
             self._join()
         except Refused as refused:
@@ -75,10 +87,27 @@ class Zombie(LateEnd):
         """The generation that begins with it."""
         answer = self._ask(JOIN, join_request(self._group, self._member_id))
         generation, self._member_id = read_join(answer)
-        self._ask(SYNC, sync_request(self._group, generation, self._member_id))
-        at_ns = time.monotonic_ns()
-        self._journal.write(Assigned(at_ns, "assigned", generation, self._member_id, [self._first]))
+        self._sync(generation, self._assignment)
+        self._note("assigned", generation)
+        self._generation = generation
         return generation
+
+    def _recall(self) -> None:
+        """What the coordinator knows of the last generation that was begun. It may have had to give
+        up the next one, of which its members were not told; else it refuses the older one."""
+        generation, self._generation = self._generation, None
+        if generation is not None:
+            self._sync(generation, None)
+            self._generation = generation
+
+    def _sync(self, generation: int, assignment: bytes | None) -> None:
+        request = sync_request(self._group, generation, self._member_id, assignment)
+        told = read_sync(self._ask(SYNC, request))
+        self._note("kept" if told == self._assignment else "forgotten", generation)
+
+    def _note(self, event: str, generation: int) -> None:
+        at_ns = time.monotonic_ns()
+        self._journal.write(Assigned(at_ns, event, generation, self._member_id, [self._first]))
 
     def _commit_in(self, generation: int) -> None:
         number, outcome, told = self._begin(), "unknown", None

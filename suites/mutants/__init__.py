@@ -108,6 +108,7 @@ NAMES = (
     "quorum_watermark",
     "old_password_works",
     "deletion_unasked",
+    "assignments_not_loaded",
     "additions_not_replicated",
     "duplicate_answered_at_once",
     "zombie_offsets_taken",

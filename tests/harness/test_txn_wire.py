@@ -10,10 +10,17 @@ from urteil.broker.wire.messages import (
     JoinGroupRequest,
     JoinGroupResponse,
     SyncGroupRequest,
+    SyncGroupResponse,
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-from urteil.harness.workload.group_wire import join_request, read_join, sync_request
+from urteil.harness.workload.group_wire import (
+    assignment_of,
+    join_request,
+    read_join,
+    read_sync,
+    sync_request,
+)
 from urteil.harness.workload.payload import Encoder, decode
 from urteil.harness.workload.txn_wire import (
     ADD_PARTITIONS,
@@ -93,16 +100,21 @@ def test_a_position_is_sent_by_a_member_of_a_generation() -> None:
     assert error_of(COMMIT_OFFSETS, answer, "t") == 22
 
 
-def test_the_only_member_of_a_group_joins_it_and_assigns_itself_nothing() -> None:
+def test_the_only_member_of_a_group_joins_it_and_assigns_itself_a_partition() -> None:
     body = body_of(join_request("g", "m"))
     joins, end = JoinGroupRequest.decode(2, body, 0)
     assert end == len(body)
     assert (joins.group_id, joins.member_id, len(joins.protocols)) == ("g", "m", 1)
     told = JoinGroupResponse(generation_id=7, protocol_name="range", leader="m", member_id="m")
     assert read_join(struct.pack(">i", 1) + b"".join(told.encode(2))) == (7, "m")
-    body = body_of(sync_request("g", 7, "m"))
-    syncs, end = SyncGroupRequest.decode(1, body, 0)
-    assert end == len(body)
-    assert (syncs.group_id, syncs.generation_id, syncs.member_id) == ("g", 7, "m")
-    (mine,) = syncs.assignments
-    assert (mine.member_id, bytes(mine.assignment)) == ("m", b"")
+    mine = assignment_of("t", 2)
+    assert mine == b"\0\0" + b"\0\0\0\1" + b"\0\1t" + b"\0\0\0\1" + b"\0\0\0\2" + b"\xff" * 4
+    for given in (mine, None):
+        body = body_of(sync_request("g", 7, "m", given))
+        syncs, end = SyncGroupRequest.decode(1, body, 0)
+        assert end == len(body)
+        assert (syncs.group_id, syncs.generation_id, syncs.member_id) == ("g", 7, "m")
+        told_of = [(one.member_id, bytes(one.assignment)) for one in syncs.assignments]
+        assert told_of == ([("m", mine)] if given else [])
+    kept = SyncGroupResponse(assignment=mine)
+    assert read_sync(struct.pack(">i", 1) + b"".join(kept.encode(1))) == mine

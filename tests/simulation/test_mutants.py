@@ -16,6 +16,7 @@ ELSEWHERE = {
     "recovered_without_crc",  # nor closed segments
     "generation_not_checked",  # nor are there consumer groups
     "generation_not_replicated",
+    "assignments_not_loaded",
     "rebalance_without_revocation",
     "offsets_acked_before_replication",
     "last_commits_not_loaded",

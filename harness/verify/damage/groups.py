@@ -50,6 +50,13 @@ def forget_generation(copy: Copy) -> Trace:
     return Trace("generation_went_back", "fell")
 
 
+def forget_assignment(copy: Copy) -> Trace:
+    """The only member of a group of its own asks for its partitions again, and has none."""
+    mine = _owned(copy) | {"group": "made up", "client": "made up asker", "at_ns": _end_ns(copy)}
+    copy.rows("assignments").append(mine | {"event": "forgotten"})
+    return Trace("generation_went_back", "forgotten")
+
+
 def forget_commit(copy: Copy) -> Trace:
     """A position is told that lies below an acknowledged one, which nobody took back."""
     top = max(_acked(copy), key=lambda row: int(row["offset"]))

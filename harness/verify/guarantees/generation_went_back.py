@@ -2,10 +2,15 @@
 
 A generation is on every replica in sync before its members are told of it, so that the next
 coordinator goes on from there. Only what one session of a client was told is compared: others may
-hear late of a generation that is over. Who joins anew joins a later one.
+hear late of a generation that is over. Who joins anew joins a later one. `forgotten`: the only
+member of a group, which leads it, was given other partitions than it had given itself in that
+generation (workloads with `zombie_offsets`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.guarantees.two_owners import LOST_OFFSETS
@@ -19,24 +24,43 @@ FROM (SELECT a.`group` AS grp, a.client, a.session, a.generation, a.at_ns, MIN(q
       GROUP BY a.`group`, a.client, a.session, a.generation, a.at_ns) g
 """
 
+_KEPT = """
+FROM assignments a JOIN parts q ON q.topic_id = a.topic_id AND q.partition = a.partition
+WHERE a.event IN ('kept', 'forgotten') AND a.generation >= 0 AND a.at_ns IS NOT NULL
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "forgotten":
+        return (
+            f"{row['client']} leads {row['grp']} and gave itself a partition in generation "
+            f"{row['generation']}; its coordinator told it otherwise."
+        )
+    return (
+        f"{row['client']} was in generation {row['before']} of {row['grp']}, and was given its "
+        f"partitions in generation {row['generation']} then."
+    )
+
+
 GUARANTEE = Guarantee(
     name="generation_went_back",
-    about="a group's generation fell: its coordinator had forgotten it",
-    promise="The group's metadata, its generation with it, is written to the offsets topic, from "
-    "which a new coordinator takes it over.",
+    about="a group's generation fell, or what was assigned in it: its coordinator had forgotten it",
+    promise="The group's metadata, its generation and assignments with it, is written to the "
+    "offsets topic, from which a new coordinator takes it over.",
     source="KIP-62; GroupMetadataManager.storeGroup, loadGroupsAndOffsets",
-    opportunities=f"SELECT COUNT(*) AS n FROM ({_TOLD}) t WHERE t.before IS NOT NULL",
+    opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n FROM ({_TOLD}) t "
+    f"WHERE t.before IS NOT NULL UNION ALL SELECT COUNT(*) AS n {_KEPT}) u",
     violations=f"""
 SELECT 'fell' AS sub_kind, t.p, CAST(NULL AS BIGINT) AS off, t.at_ns, t.at_ns AS until_ns, t.grp,
   t.client, t.session, t.generation, t.before
-FROM ({_TOLD}) t WHERE t.before > t.generation""",
+FROM ({_TOLD}) t WHERE t.before > t.generation
+UNION ALL
+SELECT 'forgotten', q.p, NULL, a.at_ns, a.at_ns, a.`group`, a.client, a.session, a.generation, NULL
+{_KEPT} AND a.event = 'forgotten'""",
     permitted=LOST_OFFSETS,
-    explain=lambda row: (
-        f"{row['client']} was in generation {row['before']} of {row['grp']}, and was given its "
-        f"partitions in generation {row['generation']} then."
-    ),
+    explain=_explain,
     needs=("assignments",),
     rests_on=("assignments",),
-    sub_kinds=("fell",),
+    sub_kinds=("fell", "forgotten"),
     tie="j.client, j.session",
 )

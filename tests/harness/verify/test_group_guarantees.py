@@ -220,6 +220,17 @@ def test_a_generation_that_fell(tmp_path: Path) -> None:
     assert (finding.records[0]["generation"], finding.records[0]["before"]) == (1, 3)
 
 
+def test_partitions_that_their_coordinator_forgot(tmp_path: Path) -> None:
+    tables = healthy()
+    assigned(tables, "g1", 3, END_NS + 60 * S)
+    tables["assignments"][-1]["event"] = "kept"
+    assert judged(tmp_path / "kept", tables)["generation_went_back"].status is Status.HOLDS
+    tables["assignments"][-1]["event"] = "forgotten"
+    (finding,) = judged(tmp_path / "gone", tables)["generation_went_back"].findings
+    assert finding.sub_kind == "forgotten"
+    assert "gave itself a partition in generation 3" in finding.sentence
+
+
 def test_a_zombie_whose_commit_is_accepted(tmp_path: Path) -> None:
     tables = healthy()
     commit(tables, "g0", 1, 7, END_NS)

@@ -1,0 +1,27 @@
+"""The next coordinator knows who is in a group, and not what they have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a group is taken over without its members' assignments"
+MODELS = "loadGroup that leaves out the assignments of GroupMetadataValue"
+SCENARIO = "lost-generations"
+GUARANTEE = "generation_went_back"
+
+
+def apply(mark: Mark) -> None:
+    """Members go on as before, until somebody asks."""
+
+    def make(original: Function) -> Function:
+        def restore(group: Any, value: Any, now_ms: float) -> None:
+            original(group, value, now_ms)
+            for member in group.members.values():
+                mark.hit()
+                member.assignment = b""
+
+        return restore
+
+    replace("urteil.broker.groups.shard:restore", make)

@@ -211,8 +211,9 @@ class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):
 
 class OffsetAnswer(msgspec.Struct, tag="answer", array_like=True, frozen=True):
     """One answer to ListOffsets (`query`: `earliest`, `latest` or `time:` and the ms asked for), to
-    OffsetForLeaderEpoch (`epoch:`, the one asked for and the one its leader leads in) or to a fetch
-    (`before:` the start that the broker had told, at `offset`)."""
+    OffsetForLeaderEpoch (`epoch:`, the one asked for and the one its leader leads in), to a fetch
+    (`before:` the start that the broker had told, at `offset`) or to InitProducerId (`producer`,
+    the id in `offset`)."""
 
     invoke_ns: int
     complete_ns: int

@@ -74,6 +74,7 @@ INDEXES = Scenario(
         "end_below_ack",
         "disagreement",
         "poll_skip",
+        "sequence_gap",
         "unseen",
     ),
     duration_s=22.0,

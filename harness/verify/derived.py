@@ -30,7 +30,7 @@ DERIVED: dict[str, pa.Schema] = {
     "views": _schema("p:l broker:i at_ns:l leader:i leader_epoch:i"),
     "answers": _schema(
         "p:l node:i invoke_ns:l complete_ns:l api_version:i kind:s query:s asked_ms:l "
-        "asked_epoch:l led_epoch:l offset:l leader_epoch:i error:s"
+        "asked_epoch:l led_epoch:l found_ms:l offset:l leader_epoch:i error:s"
     ),
     "cover": _schema("p:l lo:l hi:l copies:i mask_ru:l mask_rc:l"),
     "pass_bits": _schema("client:s session:i pass:l p:l bit:l"),

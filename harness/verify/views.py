@@ -49,7 +49,9 @@ def _place(
         return None
 
 
-KINDS = tuple((kind, kind) for kind in ("latest", "stable", "earliest", "epoch", "before", "max"))
+KINDS = tuple(
+    (kind, kind) for kind in ("latest", "stable", "earliest", "epoch", "before", "max", "producer")
+)
 LATEST_MS = (1 << 63) - 1
 _NUMBER = re.compile(r"\d+")
 _SPECIAL = {"-1": "latest", "-2": "earliest", "-3": "max", "end": "latest", "start": "earliest"}
@@ -58,8 +60,9 @@ _SPECIAL = {"-1": "latest", "-2": "earliest", "-3": "max", "end": "latest", "sta
 def answers(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]:
     """Rows of the derived table `answers`: offset_answers with what was asked made plain.
 
-    `kind` is latest, stable, earliest, max, epoch, before or time; `asked_ms` the time asked for:
-    the number in the query, else the row's own (a record's time is the answer to itself).
+    `kind` is latest, stable, earliest, max, epoch, before, producer or time; `asked_ms` the time
+    asked for: the number in the query, else the row's own (a record's time is the answer to
+    itself). `found_ms` is what was told, of a record of that time or of the largest one.
     `asked_epoch` is that of which the end was asked for, `led_epoch` the one it was to be led in.
     """
     found = []
@@ -71,10 +74,11 @@ def answers(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]:
         kind = _SPECIAL.get(query) or next((k for word, k in KINDS if word in query), "time")
         told = [min(int(number), LATEST_MS) for number in _NUMBER.findall(query)]
         asked_ms = told[0] if told else row["timestamp_ms"]
+        found_ms = row["timestamp_ms"] if kind == "max" or (kind == "time" and told) else None
         epochs = told if kind == "epoch" and len(told) == 2 else (None, None)
         found.append(
             {"p": p, "kind": kind, "query": query, "asked_ms": asked_ms if kind == "time" else None}
-            | {"asked_epoch": epochs[0], "led_epoch": epochs[1]}
+            | {"asked_epoch": epochs[0], "led_epoch": epochs[1], "found_ms": found_ms}
             | {name: row[name] for name in _SAME}
         )
     return found

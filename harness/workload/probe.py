@@ -2,9 +2,9 @@
 
     python -m urteil.harness.workload.probe SPEC.json
 
-Beside that: where the partitions that a broker leads begin, where an older epoch ended, and what
-lies before the begin, which must be refused. One thread a broker; a broker that does not answer is
-asked again.
+Beside that: where the partitions that a broker leads begin, which record of them has the largest
+time, where an older epoch ended, what lies before the begin, which must be refused, and which id
+another producer would have. One thread a broker; a broker that does not answer is asked again.
 """
 
 from __future__ import annotations
@@ -22,17 +22,23 @@ from urteil.harness.workload.probe_wire import (
     EPOCH_END,
     ERRORS,
     FETCH,
+    INIT_PRODUCER_ID,
     LATEST,
+    LIST_NEWEST,
     LIST_OFFSETS,
     Slot,
     epoch_end_request,
     fetch_request,
     metadata_request,
+    newest_request,
     offsets_request,
+    producer_id_request,
     read_epoch_end,
     read_fetch_error,
     read_metadata,
+    read_newest,
     read_offsets,
+    read_producer_id,
 )
 from urteil.harness.workload.raw import Wire
 from urteil.harness.workload.spec import ClientSpec
@@ -66,8 +72,10 @@ class Asker:
                     self._ends(self._wire, node, LATEST, committed=True)
                 now_ms = time.time_ns() // 1_000_000
                 self._ends(self._wire, node, self._random.randint(self._since_ms, now_ms))
+                self._newest(self._wire, node)
                 self._old_epochs(self._wire, node)
                 self._begins(self._wire, node)
+                self._producer_id(self._wire, node)
         except (OSError, struct.error, UnicodeDecodeError):
             self.close()
 
@@ -111,12 +119,33 @@ class Asker:
         frame = wire.ask(offsets_request(self._number, slots, asked_ms, committed=committed))
         complete_ns = time.monotonic_ns()
         found = read_offsets(frame)
+        self._told(invoke_ns, complete_ns, query, node, LIST_OFFSETS[1], found)
+        return found
+
+    def _newest(self, wire: Wire, node: int) -> None:
+        """Which record has the largest time, of what this broker leads."""
+        if not self._led:
+            return
+        self._number += 1
+        invoke_ns = time.monotonic_ns()
+        frame = wire.ask(newest_request(self._number, sorted(self._led)))
+        complete_ns = time.monotonic_ns()
+        self._told(invoke_ns, complete_ns, "max", node, LIST_NEWEST[1], read_newest(frame))
+
+    def _told(
+        self,
+        invoke_ns: int,
+        complete_ns: int,
+        query: str,
+        node: int,
+        version: int,
+        found: Sequence[tuple[str, int, int, int, int, int]],
+    ) -> None:
         for topic, partition, error, timestamp_ms, offset, epoch in found:
             self._journal.write(
                 OffsetAnswer(invoke_ns, complete_ns, query, topic, partition, offset, node,
-                             _name(error), LIST_OFFSETS[1], epoch, timestamp_ms)
+                             _name(error), version, epoch, timestamp_ms)
             )  # fmt: skip
-        return found
 
     def _old_epochs(self, wire: Wire, node: int) -> None:
         """Where an epoch ended that is over, of what this broker leads."""
@@ -150,6 +179,16 @@ class Asker:
                 OffsetAnswer(invoke_ns, time.monotonic_ns(), f"before:{start}", topic, p, start - 1,
                              node, refused, FETCH[1], current)
             )  # fmt: skip
+
+    def _producer_id(self, wire: Wire, node: int) -> None:
+        """Another producer's id, which nobody else has or gets."""
+        self._number += 1
+        invoke_ns = time.monotonic_ns()
+        error, found = read_producer_id(wire.ask(producer_id_request(self._number)))
+        self._journal.write(
+            OffsetAnswer(invoke_ns, time.monotonic_ns(), "producer", *self._slots[0], found, node,
+                         _name(error), INIT_PRODUCER_ID[1])
+        )  # fmt: skip
 
 
 def _name(error: int) -> str | None:

@@ -1,7 +1,8 @@
 """What the probe asks and is answered, byte by byte, so that it is known which broker answered.
 
-Metadata 8, ListOffsets 5 (the first that tells a leader that does not know its end, KIP-207),
-OffsetForLeaderEpoch 2 and Fetch 9 (which name the epoch that the asker takes for the leader's).
+Metadata 8, ListOffsets 5 (the first that tells a leader that does not know its end, KIP-207) and 7
+(the first that finds the largest time, KIP-734), OffsetForLeaderEpoch 2 and Fetch 9 (which name the
+epoch that the asker takes for the leader's), InitProducerId 0.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-LATEST, EARLIEST = -1, -2
+LATEST, EARLIEST, NEWEST = -1, -2, -3
 METADATA, LIST_OFFSETS, EPOCH_END, FETCH = (3, 8), (2, 5), (23, 2), (1, 9)
+LIST_NEWEST, INIT_PRODUCER_ID = (2, 7), (22, 0)
 FETCH_BYTES = 1024
 ERRORS = {
     1: "OFFSET_OUT_OF_RANGE",
@@ -51,6 +53,27 @@ def offsets_request(
     return frame(LIST_OFFSETS, correlation, body)
 
 
+def newest_request(correlation: int, slots: Sequence[Slot]) -> bytes:
+    """The whole frame of ListOffsets 7 for the record with the largest time. Names are short, and
+    topics and their partitions few (`_compact`)."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in slots:
+        by_topic.setdefault(topic, []).append(partition)
+    body = struct.pack(">ibB", -1, 0, len(by_topic) + 1)
+    for topic, partitions in by_topic.items():
+        body += _compact(topic) + struct.pack(">B", len(partitions) + 1)
+        for partition in partitions:
+            body += struct.pack(">iiqB", partition, -1, NEWEST, 0)
+        body += b"\0"
+    content = struct.pack(">hhi", *LIST_NEWEST, correlation) + text("probe") + b"\0" + body + b"\0"
+    return struct.pack(">i", len(content)) + content
+
+
+def _compact(value: str) -> bytes:
+    """A compact string of fewer than 127 bytes."""
+    return struct.pack(">B", len(value.encode()) + 1) + value.encode()
+
+
 class Answer:
     """Reads an answer's fields; struct.error where it ends too early."""
 
@@ -67,6 +90,12 @@ class Answer:
         length = self.take(">h")
         if length < 0:
             return ""
+        self._at += length
+        return self._frame[self._at - length : self._at].decode()
+
+    def short(self) -> str:
+        """A compact string of fewer than 127 bytes."""
+        length = self.take(">B") - 1
         self._at += length
         return self._frame[self._at - length : self._at].decode()
 
@@ -125,6 +154,23 @@ def read_offsets(frame: bytes) -> list[tuple[str, int, int, int, int, int]]:
     return found
 
 
+def read_newest(frame: bytes) -> list[tuple[str, int, int, int, int, int]]:
+    """The same of an answer to `newest_request`."""
+    answer = Answer(frame)
+    answer.take(">B")  # the header's tags
+    answer.take(">i")
+    found = []
+    for _ in range(answer.take(">B") - 1):
+        topic = answer.short()
+        for _ in range(answer.take(">B") - 1):
+            partition, error = answer.take(">i"), answer.take(">h")
+            timestamp_ms, offset = answer.take(">q"), answer.take(">q")
+            found.append((topic, partition, error, timestamp_ms, offset, answer.take(">i")))
+            answer.take(">B")
+        answer.take(">B")
+    return found
+
+
 def epoch_end_request(correlation: int, slot: Slot, current: int, epoch: int) -> bytes:
     """The whole frame of OffsetForLeaderEpoch 2 to whoever leads in the epoch `current`."""
     topic, partition = slot
@@ -142,6 +188,18 @@ def read_epoch_end(frame: bytes) -> tuple[int, int, int]:
     error = answer.take(">h")
     answer.take(">i")
     return error, answer.take(">i"), answer.take(">q")
+
+
+def producer_id_request(correlation: int) -> bytes:
+    """The whole frame of InitProducerId 0 for a producer without transactions."""
+    return frame(INIT_PRODUCER_ID, correlation, struct.pack(">hi", -1, 0))
+
+
+def read_producer_id(frame: bytes) -> tuple[int, int]:
+    """Error and producer id."""
+    answer = Answer(frame)
+    answer.take(">i")
+    return answer.take(">h"), answer.take(">q")
 
 
 def fetch_request(correlation: int, slot: Slot, current: int, offset: int) -> bytes:

@@ -77,6 +77,9 @@ ELSEWHERE = {
     "own_metadata_not_updated",
     "epoch_end_off_by_one",
     "time_found_too_late",
+    "newest_taken_for_last",
+    "found_in_present_epoch",
+    "ids_given_twice",
     "transactional_id_kept",  # nor transactions
     "partition_not_verified",
     "timed_out_keeps_epoch",

@@ -123,6 +123,40 @@ def find_a_time_too_late(copy: Copy) -> Trace:
     return Trace("time_index_wrong", "too late", later["offset"])
 
 
+def find_an_older_time(copy: Copy) -> Trace:
+    """The record with the largest time is one before which a newer one was known."""
+    victim = copy.take(lambda one: _of_largest_time(copy) > _stamp(copy, one))
+    told = {"query": "max", "timestamp_ms": _stamp(copy, victim), "leader_epoch": None}
+    _answer(copy, _LATER_NS, victim["offset"], **told)
+    return Trace("time_index_wrong", "not the newest", victim["offset"])
+
+
+def find_in_another_epoch(copy: Copy) -> Trace:
+    """A record is found by its time, and told with another epoch than the log has."""
+    victim = copy.take(lambda one: _stamp(copy, one) >= 0)
+    (*_, row) = copy.of("replicas", victim)
+    stamp_ms = _stamp(copy, victim)
+    told = {"query": f"time:{stamp_ms}", "timestamp_ms": stamp_ms}
+    _answer(copy, _LATER_NS, victim["offset"], **told, leader_epoch=row["leader_epoch"] + 1)
+    return Trace("time_index_wrong", "other epoch", victim["offset"])
+
+
+def _stamp(copy: Copy, victim: Row) -> int:
+    """A record's time, -1 where its log does not know it."""
+    stamps = [row["timestamp_ms"] for row in copy.of("replicas", victim)]
+    return -1 if not stamps or stamps[0] is None else int(stamps[0])
+
+
+def _of_largest_time(copy: Copy) -> int:
+    return max((_stamp(copy, one) for one in copy.victims), default=-1)
+
+
+def give_an_id_twice(copy: Copy) -> Trace:
+    for number in range(2):
+        _answer(copy, _LATER_NS + number, 4711, query="producer", leader_epoch=None)
+    return Trace("sequence_gap", "shared id")
+
+
 def name_another_leader(copy: Copy) -> Trace:
     """Long after the last change one broker still says that another leads."""
     last = states(copy)[-1]

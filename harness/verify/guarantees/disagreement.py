@@ -21,7 +21,12 @@ WHERE s.leader >= 0 AND q.ours = 1 AND q.gone = 0 AND {{1}} >= q.calm_ns + {_LON
   AND {{2}} <= q.ends_ns
 """
 _VIEWS = "FROM views w " + _CALM.format("w", "w.at_ns", "w.at_ns")
-_ANSWERS = "FROM answers a " + _CALM.format("a", "a.invoke_ns", "a.complete_ns")
+_ANSWERS = (
+    "FROM answers a "
+    + _CALM.format("a", "a.invoke_ns", "a.complete_ns")
+    + " AND a.kind <> 'producer'"
+)
+"""Ids of producers anybody gives."""
 _DENIED = "(a.error LIKE '%NOT_LEADER%' OR a.error LIKE '%NotLeader%' OR a.error = '6')"
 
 

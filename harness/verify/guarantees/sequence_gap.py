@@ -4,7 +4,7 @@ In the final leader's log, where it was not compacted. The first one may be any:
 may have been deleted, and a broker that knows nothing of a producer takes what it is given.
 `refused`: an idempotent producer with acks=all, all of whose earlier records there had been
 acknowledged, was told that it is out of order. Where one of them is lost, and may be, that is
-permitted.
+permitted. `shared id`: two producers were given one id (workloads with a `probe`).
 """
 
 from __future__ import annotations
@@ -36,8 +36,12 @@ WHERE v.sent = 1 AND v.outcome <> 'ok' AND v.idempotent = 1 AND v.acks = -1
 """
 """A client's first record to a partition that was not acknowledged, refused for its sequence."""
 
+_GIVEN = "FROM answers a WHERE a.kind = 'producer' AND a.error IS NULL AND a.offset >= 0"
+
 
 def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "shared id":
+        return f"Two producers, or more, were given the id {row['pid']}."
     if row["sub_kind"] == "refused":
         return (
             f"{row['value_id']} was refused by {row['topic']}-{row['partition']} as out of order, "
@@ -53,9 +57,11 @@ GUARANTEE = Guarantee(
     name="sequence_gap",
     about="a producer's sequence numbers in a log are not contiguous",
     promise="The broker accepts a produce request only if its sequence number is exactly one "
-    "greater than the last committed message from that producer and partition.",
+    "greater than the last committed message from that producer and partition; each new producer "
+    "is assigned a unique id.",
     source="KIP-98: Idempotent Producer Guarantees",
-    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_JUDGED} "
+    f"UNION ALL SELECT COUNT(*) AS n {_GIVEN}) u",
     violations=f"""
 SELECT CASE WHEN g.pepoch < g.prev_epoch THEN 'epoch fell'
     WHEN g.seq <= g.prev_seq THEN 'repeated' ELSE 'gap' END AS sub_kind,
@@ -70,10 +76,14 @@ WHERE g.pepoch < g.prev_epoch
 UNION ALL
 SELECT 'refused', v.sent_p, NULL, v.invoke_ns, v.complete_ns, v.value_id, NULL, NULL, NULL, NULL,
   NULL, v.client, CASE WHEN q.spoilt_ns IS NOT NULL AND k.op < v.op THEN 1 ELSE 0 END
-{_REFUSED}""",
+{_REFUSED}
+UNION ALL
+SELECT 'shared id', MIN(a.p), NULL, MIN(a.invoke_ns), MAX(a.complete_ns), NULL, a.offset, NULL,
+  NULL, NULL, NULL, NULL, 0 {_GIVEN} GROUP BY a.offset HAVING COUNT(*) > 1""",
     permitted="CASE WHEN x.may_lack = 1 THEN 'what it had written before may be lost' END",
     explain=_explain,
     needs=("replicas", "logs"),
-    rests_on=("replicas", "logs", "sends"),
-    sub_kinds=("gap", "repeated", "epoch fell", "refused"),
+    rests_on=("replicas", "logs", "sends", "offset_answers"),
+    sub_kinds=("gap", "repeated", "epoch fell", "refused", "shared id"),
+    tie="j.value_id, j.pid",
 )

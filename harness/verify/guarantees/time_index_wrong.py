@@ -1,10 +1,13 @@
-"""A time finds the first record that is not older, and append times never fall.
+"""A time finds the first record that is not older, the largest time a record that has it, each told
+with that record's own time and leader epoch; and append times never fall.
 
 ListOffsets by time is compared with the final leader's log; offsets below its start are left out,
 and a record that was cleaned away since. Replicas clean on their own: of a compacted topic a leader
 owes only what all of them have still. `none` needs a record that was acknowledged before, an answer
 of who led, and a topic of which nobody deleted records: Apache Kafka looks into a segment below the
-start, of which no record is left, and into no other.
+start, of which no record is left, and into no other. The largest time is compared with the records
+before the answer, and with what was acknowledged before the question: none may be newer. No answer
+to it accuses nobody: the newest record may not be committed yet.
 """
 
 from __future__ import annotations
@@ -42,9 +45,73 @@ _LED = """
 SELECT a.p, a.node, a.invoke_ns, MAX(CASE WHEN s.leader = a.node THEN 1 ELSE 0 END) AS led
 FROM answers a JOIN spans s
   ON s.p = a.p AND s.begin_ns <= a.complete_ns AND s.end_ns > a.invoke_ns
-WHERE a.kind = 'time' GROUP BY a.p, a.node, a.invoke_ns
+WHERE a.kind IN ('time', 'max') GROUP BY a.p, a.node, a.invoke_ns
 """
 """Whether who answered led then, by ZooKeeper: another one may not know what was acknowledged."""
+
+_FOUND_ONES = """
+FROM answers a JOIN parts q ON q.p = a.p
+JOIN replicas r ON r.topic_id = q.topic_id AND r.partition = q.partition
+  AND r.broker = q.final_leader AND r.offset = a.offset
+WHERE a.kind IN ('time', 'max') AND a.found_ms IS NOT NULL AND a.error IS NULL AND q.has_log = 1
+  AND a.offset >= q.log_start
+"""
+"""The records that were found, in the final leader's log."""
+
+_OTHER = f"""
+SELECT CASE WHEN a.leader_epoch >= 0 AND a.leader_epoch <> r.leader_epoch THEN 'other epoch'
+    ELSE 'other time' END AS sub_kind,
+  a.p, a.offset AS off, a.invoke_ns AS at_ns, a.complete_ns AS until_ns, r.value_id, a.node,
+  a.found_ms AS asked_ms, r.timestamp_ms AS told,
+  CAST(a.leader_epoch AS BIGINT) AS first_off, r.leader_epoch, q.unclean_on, q.unclean_floor,
+  q.lost_floor, q.spoilt_ns
+{_FOUND_ONES} AND ((a.leader_epoch >= 0 AND a.leader_epoch <> r.leader_epoch)
+  OR (q.append_time = 0 AND a.found_ms <> r.timestamp_ms))
+"""
+
+_NEWEST = (
+    "FROM answers a JOIN parts q ON q.p = a.p WHERE a.kind = 'max' AND a.offset >= 0 "
+    "AND a.found_ms IS NOT NULL AND a.error IS NULL AND q.has_log = 1 AND q.append_time = 0"
+)
+
+_NEWER = f"""
+SELECT m.p, m.node, m.at_ns, m.until_ns, m.off, m.found_ms, m.kind,
+  MAX(m.ms) OVER (PARTITION BY m.p ORDER BY {{order}}, m.kind
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS newest_ms
+FROM (SELECT a.p, a.node, a.invoke_ns AS at_ns, a.complete_ns AS until_ns, a.offset AS off,
+        a.found_ms, CAST(NULL AS BIGINT) AS ms, 0 AS kind {_NEWEST}
+      UNION ALL {{records}}) m
+"""
+_BEFORE = _NEWER.format(
+    order="m.off",
+    records=f"""
+      SELECT q.p, NULL, NULL, NULL, r.offset, NULL, r.timestamp_ms, 1
+      FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+      JOIN (SELECT DISTINCT a.p {_NEWEST}) w ON w.p = q.p
+      WHERE r.broker = q.final_leader AND r.timestamp_ms IS NOT NULL""",
+)
+"""Answers with the largest time of the records before what was told."""
+_KNOWN = _NEWER.format(
+    order="m.at_ns",
+    records=f"""
+      SELECT v.sent_p, NULL, v.complete_ns, NULL, v.ack_off, NULL, v.timestamp_ms, 1
+      FROM vals v JOIN parts q ON q.p = v.sent_p JOIN (SELECT DISTINCT a.p {_NEWEST}) w
+        ON w.p = v.sent_p
+      WHERE v.outcome = 'ok' AND v.acks = -1 AND v.ack_off >= q.max_start
+        AND v.timestamp_ms IS NOT NULL AND q.compacted = 0""",
+)
+"""Answers with the largest time that was acknowledged before the question."""
+
+
+def _not_newest(found: str) -> str:
+    return f"""
+SELECT 'not the newest', f.p, f.off, f.at_ns, f.until_ns, CAST(NULL AS STRING), f.node,
+  f.newest_ms, f.found_ms, CAST(NULL AS BIGINT), CAST(NULL AS INT), q.unclean_on, q.unclean_floor,
+  q.lost_floor, q.spoilt_ns
+FROM ({found}) f JOIN parts q ON q.p = f.p LEFT JOIN ({_LED}) d
+  ON d.p = f.p AND d.node = f.node AND d.invoke_ns = f.at_ns
+WHERE f.kind = 0 AND f.newest_ms > f.found_ms AND COALESCE(d.led, 1) = 1"""
+
 
 _BACK = """
 FROM (SELECT q.p, r.offset AS off, r.value_id, r.leader_epoch, r.timestamp_ms,
@@ -61,6 +128,18 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"The append time at {place(row)} is {row['asked_ms']}, below {row['first_off']} right "
             f"before it in leader epoch {row['leader_epoch']}."
         )
+    if row["sub_kind"] == "not the newest":
+        return (
+            f"Asked for the largest time in {row['topic']}-{row['partition']}, broker "
+            f"{row['node']} answered offset {row['off']} of {row['told']}; there was a record "
+            f"of {row['asked_ms']}."
+        )
+    if row["sub_kind"] in ("other epoch", "other time"):
+        return (
+            f"Broker {row['node']} found {place(row)} by its time, and told {row['asked_ms']} and "
+            f"leader epoch {row['first_off']} of it; by the log these are {row['told']} and "
+            f"{row['leader_epoch']}."
+        )
     told = "no offset" if row["told"] < 0 else f"offset {row['told']}"
     return (
         f"Asked for time {row['asked_ms']} in {row['topic']}-{row['partition']}, broker "
@@ -72,8 +151,9 @@ GUARANTEE = Guarantee(
     name="time_index_wrong",
     about="a time was looked up wrongly, or append times fell",
     promise="ListOffsets answers the offset of the first message whose timestamp is greater than "
-    "or equal to the given one; LogAppendTime never decreases within a leader's log.",
-    source="KIP-79; KIP-32",
+    "or equal to the given one, or of one with the largest, with its timestamp and leader epoch; "
+    "LogAppendTime never decreases within a leader's log.",
+    source="KIP-79; KIP-734; KIP-320; KIP-32",
     opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_ASKED} "
     f"UNION ALL SELECT COUNT(*) AS n {_BACK} WHERE b.prev_ms IS NOT NULL) u",
     violations=f"""
@@ -99,6 +179,7 @@ WHERE f.kind = 1 AND (
   OR (f.told >= q.log_start AND f.first_off < f.told AND (q.compacted = 0 OR w.slot IS NOT NULL))
   OR (f.told >= q.log_start AND h.slot IS NOT NULL
       AND (f.first_off IS NULL OR f.first_off > f.told)))
+UNION ALL {_OTHER} UNION ALL {_not_newest(_BEFORE)} UNION ALL {_not_newest(_KNOWN)}
 UNION ALL
 SELECT 'time went back', b.p, b.off, NULL, NULL, b.value_id, NULL, b.timestamp_ms, b.off,
   b.prev_ms, b.leader_epoch, 0, 0, NULL, NULL {_BACK} WHERE b.prev_ms > b.timestamp_ms""",
@@ -106,6 +187,14 @@ SELECT 'time went back', b.p, b.off, NULL, NULL, b.value_id, NULL, b.timestamp_m
     explain=_explain,
     needs=("replicas", "logs"),
     rests_on=("offset_answers", "replicas", "logs", "sends", "states"),
-    sub_kinds=("too late", "too early", "none", "time went back"),
+    sub_kinds=(
+        "too late",
+        "too early",
+        "none",
+        "other epoch",
+        "other time",
+        "not the newest",
+        "time went back",
+    ),
     tie="j.asked_ms, j.node",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -189,6 +190,56 @@ def test_who_was_deposed_may_know_no_record_of_a_time(
     tables["offset_answers"].append(tables["offset_answers"][0] | told)
     result = alone("time_index_wrong", tmp_path, tables)
     assert [finding.sub_kind for finding in result.findings] == found
+
+
+@pytest.mark.parametrize(
+    ("offset", "told", "found"),
+    [
+        (100, {}, []),
+        (100, {"leader_epoch": -1}, []),
+        (100, {"leader_epoch": 7}, ["other epoch"]),
+        (100, {"timestamp_ms": 1}, ["other time"]),
+        (100, {"query": "max"}, ["not the newest"]),
+        (ONE.records - 1, {"query": "max"}, []),
+        (ONE.records - 1, {"query": "max", "invoke_ns": 1, "leader_epoch": 7}, ["other epoch"]),
+    ],
+)
+def test_what_is_told_of_a_record_that_was_found_by_its_time(
+    offset: int, told: dict[str, Any], found: list[str], tmp_path: Path
+) -> None:
+    tables = healthy()
+    row = next(r for r in tables["replicas"] if (r["broker"], r["offset"]) == (2, offset))
+    asked_ms = row["timestamp_ms"]
+    at_ns = max(one["complete_ns"] for one in tables["sends"]) + 1
+    answer = {"query": f"time:{asked_ms}", "timestamp_ms": asked_ms, "offset": offset}
+    answer |= {"node": 2, "error": None, "leader_epoch": row["leader_epoch"]}
+    answer |= {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
+    tables["offset_answers"].append(tables["offset_answers"][0] | answer | told)
+    result = alone("time_index_wrong", tmp_path, tables)
+    assert [finding.sub_kind for finding in result.findings] == found
+
+
+@pytest.mark.parametrize(("second", "found"), [(5, []), (4, ["shared id"])])
+def test_no_two_producers_are_given_one_id(second: int, found: list[str], tmp_path: Path) -> None:
+    tables = healthy()
+    asked = tables["offset_answers"][0] | {"query": "producer", "error": None}
+    tables["offset_answers"] += [asked | {"offset": 4}, asked | {"offset": second, "node": 1}]
+    result = alone("sequence_gap", tmp_path, tables)
+    assert [finding.sub_kind for finding in result.findings] == found
+
+
+def test_any_broker_gives_ids_to_producers(tmp_path: Path) -> None:
+    tables = healthy()
+    told, (*_, view) = tables["offset_answers"][0], tables["samples"]
+    late = {"invoke_ns": view["at_ns"], "complete_ns": view["at_ns"] + 1, "error": None}
+    for broker in (1, 2, 3):
+        tables["offset_answers"].append(told | late | {"node": broker, "offset": broker})
+        tables["offset_answers"][-1]["query"] = "producer"
+    assert alone("disagreement", tmp_path / "ids", tables).status is Status.HOLDS
+    for row in tables["offset_answers"][-3:]:
+        row["query"] = "latest"
+    result = alone("disagreement", tmp_path / "ends", tables)
+    assert {finding.sub_kind for finding in result.findings} == {"another leads"}
 
 
 def test_a_foreign_record_is_a_phantom_and_no_duplicate(tmp_path: Path) -> None:

@@ -307,6 +307,7 @@ class History:
             found = next((e for e in entries if e.timestamp_ms >= asked_ms), None)
             answer |= {"query": f"time:{asked_ms}", "offset": -1 if found is None else found.offset}
             answer["timestamp_ms"] = None if found is None else found.timestamp_ms
+            answer["leader_epoch"] = -1 if found is None else found.epoch
         self.answers.append(answer)
         if log.start:
             self.answers.append(

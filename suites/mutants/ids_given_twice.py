@@ -1,0 +1,27 @@
+"""Brokers give out the same producer ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "the controller gives every broker the same block of producer ids"
+MODELS = "a block that is taken without a change of /latest_producer_id_block"
+SCENARIO = "indexes"
+GUARANTEE = "sequence_gap"
+
+
+def apply(mark: Mark) -> None:
+    """The first block, every time."""
+
+    def make(original: Function) -> Function:
+        async def take_block(zk: Any, broker_id: int) -> tuple[int, int]:
+            first, last = await original(zk, broker_id)
+            if first:
+                mark.hit()
+            return 0, last - first
+
+        return take_block
+
+    replace("urteil.broker.controller.tenure:take_block", make)

@@ -79,8 +79,7 @@ def grow(side: Side, topic: str) -> None:
     """Returned when every broker knows: who hears of it by turns joins again by turns."""
     with closing(KafkaAdminClient(bootstrap_servers=side.bootstrap)) as admin:
         admin.create_partitions({topic: NewPartitions(2)}, timeout_ms=30_000)
-    for broker in (1, 2, 3):
-        side.until(lambda to=broker: len(partitions(side, topic, to=to)["partitions"]) == 2)  # type: ignore[misc]
+    side.until_everywhere(lambda to: len(partitions(side, topic, to=to)["partitions"]) == 2)
 
 
 def polls_end_before_the_join(consumer: KafkaConsumer, side: Side) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from kazoo.client import KazooClient
@@ -228,8 +229,7 @@ class Side:
         self.ids[name] = answer.topic_id
         for index, ids in enumerate(assignment):
             self.until(lambda i=index, n=ids[0]: self.serves(name, i, n))  # type: ignore[misc]
-        for broker in range(1, len(self._addresses) + 1):
-            self.until(lambda to=broker: self._knows(name, to))  # type: ignore[misc]
+        self.until_everywhere(lambda to: self._knows(name, to))
         return name
 
     @contextlib.contextmanager
@@ -315,6 +315,11 @@ class Side:
         while not condition():
             assert time.monotonic() < deadline, f"{self.name}: never held"
             time.sleep(POLL_S)
+
+    def until_everywhere(self, condition: Callable[[int], bool]) -> None:
+        """Ask each broker again and again until it holds there, one after the other."""
+        for broker in range(1, len(self._addresses) + 1):
+            self.until(partial(condition, broker))
 
 
 def read_frame(connection: socket.socket) -> bytes | None:

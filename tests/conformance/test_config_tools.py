@@ -58,8 +58,7 @@ def test_changes(pair: Pair, topic: str) -> None:
         "segment.ms": "5000",
     }
     ours.until(lambda: values(ours, BROKER, "1", RATE) == {RATE: "1000"})
-    for to in (1, 2):
-        ours.until(lambda to=to: values(ours, BROKER, "", to=to) == OF_ALL)  # type: ignore[misc]
+    ours.until_everywhere(lambda to: values(ours, BROKER, "", to=to) == OF_ALL)
     assert values(ours, LOGGER, "1", "fetcher") == {"fetcher": "WARN"}
     for name in ("1", ""):
         replace(ours, BROKER, name)

@@ -226,8 +226,8 @@ def clean(pair: Pair) -> Iterator[None]:
     def wipe(side: Side) -> None:
         for name in ("1", ""):
             assert replace(side, BROKER, name)[0][2] == "NONE"
-        for broker in (1, 2, 3):  # that of one broker is heard of before that of all
-            side.until(lambda to=broker: not values(side, BROKER, "", to=to))  # type: ignore[misc]
+        # that of one broker is heard of before that of all
+        side.until_everywhere(lambda to: not values(side, BROKER, "", to=to))
         side.until(lambda: _source(side, "log.retention.ms") == 5)
 
     pair.both(wipe)

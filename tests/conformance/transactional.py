@@ -51,8 +51,7 @@ def settle(cluster: Cluster) -> None:
         answer = side.get(UNDER_WAY, 0, to=to)
         return bool(answer.error_code == ErrorCode.NONE and not answer.transaction_states)
 
-    for broker in range(1, len(cluster.bootstrap) + 1):
-        side.until(lambda to=broker: settled(to))  # type: ignore[misc]
+    side.until_everywhere(settled)
     side.close()
 
 

@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -30,6 +30,7 @@ from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.register import Op, TooMany, broken_reads
 from urteil.harness.verify.resumed import resumed
+from urteil.harness.verify.timeline import FOREVER_NS
 
 Key = tuple[str, int]
 SECOND_NS = 1_000_000_000
@@ -136,10 +137,11 @@ def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
             joined[row["group"]].append(row["at_ns"])
     for table in ("commits", "commit_reads"):
         rows = [row for row in _rows(run_dir, table) if row["invoke_ns"] is not None]
+        markers = Markers(rows, derived.faults)
         for row in sorted(rows, key=lambda row: int(row["invoke_ns"])):
             p = numbers.get((row["topic_id"], row["partition"]))
             if p is not None and row["group"] is not None:
-                _add(found[row["group"], p], table, row, derived.faults)
+                _add(found[row["group"], p], table, row, markers)
     for (group, _), position in found.items():
         position.joined = joined[group]
     return found
@@ -151,15 +153,42 @@ def _rows(run_dir: Path, table: str) -> Iterator[Row]:
         yield from pq.read_table(part, columns=columns).to_pylist()
 
 
-def _add(position: Position, table: str, row: Row, faults: list[Row]) -> None:
-    """A repeated commit may take effect again later: an attempt of it may still be under way. One
-    in a transaction takes effect with its marker, which is written after its end was acknowledged,
-    as soon as the coordinator reaches the offsets topic's leader (KIP-98; KIP-447 lets who asks
-    wait for it)."""
-    done = row["outcome"] == "ok" and row["complete_ns"] is not None
+class Markers:
+    """Until when the marker that makes a transaction's commits valid may be on its way.
+
+    It is written after the end was acknowledged, as soon as the coordinator reaches the offsets
+    topic's leader (KIP-98; KIP-447 lets who asks wait for it), and before the same producer's next
+    transaction begins: what ends that shows it.
+    """
+
+    def __init__(self, commits: list[Row], faults: list[Row]) -> None:
+        self._faults = faults
+        self._next_end: dict[tuple[str, int, int], int] = {}
+        ends: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
+        for row in commits:
+            if row.get("txn") is not None and _is_done(row):
+                ends[row["client"], row["session"]][row["txn"]] = row["complete_ns"]
+        for (client, session), told in ends.items():
+            for txn, after in pairwise(sorted(told)):
+                self._next_end[client, session, txn] = told[after]
+
+    def written_ns(self, row: Row) -> int:
+        """For a commit that was acknowledged in a transaction."""
+        end_ns = int(max(row["complete_ns"], row["invoke_ns"]))
+        after_ns = self._next_end.get((row["client"], row["session"], row["txn"]), FOREVER_NS)
+        return max(end_ns, min(after_ns, known_ns(end_ns, self._faults)))
+
+
+def _is_done(row: Row) -> bool:
+    return row["outcome"] == "ok" and row["complete_ns"] is not None
+
+
+def _add(position: Position, table: str, row: Row, markers: Markers) -> None:
+    """A repeated commit may take effect again later: an attempt of it may still be under way."""
+    done = _is_done(row)
     end_ns = max(row["complete_ns"], row["invoke_ns"]) if done else math.inf
     if done and row.get("txn") is not None:
-        end_ns = known_ns(int(end_ns), faults)
+        end_ns = markers.written_ns(row)
     if table == "commit_reads":
         if done:
             position.reads.append(Op(row["invoke_ns"], end_ns, row["offset"], is_read=True))

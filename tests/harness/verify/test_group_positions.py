@@ -121,3 +121,15 @@ def test_a_position_moves_with_its_transactions_marker(
     found = {name for name, one in result.items() if one.status is Status.VIOLATED} - told
     assert found == set(broken)
     assert bool(result["commit_register"].violations) == bool(broken)
+
+
+def test_many_transactions_in_a_row_leave_the_register_judged(tmp_path: Path) -> None:
+    """A producer has one transaction at a time: the next one's end shows the last one's markers."""
+    tables = healthy()
+    at_ns = END_NS + 60 * S
+    for txn in range(60):
+        commit(tables, "g1", 3, ONE.records + txn, at_ns + txn * S // 10)
+        tables["commits"][-1]["txn"] = txn
+    answer(tables, ONE.records + 1000, at_ns + 5 * S)
+    (finding,) = judged(tmp_path, tables)["commit_register"].findings
+    assert finding.at_ns == at_ns + 5 * S

@@ -1,7 +1,7 @@
 """How long the whole catalogue takes, how much memory, and how both grow, on Spark and DuckDB.
 
     python bench/verify.py [--sends N ...] [--engine spark|duckdb ...] [--json]
-                           [--memory 2g] [--seed N] [--scratch DIR]
+                           [--memory 1g] [--seed N] [--scratch DIR]
 
 Histories of 10^5, 10^6 and 10^7 sends unless `--sends` says otherwise, as `bench/histories.py`
 tells them, judged as `urteil verify` does, canary and trust included. Each is a process of its own:
@@ -59,7 +59,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--engine", action="append", choices=ENGINES, help="may be given again")
     parser.add_argument("--partitions", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--memory", default="2g", help="Spark's heap")
+    parser.add_argument("--memory", help="Spark's heap, in place of its default")
     parser.add_argument("--scratch", type=Path, help="where the evidence is made")
     parser.add_argument("--json", action="store_true", help="print JSON alone")
     parser.add_argument("--judge", type=Path, help=argparse.SUPPRESS)
@@ -87,9 +87,9 @@ def _history(run_dir: Path, sends: int, args: argparse.Namespace) -> list[dict[s
     return told
 
 
-def _measure(run_dir: Path, engine: str, memory: str) -> dict[str, Any]:
+def _measure(run_dir: Path, engine: str, memory: str | None) -> dict[str, Any]:
     command = [sys.executable, __file__, "--judge", str(run_dir), "--engine", engine]
-    env = os.environ | {"URTEIL_SPARK_MEMORY": memory}
+    env = os.environ | ({"URTEIL_SPARK_MEMORY": memory} if memory else {})
     began = time.monotonic()
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
         peak = _Peak(process.pid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.harness.parts.chromium import chromium, chromium_part
+from urteil.harness.parts.comet import comet_jar, comet_part
 from urteil.harness.parts.compose import compose_part, docker_compose
 from urteil.harness.parts.faketime import faketime_library, faketime_part
 from urteil.harness.parts.java import java, java_part
@@ -18,6 +19,7 @@ __all__ = [
     "Part",
     "cache_dir",
     "chromium",
+    "comet_jar",
     "docker_compose",
     "faketime_library",
     "install_all",
@@ -45,6 +47,7 @@ def inventory() -> list[Part]:
         faketime_part(),
         strace_part(),
         simulation_part(),
+        comet_part(),
         chromium_part(),
     ]
 

@@ -307,7 +307,7 @@ def open_engine(
         return Duck(work, rows=rows)
     if engine != "spark":
         raise ValueError(f"no engine named {engine}: spark or duckdb")
-    mine = session if session is not None else spark.start(master, long=rows >= spark.LONG_ROWS)
+    mine = session if session is not None else spark.start(master, rows=rows)
     return Spark(mine, work, owned=session is None, rows=rows)
 
 

@@ -16,12 +16,16 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
+from urteil.harness.parts.part import MissingPart
 from urteil.harness.stacks import Teller
+from urteil.harness.verify import comet
 
 LARGE_ROWS = 200_000
 """From this many rows of sends, reads and replicas on, Spark gets its partitions and codegen."""
 LONG_ROWS = 20_000_000
-"""From this many on, the JVM's second compiler saves more time than it takes."""
+"""From this many on, the JVM's second compiler saves Spark's own operators more time than it
+takes."""
+HEAP = "2g"
 PARTITIONS, PARTITION_ROWS = 32, 1_000_000
 """What is shuffled in a large run has so many partitions at least, and one for so many rows."""
 
@@ -53,13 +57,15 @@ _SAID: Path | None = None
 NICE = 10
 
 
-def start(master: str | None = None, *, memory: str | None = None, long: bool = False) -> Any:
-    """A session on `master` (default `local[2]`) with a heap of `memory` (default 2g).
+def start(master: str | None = None, *, memory: str | None = None, rows: int = 0) -> Any:
+    """A session on `master` (default `local[2]`) for a run of so many `rows` of evidence.
 
-    The heap may be set by URTEIL_SPARK_MEMORY. Spark has one session a process: a second call
-    returns the first one's. Unless the run is `long`, the JVM stops at its first compiler: in a
-    minute the second one takes more time than it saves. RuntimeError with what the JVM
-    said when it does not start, MissingPart without Java.
+    Its heap is `memory`, else what URTEIL_SPARK_MEMORY says, else 2g, or 1g beside native operators
+    (`urteil.harness.verify.comet`), which a large run has on this machine wherever Comet is to be
+    had. Spark has one session a process: a second call returns the first one's. The JVM stops at
+    its first compiler, but for LONG_ROWS without native operators: in a minute, or beside those,
+    the second one takes more time than it saves.
+    RuntimeError with what the JVM said when it does not start, MissingPart without Java.
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -72,13 +78,13 @@ def start(master: str | None = None, *, memory: str | None = None, long: bool = 
         _find_java()
         if _is_here(master):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        settings = _settings(folder, master, memory, long)
+        settings = _settings(folder, master, memory, rows)
         conf = SparkConf().setAll(list(settings.items()))
         gateway = SparkContext._gateway
         try:
             global _SAID
             _SAID = folder / "jvm.log"
-            with _SAID.open("wb") as said:
+            with _SAID.open("wb") as said, comet.one_arena():
                 if gateway is None:
                     gateway = launch_gateway(conf, {"stdout": said, "stderr": said})
                     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
@@ -127,20 +133,35 @@ def _scratch() -> Path:
     return folder
 
 
-def _settings(folder: Path, master: str, memory: str | None, long: bool) -> dict[str, str]:
+def _settings(folder: Path, master: str, memory: str | None, rows: int) -> dict[str, str]:
     quiet = folder / "log4j2.properties"
     quiet.write_text(_QUIET)
-    options = f"-Dlog4j2.configurationFile={quiet} -XX:+UseSerialGC"
+    options = f"-Dlog4j2.configurationFile={quiet} -Djava.io.tmpdir={folder} -XX:+UseSerialGC"
+    native = _native(master, rows)
+    options += _FIRST_COMPILER if native or rows < LONG_ROWS else ""
+    heap = memory or os.environ.get("URTEIL_SPARK_MEMORY") or (comet.HEAP if native else HEAP)
     return {
         **_SETTINGS,
         **(_LOOPBACK if _is_here(master) else {}),
+        **native,
         "spark.master": master,
         "spark.app.name": "urteil",
-        "spark.driver.memory": memory or os.environ.get("URTEIL_SPARK_MEMORY", "2g"),
+        "spark.driver.memory": heap,
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.driver.extraJavaOptions": options + ("" if long else _FIRST_COMPILER),
+        "spark.driver.extraJavaOptions": options,
     }
+
+
+def _native(master: str, rows: int) -> dict[str, str]:
+    """Settings of native operators; none for small runs, other machines, and without Comet."""
+    if rows < LARGE_ROWS or not master.startswith("local"):
+        return {}
+    from urteil.harness.parts import comet_jar
+
+    with contextlib.suppress(MissingPart):
+        return comet.settings(comet_jar())
+    return {}
 
 
 def _find_java() -> None:

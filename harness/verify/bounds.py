@@ -31,6 +31,7 @@ are negative, a leader's are two: nobody, and nobody any more (a topic that is d
 MOST = {
     "acks": 1,
     **dict.fromkeys(("offset_answers.offset", "op", "pass", "poll", "txn"), (1 << 62) - 1),
+    "wall_ms": FOREVER_NS // 1_000_000,
 }
 """The most that a column may hold, of a table alone likewise: clients do not count that far. Times
 in ns end before FOREVER_NS."""

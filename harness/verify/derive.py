@@ -42,7 +42,7 @@ from urteil.harness.verify.small import (
     sort_passes,
     unasked,
 )
-from urteil.harness.verify.timeline import Span
+from urteil.harness.verify.timeline import FOREVER_NS, Span
 from urteil.harness.verify.transactions import over_ns, stands, txn_rows
 from urteil.harness.verify.views import answers, views
 
@@ -179,7 +179,8 @@ def _add_clients(
     in transactions."""
     names = {topic.name: topic.topic_id for topic in facts.topics}
     tables["grps"], tables["members"] = members(run_dir)
-    tables["views"] = views(run_dir, small.numbers, names)
+    begin_ns = min((phase.begin_ns for phase in facts.phases), default=-FOREVER_NS)
+    tables["views"] = views(run_dir, small.numbers, names, begin_ns)
     tables["txn_p"] = txn_rows(run_dir, small.faults)
     tables["stands"] = stands(run_dir, tables["txn_p"], small.numbers)
     tables["cycles"], tables["graph"] = cycle_rows(run_dir, tables["txn_p"], small.numbers)

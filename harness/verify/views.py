@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +14,24 @@ from urteil.harness.verify.evidence import Row
 
 LEADER, EPOCH = "metadata_leader", "metadata_leader_epoch"
 """Metrics of `samples` with labels topic and partition (or topic_id), from source `b<id>`."""
+MOST = (1 << 31) - 1
+"""Ids of brokers, and epochs, have 32 bits."""
 
 
 def views(
-    run_dir: Path, numbers: dict[tuple[str, int], int], topic_ids: dict[str, str]
+    run_dir: Path,
+    numbers: dict[tuple[str, int], int],
+    topic_ids: dict[str, str],
+    begin_ns: int,
 ) -> list[Row]:
-    """Rows of the derived table `views`: a leader and its epoch as one broker told them."""
+    """Rows of the derived table `views`: a leader and its epoch as one broker told them, since the
+    run's begin; a time before that is that of another clock."""
     found: dict[tuple[int, int, int], Row] = {}
     for part in evidence.files(run_dir, "samples"):
         table = pq.read_table(part, filters=[("metric", "in", [LEADER, EPOCH])])
         for row in table.to_pylist():
             place = _place(row, numbers, topic_ids)
-            if place is None or row["value"] is None or not isfinite(row["value"]):
+            if place is None or not _told(row, begin_ns):
                 continue
             p, broker = place
             view = found.setdefault(
@@ -34,6 +39,11 @@ def views(
             )
             view["leader" if row["metric"] == LEADER else "leader_epoch"] = int(row["value"])
     return [view for view in found.values() if "leader" in view]
+
+
+def _told(row: Row, begin_ns: int) -> bool:
+    at_ns, value = row["at_ns"], row["value"]
+    return value is not None and -1 <= value < MOST and (at_ns is None or at_ns >= begin_ns)
 
 
 def _place(

@@ -64,7 +64,7 @@ GROUP BY w.p, w.broker, w.leader, w.leader_epoch, s.leader, s.leader_epoch, s.ve
 UNION ALL
 SELECT 'another leads', a.p, NULL, MIN(a.invoke_ns), MAX(a.complete_ns), a.node, a.node, NULL,
   s.leader, s.leader_epoch, s.version
-{_ANSWERS} AND a.error IS NULL AND a.node <> s.leader AND a.kind <> 'epoch'
+{_ANSWERS} AND a.error IS NULL AND a.node >= 0 AND a.node <> s.leader AND a.kind <> 'epoch'
 GROUP BY a.p, a.node, s.leader, s.leader_epoch, s.version
 UNION ALL
 SELECT 'the leader denies', a.p, NULL, MIN(a.invoke_ns), MAX(a.complete_ns), a.node, NULL, NULL,

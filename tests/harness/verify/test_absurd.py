@@ -29,6 +29,7 @@ from urteil.harness.verify.result import Status, Verdict
         ("reads", "pass", 1 << 62),
         ("passes", "pass", 1 << 62),
         ("sends", "op", 1 << 62),
+        ("states", "wall_ms", 1 << 62),
     ],
 )
 def test_a_number_that_none_can_be_counts_as_unknown(
@@ -136,3 +137,24 @@ def test_logs_that_begin_at_different_offsets_are_told(tmp_path: Path) -> None:
     tables["logs"][2]["log_start"] = 1
     reasons = judged(tmp_path, tables).reasons
     assert "evidence/logs: the logs of urteil-0 begin at 0, 1, and nobody deleted any" in reasons
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, float("nan"), 2.0**31])
+def test_a_view_of_a_leader_that_none_can_be_is_none(value: float, tmp_path: Path) -> None:
+    tables = healthy()
+    tables["samples"][0]["value"] = value
+    assert judged(tmp_path, tables).verdict is Verdict.PASS
+
+
+def test_an_answer_of_which_nobody_knows_who_gave_it_is_no_other_leaders(tmp_path: Path) -> None:
+    tables = healthy()
+    for row in tables["offset_answers"]:
+        row["node"] = -1
+    assert named(judged(tmp_path, tables), "disagreement").violations == 0
+
+
+def test_what_was_told_before_the_run_began_deposes_nobody(tmp_path: Path) -> None:
+    tables = healthy()
+    for row in tables["samples"][:2]:
+        row["at_ns"] = 1
+    assert judged(tmp_path, tables).verdict is Verdict.PASS

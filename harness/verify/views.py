@@ -54,9 +54,10 @@ def _place(
         labels: Any = json.loads(row["labels"] or "{}")
         topic_id = labels.get("topic_id") or topic_ids[labels["topic"]]
         p = numbers[topic_id, int(labels["partition"])]
-        return p, int(str(row["source"]).removeprefix("b"))
+        broker = int(str(row["source"]).removeprefix("b"))
     except (KeyError, ValueError, TypeError, AttributeError):
         return None
+    return (p, broker) if broker < MOST else None
 
 
 KINDS = tuple(

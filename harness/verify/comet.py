@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-HEAP, OFF_HEAP = "1g", "512m"
+HEAP, OFF_HEAP = "1g", "384m"
 """What the JVM may take, and native operators beside it before they spill."""
 
 _SHUFFLE = "org.apache.spark.sql.comet.execution.shuffle.CometShuffleManager"

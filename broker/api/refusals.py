@@ -274,7 +274,9 @@ def _elect_leaders(
             ElectLeadersResponse.ReplicaElectionResult(
                 topic=topic.topic,
                 partition_result=[
-                    ElectLeadersResponse.PartitionResult(partition_id=one, error_code=error)
+                    ElectLeadersResponse.PartitionResult(
+                        partition_id=one, error_code=error, error_message=None
+                    )
                     for one in topic.partitions
                 ],
             )

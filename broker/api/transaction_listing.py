@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from urteil.broker.api.authorization import may, those_allowed
 from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.api.topic_names import is_valid
+from urteil.broker.controller.refusal import Refused
+from urteil.broker.controller.topic_admin import check_name
 from urteil.broker.log.producers import Producer
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.transactions.state import TxnMetadata, TxnState
@@ -139,9 +140,13 @@ async def describe_producers(
 def _producers(
     broker: Broker, topic: str, index: int
 ) -> DescribeProducersResponse.PartitionResponse:
+    try:
+        check_name(topic)
+    except Refused as refused:
+        return DescribeProducersResponse.PartitionResponse(
+            partition_index=index, error_code=refused.error, error_message=refused.message
+        )
     partition, error = broker.replicas.hosted(topic, index)
-    if not is_valid(topic):
-        partition, error = None, ErrorCode.INVALID_TOPIC_EXCEPTION
     if partition is None:
         return DescribeProducersResponse.PartitionResponse(
             partition_index=index, error_code=error, error_message=SAID.get(error)

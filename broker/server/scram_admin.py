@@ -40,11 +40,12 @@ class Upsertion:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one user's changes."""
+    """Of one user's changes. Apache Kafka says the empty sentence of what went well; librdkafka
+    shows whoever asks `(null)` for none."""
 
     user: str
     error: ErrorCode = ErrorCode.NONE
-    message: str | None = None
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Described:
     user: str
     credentials: Mapping[int, Credential]
     error: ErrorCode = ErrorCode.NONE
-    message: str | None = None
+    message: str = ""
 
 
 class ScramAdmin:

@@ -25,7 +25,8 @@ class Own:
 
     `by_chance` says that the values, or the orders, may be equal as well, so that an entry that
     excuses nothing is no error. `inside` narrows it to an element of a list, with all below it;
-    with `may_lack` one side may have a value where the other has none.
+    with `may_lack` one side may have a value where the other has none, with `may_add` only ours,
+    and null is not the same as empty.
     """
 
     field: str
@@ -34,6 +35,7 @@ class Own:
     by_chance: bool = False
     inside: str = ""
     may_lack: bool = False
+    may_add: bool = False
 
     def excuses(self, question: Question, difference: Difference) -> bool:
         if not fnmatchcase(question.subject, self.subject) or not _ends(difference, self.field):
@@ -42,6 +44,8 @@ class Own:
             return self.inside in difference.where
         if self.field.endswith("order") or self.may_lack:
             return True
+        if self.may_add:
+            return difference.answered not in UNSET
         return (difference.expected in UNSET) == (difference.answered in UNSET)
 
 
@@ -98,7 +102,7 @@ OWN: tuple[Own, ...] = (
     Own(
         field="error_message",
         why="a sentence for people; ours explains more often",
-        may_lack=True,
+        may_add=True,
     ),
     Own(field="documentation", why="a sentence for people"),
     Own(field="batch_index_error_message", why="a sentence for people"),

@@ -185,7 +185,7 @@ def _warn_of_unknown(properties: Mapping[str, str], listeners: Iterable[Listener
 
 
 def _log_dirs(values: Mapping[str, Any]) -> tuple[str, ...]:
-    raw = values["log.dirs"] or values["log.dir"] or "/tmp/kafka-logs"
+    raw = values["log.dirs"] or values["log.dir"]
     dirs = tuple(part.strip() for part in raw.split(",") if part.strip())
     if len(set(dirs)) != len(dirs):
         raise ConfigError(f"Invalid value {raw} for configuration log.dirs: one folder twice")

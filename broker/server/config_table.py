@@ -103,7 +103,7 @@ log.cleaner.min.cleanable.ratio|double|0.5|
 log.cleaner.min.compaction.lag.ms|long|0|0
 log.cleaner.threads|int|1|0
 log.cleanup.policy|list|delete|
-log.dir|string||
+log.dir|string|/tmp/kafka-logs|
 log.dir.failure.timeout.ms|long|30000|
 log.dirs|string||
 log.flush.interval.messages|long|9223372036854775807|1

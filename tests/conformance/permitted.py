@@ -134,7 +134,6 @@ OWN: tuple[Own, ...] = (
 OF_THE_NODE = {
     "advertised.listeners": "an address of its own",
     "listeners": "an address of its own",
-    "log.dir": "a directory of its own",
     "log.dirs": "a directory of its own",
     "zookeeper.connect": "an address of its own",
     "num.recovery.threads.per.data.dir": "the lab sets it for Java only",

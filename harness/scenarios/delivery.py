@@ -64,11 +64,20 @@ ACKS_ONE = Scenario(
     must_find=("lost_write",),
 )
 
+HOUR_MS = "3600000"
+LIMITED = TopicSpec(
+    config=DURABLE.config
+    | {"max.message.bytes": "131072"}
+    | {f"message.timestamp.{side}.max.ms": HOUR_MS for side in ("before", "after")}
+)
+"""Of what is sent to it, only lies go beyond its limits."""
+
 CORRUPT_CLIENT = Scenario(
     name="corrupt-client",
-    about="a client that sends batches with a wrong CRC: the broker must refuse them",
+    about="a client that sends batches with a wrong CRC, or beyond their topic's limits of size "
+    "and time: the broker must refuse them",
     cluster=cluster(),
-    workload=WorkloadSpec(topics=(DURABLE,), options={"corrupt_batches": "20"}),
+    workload=WorkloadSpec(topics=(LIMITED,), options={"corrupt_batches": "28"}),
     faults=(fault("crash", "follower", 6, 4),),
     guarantees=(*REPLICATION, "corrupt"),
     duration_s=18.0,

@@ -24,7 +24,8 @@ DERIVED: dict[str, pa.Schema] = {
         "last_epoch_ns:l agreed_end:l gone:i lost_floor:l spoilt_ns:l"
         " read_log:i ends_told:i delete_retention_ns:l min_lag_ns:l "
         "max_lag_ns:l retention_ns:l retention_told:i retention_bytes:l append_time:i "
-        "sent_times:i clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "
+        "sent_times:i max_bytes:l past_ms:l future_ms:l "
+        "clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "
         "max_start:l active_base:l ends_ns:l calm_ns:l"
     ),
     "views": _schema("p:l broker:i at_ns:l leader:i leader_epoch:i"),

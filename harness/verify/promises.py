@@ -18,6 +18,14 @@ _BROKER_WIDE = {
     "retention.ms": "log.retention.ms",
     "retention.bytes": "log.retention.bytes",
     "message.timestamp.type": "log.message.timestamp.type",
+    "max.message.bytes": "message.max.bytes",
+    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+}
+_LIMITS = {
+    "max.message.bytes": "max_bytes",
+    "message.timestamp.before.max.ms": "past_ms",
+    "message.timestamp.after.max.ms": "future_ms",
 }
 _COARSER = frozenset({"log.retention.hours", "log.retention.minutes"})
 OWN_TARGETS = ("urteil", "kafka", "mix")
@@ -42,7 +50,9 @@ def settled(
     FOREVER_NS or -1 where for ever; `retention_told` is 0 where they are Kafka's own.
     `clock_moved` says that a fault moved a clock, `trimmed` that an administrator deleted records
     or changed how long they stay. `sent_times` says that records keep the time that they were sent
-    with. `late_ns` is how long after its time a segment may still be
+    with. `max_bytes`, `past_ms` and `future_ms` limit batches and how far from their sending
+    records' times may be; null where nobody set them, or an administrator changed one.
+    `late_ns` is how long after its time a segment may still be
     there; null where nobody set how often brokers look.
     """
     faults, admin = list(faults), list(admin)
@@ -67,7 +77,14 @@ def settled(
         "trimmed": int(any(trims(row, topic) for row in admin)),
         "ends_ns": max(loads, default=FOREVER_NS),
         "calm_ns": max(healed, default=-FOREVER_NS),
-    }
+    } | _limits(topic, scenario, admin)
+
+
+def _limits(topic: TopicFact | None, scenario: Scenario, admin: Iterable[Row]) -> Row:
+    names = {*_LIMITS, *map(_BROKER_WIDE.__getitem__, _LIMITS)}
+    is_known = topic is not None and not any(names & changes(row).keys() for row in admin)
+    told = {_LIMITS[name]: _told(topic, scenario, name, None) for name in _LIMITS}
+    return {column: _number(value) if is_known else None for column, value in told.items()}
 
 
 def _told(

@@ -1,4 +1,5 @@
-"""A client that lies: it sends batches whose CRC does not fit, which a broker must refuse.
+"""A client that lies: it sends batches whose CRC does not fit, and, to a topic with limits, some
+that are too large or have too old or too new a time. A broker must refuse them all.
 
     python -m urteil.harness.workload.raw SPEC.json
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from crc32c import crc32c
 
@@ -21,7 +22,13 @@ from urteil.harness.workload.client import Stop, run_client
 from urteil.harness.workload.payload import Encoder
 from urteil.harness.workload.spec import ClientSpec
 
-CORRUPT_MESSAGE = 2
+REFUSALS = {"crc": 2, "large": 10, "old": 32, "new": 32}
+"""Lies and their errors: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_TIMESTAMP."""
+LIMITS = {
+    "large": "max.message.bytes",
+    "old": "message.timestamp.before.max.ms",
+    "new": "message.timestamp.after.max.ms",
+}
 NOT_LEADER_OR_FOLLOWER = 6
 UNKNOWN_TOPIC_OR_PARTITION = 3
 ELSEWHERE = (NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION)
@@ -119,20 +126,40 @@ class Wire:
         self._socket.close()
 
 
+def lies(config: Mapping[str, str]) -> list[str]:
+    """What a client can lie about to a topic with this configuration."""
+    return ["crc", *(lie for lie, limit in LIMITS.items() if limit in config)]
+
+
+def lying_batch(
+    encoder: Encoder, op: int, key: str, partition: int, lie: str, limit: int
+) -> tuple[bytes, int]:
+    """A batch beyond the limit in bytes or ms, or with a wrong CRC, and its record's time in ms."""
+    away_ms = {"old": -2 * limit, "new": 2 * limit}.get(lie, 0)
+    timestamp_ms = time.time_ns() // 1_000_000 + away_ms
+    value = encoder.encode(op, key.encode(), partition, timestamp_ms)
+    batch = spoiled_batch if lie == "crc" else sole_batch
+    return batch(key.encode(), value, timestamp_ms), timestamp_ms
+
+
 class Liar:
-    """Sends spoiled batches and journals what came of each."""
+    """Sends lying batches and journals what came of each."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         self._spec = spec
         self._journal = journal
-        self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
+        self._configs = {topic.name: topic.config for topic in spec.topics}
 
     def send(self, op: int) -> None:
         """One batch to whoever leads its partition: brokers are asked in turn."""
         topic, partition = self._spec.partitions()[op % len(self._spec.partitions())]
-        key, timestamp_ms = f"raw{partition}", time.time_ns() // 1_000_000
-        value = self._encoder.encode(op, key.encode(), partition, timestamp_ms)
-        batch = spoiled_batch(key.encode(), value, timestamp_ms)
+        config, key = self._configs[topic], f"raw{partition}"
+        told = lies(config)
+        lie = told[op % len(told)]
+        limit = int(config.get(LIMITS.get(lie, ""), "0"))
+        value_bytes = limit if lie == "large" else self._spec.workload.value_bytes
+        encoder = Encoder(self._spec.run, self._spec.client, value_bytes)
+        batch, timestamp_ms = lying_batch(encoder, op, key, partition, lie, limit)
         frame = produce_request(op, topic, partition, batch, self._spec.workload.request_timeout_ms)
         self._journal.write(Send(op, time.monotonic_ns(), topic, partition, key, timestamp_ms))
         attempts, unknown = 0, ""
@@ -144,7 +171,8 @@ class Liar:
                 unknown = unknown or type(failure).__name__
                 continue
             if error not in ELSEWHERE:
-                self._note(op, partition, error, offset, attempts, unknown)
+                certain = error == REFUSALS[lie] and not unknown
+                self._note(op, partition, error, offset, attempts, unknown, certain=certain)
                 return
         self._note(op, partition, NOT_LEADER_OR_FOLLOWER, -1, attempts, unknown or "NoLeader")
 
@@ -156,9 +184,16 @@ class Liar:
             wire.close()
 
     def _note(
-        self, op: int, partition: int, error: int, offset: int, attempts: int, unknown: str
+        self,
+        op: int,
+        partition: int,
+        error: int,
+        offset: int,
+        attempts: int,
+        unknown: str,
+        *,
+        certain: bool = False,
     ) -> None:
-        certain = error == CORRUPT_MESSAGE and not unknown
         outcome = Ok if error == 0 else Fail if certain else Info
         name = None if error == 0 else unknown or f"error {error}"
         self._journal.write(

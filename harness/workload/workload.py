@@ -83,9 +83,9 @@ class Workload:
     `late_produces` (0), `overdue_txns` (0), `zombie_offsets` (0);
     `offset_reads_ms`: how often their positions are asked for from outside (250); `records`: how
     many `bulk` sends in all (100000); `probe`: 1 adds a client that asks all brokers who leads and
-    where partitions end; `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC from a
-    client of its own; `repeated_rounds` and `repeated_every_ms`: batches sent again and too early
-    from another one.
+    where partitions end; `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC, or
+    beyond limits that their topic has, from a client of its own; `repeated_rounds` and
+    `repeated_every_ms`: batches sent again and too early from another one.
     """
 
     def __init__(

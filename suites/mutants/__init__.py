@@ -112,6 +112,8 @@ NAMES = (
     "found_in_present_epoch",
     "assignments_not_loaded",
     "ids_given_twice",
+    "size_unlimited",
+    "times_unlimited",
     "additions_not_replicated",
     "duplicate_answered_at_once",
     "zombie_offsets_taken",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +13,14 @@ from urteil.harness.history.journal import Info, JournalReader, JournalWriter, O
 from urteil.harness.scenario import TopicFact, TopicSpec, WorkloadSpec
 from urteil.harness.workload.client import Stop
 from urteil.harness.workload.payload import Encoder, decode
-from urteil.harness.workload.raw import produce_request, read_answer, sole_batch, spoiled_batch
+from urteil.harness.workload.raw import (
+    lies,
+    lying_batch,
+    produce_request,
+    read_answer,
+    sole_batch,
+    spoiled_batch,
+)
 from urteil.harness.workload.repeater import (
     FIRST_SEQUENCE,
     LAST_SEQUENCE,
@@ -31,6 +39,29 @@ def test_a_spoiled_batch_is_well_formed_but_for_its_crc() -> None:
     (record,) = batch
     payload = decode("run", record.value, record.key)
     assert (record.key, payload.value_id, payload.intact) == (b"k", "run/raw1/7", False)
+
+
+@pytest.mark.parametrize(
+    ("lie", "limit", "size", "away_ms"),
+    [("large", 5_000, 5_001, 0), ("old", 60_000, 0, -120_000), ("new", 60_000, 0, 120_000)],
+)
+def test_a_lie_is_a_good_batch_beyond_a_limit(
+    lie: str, limit: int, size: int, away_ms: int
+) -> None:
+    encoder = Encoder("run", "raw1", limit if size else 100)
+    data, timestamp_ms = lying_batch(encoder, 7, "k", 2, lie, limit)
+    batch = MemoryRecords(data).next_batch()
+    assert batch.validate_crc()
+    assert len(data) >= size
+    (record,) = batch
+    assert decode("run", record.value, record.key, (), timestamp_ms).intact
+    assert record.timestamp == timestamp_ms
+    assert abs(time.time() * 1000 + away_ms - timestamp_ms) < 30_000
+
+
+def test_what_can_be_lied_about_depends_on_the_topic() -> None:
+    assert lies({}) == ["crc"]
+    assert lies({"max.message.bytes": "1", "retention.ms": "1"}) == ["crc", "large"]
 
 
 def test_the_request_is_framed() -> None:

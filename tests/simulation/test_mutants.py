@@ -80,6 +80,8 @@ ELSEWHERE = {
     "newest_taken_for_last",
     "found_in_present_epoch",
     "ids_given_twice",
+    "size_unlimited",  # nor clients that lie
+    "times_unlimited",
     "transactional_id_kept",  # nor transactions
     "partition_not_verified",
     "timed_out_keeps_epoch",

@@ -94,6 +94,7 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="clean a young record", apply=tables.clean_too_early),
     Damage(name="renumber a record", apply=tables.renumber),
     Damage(name="delete young records", apply=tables.delete_too_early),
+    Damage(name="take a batch that is too large", apply=tables.take_too_much),
     Damage(name="do what nobody granted", apply=rights.do_what_nobody_granted),
     Damage(name="do what was taken back", apply=rights.do_what_was_taken_back),
     Damage(name="do what is long over", apply=rights.do_what_is_long_over),

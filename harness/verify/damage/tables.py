@@ -18,7 +18,7 @@ RETAINED = TopicFact(
     topic_id="made-up-retained",
     partitions=1,
     replication_factor=3,
-    config={"retention.ms": "86400000"},
+    config={"retention.ms": "86400000", "max.message.bytes": "1048588"},
 )
 TOPICS = (COMPACTED, RETAINED)
 """Topics that a judge of a damaged copy must be told of."""
@@ -144,3 +144,11 @@ def delete_too_early(copy: Copy) -> Trace:
             row["from_offset"] = start
     _gone(copy, sends[:10], "replicas", "reads")
     return Trace("retained_too_short", "too early", sends[0]["offset"])
+
+
+def take_too_much(copy: Copy) -> Trace:
+    """The last batch is larger than its topic allows."""
+    *_, last = clone(copy, RETAINED)
+    for row in copy.of("replicas", last):
+        row |= {"batch_base": last["offset"], "batch_bytes": 1_048_589}
+    return Trace("corrupt", "too large", last["offset"])

@@ -1,6 +1,14 @@
-"""What comes out carries the checksum that went in, and the time, unless brokers stamp it."""
+"""What comes out carries the checksum that went in, and the time, unless brokers stamp it; and what
+is beyond its topic's limits of size or time never came in.
+
+The size is that of a batch in the final leader's log; cleaners write theirs anew. A time is
+compared with when its acknowledged send began and ended, with ten minutes to spare for clocks.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 
@@ -29,29 +37,75 @@ nothing. A duplicate's acknowledgement tells the time of its batch, which client
 record's: then the log's counts. What Kafka's own tools send has a time that they do not tell; where
 most records have another time than their sends, that of a send is of something else."""
 
+_SLACK_MS = 600_000
+
+_TOO_LARGE = """
+(SELECT q.p, r.batch_base AS off, MIN(r.value_id) AS value_id, MAX(r.batch_bytes) AS size,
+   q.max_bytes
+ FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+ WHERE r.broker = q.final_leader AND q.compacted = 0 AND q.max_bytes IS NOT NULL
+   AND r.batch_bytes > q.max_bytes
+ GROUP BY q.p, r.batch_base, q.max_bytes)
+"""
+_BEYOND = f"""
+(SELECT v.sent_p AS p, v.ack_off AS off, v.invoke_ns, v.complete_ns, v.value_id, v.timestamp_ms,
+   CASE WHEN v.timestamp_ms < (v.invoke_ns + c.wall_ns) DIV 1000000 - q.past_ms - {_SLACK_MS}
+     THEN q.past_ms END AS past_ms,
+   CASE WHEN v.timestamp_ms > (v.complete_ns + c.wall_ns) DIV 1000000 + q.future_ms + {_SLACK_MS}
+     THEN q.future_ms END AS future_ms
+ FROM vals v JOIN parts q ON q.p = v.sent_p CROSS JOIN settings c
+ WHERE v.sent = 1 AND v.outcome = 'ok' AND v.timestamp_ms >= 0 AND q.sent_times = 1
+   AND q.clock_moved = 0 AND (q.past_ms IS NOT NULL OR q.future_ms IS NOT NULL))
+"""
+"""Acknowledged sends whose time was too far away, by which limit; -1 is none, and always taken."""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["bound"] is not None:
+        what = {"too large": f"a batch of {row['told']} bytes"}.get(
+            row["sub_kind"], f"a time of {row['told']}"
+        )
+        return (
+            f"{place(row)} ({row['value_id'] or 'unreadable'}) was taken, though {what} is beyond "
+            f"the topic's limit of {row['bound']}."
+        )
+    return (
+        f"{place(row)} ({row['value_id'] or 'unreadable'}) fails its checksum, or has another "
+        f"time: in {row['broken_read']} reads and in {row['broken_disk']} replicas' logs."
+    )
+
+
 GUARANTEE = Guarantee(
     name="corrupt",
-    about="a record is not what was sent, by its checksum or its time",
+    about="a record is not what was sent, by its checksum or its time, or should never have come "
+    "in",
     promise="Record batches carry a CRC-32C over their content, which the broker checks before it "
-    "appends and the consumer when it reads.",
-    source="Kafka documentation, 5.3 Message Format: Record Batch; KIP-98",
+    "appends and the consumer when it reads; max.message.bytes is the largest batch size allowed, "
+    "and a message is rejected whose timestamp is further from the broker's than "
+    "message.timestamp.before.max.ms or message.timestamp.after.max.ms.",
+    source="Kafka documentation, 5.3 Message Format: Record Batch; 3.2 Topic Configs; KIP-98; "
+    "KIP-937",
     opportunities="SELECT COALESCE(SUM(s.n_reads + s.copies), 0) AS n FROM slots s "
     "JOIN parts q ON q.p = s.p WHERE q.read_log = 0",
     violations=f"""
 SELECT CASE WHEN s.broken_read > 0 THEN 'served' ELSE 'on disk' END AS sub_kind, s.p, s.off,
   s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.broken_read, s.broken_disk,
-  q.foreign_on
+  q.foreign_on, CAST(NULL AS BIGINT) AS told, CAST(NULL AS BIGINT) AS bound
 FROM slots s JOIN parts q ON q.p = s.p WHERE s.broken_read > 0 OR s.broken_disk > 0
 UNION ALL
 SELECT CASE WHEN t.served > 0 THEN 'served' ELSE 'on disk' END, t.p, t.off, t.read_ns, t.read_ns,
-  t.value_id, t.served, t.stored, t.foreign_on FROM {_RETIMED} t""",
+  t.value_id, t.served, t.stored, t.foreign_on, NULL, NULL FROM {_RETIMED} t
+UNION ALL
+SELECT 'too large', z.p, z.off, NULL, NULL, z.value_id, 0, 0, 0, z.size, z.max_bytes
+FROM {_TOO_LARGE} z
+UNION ALL
+SELECT CASE WHEN b.past_ms IS NULL THEN 'too new' ELSE 'too old' END, b.p, b.off, b.invoke_ns,
+  b.complete_ns, b.value_id, 0, 0, 0, b.timestamp_ms, COALESCE(b.past_ms, b.future_ms)
+FROM {_BEYOND} b WHERE b.past_ms IS NOT NULL OR b.future_ms IS NOT NULL""",
     permitted="CASE WHEN x.value_id IS NULL AND x.foreign_on = 1 "
     "THEN 'others write to this topic: a record that names no send of this run may be theirs' END",
-    explain=lambda row: (
-        f"{place(row)} ({row['value_id'] or 'unreadable'}) fails its checksum, or has another "
-        f"time: in {row['broken_read']} reads and in {row['broken_disk']} replicas' logs."
-    ),
+    explain=_explain,
     needs=(),
     rests_on=("sends", "reads", "replicas"),
-    sub_kinds=("served", "on disk"),
+    sub_kinds=("served", "on disk", "too large", "too old", "too new"),
 )

@@ -18,7 +18,7 @@ import msgspec
 from urteil.harness.history.growing import LineFile
 
 CLIENT_ACTS, KILL, INITIALISE = "clients.jsonl", "kill client", "initialise"
-GRANT, REVOKE = "grant", "revoke"
+GRANT, REVOKE, FORGET = "grant", "revoke", "delete position"
 """The file of what the lab did to its clients: killing one, and asking for its transactional id."""
 
 
@@ -165,7 +165,8 @@ class CommitEntry(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Commit(msgspec.Struct, tag="commit", array_like=True, frozen=True):
-    """Positions are about to be committed."""
+    """Positions are about to be committed, or, if it `deletes`, deleted; of another group than the
+    client's own, if it names one."""
 
     number: int
     invoke_ns: int
@@ -173,6 +174,8 @@ class Commit(msgspec.Struct, tag="commit", array_like=True, frozen=True):
     member_id: str | None
     offsets: list[CommitEntry]
     txn: int | None = None
+    group: str | None = None
+    deletes: bool = False
 
 
 class Committed(msgspec.Struct, tag="committed", array_like=True, frozen=True):
@@ -196,6 +199,7 @@ class CommitRead(msgspec.Struct, tag="fetched", array_like=True, frozen=True):
     partition: int
     offset: int | None
     intact: bool | None = None
+    group: str | None = None
 
 
 class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):

@@ -254,11 +254,14 @@ class JournalRows:
     def _commit_rows(
         self, commit: j.Commit, complete_ns: int | None, outcome: str, error: str | None
     ) -> Iterator[TableRow]:
+        if commit.deletes:
+            yield from self._deletion_rows(commit, complete_ns, outcome)
+            return
         for entry in commit.offsets:
             yield (
                 "commits",
                 {
-                    **self._member(commit.generation, commit.member_id),
+                    **self._member(commit.generation, commit.member_id, commit.group),
                     **self._topic(entry.topic),
                     "invoke_ns": commit.invoke_ns,
                     "complete_ns": complete_ns,
@@ -271,10 +274,31 @@ class JournalRows:
                 },
             )
 
-    def _member(self, generation: int | None, member_id: str | None) -> Row:
+    def _deletion_rows(
+        self, commit: j.Commit, complete_ns: int | None, outcome: str
+    ) -> Iterator[TableRow]:
+        for entry in commit.offsets:
+            place = self._topic(entry.topic) | {"partition": entry.partition}
+            yield (
+                "admin_ops",
+                {
+                    "invoke_ns": commit.invoke_ns,
+                    "complete_ns": complete_ns,
+                    "outcome": outcome,
+                    "act": j.FORGET,
+                    "subject": commit.group,
+                    "before": "{}",
+                    "after": json.dumps(place),
+                },
+            )
+
+    def _member(
+        self, generation: int | None, member_id: str | None, group: str | None = None
+    ) -> Row:
+        own = self._begin.group if self._begin else None
         return {
             **self._who,
-            "group": self._begin.group if self._begin else None,
+            "group": group or own,
             "generation": generation,
             "member_id": member_id,
         }
@@ -283,7 +307,7 @@ class JournalRows:
         yield (
             "commit_reads",
             {
-                **self._member(read.generation, read.member_id),
+                **self._member(read.generation, read.member_id, read.group),
                 **self._topic(read.topic),
                 "invoke_ns": read.invoke_ns,
                 "complete_ns": read.complete_ns,

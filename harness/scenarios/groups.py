@@ -177,26 +177,28 @@ POSITIONS_TOPIC = TopicSpec(
 
 REGISTERS = Scenario(
     name="committed-registers",
-    about="clients commit and ask outside of any generation, while their coordinators fail",
+    about="clients commit, ask and delete outside of any generation, while their coordinators fail",
     cluster=cluster(),
     workload=WorkloadSpec(
         kind="commits",
         topics=(DURABLE, POSITIONS_TOPIC),
         consumers=4,
         rate_records_per_s=100,
+        options={"deletions": "1"},
     ),
     faults=(
-        fault("crash", "coordinator", 5, 6),
-        fault("latency", "followers->leader", 14, 5,
+        fault("crash", "coordinator", 12, 6),
+        fault("latency", "followers->leader", 21, 5,
               latency_ms=300, topic=OFFSETS, partition=PARTITION),
-        fault("kill_client", "committer", 16, 2),
-        fault("partition", "followers->leader", 21, 8,
+        fault("kill_client", "committer", 23, 2),
+        fault("partition", "followers->leader", 28, 8,
               answers_only=True, topic=OFFSETS, partition=PARTITION),
     ),
     guarantees=POSITIONS,
-    duration_s=33.0,
+    duration_s=40.0,
 )  # fmt: skip
-"""The cut outlasts the followers' time in the ISR: commits fail, after they were written."""
+"""The cut outlasts the followers' time in the ISR: commits fail, after they were written. What is
+deleted is on every follower long before the crash."""
 
 FAMILY = (
     GROUP_CALM,

@@ -7,7 +7,8 @@ markers that make them valid come later). `deposed` is 1 where a coordinator tha
 lost its office, and could not know it yet, may have answered: Kafka's coordinators answer
 OffsetFetch from memory and ask nobody, so such an answer may be old in a healthy cluster.
 Positions expire (`offsets.retention.minutes`, KIP-211), that long after their last commit and after
-the last time that anybody was given a partition as a member of the group: then none is told.
+the last time that anybody was given a partition as a member of the group: then none is told. Nor is
+one that somebody had deleted (`forgotten.py`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from urteil.harness.verify.coordinators import Coordinators
 from urteil.harness.verify.covered import known_ns
 from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.forgotten import deletions, settled
 from urteil.harness.verify.register import Op, TooMany, broken_reads
 from urteil.harness.verify.resumed import resumed
 from urteil.harness.verify.timeline import FOREVER_NS
@@ -68,6 +70,11 @@ def commit_breaks(
     """Rows of the derived table `commit_breaks`, by group and partition."""
     found = []
     positions, kept_ns = _positions(run_dir, derived), _kept_ns(scenario)
+    for (group, p), gone in deletions(
+        evidence.rows(run_dir, "admin_ops"), _numbers(derived)
+    ).items():
+        writes = positions[group, p].writes
+        writes += settled(group, list(writes), gone, coordinators, scenario)
     for (group, p), position in sorted(positions.items()):
         position.writes += [
             Op(expired_ns, read.complete_ns, None)

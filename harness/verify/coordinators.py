@@ -15,6 +15,9 @@ GRACE_NS = 10_000_000_000
 SLACK_NS = 2_000_000_000
 """An office ends by ZooKeeper's clock, a broker by the lab's."""
 
+OF_CLIENTS = frozenset(
+    {"kill_client", "pause_client", "slow_poll", "rebalance_storm", "second_session"}
+)
 DEATHS = frozenset({"crash", "shutdown"})
 
 
@@ -67,6 +70,19 @@ class Coordinators:
             if begin_ns < heard_ns or any(self._blinds(f, former, asked) for f in self._faults):
                 return True
         return False
+
+    def is_steady(self, group: str, begin_ns: int, end_ns: int) -> bool:
+        """Whether, for certain, one broker coordinated `group` all that time, and no fault kept
+        from its followers what it wrote."""
+        asked = Stretch(begin_ns - SLACK_NS, end_ns + SLACK_NS)
+        if not self._spans or any(
+            acting(fault).meets(asked) and fault["fault"] not in OF_CLIENTS
+            for fault in self._faults
+        ):
+            return False
+        spans = self._spans[coordinating_partition(group, max(self._spans) + 1)]
+        met = [s for s in spans if Stretch(s["begin_ns"], s["end_ns"]).meets(asked)]
+        return len({span["leader_epoch"] for span in met}) == 1
 
     def _dead(self, broker: int, asked: Stretch) -> bool:
         return any(

@@ -36,6 +36,7 @@ MODULES = {
     "late": "urteil.harness.workload.late_end",
     "zombie": "urteil.harness.workload.zombie_offsets",
     "committer": "urteil.harness.workload.committer",
+    "forgetter": "urteil.harness.workload.forgetter",
     "probe": "urteil.harness.workload.probe",
     "repeater": "urteil.harness.workload.repeater",
     "visitor": "urteil.harness.workload.visitor",

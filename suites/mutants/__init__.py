@@ -112,6 +112,8 @@ NAMES = (
     "found_in_present_epoch",
     "assignments_not_loaded",
     "ids_given_twice",
+    "positions_not_deleted",
+    "deletion_not_logged",
     "size_unlimited",
     "times_unlimited",
     "additions_not_replicated",

@@ -80,8 +80,10 @@ ELSEWHERE = {
     "newest_taken_for_last",
     "found_in_present_epoch",
     "ids_given_twice",
-    "size_unlimited",  # nor clients that lie
+    "size_unlimited",  # nor clients that lie, or delete
     "times_unlimited",
+    "positions_not_deleted",
+    "deletion_not_logged",
     "transactional_id_kept",  # nor transactions
     "partition_not_verified",
     "timed_out_keeps_epoch",

@@ -55,7 +55,9 @@ _MADE_OF = {
     "expulsions": ("polls", "assignments", "faults", "states"),
     "grps": ("clients", "assignments", "commits"),
     "members": ("clients", "assignments", "commits"),
-    "commit_breaks": ("commits", "commit_reads", "states", "assignments", "reads", "polls"),
+    "commit_breaks": (
+        *("commits", "commit_reads", "states", "assignments", "reads", "polls", "admin_ops"),
+    ),
 }
 """What derived tables are made of; beside `parts`, `slots` and `vals`, which are RECORDS."""
 

@@ -1,8 +1,8 @@
 """The committed position of a group in a partition is one linearizable register.
 
-OffsetCommit writes it, OffsetFetch reads it: an answer must be the value of a commit that was under
-way, or of the last one before it. The search is Python, on one register at a time: rows of
-`commit_breaks` (harness/verify/register.py).
+OffsetCommit writes it, OffsetDelete and DeleteGroups empty it (forgotten.py), OffsetFetch reads it:
+an answer must be the value of a commit that was under way, or of the last one before it. The search
+is Python, on one register at a time: rows of `commit_breaks` (harness/verify/register.py).
 
 `note`: a position was told without the text or the leader epoch that were committed with it (of
 workload `commits`).
@@ -25,9 +25,10 @@ from urteil.harness.verify.guarantees.commit_went_back import (
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "note":
         return f"{answered(row)}, without the text or the leader epoch committed with it."
+    last = "its deletion" if row["acknowledged"] == -1 else row["acknowledged"]
     return (
-        f"{answered(row)}; the last commit acknowledged before was {row['acknowledged']}, and no "
-        "order of the commits explains it."
+        f"{answered(row)}; the last commit acknowledged before was {last}, and no order of the "
+        "commits explains it."
     )
 
 
@@ -35,8 +36,8 @@ GUARANTEE = Guarantee(
     name="commit_register",
     about="an answer about a committed position that no order of the commits explains",
     promise="Offsets committed by a group are stored by its one coordinator, which serves the "
-    "last of them.",
-    source="Kafka documentation, Distribution: Consumer Offset Tracking; KIP-211",
+    "last of them; what is deleted of them is served no more.",
+    source="Kafka documentation, Distribution: Consumer Offset Tracking; KIP-211; KIP-229; KIP-496",
     opportunities=ANSWERS,
     violations=f"""{breaks("register")}
 UNION ALL

@@ -48,3 +48,29 @@ def test_a_transaction_is_a_row_and_names_what_belongs_to_it() -> None:
     assert (second["outcome"], second["commit_invoke_ns"]) == ("unknown", 31)
     assert "end_ns" not in second
     assert found["clients"][0]["transactional_id"] == "g-t1"
+
+
+def test_a_deletion_of_positions_is_an_administrators_act() -> None:
+    made, found = JournalRows("r"), []
+    place = [j.CommitEntry("a", one, 7, 7) for one in (0, 1)]
+    entries = (
+        BEGIN,
+        j.Commit(7, 10, None, None, place, None, "gone", True),
+        j.Committed(7, 12, "ok", None),
+        j.Commit(8, 13, None, None, place[:1], None, "gone", True),
+        j.CommitRead(14, 15, "ok", None, None, None, "a", 0, None, None, "gone"),
+    )
+    for entry in entries:
+        found += made.take(entry)
+    found += made.rest(None)
+    acts = [row for table, row in found if table == "admin_ops"]
+    assert [(one["invoke_ns"], one["complete_ns"], one["outcome"]) for one in acts] == [
+        (10, 12, "ok"),
+        (10, 12, "ok"),
+        (13, None, "info"),
+    ]
+    assert {(one["act"], one["subject"]) for one in acts} == {("delete position", "gone")}
+    assert '"partition": 1' in acts[1]["after"]
+    (read,) = (row for table, row in found if table == "commit_reads")
+    assert read["group"] == "gone"
+    assert "commits" not in {table for table, _ in found}

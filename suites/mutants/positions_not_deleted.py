@@ -1,0 +1,30 @@
+"""Positions that are deleted stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "OffsetDelete is acknowledged, and the positions stay where they are"
+MODELS = "an answer that does not wait for what it tells of"
+SCENARIO = "committed-registers"
+GUARANTEE = "commit_register"
+
+
+def apply(mark: Mark) -> None:
+    """What is left of the group afterwards is deleted with it."""
+    from urteil.broker.wire.errors import ErrorCode
+
+    def make(original: Function) -> Function:
+        async def forget(
+            administration: Any, shard: Any, group: Any, places: Any, *, whole: bool, **how: Any
+        ) -> Any:
+            if not whole:
+                mark.hit()
+                return ErrorCode.NONE
+            return await original(administration, shard, group, places, whole=whole, **how)
+
+        return forget
+
+    replace("urteil.broker.groups.administration:GroupAdministration._forget", make)

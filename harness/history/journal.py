@@ -204,7 +204,8 @@ class CommitRead(msgspec.Struct, tag="fetched", array_like=True, frozen=True):
 
 class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):
     """Partitions given or taken: `event` is `assigned`, `revoked` or `lost`; or `kept` or
-    `forgotten`: the coordinator told those of the generation, or others."""
+    `forgotten`: the coordinator told those of the generation, or others; or `given`: the client
+    leads its group, and gives them to that member."""
 
     at_ns: int
     event: str

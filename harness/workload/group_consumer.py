@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -130,6 +130,18 @@ def as_member(kafka: KafkaConsumer, generation: int, member_id: str) -> Iterator
         coordinator.generation_if_stable, coordinator.reset_generation = kept
 
 
+def tell_given(coordinator: Any, note: Callable[[dict[str, Any]], None]) -> None:
+    """Let `note` know what a leader of its group gives to its members, by their ids."""
+    perform = coordinator._perform_assignment
+
+    def perform_and_tell(*joined: Any) -> dict[str, Any]:
+        given: dict[str, Any] = perform(*joined)
+        note(given)
+        return given
+
+    coordinator._perform_assignment = perform_and_tell
+
+
 class Stall:
     """On from SIGUSR1 until SIGUSR2."""
 
@@ -149,6 +161,7 @@ class Member:
         back_off(self._kafka._manager)
         ask_for_all(self._kafka._fetcher)
         finish_joining(self._kafka._coordinator)
+        tell_given(self._kafka._coordinator, self._note_given)
         self._kafka.subscribe([topic.name for topic in spec.topics], listener=_Listener(self))
         self._attempts = CommitAttempts(self._kafka)
         self._positions = PositionReader(self._kafka, journal)
@@ -175,6 +188,15 @@ class Member:
             self._pass += 1
             self._fresh += sorted(partitions)
             self._event.update(dict.fromkeys(partitions, "rebalance"))
+
+    def _note_given(self, given: dict[str, Any]) -> None:
+        """As the leader, what each member is to have; kept before it is sent."""
+        generation, _ = self._identity()
+        for member_id, assignment in given.items():
+            pairs = sorted((tp.topic, tp.partition) for tp in assignment.partitions())
+            self._journal.write(
+                Assigned(time.monotonic_ns(), "given", generation, member_id, pairs)
+            )
 
     def _bury(self, event: str, generation: int | None, member_id: str | None) -> None:
         """Keep what a zombie would commit: where this member stands when its generation ends."""

@@ -112,6 +112,7 @@ NAMES = (
     "found_in_present_epoch",
     "assignments_not_loaded",
     "ids_given_twice",
+    "assignments_swapped",
     "positions_not_deleted",
     "deletion_not_logged",
     "size_unlimited",

@@ -82,6 +82,7 @@ ELSEWHERE = {
     "ids_given_twice",
     "size_unlimited",  # nor clients that lie, or delete
     "times_unlimited",
+    "assignments_swapped",
     "positions_not_deleted",
     "deletion_not_logged",
     "transactional_id_kept",  # nor transactions

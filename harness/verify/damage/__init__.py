@@ -57,6 +57,7 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="give a partition to two members", apply=groups.assign_twice),
     Damage(name="accept a commit of an old generation", apply=groups.commit_as_zombie),
     Damage(name="forget a group's generation", apply=groups.forget_generation),
+    Damage(name="give a member another's partition", apply=groups.swap_assignments),
     Damage(name="forget what was assigned", apply=groups.forget_assignment),
     Damage(name="accept a commit of who was replaced", apply=groups.commit_as_replaced),
     Damage(name="forget a committed position", apply=groups.forget_commit),

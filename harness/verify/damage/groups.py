@@ -57,6 +57,14 @@ def forget_assignment(copy: Copy) -> Trace:
     return Trace("generation_went_back", "forgotten")
 
 
+def swap_assignments(copy: Copy) -> Trace:
+    """A member is given what the leader of its group gave to another one."""
+    mine = _owned(copy) | {"group": "made up swapped", "client": "made up", "at_ns": _end_ns(copy)}
+    given = {"event": "given", "client": "made up leader", "member_id": "made up other"}
+    copy.rows("assignments").extend([mine | {"member_id": "made up member"}, mine | given])
+    return Trace("two_owners", "another's")
+
+
 def forget_commit(copy: Copy) -> Trace:
     """A position is told that lies below an acknowledged one, which nobody took back."""
     top = max(_acked(copy), key=lambda row: int(row["offset"]))

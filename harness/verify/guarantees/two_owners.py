@@ -1,11 +1,18 @@
-"""In one generation of a group a partition belongs to one member.
+"""In one generation of a group a partition belongs to one member, to whom its leader gave it.
 
 A member claims a partition by being assigned it, or by a commit of that generation that was
 acknowledged: with cooperative rebalancing members keep partitions without being told again. The
 sessions of a static member are one: who comes back is given what it had (KIP-345).
+
+`another's`: the leader had given it to another member alone (clients that tell what they give as
+leaders). A generation that was not stored may be begun again by another leader, so that what any of
+them gave counts; static members come back under other ids, and are left out.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
 
@@ -29,12 +36,36 @@ SELECT l.grp, l.generation, l.topic_id, l.partition, l.at_ns, l.client,
 FROM ({CLAIMS}) l LEFT JOIN clients i ON i.client = l.client AND i.session = l.session
 """
 
+_GIVEN = """
+FROM (SELECT a.`group` AS grp, a.generation, a.topic_id, a.partition, a.client, a.member_id, a.at_ns
+      FROM assignments a LEFT JOIN clients i ON i.client = a.client AND i.session = a.session
+      WHERE a.event = 'assigned' AND a.generation >= 0 AND a.member_id IS NOT NULL
+        AND i.instance IS NULL) a
+JOIN assignments g ON g.`group` = a.grp AND g.generation = a.generation
+  AND g.topic_id = a.topic_id AND g.partition = a.partition AND g.event = 'given'
+JOIN parts q ON q.topic_id = a.topic_id AND q.partition = a.partition
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    where = f"{row['topic']}-{row['partition']} in generation {row['generation']}"
+    if row["sub_kind"] == "another's":
+        return (
+            f"{row['client']} was given {where} of {row['grp']}, which its leader, {row['other']}, "
+            "had given to another member."
+        )
+    return (
+        f"{row['owners']} members of {row['grp']}, {row['client']} and {row['other']} among them, "
+        f"held {where}."
+    )
+
+
 GUARANTEE = Guarantee(
     name="two_owners",
-    about="two members of a group hold one partition in one generation",
+    about="two members of a group hold one partition in one generation, or one holds another's",
     promise="Each partition is consumed by exactly one consumer within each subscribing consumer "
-    "group at any given time.",
-    source="Kafka documentation, 4.5 The Consumer; KIP-429",
+    "group at any given time; the coordinator gives each member what the leader assigned to it.",
+    source="Kafka documentation, 4.5 The Consumer; KIP-429; Kafka protocol: SyncGroup",
     opportunities="SELECT COUNT(*) AS n FROM assignments a "
     "WHERE a.event = 'assigned' AND a.generation >= 0",
     violations=f"""
@@ -48,13 +79,15 @@ FROM (SELECT m.grp, m.generation, m.topic_id, m.partition, MIN(m.at_ns) AS at_ns
             FROM ({OWNED}) l
             GROUP BY l.grp, l.generation, l.topic_id, l.partition, l.owner, l.own) m
       GROUP BY m.grp, m.generation, m.topic_id, m.partition HAVING COUNT(*) > 1) k
-JOIN parts q ON q.topic_id = k.topic_id AND q.partition = k.partition""",
+JOIN parts q ON q.topic_id = k.topic_id AND q.partition = k.partition
+UNION ALL
+SELECT 'another''s', q.p, NULL, MIN(a.at_ns), MAX(a.at_ns), a.grp, a.generation, a.client,
+  MAX(g.client), COUNT(*)
+{_GIVEN} GROUP BY q.p, a.grp, a.generation, a.client, a.member_id
+HAVING MAX(CASE WHEN g.member_id = a.member_id THEN 1 ELSE 0 END) = 0""",
     permitted=LOST_OFFSETS,
-    explain=lambda row: (
-        f"{row['owners']} members of {row['grp']}, {row['client']} and {row['other']} among them, "
-        f"held {row['topic']}-{row['partition']} in generation {row['generation']}."
-    ),
+    explain=_explain,
     needs=("assignments",),
-    sub_kinds=("one generation",),
-    tie="j.grp, j.generation",
+    sub_kinds=("one generation", "another's"),
+    tie="j.grp, j.generation, j.client",
 )

@@ -152,6 +152,39 @@ def test_two_members_of_which_one_kept_its_partition_cooperatively(tmp_path: Pat
     assert_only(judged(tmp_path, tables), "two_owners")
 
 
+def given(tables: Tables, *member_ids: str) -> None:
+    """What leaders of generation 2 gave to these, one after the other."""
+    for number, member_id in enumerate(member_ids):
+        assigned(tables, f"leader{number}", 2, LED_NS - 2 * S, "given")
+        tables["assignments"][-1]["member_id"] = member_id
+
+
+@pytest.mark.parametrize(
+    ("member_ids", "broken"),
+    [((), []), (("m1",), []), (("m0", "m1"), []), (("m0",), ["two_owners"])],
+)
+def test_a_member_is_given_what_its_leader_gave_it(
+    member_ids: tuple[str, ...], broken: list[str], tmp_path: Path
+) -> None:
+    """A generation that was not stored may be begun again by another leader."""
+    tables = healthy()
+    given(tables, *member_ids)
+    result = judged(tmp_path, tables)
+    assert_only(result, *broken)
+    for finding in result["two_owners"].findings:
+        assert finding.sub_kind == "another's"
+        assert "g1 was given" in finding.sentence
+        assert "which its leader, leader0, had given" in finding.sentence
+
+
+def test_a_static_member_comes_back_under_another_id(tmp_path: Path) -> None:
+    tables = healthy()
+    given(tables, "m0")
+    for row in tables["clients"]:
+        row["instance"] = "static-g1" if row["client"] == "g1" else None
+    assert_only(judged(tmp_path, tables))
+
+
 def static(tables: Tables) -> int:
     """`s1` and its next session `s1.2` are one static member, and had one partition in turn."""
     at_ns = END_NS + 60 * S

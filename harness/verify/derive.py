@@ -75,7 +75,7 @@ def derive(
         found.unasked += place.unasked()
         _add_place(found.tables, place, small, scenario, facts)
     found.short = sorted(short)
-    _add_clients(found.tables, run_dir, small, facts)
+    _add_clients(found.tables, run_dir, small, scenario, facts)
     _add_settings(found.tables, small, scenario)
     found.tables["calms"] = calms(run_dir, small, scenario, facts)
     found.tables["chores"] = chores(small, scenario, facts)
@@ -173,7 +173,7 @@ def _part(
 
 
 def _add_clients(
-    tables: dict[str, list[Row]], run_dir: Path, small: Small, facts: RunFacts
+    tables: dict[str, list[Row]], run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
 ) -> None:
     """Whose members clients were, and what they were told: by brokers of leaders and offsets, and
     in transactions."""
@@ -181,7 +181,7 @@ def _add_clients(
     tables["grps"], tables["members"] = members(run_dir)
     begin_ns = min((phase.begin_ns for phase in facts.phases), default=-FOREVER_NS)
     tables["views"] = views(run_dir, small.numbers, names, begin_ns)
-    tables["txn_p"] = txn_rows(run_dir, small.faults)
+    tables["txn_p"] = txn_rows(run_dir, small.faults, scenario)
     tables["stands"] = stands(run_dir, tables["txn_p"], small.numbers)
     tables["cycles"], tables["graph"] = cycle_rows(run_dir, tables["txn_p"], small.numbers)
 

@@ -54,7 +54,7 @@ DERIVED: dict[str, pa.Schema] = {
     "settings": _schema("in_flight:i wall_ns:l commits_before:i promise:s txns_over_ns:l"),
     "txn_p": _schema(
         "client:s session:i txn:l tid:s begin_ns:l commit_ns:l end_ns:l outcome:s fate:s "
-        "fenced_ns:l late:i grp:s"
+        "fenced_ns:l cut_short:i late:i grp:s"
     ),
     "stands": _schema("grp:s p:l position:l asked_ns:l"),
     "cycles": _schema("kind:s p:l off:l at_ns:l until_ns:l n:i txns:s"),

@@ -13,6 +13,7 @@ from pathlib import Path
 from urteil.chaos.views import CLIENT
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import evidence
+from urteil.harness.verify.cut_short import LATE_NS, cut_short
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.timeline import FOREVER_NS
 from urteil.harness.workload.spec import transaction_timeout_ms
@@ -23,19 +24,18 @@ CLEANUP = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 CLEANUP_MS = "10000"
 SLACK_NS = 10_000 * MS_NS
 REPEATED_NS = 900 * MS_NS
-LATE_NS = 10_000 * MS_NS
-"""How long after a fault of the network was healed what it held back may still arrive."""
 
 
-def txn_rows(run_dir: Path, faults: Sequence[Row]) -> list[Row]:
+def txn_rows(run_dir: Path, faults: Sequence[Row], scenario: Scenario) -> list[Row]:
     """Rows of `txn_p`: a transaction with its fate, when its producer was shut out (`fenced_ns`),
-    whether the end of an earlier one may have arrived in it (`late`, KAFKA-17754), and whose
-    positions it moved (`grp`)."""
+    whether that was before its time (`cut_short`), whether the end of an earlier one may have
+    arrived in it (`late`, KAFKA-17754), and whose positions it moved (`grp`)."""
     txns = evidence.rows(run_dir, "txns")
     groups = _groups(run_dir) if txns else {}
     inits = _inits(txns)
     held = [fault for fault in faults if _holds_back(fault)]
     late = _reached_late(txns, held)
+    short = cut_short(txns, evidence.rows(run_dir, "clients"), faults, scenario) if txns else ()
     return [
         {
             "client": txn["client"],
@@ -48,6 +48,7 @@ def txn_rows(run_dir: Path, faults: Sequence[Row]) -> list[Row]:
             "outcome": txn["outcome"],
             "fate": _fate(txn),
             "fenced_ns": _fenced_ns(txn, inits[txn["transactional_id"]]),
+            "cut_short": int(_key(txn) in short),
             "late": int(txn["late_end_ns"] is not None or _key(txn) in late),
             "grp": groups.get(_key(txn), groups.get((*_key(txn)[:2], None))),
         }

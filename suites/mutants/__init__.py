@@ -113,6 +113,7 @@ NAMES = (
     "assignments_not_loaded",
     "ids_given_twice",
     "assignments_swapped",
+    "transactions_cut_short",
     "positions_not_deleted",
     "deletion_not_logged",
     "size_unlimited",

@@ -83,6 +83,7 @@ ELSEWHERE = {
     "size_unlimited",  # nor clients that lie, or delete
     "times_unlimited",
     "assignments_swapped",
+    "transactions_cut_short",
     "positions_not_deleted",
     "deletion_not_logged",
     "transactional_id_kept",  # nor transactions

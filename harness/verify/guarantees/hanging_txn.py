@@ -1,10 +1,11 @@
-"""No transaction stays open for ever: its coordinator aborts it when its timeout has passed.
+"""No transaction stays open for ever: its coordinator aborts it when its timeout has passed, and
+not before.
 
 Judged in the end, when every producer is gone and every fault healed: from the transactions'
 timeout, the interval at which coordinators look and 10 s on, the last stable offset must have
 reached what was the high watermark before. Until then each transactional id must be had again, too:
 a coordinator that is not done with a transaction keeps its successors waiting, whatever the logs
-have of it.
+have of it. `cut short`: cut_short.py.
 """
 
 from __future__ import annotations
@@ -42,6 +43,12 @@ def _explain(row: Mapping[str, Any]) -> str:
             "not done with the last transaction, though every transaction's timeout passed long "
             "ago."
         )
+    if row["sub_kind"] == "cut short":
+        return (
+            f"A transaction of {row['tid']} was aborted by its coordinator, which shut its "
+            f"producer out after {(row['until_ns'] - row['at_ns']) / 1e9:.1f} s, before "
+            "transaction.timeout.ms had passed."
+        )
     return (
         f"The last stable offset of {row['topic']}-{row['partition']} stays at {row['off']}, below "
         f"the end {row['latest']}, though every transaction's timeout passed long ago."
@@ -50,9 +57,9 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="hanging_txn",
-    about="a transaction was never ended: the last stable offset stays below the end",
+    about="a transaction was never ended: the last stable offset stays below the end; or too soon",
     promise="A transaction that lasts longer than transaction.timeout.ms is aborted by its "
-    "coordinator.",
+    "coordinator; one that does not is ended by its producer.",
     source="Kafka documentation, Producer Configs: transaction.timeout.ms; KIP-664",
     opportunities=f"""
 SELECT SUM(y.n) AS n FROM (
@@ -67,11 +74,14 @@ UNION ALL
 SELECT 'kept', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), d.invoke_ns, d.complete_ns,
   CAST(NULL AS BIGINT), d.subject, {COORDINATOR}
 FROM (SELECT o.subject, o.outcome, o.invoke_ns, o.complete_ns {_ASKED}) d
-WHERE d.outcome = 'fail'""",
+WHERE d.outcome = 'fail'
+UNION ALL
+SELECT 'cut short', NULL, NULL, x.begin_ns, x.end_ns, NULL, x.tid, {COORDINATOR}
+FROM txn_p x WHERE x.cut_short = 1""",
     permitted=f"CASE WHEN x.spoiled = 1 THEN '{SPOILED}' END",
     explain=_explain,
     needs=("txns", "offset_answers"),
-    rests_on=("txns", "offset_answers", "admin_ops"),
-    sub_kinds=("open", "kept"),
+    rests_on=("txns", "offset_answers", "admin_ops", "clients", "faults"),
+    sub_kinds=("open", "kept", "cut short"),
     tie="j.latest, j.tid",
 )

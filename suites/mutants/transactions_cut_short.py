@@ -1,0 +1,30 @@
+"""Transactions are aborted long before their time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "the coordinator aborts a transaction after a sixteenth of its timeout"
+MODELS = "a timeout in other units than the client's"
+SCENARIO = "transactions-held-open"
+GUARANTEE = "hanging_txn"
+
+SHARE = 16
+
+
+def apply(mark: Mark) -> None:
+    """As if it had begun earlier than it has."""
+
+    def make(original: Function) -> Function:
+        def is_overdue(transaction: Any, now_ms: int) -> bool:
+            timeout_ms = transaction.now.timeout_ms
+            early = original(transaction, now_ms + timeout_ms - timeout_ms // SHARE)
+            if early and not original(transaction, now_ms):
+                mark.hit()
+            return bool(early)
+
+        return is_overdue
+
+    replace("urteil.broker.transactions.state:Transaction.is_overdue", make)

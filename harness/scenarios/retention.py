@@ -34,18 +34,33 @@ SMALL = TopicSpec(
 )
 """Deleted by size alone."""
 
+BOTH = TopicSpec(
+    name="both",
+    partitions=1,
+    config=SHORT.config
+    | {"cleanup.policy": "compact,delete", "segment.ms": "3000"}
+    | {"min.cleanable.dirty.ratio": "0.01"},
+)
+"""Compacted, and deleted like the others that are short; the cleaner does both."""
+
 RETENTION = Scenario(
     name="retention",
-    about="retention by time and by size through a crash and orderly restarts",
-    cluster=cluster(log_retention_check_interval_ms="1000", log_initial_task_delay_ms="1000"),
-    workload=WorkloadSpec(topics=(LONG, SHORT, SMALL), consumers=1),
+    about="retention by time and by size, also of what is compacted, through a crash and orderly "
+    "restarts",
+    cluster=cluster(
+        log_retention_check_interval_ms="1000",
+        log_initial_task_delay_ms="1000",
+        log_cleaner_backoff_ms="1000",
+    ),
+    workload=WorkloadSpec(topics=(LONG, SHORT, SMALL, BOTH), consumers=1, keys=50_000),
     faults=(
         fault("crash", "leader", 5, 5, topic="short"),
         fault("rolling_restart", "all", 14, 0),
     ),
     guarantees=(*REPLICATION, "retained_too_short", "kept_too_long"),
-    duration_s=34.0,
+    duration_s=38.0,
 )
+"""So many keys that most have one value, which the cleaner keeps until it is too old."""
 
 INDEXES = Scenario(
     name="indexes",

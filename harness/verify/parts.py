@@ -69,6 +69,7 @@ def part_row(
         "read_log": int(topic is not None and topic.config.get(LOG) == "reads"),
         "ends_told": int(topic is None or topic.config.get(ENDS) != "unknown"),
         "compacted": int("compact" in _cleanup(topic, scenario, spans)),
+        "deletes": int("delete" in _cleanup(topic, scenario, spans)),
         "unclean_floor": NO_OFFSET,
         "last_epoch_ns": None,
         "agreed_end": NO_OFFSET,

@@ -70,7 +70,7 @@ def settled(
         "retention_ns": _ns(kept_ms),
         "retention_told": int(told_ms is not None),
         "retention_bytes": _number(_told(topic, scenario, "retention.bytes", None)),
-        "late_ns": _late_ns(scenario),
+        "late_ns": _late_ns(topic, scenario, faults),
         "append_time": int(stamped == "LogAppendTime"),
         "sent_times": int(stamped != "LogAppendTime" and not any(map(_stamps, admin))),
         "clock_moved": int(any(_moves_a_clock(row) for row in faults)),
@@ -106,11 +106,16 @@ def _default_ms(topic: TopicFact | None, scenario: Scenario, facts: RunFacts) ->
     return WEEK_MS if policy == "delete" else None
 
 
-def _late_ns(scenario: Scenario) -> int | None:
-    """One look at the logs, and before the first one the wait after a start."""
+def _late_ns(topic: TopicFact | None, scenario: Scenario, faults: Iterable[Row]) -> int | None:
+    """One look at the logs, and before the first one the wait after a start. Those that are
+    cleaned, too, are the cleaner's, which gives up a log that it could not read or write."""
     brokers = scenario.cluster.config
-    every_ms = brokers.get("log.retention.check.interval.ms")
-    if every_ms is None:
+    policy = "" if topic is None else topic.config.get("cleanup.policy", "")
+    is_cleaned = "compact" in policy or "compact" in brokers.get("log.cleanup.policy", "")
+    looks = "log.cleaner.backoff.ms" if is_cleaned else "log.retention.check.interval.ms"
+    every_ms = brokers.get(looks)
+    hurt = any(word in str(row["fault"]) for row in faults for word in ("disk", "segment"))
+    if every_ms is None or (is_cleaned and hurt):
         return None
     return (int(every_ms) + int(brokers.get("log.initial.task.delay.ms", "30000"))) * _MS_NS
 

@@ -116,6 +116,7 @@ NAMES = (
     "transactions_cut_short",
     "positions_not_deleted",
     "deletion_not_logged",
+    "compacted_never_deleted",
     "size_unlimited",
     "times_unlimited",
     "additions_not_replicated",

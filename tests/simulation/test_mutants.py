@@ -57,6 +57,7 @@ ELSEWHERE = {
     "retention_never_runs",
     "deleted_records_served",
     "size_limit_ignored",
+    "compacted_never_deleted",
     "producers_deleted_with_segments",
     "fetch_skips_batch_at_segment_roll",  # nor segments that roll
     "index_off_by_one",

@@ -3,7 +3,8 @@
 Judged where retention.ms is told or Kafka's own week (what the lab configures and says nothing of
 retention, by the final leader's log), and no administrator changed how long records stay, and no
 clock was moved; where one deleted records, from the offset on up to which he did. What was young at
-the run's end was younger when it went. Deletion by size leaves at least retention.bytes.
+the run's end was younger when it went. Deletion by size leaves at least retention.bytes. Of a
+topic that is compacted, too, a segment's newest record may be gone before the rest is too old.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from urteil.harness.verify.promises import STOPPING_NS
 _JUDGED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p
 WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND v.acks <> 0
-  AND q.retention_ns IS NOT NULL AND q.clock_moved = 0 AND q.gone = 0
+  AND q.retention_ns IS NOT NULL AND q.compacted = 0 AND q.clock_moved = 0 AND q.gone = 0
   AND q.has_log = 1 AND (q.trimmed = 0 OR v.ack_off >= q.cut_to)
 """
 

@@ -139,3 +139,27 @@ def test_a_size_that_was_not_reached_excuses_nothing(tmp_path: Path) -> None:
     result = alone("retained_too_short", tmp_path, tables, facts=facts)
     assert result.status is Status.VIOLATED
     assert "retention.bytes 1000000000, of which" in result.findings[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("policy", "looks", "found"),
+    [
+        ("compact,delete", {"log.cleaner.backoff.ms": "1000"}, ["too old"]),
+        ("compact", {"log.cleaner.backoff.ms": "1000"}, []),
+        ("compact,delete", {}, []),
+    ],
+)
+def test_a_closed_segment_of_a_compacted_log(
+    policy: str, looks: dict[str, str], found: list[str], tmp_path: Path
+) -> None:
+    config = {"retention_ms": "4000", "cleanup_policy": policy}
+    result = kept(tmp_path, of_segments(), LOOKS | looks, **config)
+    assert [finding.sub_kind for finding in result.findings] == found
+
+
+def test_a_cleaner_may_have_given_up_a_log_on_a_disk_that_failed(tmp_path: Path) -> None:
+    tables = of_segments()
+    tables["faults"][0]["fault"] = "disk_readonly"
+    config = {"retention_ms": "4000", "cleanup_policy": "compact,delete"}
+    result = kept(tmp_path, tables, LOOKS | {"log.cleaner.backoff.ms": "1000"}, **config)
+    assert not result.findings

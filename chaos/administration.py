@@ -72,6 +72,11 @@ class Administration(Protocol):
         """Begin to move partitions to these replicas."""
         ...
 
+    def cancel_moves(self, topic: str, origin: Replicas) -> list[int]:
+        """Cancel what is under way of moves that began from `origin`; the partitions of which that
+        was accepted, in order."""
+        ...
+
     def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
         """Wait until these are the replicas, all of them in sync, and nothing is under way."""
         ...

@@ -15,19 +15,24 @@ BEGINS_S = 10.0
 
 class Reassign(TopicFault):
     """The leader of every partition is replaced by a broker that has none of it, where there is
-    one; else the order of replicas is turned. Healing awaits the end.
+    one; else the order of replicas is turned. Healing awaits the end, or with `cancel` cancels what
+    is under way still.
     """
 
     name = "reassign"
     about = "move the replicas of a topic to other brokers, and await the end"
     proves = "the replicas that ZooKeeper has of each partition before and after"
-    options: ClassVar[dict[str, str]] = {"deadline_s": f"for its end (default {DEADLINE_S:g})"}
+    options: ClassVar[dict[str, str]] = {
+        "deadline_s": f"for its end (default {DEADLINE_S:g})",
+        "cancel": "1: healing cancels it (default 0)",
+    }
+    _before: Replicas | None = None
     _wanted: Replicas | None = None
 
     def begin(self, controls: Controls) -> Proof:
         admin, topic = controls.admin, self.aim.topic
         self.targets = (topic,)
-        before = self.replicas(admin)
+        self._before = before = self.replicas(admin)
         self._wanted = {one: self._moved(controls, one, nodes) for one, nodes in before.items()}
         admin.reassign(topic, self._wanted)
         acted = until(lambda: admin.replicas(topic) != before, deadline_s=BEGINS_S)
@@ -35,8 +40,11 @@ class Reassign(TopicFault):
         return Proof(acted=acted, text=f"{topic} moves {'; '.join(moves)}")
 
     def heal(self, controls: Controls) -> str:
-        if self._wanted is None:
+        if self._wanted is None or self._before is None:
             return "nothing was moved"
+        if self.aim.number("cancel", 0):
+            done = controls.admin.cancel_moves(self.aim.topic, self._before)
+            return f"{len(done)} of {len(self._before)} moves cancelled"
         deadline_s = self.aim.number("deadline_s", DEADLINE_S)
         controls.admin.await_reassigned(self.aim.topic, self._wanted, deadline_s=deadline_s)
         return "all moved and in sync"

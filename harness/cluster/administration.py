@@ -156,6 +156,14 @@ class ClusterAdministration:
             after.update(_plain(wanted))
             self._once(lambda admin: _raise_first(admin.alter_partition_reassignments(asked)))
 
+    def cancel_moves(self, topic: str, origin: Replicas) -> list[int]:
+        asked = {TopicPartition(topic, partition): None for partition in origin}
+        with self._acts.act("cancel moves", topic, _plain(self.replicas(topic))) as after:
+            told = self._once(lambda admin: admin.alter_partition_reassignments(asked))
+            done = sorted(slot.partition for slot, error in told.items() if error is None)
+            after.update({str(one): origin[one] if one in done else None for one in origin})
+        return done
+
     def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
         deadline = time.monotonic() + deadline_s
         while left := self._not_there(topic, wanted):
@@ -201,6 +209,7 @@ class ClusterAdministration:
     def elect(self, topic: str, partitions: Sequence[int], *, unclean: bool) -> dict[int, str]:
         kind = "unclean" if unclean else "preferred"
         answers: dict[int, str] = {}
+        before = self.replicas(topic)
         one = f"-{partitions[0]}" if len(partitions) == 1 else ""
         with self._acts.act(f"elect {kind}", f"{topic}{one}", self._leaders(topic)) as after:
             asked = {topic: list(partitions)}
@@ -213,6 +222,10 @@ class ClusterAdministration:
                     refused = found.error_message or f"error {found.error_code}"
                     answers[found.partition_id] = refused if found.error_code else ""
             after.update(self._leaders(topic), partitions=sorted(partitions))
+            if not unclean:
+                now = self.replicas(topic)
+                same = [one for one in now if before.get(one) == now[one]]
+                after["elected"] = {str(one): now[one][0] for one in same if answers.get(one) == ""}
         return answers
 
     def _leaders(self, topic: str) -> dict[str, Any]:

@@ -79,6 +79,21 @@ MOVE_DIRECTORIES = Scenario(
 """With one replica nobody else has what a move loses; a copy is made segment by segment. Who sends
 again what was written before the move must be known after it."""
 
+CANCELLED = Scenario(
+    name="reassign-cancelled",
+    about="a move of replicas that is under way is cancelled: they stay where they are",
+    cluster=FOUR,
+    workload=PATIENT,
+    faults=(
+        fault("latency", "all->leader", 4, 5, latency_ms=800),
+        fault("reassign", "topic", 5, 0.3, cancel=1),
+    ),
+    guarantees=(*SAFE, "slow_recovery"),
+    duration_s=31.0,
+    recovery_deadline_s=15.0,
+)
+"""Replicas that fetch slowly are under way for long enough; the rest of the run is calm."""
+
 RAISE_REPLICATION = Scenario(
     name="raise-replication",
     about="every partition gets a fourth replica and loses it again, then a leader dies",
@@ -99,7 +114,7 @@ PREFERRED = Scenario(
         fault("crash", "straggler", 11, 3),
         fault("elect_preferred", "topic", 17, 2),
     ),
-    guarantees=SAFE,
+    guarantees=(*SAFE, "slow_recovery"),
     duration_s=24.0,
 )
 
@@ -196,6 +211,7 @@ FAMILY = (
     REASSIGN,
     REASSIGN_SOLE,
     MOVE_DIRECTORIES,
+    CANCELLED,
     RAISE_REPLICATION,
     PREFERRED,
     SETTINGS,

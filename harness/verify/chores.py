@@ -1,6 +1,7 @@
 """What administrators asked for and the cluster took on: replicas to be moved, topics to go.
 
-A chore ends by itself where every broker is there and nothing is in its way.
+A chore ends by itself where every broker is there and nothing is in its way. An election of
+preferred leaders is over when it is answered (KIP-460).
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.impact import SECOND_NS, Stretch, acting, load_of
 from urteil.harness.verify.small import Small
-from urteil.harness.verify.timeline import FOREVER_NS
+from urteil.harness.verify.timeline import CLOCK_SLACK_NS, FOREVER_NS
 
+CANCEL = "cancel moves"
 AWAITS_NOTHING_S = 30.0
 """A deletion is a request a broker, and so is the end of a move whose replicas are all in sync."""
 _OWN = frozenset(
@@ -45,7 +47,46 @@ def chores(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
                 if key not in found or not found[key]["late"]:
                     found[key] = row | {"from_ns": from_ns, "to_ns": to_ns, "late": int(late)}
                     found[key]["p"] = small.numbers.get(row["key"])
-    return list(found.values())
+    return [*found.values(), *_elections(small)]
+
+
+def _elections(small: Small) -> Iterator[Row]:
+    """Preferred leaders of which somebody was told that they were elected: each led for a moment at
+    least, by ZooKeeper's clock."""
+    versions: dict[str, list[Row]] = {}
+    for row in sorted(small.states, key=lambda row: int(row["zxid"])):
+        versions.setdefault(str(row["path"]), []).append(row)
+    for op in small.ops:
+        for (topic, p), leader in _elected(op).items():
+            known = versions.get(f"{_TOPICS}{topic}/partitions/{p}/state", [])
+            ends = [*(row["at_ns"] for row in known[1:]), FOREVER_NS]
+            asked = Stretch(op["invoke_ns"] - CLOCK_SLACK_NS, op["complete_ns"] + CLOCK_SLACK_NS)
+            led = [
+                row["leader"]
+                for row, end_ns in zip(known, ends, strict=False)
+                if row["leader"] is not None and Stretch(row["at_ns"], end_ns).meets(asked)
+            ]
+            if led:
+                late = leader not in led
+                yield {
+                    "kind": "not elected", "p": small.numbers.get((known[-1]["topic_id"], int(p))),
+                    "from_ns": op["invoke_ns"], "to_ns": op["complete_ns"],
+                    "asked": f"that broker {leader} lead {topic}-{p}, which it is to prefer",
+                    "stands": f"broker {led[0]} led all the while" if late else None,
+                    "limit_s": 0.0, "late": int(late),
+                }  # fmt: skip
+
+
+def _elected(op: Row) -> dict[tuple[str, str], int]:
+    """Topic and partition to the preferred leader that was elected, for all that was answered."""
+    if op["act"] != "elect preferred" or op["outcome"] != "ok" or op["complete_ns"] is None:
+        return {}
+    told: Any = json.loads(op["after"] or "{}")
+    partitions = told.get("partitions", [])
+    one = f"-{partitions[0]}" if len(partitions) == 1 else ""
+    topic = str(op["subject"]).removesuffix(one)
+    found = told.get("elected", {})
+    return {(topic, p): int(node.removeprefix("b")) for p, node in found.items()}
 
 
 def _calms(small: Small, end_ns: int) -> Iterator[Stretch]:
@@ -89,7 +130,8 @@ def _deletions(last: dict[str, Row]) -> Iterator[Row]:
 
 
 def _moves(small: Small, last: dict[str, Row], at_ns: int, scenario: Scenario) -> Iterator[Row]:
-    """The last acknowledged reassignment of each partition of a topic that stays."""
+    """The last acknowledged reassignment, or its end before its time, of each partition of a topic
+    that stays. Whatever is cancelled may leave the old replicas in another order."""
     due_s = scenario.recovery_deadline_s
     for topic, ops in _asked(small.ops, at_ns).items():
         node = last.get(_TOPICS + topic)
@@ -101,22 +143,31 @@ def _moves(small: Small, last: dict[str, Row], at_ns: int, scenario: Scenario) -
             state = last.get(f"{_TOPICS}{topic}/partitions/{p}/state")
             if state is None or p not in replicas:
                 continue
+            if target is None:
+                continue
             in_sync = set(target) <= set(json.loads(state["isr"] or "[]"))
+            cancelled = op["act"] == CANCEL
+            done = sorted(replicas[p]) == sorted(target) if cancelled else replicas[p] == target
+            on = f"back on {target}, its move cancelled" if cancelled else f"on {target}"
             yield {
                 "kind": "not moved",
                 "key": (node["topic_id"], int(p)),
                 "from_ns": max(op["complete_ns"], state["at_ns"] if in_sync else 0),
-                "asked": f"that {topic}-{p} be on {target}",
-                "stands": None if replicas[p] == target else f"it is on {replicas[p]}",
+                "asked": f"that {topic}-{p} be {on}",
+                "stands": None if done else f"it is on {replicas[p]}",
                 "limit_s": min(AWAITS_NOTHING_S, due_s) if in_sync else due_s,
             }
 
 
-def _targets(op: Row) -> dict[str, list[int]]:
-    """The brokers that each partition was to have; none where that is not told as the lab does."""
+def _targets(op: Row) -> dict[str, list[int] | None]:
+    """The brokers that each partition was to have, None where a cancellation was refused; nothing
+    where that is not told as the lab does."""
     try:
         told: Any = json.loads(op["after"] or "{}")
-        return {p: [int(str(one).removeprefix("b")) for one in nodes] for p, nodes in told.items()}
+        return {
+            p: None if nodes is None else [int(str(one).removeprefix("b")) for one in nodes]
+            for p, nodes in told.items()
+        }
     except (ValueError, AttributeError, TypeError):
         return {}
 
@@ -125,7 +176,7 @@ def _asked(ops: Sequence[Row], at_ns: int) -> dict[str, list[Row]]:
     """The reassignments of each topic until then, in order, where all were acknowledged."""
     found: dict[str, list[Row]] = {}
     for op in sorted(ops, key=lambda op: int(op["invoke_ns"] or 0)):
-        if op["act"] == "reassign" and (op["invoke_ns"] or 0) <= at_ns:
+        if op["act"] in ("reassign", CANCEL) and (op["invoke_ns"] or 0) <= at_ns:
             found.setdefault(op["subject"], []).append(op)
     return {
         topic: acts

@@ -18,6 +18,11 @@ def test_the_next_controller_goes_on(result: Result) -> None:
     assert_holds(result, "slow_recovery", "lost_write", "replica_divergence", "duplicate")
 
 
+@pytest.mark.parametrize("result", ["reassign-cancelled", "preferred"], indirect=True)
+def test_what_is_told_to_be_done_is_done(result: Result) -> None:
+    assert_holds(result, "slow_recovery", "lost_write")
+
+
 @pytest.mark.parametrize("result", ["reassign", "raise-replication", "preferred"], indirect=True)
 def test_replicas_and_leaders_move_without_loss(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "unclean_leader", "epoch_went_back")

@@ -112,6 +112,8 @@ NAMES = (
     "found_in_present_epoch",
     "assignments_not_loaded",
     "ids_given_twice",
+    "cancellation_ignored",
+    "election_never_held",
     "assignments_swapped",
     "transactions_cut_short",
     "positions_not_deleted",

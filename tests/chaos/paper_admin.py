@@ -100,6 +100,10 @@ class PaperAdmin:
             leader = view.leader if view.leader in to else to[0]
             self.cluster.views[topic][one] = replace(view, replicas=to, isr=to, leader=leader)
 
+    def cancel_moves(self, topic: str, origin: Replicas) -> list[int]:
+        self.reassign(topic, origin)
+        return sorted(origin)
+
     def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
         pass
 

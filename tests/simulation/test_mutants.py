@@ -83,6 +83,7 @@ ELSEWHERE = {
     "ids_given_twice",
     "size_unlimited",  # nor clients that lie, or delete
     "times_unlimited",
+    "election_never_held",
     "assignments_swapped",
     "transactions_cut_short",
     "positions_not_deleted",
@@ -105,6 +106,7 @@ ELSEWHERE = {
     "rest_of_batch_skipped",  # nor readers that stop in the middle of a batch
     "reassigned_at_once",  # nor reassignments
     "reassignment_forgotten",
+    "cancellation_ignored",
     "deletion_not_taken_over",
     "moved_log_lacks_tail",  # nor a second log directory
     "move_forgets_producers",

@@ -1,6 +1,7 @@
 """After healing, every partition is led and has its full ISR again before the deadline; and what
 administrators asked for ends, once nothing is in its way: replicas are where they were to be moved
-to, and topics that were to be deleted are gone."""
+to, and topics that were to be deleted are gone. `not elected`: a preferred leader never led, though
+who had asked for it was told that it was elected."""
 
 from __future__ import annotations
 
@@ -11,6 +12,11 @@ from urteil.harness.verify.guarantees.base import Guarantee
 
 
 def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "not elected":
+        return (
+            f"An administrator asked {row['asked']}, and was told that it was elected, but "
+            f"{row['stands']}."
+        )
     if row["asked"] is not None:
         long = f"{float(row['recovery_s']):.0f} s after nothing was in the way any more"
         return f"An administrator asked {row['asked']}, but {row['stands']}, {long}."
@@ -27,8 +33,9 @@ GUARANTEE = Guarantee(
     about="the cluster was not whole again, or done with what it was asked for, before a deadline",
     promise="A replica that fell out of the in-sync set catches up and joins it again; a "
     "reassignment goes on across controllers until its target replicas are in place, and a topic "
-    "marked for deletion is deleted.",
-    source="Kafka documentation, 4.7 Replication; KIP-455; the deadline is the scenario's",
+    "marked for deletion is deleted; a preferred leader is elected before the request for it is "
+    "answered.",
+    source="Kafka documentation, 4.7 Replication; KIP-455; KIP-460; the deadline is the scenario's",
     opportunities="SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n FROM recoveries r "
     "WHERE r.judged = 1 UNION ALL SELECT COUNT(*) FROM chores c) o",
     violations="""
@@ -43,6 +50,6 @@ FROM chores c WHERE c.late = 1""",
     explain=_explain,
     needs=("faults", "states"),
     rests_on=("faults", "states"),
-    sub_kinds=("late", "not moved", "not deleted"),
+    sub_kinds=("late", "not moved", "not deleted", "not elected"),
     tie="j.fault, j.targets, j.asked",
 )

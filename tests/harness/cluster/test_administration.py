@@ -93,6 +93,25 @@ def test_older_records_are_deleted_and_noted(cluster: Cluster) -> None:
     assert one.heal(controls).endswith(f"begins at {37} from now on")
 
 
+def test_a_move_that_cannot_end_is_cancelled(cluster: Cluster) -> None:
+    """Its new broker does not reach the leader; what is not under way is told to be none."""
+    controls, topic = cluster.controls(), "stays"
+    admin = controls.admin
+    admin.create_topic(topic, partitions=2, replication_factor=3)
+    before = admin.replicas(topic)
+    (spare,) = set(controls.brokers) - set(before[0])
+    links = controls.net.between([spare], [before[0][0]])
+    controls.net.cut(links)
+    try:
+        admin.reassign(topic, {0: (*before[0][1:], spare)})
+        assert admin.cancel_moves(topic, before) == [0]
+    finally:
+        controls.net.heal(links)
+    until(lambda: set(admin.replicas(topic)[0]) == set(before[0]))
+    assert json.loads(acts(cluster)[-1]["after"]) == {"0": list(before[0]), "1": None}
+    controls.await_healthy(deadline_s=60)
+
+
 def test_an_unclean_election_takes_who_lives(cluster: Cluster) -> None:
     controls, topic = cluster.controls(), "lax"
     config = {"min.insync.replicas": "1"}

@@ -104,8 +104,72 @@ def test_replicas_may_stay(ops: tuple[dict[str, Any], ...], tmp_path: Path) -> N
     assert not _judged(tmp_path, HERE, _on(1, 2, 3), ops=ops).violations
 
 
+def _cancel(*nodes: int, **more: Any) -> dict[str, Any]:
+    return _reassign(
+        *nodes, act="cancel moves", invoke_ns=ASKED_NS + S, complete_ns=ASKED_NS + S
+    ) | (more)
+
+
+@pytest.mark.parametrize(
+    ("cancel", "found"),
+    [
+        (_cancel(1, 2, 3), []),
+        (_cancel(3, 2, 1), []),
+        (_cancel(1, 2, 4), ["not moved"]),
+        (_cancel(1, 2, 4, outcome="info"), []),
+        (_cancel(after='{"0": null}'), []),
+    ],
+    ids=["done", "in another order", "ignored", "not known", "refused"],
+)
+def test_moves_that_were_cancelled(
+    cancel: dict[str, Any], found: list[str], tmp_path: Path
+) -> None:
+    """They had been asked for before, and none of them has to end any more."""
+    result = _judged(tmp_path, HERE, _on(1, 2, 3), ops=(_reassign(2, 3, 4), cancel))
+    assert [one.sub_kind for one in result.findings] == found
+    for finding in result.findings:
+        assert (
+            "be back on [1, 2, 4], its move cancelled, but it is on [1, 2, 3]" in finding.sentence
+        )
+
+
 def test_what_is_done_counts(tmp_path: Path) -> None:
     before = _judged(tmp_path / "before", HERE)
     after = _judged(tmp_path / "after", HERE, _on(1, 2, 3), ops=(_reassign("b1", "b2", "b3"),))
     assert after.status is Status.HOLDS
     assert after.opportunities == before.opportunities + 1
+
+
+def _state(leader: int, at_ns: int) -> dict[str, Any]:
+    path = "/brokers/topics/other/partitions/0/state"
+    place = {"path": path, "topic": "other", "topic_id": "id of other", "partition": 0}
+    return place | {"leader": leader, "leader_epoch": at_ns // S, "isr": "[1, 2]", "at_ns": at_ns}
+
+
+def _elect(**more: Any) -> dict[str, Any]:
+    told: dict[str, Any] = {"partitions": [0], "elected": {"0": "b2"}}
+    return _reassign(act="elect preferred", subject="other-0", after=json.dumps(told)) | more
+
+
+@pytest.mark.parametrize("late_ns", [-S, 0, S])
+def test_a_preferred_leader_that_was_elected_led(late_ns: int, tmp_path: Path) -> None:
+    states = (_state(1, BEGIN_NS - S), _state(2, ASKED_NS + late_ns), _state(1, ASKED_NS + 2 * S))
+    assert not _judged(tmp_path, *states, ops=(_elect(),)).violations
+
+
+@pytest.mark.parametrize("later", [(), (_state(2, ASKED_NS + 5 * S),)], ids=["never", "long after"])
+def test_a_preferred_leader_that_never_led(later: tuple[Any, ...], tmp_path: Path) -> None:
+    result = _judged(tmp_path, _state(1, BEGIN_NS - S), *later, ops=(_elect(),))
+    (finding,) = result.findings
+    assert finding.sub_kind == "not elected"
+    assert "that broker 2 lead other-0" in finding.sentence
+    assert "was told that it was elected, but broker 1 led all the while" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    "op",
+    [_elect(outcome="info"), _elect(complete_ns=None), _elect(after='{"partitions": [0]}'),
+     _elect(act="elect unclean")],
+)  # fmt: skip
+def test_a_preferred_leader_that_nobody_was_told_of(op: dict[str, Any], tmp_path: Path) -> None:
+    assert not _judged(tmp_path, _state(1, BEGIN_NS - S), ops=(op,)).violations

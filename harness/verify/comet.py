@@ -1,7 +1,7 @@
 """Spark's operators as native code, for large runs: Apache DataFusion Comet.
 
 Plans, results and the SQL stay Spark's. Comet takes the operators and expressions of a plan that it
-has for its own, and leaves the others to Spark; a test has both answer every question alike.
+has for its own, and leaves the others to Spark; tests compare every answer with DuckDB's.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def swap_assignments(copy: Copy) -> Trace:
     mine = _owned(copy) | {"group": "made up swapped", "client": "made up", "at_ns": _end_ns(copy)}
     given = {"event": "given", "client": "made up leader", "member_id": "made up other"}
     copy.rows("assignments").extend([mine | {"member_id": "made up member"}, mine | given])
-    return Trace("two_owners", "another's")
+    return Trace("two_owners", "of another")
 
 
 def forget_commit(copy: Copy) -> Trace:

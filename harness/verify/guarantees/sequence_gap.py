@@ -4,7 +4,8 @@ In the final leader's log, where it was not compacted. The first one may be any:
 may have been deleted, and a broker that knows nothing of a producer takes what it is given.
 `refused`: an idempotent producer with acks=all, all of whose earlier records there had been
 acknowledged, was told that it is out of order. Where one of them is lost, and may be, that is
-permitted. `shared id`: two producers were given one id (workloads with a `probe`).
+permitted, as it is of a leader that was deposed meanwhile and may not know. `shared id`: two
+producers were given one id (workloads with a `probe`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
+from urteil.harness.verify.timeline import FOREVER_NS
 
 _JUDGED = """
 FROM slots s JOIN parts q ON q.p = s.p
@@ -25,12 +27,20 @@ SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM odd v
 WHERE v.outcome = 'ok' AND v.log_slots = 0 GROUP BY v.sent_p, v.client, v.session
 """
 """The first record that a client was acknowledged and that is lost: what knew of it was, too."""
+_IN_OFFICE = f"""
+SELECT v.value_id, MAX(CASE WHEN s.leader = v.node THEN 1 ELSE 0 END) AS led
+FROM odd v JOIN spans s ON s.p = v.sent_p AND s.end_ns > v.invoke_ns
+  AND s.begin_ns <= COALESCE(v.complete_ns, {FOREVER_NS})
+WHERE v.outcome <> 'ok' AND v.node IS NOT NULL GROUP BY v.value_id
+"""
+"""Whether who answered led the partition while the record was sent."""
 _REFUSED = f"""
 FROM odd v JOIN parts q ON q.p = v.sent_p
 JOIN (SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM odd v
       WHERE v.sent = 1 AND v.outcome <> 'ok' GROUP BY v.sent_p, v.client, v.session) f
   ON f.p = v.sent_p AND f.client = v.client AND f.session = v.session AND f.op = v.op
 LEFT JOIN ({_LACKS}) k ON k.p = v.sent_p AND k.client = v.client AND k.session = v.session
+LEFT JOIN ({_IN_OFFICE}) o ON o.value_id = v.value_id
 WHERE v.sent = 1 AND v.outcome <> 'ok' AND v.idempotent = 1 AND v.acks = -1
   AND ({_TOLD} LIKE 'OUTOFORDERSEQUENCE%' OR {_TOLD} LIKE 'UNKNOWNPRODUCERID%')
 """
@@ -66,7 +76,8 @@ GUARANTEE = Guarantee(
 SELECT CASE WHEN g.pepoch < g.prev_epoch THEN 'epoch fell'
     WHEN g.seq <= g.prev_seq THEN 'repeated' ELSE 'gap' END AS sub_kind,
   g.p, g.off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns, g.value_id, g.pid,
-  g.pepoch, g.seq, g.prev_epoch, g.prev_seq, CAST(NULL AS STRING) AS client, 0 AS may_lack
+  g.pepoch, g.seq, g.prev_epoch, g.prev_seq, CAST(NULL AS STRING) AS client, 0 AS may_lack,
+  1 AS led
 FROM (SELECT s.p, s.off, s.value_id, s.pid, s.pseq DIV {EPOCH} AS pepoch, s.pseq % {EPOCH} AS seq,
         LAG(s.pseq DIV {EPOCH}) OVER w AS prev_epoch, LAG(s.pseq % {EPOCH}) OVER w AS prev_seq
       {_JUDGED} WINDOW w AS (PARTITION BY s.p, s.pid ORDER BY s.off)) g
@@ -75,15 +86,17 @@ WHERE g.pepoch < g.prev_epoch
       AND NOT (g.prev_seq = {_LAST} AND g.seq = 0))
 UNION ALL
 SELECT 'refused', v.sent_p, NULL, v.invoke_ns, v.complete_ns, v.value_id, NULL, NULL, NULL, NULL,
-  NULL, v.client, CASE WHEN q.spoilt_ns IS NOT NULL AND k.op < v.op THEN 1 ELSE 0 END
+  NULL, v.client, CASE WHEN q.spoilt_ns IS NOT NULL AND k.op < v.op THEN 1 ELSE 0 END,
+  COALESCE(o.led, 1)
 {_REFUSED}
 UNION ALL
 SELECT 'shared id', MIN(a.p), NULL, MIN(a.invoke_ns), MAX(a.complete_ns), NULL, a.offset, NULL,
-  NULL, NULL, NULL, NULL, 0 {_GIVEN} GROUP BY a.offset HAVING COUNT(*) > 1""",
-    permitted="CASE WHEN x.may_lack = 1 THEN 'what it had written before may be lost' END",
+  NULL, NULL, NULL, NULL, 0, 1 {_GIVEN} GROUP BY a.offset HAVING COUNT(*) > 1""",
+    permitted="CASE WHEN x.may_lack = 1 THEN 'what it had written before may be lost' "
+    "WHEN x.led = 0 THEN 'who refused it had been deposed, and may not have known yet' END",
     explain=_explain,
     needs=("replicas", "logs"),
-    rests_on=("replicas", "logs", "sends", "offset_answers"),
+    rests_on=("replicas", "logs", "sends", "offset_answers", "states"),
     sub_kinds=("gap", "repeated", "epoch fell", "refused", "shared id"),
     tie="j.value_id, j.pid",
 )

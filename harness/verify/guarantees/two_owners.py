@@ -4,7 +4,7 @@ A member claims a partition by being assigned it, or by a commit of that generat
 acknowledged: with cooperative rebalancing members keep partitions without being told again. The
 sessions of a static member are one: who comes back is given what it had (KIP-345).
 
-`another's`: the leader had given it to another member alone (clients that tell what they give as
+`of another`: the leader had given it to another member alone (clients that tell what they give as
 leaders). A generation that was not stored may be begun again by another leader, so that what any of
 them gave counts; static members come back under other ids, and are left out.
 """
@@ -49,7 +49,7 @@ JOIN parts q ON q.topic_id = a.topic_id AND q.partition = a.partition
 
 def _explain(row: Mapping[str, Any]) -> str:
     where = f"{row['topic']}-{row['partition']} in generation {row['generation']}"
-    if row["sub_kind"] == "another's":
+    if row["sub_kind"] == "of another":
         return (
             f"{row['client']} was given {where} of {row['grp']}, which its leader, {row['other']}, "
             "had given to another member."
@@ -81,13 +81,13 @@ FROM (SELECT m.grp, m.generation, m.topic_id, m.partition, MIN(m.at_ns) AS at_ns
       GROUP BY m.grp, m.generation, m.topic_id, m.partition HAVING COUNT(*) > 1) k
 JOIN parts q ON q.topic_id = k.topic_id AND q.partition = k.partition
 UNION ALL
-SELECT 'another''s', q.p, NULL, MIN(a.at_ns), MAX(a.at_ns), a.grp, a.generation, a.client,
+SELECT 'of another', q.p, NULL, MIN(a.at_ns), MAX(a.at_ns), a.grp, a.generation, a.client,
   MAX(g.client), COUNT(*)
 {_GIVEN} GROUP BY q.p, a.grp, a.generation, a.client, a.member_id
 HAVING MAX(CASE WHEN g.member_id = a.member_id THEN 1 ELSE 0 END) = 0""",
     permitted=LOST_OFFSETS,
     explain=_explain,
     needs=("assignments",),
-    sub_kinds=("one generation", "another's"),
+    sub_kinds=("one generation", "of another"),
     tie="j.grp, j.generation, j.client",
 )

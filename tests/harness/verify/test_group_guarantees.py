@@ -172,7 +172,7 @@ def test_a_member_is_given_what_its_leader_gave_it(
     result = judged(tmp_path, tables)
     assert_only(result, *broken)
     for finding in result["two_owners"].findings:
-        assert finding.sub_kind == "another's"
+        assert finding.sub_kind == "of another"
         assert "g1 was given" in finding.sentence
         assert "which its leader, leader0, had given" in finding.sentence
 

@@ -71,3 +71,12 @@ def test_where_an_unclean_election_took_what_it_had_written_it_is_permitted(tmp_
     assert told(tmp_path, tables, permits=("unclean_election",)) == [
         "what it had written before may be lost"
     ]
+
+
+def test_one_who_was_deposed_and_has_not_heard_may_refuse(tmp_path: Path) -> None:
+    """Its log ends where its office did. Seen of Apache Kafka 3.9.1: a leader that was moved away
+    was asked, by old metadata, a second after its office had ended, and before it knew."""
+    deposed = [row["node"] for row in healthy()["sends"] if row["offset"] == AT]
+    others = sorted({1, 2, 3} - set(deposed))
+    tables = refused("OutOfOrderSequenceNumberError", node=others[0])
+    assert told(tmp_path, tables) == ["who refused it had been deposed, and may not have known yet"]

@@ -20,7 +20,7 @@ _SLACK_NS = 15_000_000_000
 _DUE = f"""
 FROM (SELECT k.*, LEAD(k.off) OVER w AS next_off, LEAD(k.complete_ns) OVER w AS next_ns,
         LEAD(k.value_id) OVER w AS next_value_id
-      FROM keyed k WHERE k.outcome = 'ok' AND k.off IS NOT NULL
+      FROM keyed k WHERE k.outcome = 'ok' AND k.unresolved = 0 AND k.off IS NOT NULL
       WINDOW w AS (PARTITION BY k.p, k.key ORDER BY k.off)) k JOIN parts q ON q.p = k.p
 WHERE q.max_lag_ns < {FOREVER_NS} AND q.clock_moved = 0 AND q.trimmed = 0
   AND k.next_off < q.active_base AND k.off >= q.log_start

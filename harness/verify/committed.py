@@ -1,11 +1,13 @@
 """What OffsetFetch answered that no OffsetCommit explains: rows of the table `commit_breaks`.
 
-Three kinds of row: `went back`, a position below one that was acknowledged before, `register`, an
-answer that no order of the operations explains, and `resumed`, a member that was given a partition
-and read on below a position that had been acknowledged before (commits in transactions apart: the
-markers that make them valid come later). `deposed` is 1 where a coordinator that had
-lost its office, and could not know it yet, may have answered: Kafka's coordinators answer
-OffsetFetch from memory and ask nobody, so such an answer may be old in a healthy cluster.
+Four kinds of row: `went back`, a position below one that was acknowledged before, `register`, an
+answer that no order of the operations explains, `resumed`, a member that was given a partition and
+read on below a position that had been acknowledged before (commits in transactions apart: the
+markers that make them valid come later), and `unfollowed`, a register of which more orders are
+possible than are tried: nobody is accused there, and trust.py says so. `deposed` is 1 where a
+coordinator that had lost its office, and could not know it yet, may have answered: Kafka's
+coordinators answer OffsetFetch from memory and ask nobody, so such an answer may be old in a
+healthy cluster.
 Positions expire (`offsets.retention.minutes`, KIP-211), that long after their last commit and after
 the last time that anybody was given a partition as a member of the group: then none is told. Nor is
 one that somebody had deleted (`forgotten.py`).
@@ -221,6 +223,7 @@ def _broken(position: Position) -> Iterator[tuple[str, Op, int | None]]:
     try:
         broken = broken_reads([*position.writes, *position.reads])
     except TooMany:
+        yield "unfollowed", position.reads[-1], None
         return
     for read in broken:
         n = bisect_left(times, read.invoke_ns)

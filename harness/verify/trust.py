@@ -68,6 +68,7 @@ def reasons(
         *_attempts(facts, derived, tally),
         *strays(facts, tally),
         *_passes(run_dir, facts, derived),
+        *_unfollowed(derived),
         *_mutant(facts),
     ]
     return list(dict.fromkeys(told))
@@ -280,6 +281,17 @@ def _passes(run_dir: Path, facts: RunFacts, derived: Derived) -> list[str]:
         f"no log of the final leader of {part['topic']}-{part['partition']}"
         for part in ours
         if not part["has_log"] and "logs" not in facts.withheld
+    ]
+
+
+def _unfollowed(derived: Derived) -> list[str]:
+    """Registers that are not searched to the end, as a checker of linearizability says, too."""
+    names = {part["p"]: f"{part['topic']}-{part['partition']}" for part in derived.parts}
+    return [
+        f"more orders of the commits of {row['grp']} in {names[row['p']]} are possible than "
+        "commit_register tries"
+        for row in derived.tables["commit_breaks"]
+        if row["kind"] == "unfollowed"
     ]
 
 

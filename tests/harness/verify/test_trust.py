@@ -15,6 +15,7 @@ from urteil.harness.scenario import FaultSpec
 from urteil.harness.verify import judge, judgement, synthetic
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Status, Verdict, load_result
+from urteil.harness.verify.synthetic import END_NS, S
 
 
 def _no_table(name: str) -> Callable[[made.Tables], None]:
@@ -44,6 +45,15 @@ def _lost_rows(tables: made.Tables) -> None:
     tables["manifest"].append({"file": "evidence/polls", "kind": "table", "rows": 9_999})
 
 
+def _crowd_of_commits(tables: made.Tables) -> None:
+    """Commits whose outcome nobody knows and that each took effect: 2^14 sets of them."""
+    for number in range(14):
+        made_of = {"offset": number, "invoke_ns": END_NS + number, "complete_ns": None}
+        tables["commits"].append(tables["commits"][-1] | made_of | {"outcome": "info"})
+        asked = {"offset": number, "invoke_ns": END_NS + S, "complete_ns": END_NS + 2 * S}
+        tables["commit_reads"].append(tables["commit_reads"][-1] | asked)
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
@@ -56,6 +66,11 @@ def _lost_rows(tables: made.Tables) -> None:
         (_cut_pass, "a final pass over urteil-0 stopped before its end"),
         (_cut_journal, "the journal of p0 did not end properly"),
         (_lost_rows, "the manifest says 9999 rows of polls, there are 16"),
+        (
+            _crowd_of_commits,
+            "more orders of the commits of group in urteil-0 are possible than commit_register "
+            "tries",
+        ),
     ],
 )
 @pytest.mark.usefixtures("few")

@@ -7,22 +7,27 @@ has for its own, and leaves the others to Spark; tests compare every answer with
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from urteil.harness.parts.comet import VERSION
 
 HEAP, OFF_HEAP = "1g", "384m"
 """What the JVM may take, and native operators beside it before they spill."""
 
 _SHUFFLE = "org.apache.spark.sql.comet.execution.shuffle.CometShuffleManager"
 _ARENAS = "MALLOC_ARENA_MAX"
+_PLUGINS, _TOLD = "spark.plugins", "spark.urteil.comet"
 
 
 def settings(jar: Path) -> dict[str, str]:
     """Settings of a session on this machine that uses `jar`."""
     return {
         "spark.driver.extraClassPath": str(jar),
-        "spark.plugins": "org.apache.spark.CometPlugin",
+        _PLUGINS: "org.apache.spark.CometPlugin",
+        _TOLD: VERSION,
         "spark.shuffle.manager": _SHUFFLE,
         "spark.memory.offHeap.enabled": "true",
         "spark.memory.offHeap.size": OFF_HEAP,
@@ -32,6 +37,22 @@ def settings(jar: Path) -> dict[str, str]:
         "spark.comet.write.parquet.enabled": "true",
         "spark.comet.operator.DataWritingCommandExec.allowIncompatible": "true",
     }
+
+
+def refused(why: str) -> dict[str, str]:
+    """Settings of a session that should have native operators, and cannot."""
+    return {_TOLD: f"not used: {why}"}
+
+
+def are_in(settings: Mapping[str, str]) -> bool:
+    """Whether a session of these has native operators."""
+    return _PLUGINS in settings
+
+
+def versions(session: Any) -> dict[str, str]:
+    """For the `versions` of a result: Comet's, or why a large run goes without."""
+    told = session.conf.get(_TOLD, None)
+    return {"comet": told} if told else {}
 
 
 @contextmanager

@@ -39,6 +39,9 @@ class Engine(Protocol):
     fuses: bool
     """Whether many small questions are answered sooner as one query."""
 
+    versions: dict[str, str]
+    """What answers, for the `versions` of a result."""
+
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
         """Make `folder`'s Parquet files a view; with none there, an empty view of `schema`."""
         ...
@@ -117,6 +120,7 @@ class Duck:
         work.mkdir(parents=True, exist_ok=True)
         self._connection = duckdb.connect(config=limits | spill)
         self._connection.execute(_XXHASH64)
+        self.versions = {"duckdb": duckdb.__version__}
         self._asked: set[duckdb.DuckDBPyConnection] = set()
         self.work = work
         self._large = rows > LARGE_ROWS
@@ -227,6 +231,7 @@ class Spark:
         self._kept: list[Any] = []
         self._large = rows >= spark.LARGE_ROWS
         self.fuses = not self._large
+        self.versions = spark.versions(session)
         spark.fit(session, rows=rows)
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:

@@ -158,7 +158,7 @@ def _judged(
     told += trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
     told += whole.lacking(run_dir, facts, derived, tally)
     told = list(dict.fromkeys(told))
-    result = _result(run_dir, scenario, facts, derived, judged, ticks, told, running.name)
+    result = _result(run_dir, scenario, facts, derived, judged, ticks, told, running)
     if song is not None:
         _listen(song.get(), result)
     return result
@@ -280,7 +280,7 @@ def _result(
     judged: Sequence[GuaranteeResult],
     ticks: Sequence[Row],
     doubts: list[str],
-    engine: str,
+    engine: Engine,
 ) -> Result:
     by_name = {one.name: one for one in judged}
     doubts = doubts + _unjudged(scenario, by_name, doubts)
@@ -290,7 +290,8 @@ def _result(
         if one.status is Status.VIOLATED
     ]
     verdict = Verdict.FAIL if broken else Verdict.UNKNOWN if doubts else Verdict.PASS
-    result = bare(facts, engine, broken + doubts)
+    result = bare(facts, engine.name, broken + doubts)
+    result.versions = facts.versions | engine.versions
     result.verdict = verdict
     result.counts = _counts(run_dir, ticks)
     result.guarantees = list(judged)

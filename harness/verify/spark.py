@@ -137,13 +137,14 @@ def _settings(folder: Path, master: str, memory: str | None, rows: int) -> dict[
     quiet = folder / "log4j2.properties"
     quiet.write_text(_QUIET)
     options = f"-Dlog4j2.configurationFile={quiet} -Djava.io.tmpdir={folder} -XX:+UseSerialGC"
-    native = _native(master, rows)
+    operators = _native(master, rows)
+    native = comet.are_in(operators)
     options += _FIRST_COMPILER if native or rows < LONG_ROWS else ""
     heap = memory or os.environ.get("URTEIL_SPARK_MEMORY") or (comet.HEAP if native else HEAP)
     return {
         **_SETTINGS,
         **(_LOOPBACK if _is_here(master) else {}),
-        **native,
+        **operators,
         "spark.master": master,
         "spark.app.name": "urteil",
         "spark.driver.memory": heap,
@@ -154,14 +155,20 @@ def _settings(folder: Path, master: str, memory: str | None, rows: int) -> dict[
 
 
 def _native(master: str, rows: int) -> dict[str, str]:
-    """Settings of native operators; none for small runs, other machines, and without Comet."""
+    """Settings of native operators; none for small runs and other machines. Without Comet, why."""
     if rows < LARGE_ROWS or not master.startswith("local"):
         return {}
     from urteil.harness.parts import comet_jar
 
-    with contextlib.suppress(MissingPart):
+    try:
         return comet.settings(comet_jar())
-    return {}
+    except MissingPart as missing:
+        return comet.refused(str(missing))
+
+
+def versions(session: Any) -> dict[str, str]:
+    """Spark's own and that of its native operators, or why a large run has none."""
+    return {"spark": session.version} | comet.versions(session)
 
 
 def _find_java() -> None:

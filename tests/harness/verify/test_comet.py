@@ -6,13 +6,18 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
+import pyspark
 import pytest
 
 from tests.harness.verify.histories import runs
 from tests.harness.verify.made import ONE, copy_of, healthy
-from urteil.harness.verify import synthetic
+from urteil.harness import parts
+from urteil.harness.parts import MissingPart, comet
+from urteil.harness.verify import comet as verify_comet
+from urteil.harness.verify import spark, synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import Result
@@ -41,6 +46,7 @@ derived = prepare(run, load_scenario(run), load_facts(run))
 engine = engines.open_engine("spark", run, work)
 engines.open_views(engine, run, derived)
 print(json.dumps(engine._session._jsc.sc().conf().get("spark.driver.memory")))
+print(json.dumps(engine.versions))
 for name in ("slots", "vals"):
     query = plan.stage(name, engine)
     found = engine._session.sql(query)._jdf.queryExecution().executedPlan().toString()
@@ -60,13 +66,29 @@ def _child(script: str, *arguments: object) -> list[str]:
 def test_the_fused_plan_is_native_from_its_files_on(tmp_path: Path) -> None:
     run = tmp_path / "run"
     synthetic.write_run(run, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
-    heap, *plans = map(json.loads, _child(EXPLAIN, run, tmp_path / "work"))
+    heap, versions, *plans = map(json.loads, _child(EXPLAIN, run, tmp_path / "work"))
     assert heap == "1g"
+    assert versions == {"spark": pyspark.__version__, "comet": comet.VERSION}
     for operators in plans:
         assert "CometHashAggregate" in operators
         assert "CometNativeScan" in operators
         left = {name for name in operators if not name.startswith("Comet")}
         assert left == {"AdaptiveSparkPlan"}, "the rest of the plan is Spark's own"
+
+
+def test_without_comet_a_large_run_has_sparks_own_operators_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> Path:
+        raise MissingPart("comet", "install Maven")
+
+    monkeypatch.setattr(parts, "comet_jar", missing)
+    monkeypatch.delenv("URTEIL_SPARK_MEMORY", raising=False)
+    settings = spark._settings(tmp_path, "local[2]", None, spark.LARGE_ROWS)
+    assert not verify_comet.are_in(settings)
+    assert settings["spark.driver.memory"] == spark.HEAP
+    session = SimpleNamespace(conf=settings)
+    assert verify_comet.versions(session) == {"comet": "not used: comet is missing: install Maven"}
 
 
 @pytest.mark.spark_long

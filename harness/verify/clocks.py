@@ -1,7 +1,9 @@
-"""Clocks that went back while a client recorded: one sentence a part file of its evidence.
+"""Clocks that went back or leapt while a run was recorded: a sentence a part file of its evidence.
 
 A client counts its calls and takes the time before each, so that within one partition later calls
-never have earlier times. Parts are read piece by piece: memory does not follow their length.
+never have earlier times. ZooKeeper counts its transactions (zxid), and nothing is told of before or
+after the run but states of a cluster that stood before it. Parts are read piece by piece, or not
+beyond their statistics: memory does not follow their length.
 """
 
 from __future__ import annotations
@@ -14,15 +16,81 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.scenario import IMPORTED, RunFacts
 from urteil.harness.verify import evidence
 
 ROWS = 131_072
 ENOUGH = 4
 """So many calls on either side of a step tell a clock that went back from a few odd rows."""
-COUNTED = {"sends": ("partition_intended", "op"), "polls": ("partition", "poll")}
-"""Tables, each with the column that tells partitions apart and the one that counts calls."""
+COUNTED = {
+    "sends": ("partition_intended", "op", "invoke_ns"),
+    "polls": ("partition", "poll", "invoke_ns"),
+    "reads": ("partition", "pass", "poll", "read_ns"),
+}
+"""Tables, each with the columns that tell apart what is in order, the one that counts calls and the
+one that has their time."""
+
+SLACK_NS = 60_000_000_000
+"""So far outside of the run a time is that of a clock that leapt."""
+SKEW_NS = 1_000_000_000
+"""ZooKeeper's times may go back by so much, where another server with its own clock leads it."""
 
 Group = tuple[int, ...]
+
+
+def wrong(run_dir: Path, facts: RunFacts) -> list[str]:
+    """All that is told of clocks here."""
+    return [*went_back(run_dir), *states_back(run_dir), *leapt(run_dir, facts)]
+
+
+def states_back(run_dir: Path) -> list[str]:
+    """A sentence where later versions of a znode have earlier times."""
+    rows = evidence.rows(run_dir, "states")
+    known = [row for row in rows if None not in (row["path"], row["zxid"], row["at_ns"])]
+    latest: dict[tuple[str, str | None], int] = {}
+    by = 0
+    for row in sorted(known, key=lambda row: int(row["zxid"])):
+        znode = row["path"], row["topic_id"]
+        at_ns = latest.setdefault(znode, row["at_ns"])
+        by = max(by, at_ns - row["at_ns"])
+        latest[znode] = max(at_ns, row["at_ns"])
+    if by <= SKEW_NS:
+        return []
+    return [f"ZooKeeper's clock went back by {by / 1e9:.3f} s (evidence/states)"]
+
+
+def leapt(run_dir: Path, facts: RunFacts) -> list[str]:
+    """A sentence for each part and column with a time that is not of this run."""
+    phases = {phase.name for phase in facts.phases}
+    if facts.runtime == IMPORTED or "final" not in phases:
+        return []
+    begin_ns = min(phase.begin_ns for phase in facts.phases) - SLACK_NS
+    end_ns = max(phase.end_ns for phase in facts.phases) + SLACK_NS
+    return [
+        f"{part.relative_to(run_dir)}: {column} is {(by + SLACK_NS) / 1e9:.0f} s {where} the run: "
+        "a clock leapt"
+        for table, schema in SCHEMAS.items()
+        for column in schema.names
+        if column.endswith("_ns") and column != "wall_ns"
+        for part in evidence.files(run_dir, table)
+        for low, high in _spans(part, column)
+        for by, where in ((begin_ns - low, "before"), (high - end_ns, "after"))
+        if by > 0 and (table, where) != ("states", "before")
+    ]
+
+
+def _spans(part: Path, column: str) -> list[tuple[int, int]]:
+    """The least and the greatest value of a column, where the part's statistics tell them."""
+    told = pq.read_metadata(part)
+    at = told.schema.names.index(column) if column in told.schema.names else None
+    groups = (
+        [] if at is None else [told.row_group(n).column(at) for n in range(told.num_row_groups)]
+    )
+    known = [one.statistics for one in groups if one.statistics and one.statistics.has_min_max]
+    if not known or not all(isinstance(one.min, int) for one in known):
+        return []
+    return [(min(one.min for one in known), max(one.max for one in known))]
 
 
 def went_back(run_dir: Path) -> list[str]:
@@ -39,23 +107,37 @@ def went_back(run_dir: Path) -> list[str]:
     return told
 
 
-def _steps_back(part: Path, partition: str, counter: str) -> list[int]:
+def _steps_back(part: Path, *columns: str) -> list[int]:
     """By how many ns times went back, at each step."""
-    names = ["client", "topic_id", "session", partition, counter, "invoke_ns"]
+    names = ["client", "topic_id", "session", *columns]
     file = pq.ParquetFile(part)
-    if not set(names) <= set(file.schema_arrow.names):
+    if not set(names) <= set(file.schema_arrow.names) or _in_order(file, list(columns[-2:])):
         return []
     known: dict[str | None, int] = {}
     last: dict[Group, Any] = {}
     steps: list[int] = []
     for batch in file.iter_batches(ROWS, columns=names):
-        rows = batch.filter(batch["invoke_ns"].is_valid())
+        rows = batch.filter(batch[names[-1]].is_valid())
         for group, calls in _groups(_keys(rows, known, names)):
             before = last.get(group, calls[:0])
             whole = np.concatenate([before, calls[calls[:, 0] > before[:, 0].max(initial=-1)]])
             steps += _back(whole[:, 1])
             last[group] = whole[-2 * ENOUGH :]
     return steps
+
+
+def _in_order(file: pq.ParquetFile, names: list[str]) -> bool:
+    """Whether all columns grow from row to row, as in a part that a single client made."""
+    last = None
+    for batch in file.iter_batches(ROWS, columns=names):
+        if any(column.null_count for column in batch.columns) or not len(batch):
+            return False
+        values = np.stack([column.to_numpy() for column in batch.columns])
+        whole = values if last is None else np.hstack([last, values])
+        if np.any(whole[:, 1:] < whole[:, :-1]):
+            return False
+        last = values[:, -1:]
+    return True
 
 
 def _keys(rows: pa.RecordBatch, known: dict[str | None, int], names: list[str]) -> Any:

@@ -37,7 +37,7 @@ TIMED = frozenset(
     | {"stale_value_visible", "resurrected_key", "precommitted_read", "zombie_write"}
     | {"hanging_txn", "torn_txn", "poll_skip", "offsets_not_atomic"}
     | {"end_below_ack", "causal_loss", "tombstone_too_early", "disagreement", "time_index_wrong"}
-    | {"zombie_commit", "commit_went_back", "commit_register"}
+    | {"zombie_commit", "commit_went_back", "commit_register", "generation_went_back"}
     | {"unauthorised", "no_delivery"}
 )
 """Guarantees that compare times of several clients."""
@@ -149,7 +149,7 @@ def _judged(
         doubts.setdefault("faults", lacking)
     doubts = nulls.lacking(running, run_dir, judged) | strangers(run_dir, facts) | doubts
     judged = [_doubted(one, _doubt(one.name, doubts)) for one in judged]
-    back = clocks.went_back(run_dir)
+    back = clocks.wrong(run_dir, facts)
     if boots := [*trust.boots(run_dir, facts), *trust.turned(tally), *back]:
         judged = [_doubted(one, boots[0]) if one.name in TIMED else one for one in judged]
     late = crowds.crowded(run_dir) if facts.healed else LOST

@@ -162,4 +162,6 @@ def test_what_was_told_before_the_run_began_deposes_nobody(tmp_path: Path) -> No
     tables = healthy()
     for row in tables["samples"][:2]:
         row["at_ns"] = 1
-    assert judged(tmp_path, tables).verdict is Verdict.PASS
+    result = judged(tmp_path, tables)
+    assert result.verdict is Verdict.UNKNOWN
+    assert named(result, "two_leaders").violations == 0

@@ -8,8 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.harness.verify.made import healthy, judged
 from urteil.harness.verify import clocks
 from urteil.harness.verify.clocks import went_back
+from urteil.harness.verify.result import Verdict
 
 S = 1_000_000_000
 
@@ -49,3 +51,48 @@ def test_late_answers_single_rows_other_clients_and_missing_times_are_no_step_ba
     rows[10] = ("p0", 0, 10, 1 * S)
     rows[12] = ("p0", 0, 12, None)
     assert _told(tmp_path, rows) == []
+
+
+@pytest.mark.parametrize(
+    ("table", "rows", "by_s", "reason"),
+    [
+        (
+            "reads",
+            slice(200, 400),
+            -5,
+            "a clock went back 1 times in evidence/reads/part-0.parquet",
+        ),
+        (
+            "reads",
+            slice(7, 8),
+            -3600,
+            "reads/part-0.parquet: read_ns is 3599 s before the run: a clock leapt",
+        ),
+        (
+            "states",
+            slice(2, None),
+            -20,
+            "ZooKeeper's clock went back by 12.000 s (evidence/states)",
+        ),
+        ("states", slice(2, None), 3600, "s after the run: a clock leapt"),
+        ("assignments", slice(1, 2), 3600, "s after the run: a clock leapt"),
+        ("samples", slice(0, 2), -3600, "s before the run: a clock leapt"),
+    ],
+)
+@pytest.mark.usefixtures("few")
+def test_times_that_cannot_be_are_told_and_accuse_nobody(
+    table: str, rows: slice, by_s: int, reason: str, tmp_path: Path
+) -> None:
+    tables = healthy()
+    (column,) = [name for name in tables[table][0] if name.endswith("_ns")]
+    for row in tables[table][rows]:
+        row[column] += by_s * S
+    result = judged(tmp_path, tables)
+    assert result.verdict is Verdict.UNKNOWN
+    assert any(reason in one for one in result.reasons), result.reasons
+
+
+def test_states_of_a_cluster_that_stood_before_the_run_are_no_leap(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["states"][0]["at_ns"] -= 3600 * S
+    assert judged(tmp_path, tables).verdict is Verdict.PASS

@@ -60,7 +60,7 @@ ROLLING_RESTART = Scenario(
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("rolling_restart", "all", 4, 0),),
-    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back"),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back", "slow_recovery"),
 )
 
 RESTART_STORM = Scenario(

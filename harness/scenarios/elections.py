@@ -201,8 +201,8 @@ EARLY_RETURN = Scenario(
         fault("bandwidth", "straggler->all", 3, 18, rate_kb_per_s=8),
         fault("crash", "straggler", 4, 6),
     ),
-    guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
-    duration_s=26.0,
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "slow_recovery"),
+    duration_s=38.0,
 )
 """Each broker is the preferred leader of one partition; it leads once it is in sync, not before."""
 

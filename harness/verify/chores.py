@@ -1,7 +1,8 @@
 """What administrators asked for and the cluster took on: replicas to be moved, topics to go.
 
 A chore ends by itself where every broker is there and nothing is in its way. An election of
-preferred leaders is over when it is answered (KIP-460).
+preferred leaders is over when it is answered (KIP-460). Leaders go back to them by themselves
+(`balance`), and those of who shuts down to others before (`handover`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.verify.balance import given_back
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.handover import handovers
 from urteil.harness.verify.impact import SECOND_NS, Stretch, acting, load_of
 from urteil.harness.verify.small import Small
 from urteil.harness.verify.timeline import CLOCK_SLACK_NS, FOREVER_NS
@@ -19,7 +22,7 @@ from urteil.harness.verify.timeline import CLOCK_SLACK_NS, FOREVER_NS
 CANCEL = "cancel moves"
 AWAITS_NOTHING_S = 30.0
 """A deletion is a request a broker, and so is the end of a move whose replicas are all in sync."""
-_OWN = frozenset(
+OWN = frozenset(
     {"add_broker", "add_partitions", "raise_replication", "reassign", "recreate_topic"}
     | {"remove_broker", "topic_churn"}
 )
@@ -39,6 +42,7 @@ def chores(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
         for to_ns, rows in (
             (calm.end_ns, _deletions(_standing(small, calm.end_ns))),
             (moved_ns, _moves(small, _standing(small, moved_ns), moved_ns, scenario)),
+            (moved_ns, given_back(small, scenario, _standing(small, moved_ns))),
         ):
             for row in rows:
                 from_ns = max(row["from_ns"], calm.begin_ns)
@@ -47,7 +51,7 @@ def chores(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
                 if key not in found or not found[key]["late"]:
                     found[key] = row | {"from_ns": from_ns, "to_ns": to_ns, "late": int(late)}
                     found[key]["p"] = small.numbers.get(row["key"])
-    return [*found.values(), *_elections(small)]
+    return [*found.values(), *_elections(small), *handovers(small)]
 
 
 def _elections(small: Small) -> Iterator[Row]:
@@ -95,7 +99,7 @@ def _calms(small: Small, end_ns: int) -> Iterator[Stretch]:
     present = [row for row in small.states if (row["path"] or "").startswith(_PRESENCE)]
     busy = [Stretch(row["at_ns"], row["at_ns"]) for row in present]
     for fault in small.faults:
-        if fault["acted"] and fault["fault"] not in _OWN:
+        if fault["acted"] and fault["fault"] not in OWN:
             until_ns = FOREVER_NS if "disk" in fault["fault"] else acting(fault).end_ns
             busy.append(Stretch(fault["begin_ns"], until_ns if fault["healed_ns"] else FOREVER_NS))
     since_ns = None

@@ -49,4 +49,4 @@ def test_unclean_election_loses_a_suffix_and_it_is_permitted(repeats: list[Resul
 
 @pytest.mark.parametrize("result", ["early-return"], indirect=True)
 def test_a_preferred_leader_leads_once_it_is_in_sync(result: Result) -> None:
-    assert_holds(result, "lost_write", "unclean_leader")
+    assert_holds(result, "lost_write", "unclean_leader", "slow_recovery")

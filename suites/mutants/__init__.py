@@ -130,6 +130,8 @@ NAMES = (
     "end_told_too_soon",
     "recovered_without_crc",
     "newcomer_untold",
+    "imbalance_not_mended",
+    "shutdown_not_controlled",
 )
 
 

@@ -38,6 +38,8 @@ ELSEWHERE = {
     "isr_joined_too_early",  # nor a narrow link
     "preferred_outside_isr",  # nor leaders that are given back
     "handed_over_outside_isr",  # nor an ISR whose last member shuts down
+    "imbalance_not_mended",
+    "shutdown_not_controlled",  # nor a look at who leads when it leaves
     "isr_never_shrinks",  # nor a deadline for going on
     "abort_marker_on_some_partitions",  # nor transactions
     "aborted_index_lost_on_restart",

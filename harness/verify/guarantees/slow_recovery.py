@@ -1,7 +1,9 @@
 """After healing, every partition is led and has its full ISR again before the deadline; and what
 administrators asked for ends, once nothing is in its way: replicas are where they were to be moved
 to, and topics that were to be deleted are gone. `not elected`: a preferred leader never led, though
-who had asked for it was told that it was elected."""
+who had asked for it was told that it was elected. `not given back`: leadership is to go back to
+preferred leaders by itself, and did not. `not handed over`: who shut down in an orderly way still
+led a partition when it left, though others were in sync."""
 
 from __future__ import annotations
 
@@ -17,9 +19,12 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"An administrator asked {row['asked']}, and was told that it was elected, but "
             f"{row['stands']}."
         )
+    if row["sub_kind"] == "not handed over":
+        return f"{row['asked']}, but {row['stands']}."
     if row["asked"] is not None:
         long = f"{float(row['recovery_s']):.0f} s after nothing was in the way any more"
-        return f"An administrator asked {row['asked']}, but {row['stands']}, {long}."
+        who = "" if row["sub_kind"] == "not given back" else "An administrator asked "
+        return f"{who}{row['asked']}, but {row['stands']}, {long}."
     took = row["recovery_s"]
     told = "was not whole again" if took is None else f"took {float(took):.1f} s to be whole again"
     return (
@@ -34,8 +39,10 @@ GUARANTEE = Guarantee(
     promise="A replica that fell out of the in-sync set catches up and joins it again; a "
     "reassignment goes on across controllers until its target replicas are in place, and a topic "
     "marked for deletion is deleted; a preferred leader is elected before the request for it is "
-    "answered.",
-    source="Kafka documentation, 4.7 Replication; KIP-455; KIP-460; the deadline is the scenario's",
+    "answered, and leads again by itself where auto.leader.rebalance.enable is on; a broker that is "
+    "stopped gracefully has its partitions led by other replicas before.",
+    source="Kafka documentation, 4.7 Replication; 6.1 Basic Kafka Operations: Graceful shutdown, "
+    "Balancing leadership; KIP-455; KIP-460; the deadline is the scenario's",
     opportunities="SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n FROM recoveries r "
     "WHERE r.judged = 1 UNION ALL SELECT COUNT(*) FROM chores c) o",
     violations="""
@@ -50,6 +57,13 @@ FROM chores c WHERE c.late = 1""",
     explain=_explain,
     needs=("faults", "states"),
     rests_on=("faults", "states"),
-    sub_kinds=("late", "not moved", "not deleted", "not elected"),
+    sub_kinds=(
+        "late",
+        "not moved",
+        "not deleted",
+        "not elected",
+        "not given back",
+        "not handed over",
+    ),
     tie="j.fault, j.targets, j.asked",
 )

@@ -1,0 +1,24 @@
+"""Leadership never goes back to preferred leaders by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "auto.leader.rebalance.enable does nothing"
+MODELS = "a scheduled task that ended by an error"
+SCENARIO = "early-return"
+GUARANTEE = "slow_recovery"
+
+
+def apply(mark: Mark) -> None:
+    """The controller leaves leaders where they are."""
+
+    def make(original: Function) -> Function:
+        async def rebalance_leaders(tenure: Any, imbalance_percent: int) -> None:
+            mark.hit()
+
+        return rebalance_leaders
+
+    replace("urteil.broker.controller.tenure:Tenure.rebalance_leaders", make)

@@ -1,0 +1,27 @@
+"""Who shuts down is told at once that it leads nothing any more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a controlled shutdown moves no leader"
+MODELS = "a controlled shutdown that is answered before it is done"
+SCENARIO = "rolling-restart"
+GUARANTEE = "slow_recovery"
+
+
+def apply(mark: Mark) -> None:
+    """Nothing is moved."""
+
+    def make(original: Function) -> Function:
+        async def controlled_shutdown(tenure: Any, request: Any) -> Any:
+            from urteil.broker.wire.messages import ControlledShutdownResponse
+
+            mark.hit()
+            return ControlledShutdownResponse(remaining_partitions=[])
+
+        return controlled_shutdown
+
+    replace("urteil.broker.controller.tenure:Tenure.controlled_shutdown", make)

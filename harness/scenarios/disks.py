@@ -34,10 +34,10 @@ POWER_CUT_ALL = Scenario(
     about="all machines lose power at once: what nobody had flushed is lost, as permitted",
     cluster=FLUSHING,
     workload=FLUSHED,
-    faults=(fault("power_cut", "all", 8, 2),),
-    guarantees=("phantom", "replica_divergence", "epoch_lineage", "hole"),
+    faults=(fault("power_cut", "all", 14, 2),),
+    guarantees=("phantom", "replica_divergence", "epoch_lineage", "hole", "lost_write"),
     must_find=("lost_write",),
-    duration_s=22.0,
+    duration_s=28.0,
     recovery_deadline_s=60.0,
 )
 

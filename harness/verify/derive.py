@@ -29,7 +29,7 @@ from urteil.harness.verify.deleted import deletions
 from urteil.harness.verify.derived import DERIVED, Derived
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.expulsions import expulsions
-from urteil.harness.verify.harm import harms
+from urteil.harness.verify.harm import flushed_ns, harms
 from urteil.harness.verify.members import members
 from urteil.harness.verify.parts import administered, late_begin, part_row, segments
 from urteil.harness.verify.promises import settled
@@ -164,6 +164,7 @@ def _part(
     hurt = harms(small.faults, part["topic"], place.key[1])
     tables["floors"] += lay_floors(part, place.spans, place.logs, hurt, small.faults)
     part |= settled(place.topic, scenario, facts, small.faults, small.ops)
+    part["flushed_ns"] = flushed_ns(place.spans, hurt, part.pop("flush_ns"))
     part |= deletions(small.ops, small.faults, place.topic, place.key[1])
     part |= segments(place.logs, part["final_leader"])
     part |= late_begin(part, place.logs, place.whole, place.begins)

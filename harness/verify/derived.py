@@ -22,7 +22,7 @@ DERIVED: dict[str, pa.Schema] = {
         "log_end:l committed_end:l seen_end:l late_begin:l one_start:l replication:i min_isr:i "
         "unclean_on:i unclean_asked:i foreign_on:i compacted:i deletes:i "
         "unclean_floor:l "
-        "last_epoch_ns:l agreed_end:l gone:i lost_floor:l spoilt_ns:l"
+        "last_epoch_ns:l agreed_end:l gone:i lost_floor:l spoilt_ns:l flushed_ns:l"
         " read_log:i ends_told:i delete_retention_ns:l min_lag_ns:l "
         "max_lag_ns:l retention_ns:l retention_told:i retention_bytes:l append_time:i "
         "sent_times:i max_bytes:l past_ms:l future_ms:l "

@@ -86,6 +86,18 @@ def losses(spans: Sequence[Span], hurt: Sequence[Harm]) -> list[Loss]:
     return found
 
 
+def flushed_ns(spans: Sequence[Span], hurt: Sequence[Harm], within_ns: int | None) -> int | None:
+    """Up to when what was acknowledged by all in sync had to be on their disks, when those lost
+    their ends: for logs that are flushed `within_ns`. None where that is not told, disks were hurt
+    several times, or the ISR changed in that time: who comes in has a log to write anew."""
+    lost = losses(spans, hurt)
+    if within_ns is None or len(lost) != 1:
+        return None
+    sure_ns = lost[0].at_ns - within_ns
+    steady = any(span.begin_ns <= sure_ns and lost[0].at_ns < span.end_ns for span in spans)
+    return sure_ns if steady else None
+
+
 def _in_order(spans: Sequence[Span], hurt: Sequence[Harm]) -> list[Span | Harm]:
     """Versions of the state and losses of a log's end, as they came."""
     ends: list[Span | Harm] = [harm for harm in hurt if harm.high == NO_OFFSET]

@@ -16,6 +16,7 @@ _BROKER_WIDE = {
     "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
     "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
     "retention.ms": "log.retention.ms",
+    "flush.ms": "log.flush.interval.ms",
     "retention.bytes": "log.retention.bytes",
     "message.timestamp.type": "log.message.timestamp.type",
     "max.message.bytes": "message.max.bytes",
@@ -27,6 +28,8 @@ _LIMITS = {
     "message.timestamp.before.max.ms": "past_ms",
     "message.timestamp.after.max.ms": "future_ms",
 }
+_FLUSHES = ("log.flush.scheduler.interval.ms", "log.flush.offset.checkpoint.interval.ms")
+_FLUSH_SLACK_NS = 3_000_000_000
 _COARSER = frozenset({"log.retention.hours", "log.retention.minutes"})
 OWN_TARGETS = ("urteil", "kafka", "mix")
 """Whose brokers the lab configures, so that what it does not set has Kafka's default."""
@@ -52,6 +55,8 @@ def settled(
     or changed how long they stay. `sent_times` says that records keep the time that they were sent
     with. `max_bytes`, `past_ms` and `future_ms` limit batches and how far from their sending
     records' times may be; null where nobody set them, or an administrator changed one.
+    `flush_ns` is how long after its append a record may be lost with a disk's cache; null where
+    brokers are not told to flush by time.
     `late_ns` is how long after its time a segment may still be
     there; null where nobody set how often brokers look.
     """
@@ -71,6 +76,7 @@ def settled(
         "retention_told": int(told_ms is not None),
         "retention_bytes": _number(_told(topic, scenario, "retention.bytes", None)),
         "late_ns": _late_ns(topic, scenario, faults),
+        "flush_ns": _flush_ns(topic, scenario),
         "append_time": int(stamped == "LogAppendTime"),
         "sent_times": int(stamped != "LogAppendTime" and not any(map(_stamps, admin))),
         "clock_moved": int(any(_moves_a_clock(row) for row in faults)),
@@ -118,6 +124,16 @@ def _late_ns(topic: TopicFact | None, scenario: Scenario, faults: Iterable[Row])
     if every_ms is None or (is_cleaned and hurt):
         return None
     return (int(every_ms) + int(brokers.get("log.initial.task.delay.ms", "30000"))) * _MS_NS
+
+
+def _flush_ns(topic: TopicFact | None, scenario: Scenario) -> int | None:
+    """A log is old enough, is seen to be so, is flushed, and how far that went is written down."""
+    brokers = scenario.cluster.config
+    told = [_told(topic, scenario, "flush.ms", None), *map(brokers.get, _FLUSHES)]
+    if None in told:
+        return None
+    first_ms = brokers.get("log.initial.task.delay.ms", "30000")
+    return sum(int(one or 0) for one in (*told, first_ms)) * _MS_NS + _FLUSH_SLACK_NS
 
 
 def _number(text: str | None) -> int | None:

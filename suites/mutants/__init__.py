@@ -132,6 +132,7 @@ NAMES = (
     "newcomer_untold",
     "imbalance_not_mended",
     "shutdown_not_controlled",
+    "flush_ms_ignored",
 )
 
 

@@ -30,6 +30,7 @@ ELSEWHERE = {
     "groups_not_loaded",
     "settings_heard_once",  # nor settings that change
     "append_after_io_error",  # nor disks that fill up
+    "flush_ms_ignored",  # nor settings that flush by time
     "cached_zk_version_forever",  # nor deadlines for recovery
     "ephemeral_lost_after_expiry",
     "watch_not_rearmed",

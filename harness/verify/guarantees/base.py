@@ -81,6 +81,7 @@ _TOLD_BY = {
         ("admin_ops",),
     ),
     "unclean_on": ("admin_ops", "states"),
+    "flushed_ns": ("faults", "states"),
 }
 """Columns of `parts` and `spans` that excuse what faults and administrators did."""
 

@@ -3,6 +3,8 @@
 Not judged: compacted topics (there it is latest_value_lost), offsets below the log's start, and
 acknowledgements without an offset of what may have stood there: not sent after a record that the
 log begins with or has; unknown sends that nobody read.
+What disks lost is permitted, but not what was acknowledged so long before that `flush.ms` had
+brought it to every disk (`flushed_ns`).
 A record that is missing from the final leader's log, or that a complete final pass over its offset
 did not deliver, is lost.
 """
@@ -36,9 +38,10 @@ SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
          || (CASE WHEN l.copies > 0 THEN ', on some replicas' ELSE '' END) END AS sub_kind,
   l.p, l.off, l.invoke_ns AS at_ns, l.complete_ns AS until_ns, l.value_id, l.client, l.session,
   l.op, l.acks, l.outcome, l.node, l.n_reads, l.copies, l.log_slots, l.unclean_on, l.final_leader,
-  COALESCE(f.any_floor, 0) AS any_floor, {UNCLEAN_FLOOR.format("l")} AS unclean_floor, f.lost_floor
+  COALESCE(f.any_floor, 0) AS any_floor, {UNCLEAN_FLOOR.format("l")} AS unclean_floor, f.lost_floor,
+  l.flushed_ns
 FROM (SELECT v.*, COALESCE(v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on, q.final_leader,
-        q.log_start, q.unclean_floor AS least_floor, q.spoilt_ns
+        q.log_start, q.unclean_floor AS least_floor, q.spoilt_ns, q.flushed_ns
         {JUDGED.replace("FROM vals v", "FROM odd v")}
         AND ((q.has_log = 1 AND v.log_slots = 0) OR (q.has_log = 1 AND v.unserved = 1)
              OR (q.has_log = 0 AND v.seen_slots = 0))) l
@@ -59,6 +62,10 @@ PERMITTED = f"""CASE WHEN x.log_slots > 0 THEN NULL
     THEN 'an unclean election began below this offset'
   WHEN {_OFF} >= x.lost_floor THEN '{DESTROYED}' END"""
 """Acknowledged without an offset it may have stood anywhere: what began after its send decides."""
+
+_UNFLUSHED = """x.acks <> -1 OR x.outcome <> 'ok'
+  OR x.until_ns >= COALESCE(x.flushed_ns, 0)"""
+"""Whether a disk may have lost it: acknowledged by all in sync, it was flushed by `flush.ms`."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -90,7 +97,7 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 4.6 Message Delivery Semantics, 4.7 Replication",
     opportunities=numbered(JUDGED),
     violations=LOST,
-    permitted=PERMITTED,
+    permitted=PERMITTED.replace("x.lost_floor THEN", f"x.lost_floor AND ({_UNFLUSHED}) THEN"),
     explain=_explain,
     sub_kinds=("prefix", "middle", "tail", "unplaced", "not served"),
 )

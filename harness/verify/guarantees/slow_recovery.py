@@ -39,8 +39,8 @@ GUARANTEE = Guarantee(
     promise="A replica that fell out of the in-sync set catches up and joins it again; a "
     "reassignment goes on across controllers until its target replicas are in place, and a topic "
     "marked for deletion is deleted; a preferred leader is elected before the request for it is "
-    "answered, and leads again by itself where auto.leader.rebalance.enable is on; a broker that is "
-    "stopped gracefully has its partitions led by other replicas before.",
+    "answered, and leads again by itself where auto.leader.rebalance.enable is on; a broker that "
+    "is stopped gracefully has its partitions led by other replicas before.",
     source="Kafka documentation, 4.7 Replication; 6.1 Basic Kafka Operations: Graceful shutdown, "
     "Balancing leadership; KIP-455; KIP-460; the deadline is the scenario's",
     opportunities="SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n FROM recoveries r "

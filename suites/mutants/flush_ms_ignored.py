@@ -1,0 +1,27 @@
+"""Logs are flushed when they roll, and at no other time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "flush.ms is ignored"
+MODELS = "a flush that is forgotten"
+SCENARIO = "power-cut-all"
+GUARANTEE = "lost_write"
+
+
+def apply(mark: Mark) -> None:
+    """It is never time for it."""
+
+    def make(original: Function) -> Function:
+        def start_flush(duties: Any, log: Any, now_ms: int) -> None:
+            if now_ms - log.flushed_ms >= log.config.flush_ms:
+                mark.hit()
+                log.flushed_ms = now_ms
+            original(duties, log, now_ms)
+
+        return start_flush
+
+    replace("urteil.broker.log.duties:Duties._start_flush", make)

@@ -25,6 +25,15 @@ PATIENT = TopicSpec(
 )
 """Nothing in it may be cleaned during the run."""
 
+BRIEF = TopicSpec(
+    name="brief",
+    partitions=2,
+    config=_OFTEN
+    | {"max.compaction.lag.ms": "2000", "segment.ms": "2000"}
+    | {"delete.retention.ms": "1000", "retention.ms": "4000"},
+)
+"""Tombstones go soon; of what is compacted alone nothing else goes by age."""
+
 LOAD = WorkloadSpec(
     kind="compacted", topics=(DURABLE, EAGER, PATIENT), keys=400, rate_records_per_s=300
 )
@@ -56,4 +65,14 @@ COMPACTION_CALM = Scenario(
     duration_s=30.0,
 )
 
-FAMILY = (COMPACTION, COMPACTION_CALM)
+TOMBSTONES = Scenario(
+    name="tombstones",
+    about="deletes of many keys whose tombstones are to go a second later, and retention.ms, which "
+    "is none of a compacted topic's, of four seconds",
+    cluster=CLEANING,
+    workload=msgspec.structs.replace(LOAD, topics=(DURABLE, BRIEF), keys=4000),
+    guarantees=("lost_write", "latest_value_lost", "stale_value_visible", "retained_too_short"),
+    duration_s=40.0,
+)
+
+FAMILY = (COMPACTION, COMPACTION_CALM, TOMBSTONES)

@@ -133,6 +133,8 @@ NAMES = (
     "imbalance_not_mended",
     "shutdown_not_controlled",
     "flush_ms_ignored",
+    "tombstones_not_removed",
+    "compacted_expires",
 )
 
 

@@ -61,6 +61,8 @@ ELSEWHERE = {
     "deleted_records_served",
     "size_limit_ignored",
     "compacted_never_deleted",
+    "compacted_expires",
+    "tombstones_not_removed",
     "producers_deleted_with_segments",
     "fetch_skips_batch_at_segment_roll",  # nor segments that roll
     "index_off_by_one",

@@ -4,7 +4,8 @@ Judged where retention.ms is told or Kafka's own week (what the lab configures a
 retention, by the final leader's log), and no administrator changed how long records stay, and no
 clock was moved; where one deleted records, from the offset on up to which he did. What was young at
 the run's end was younger when it went. Deletion by size leaves at least retention.bytes. Of a
-topic that is compacted, too, a segment's newest record may be gone before the rest is too old.
+topic that is compacted, too, a segment's newest record may be gone before the rest is too old. A
+log that is compacted alone begins where it began (`compacted`), whatever its retention.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND v.acks <> 0
   AND q.has_log = 1 AND (q.trimmed = 0 OR v.ack_off >= q.cut_to)
 """
 
+_COMPACTED = """
+FROM vals v JOIN parts q ON q.p = v.sent_p
+WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND v.acks <> 0 AND q.ours = 1
+  AND q.compacted = 1 AND q.deletes = 0 AND q.trimmed = 0 AND q.gone = 0 AND q.has_log = 1
+"""
+
 _START = "CASE WHEN q.retention_told = 1 THEN q.max_start ELSE q.log_start END"
 """Of any replica where deletion was asked for, else the final leader's."""
 
@@ -33,6 +40,11 @@ LEFT JOIN (SELECT q.p, SUM(CASE WHEN r.offset = r.batch_base THEN r.batch_bytes 
 
 
 def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "compacted":
+        return (
+            f"{place(row)} was deleted with all before it (a log starts at {row['log_start']}): "
+            "the topic is compacted, and nothing of it goes by age or size."
+        )
     settings = f"retention.ms is {row['retention_ms']}"
     if row["retention_bytes"] is not None and row["retention_bytes"] >= 0:
         left = f"of which {row['bytes_left'] or 0} are left"
@@ -47,9 +59,11 @@ GUARANTEE = Guarantee(
     name="retained_too_short",
     about="retention deleted a record that was neither too old nor too much",
     promise="With the delete policy a segment is discarded when its newest record is older than "
-    "retention.ms, or to keep the partition within retention.bytes.",
-    source="Kafka documentation, 3.2 Topic Configs: retention.ms, retention.bytes",
-    opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
+    "retention.ms, or to keep the partition within retention.bytes; with the compact policy alone "
+    "neither applies.",
+    source="Kafka documentation, 3.2 Topic Configs: retention.ms, retention.bytes, cleanup.policy",
+    opportunities=f"SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n {_JUDGED} "
+    f"UNION ALL SELECT COUNT(*) AS n {_COMPACTED}) o",
     violations=f"""
 SELECT 'too early' AS sub_kind, o.p, o.off, o.at_ns, o.until_ns, o.value_id, o.client,
   o.log_start, (o.ends_ns - o.stamped_ns) DIV 1000000 AS age_ms,
@@ -62,8 +76,11 @@ FROM (SELECT v.p, v.ack_off AS off, v.invoke_ns AS at_ns, v.complete_ns AS until
       CROSS JOIN (SELECT MAX(s.timestamp_ms * 1000000 - s.invoke_ns) AS wall_ns FROM sends s) w
       WHERE {_JUDGED.split("WHERE")[1]} AND v.ack_off < {_START}) o {_LEFT}
 WHERE o.stamped_ns + o.retention_ns > o.ends_ns + {STOPPING_NS}
-  AND (COALESCE(o.retention_bytes, -1) < 0 OR COALESCE(b.size, 0) < o.retention_bytes)""",
+  AND (COALESCE(o.retention_bytes, -1) < 0 OR COALESCE(b.size, 0) < o.retention_bytes)
+UNION ALL
+SELECT 'compacted', q.p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, q.max_start,
+  NULL, NULL, NULL, NULL {_COMPACTED} AND v.ack_off < q.max_start""",
     explain=_explain,
     rests_on=("sends", "logs", "replicas", "states"),
-    sub_kinds=("too early",),
+    sub_kinds=("too early", "compacted"),
 )

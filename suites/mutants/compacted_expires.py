@@ -1,0 +1,28 @@
+"""What is compacted alone is deleted by its age, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "retention.ms applies to topics whose cleanup.policy is compact alone"
+MODELS = "retention that asks for the time and not for the policy"
+SCENARIO = "tombstones"
+GUARANTEE = "retained_too_short"
+
+
+def apply(mark: Mark) -> None:
+    """What is too old goes, whatever the policy."""
+    from urteil.broker.log.retention import _too_old
+
+    def make(original: Function) -> Function:
+        def deletable(log: Any, now_ms: int) -> int:
+            count: int = original(log, now_ms)
+            if _too_old(log, now_ms) > count:
+                mark.hit()
+            return max(count, _too_old(log, now_ms))
+
+        return deletable
+
+    replace("urteil.broker.log.retention:deletable", make)

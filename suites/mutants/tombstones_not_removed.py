@@ -1,0 +1,26 @@
+"""Deleted keys keep their tombstones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "the cleaner keeps tombstones for ever"
+MODELS = "KAFKA-8522: tombstones that survive as the delete horizon moves on"
+SCENARIO = "tombstones"
+GUARANTEE = "stale_value_visible"
+
+
+def apply(mark: Mark) -> None:
+    """No time is ever over."""
+
+    def make(original: Function) -> Function:
+        def is_over(retention: Any, header: Any) -> bool:
+            if original(retention, header):
+                mark.hit()
+            return False
+
+        return is_over
+
+    replace("urteil.broker.log.cleaner.retention:Retention._is_over", make)

@@ -1,0 +1,64 @@
+"""A tombstone goes once it is old enough, and a log that is compacted alone loses nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify.made import ONE, Tables, alone, healthy, topic
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.synthetic import S
+
+OLD, YOUNG = 5, 380
+"""Offsets of tombstones, acknowledged at the begin and at the end of the load."""
+BRIEF = {"cleanup_policy": "compact", "max_compaction_lag_ms": "1000", "retention_ms": "1000",
+         "delete_retention_ms": "1000"}  # fmt: skip
+
+
+def _tables(active_base: int) -> Tables:
+    """Every record has a key of its own, two are tombstones; the last was acknowledged late."""
+    tables = healthy()
+    for log in tables["logs"]:
+        log["active_base"] = active_base
+    for table in ("sends", "reads", "replicas"):
+        for row in tables[table]:
+            row["key"] = f"k{row['offset']}"
+    for send in tables["sends"]:
+        send["tombstone"] = send["offset"] in (OLD, YOUNG)
+    last = max(tables["sends"], key=lambda row: row["offset"])
+    last["complete_ns"] += 15 * S
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("config", "active_base", "kept"),
+    [
+        (BRIEF, ONE.records, [OLD]),
+        (BRIEF | {"delete_retention_ms": "86400000"}, ONE.records, []),
+        ({"cleanup_policy": "compact", "delete_retention_ms": "1000"}, ONE.records, []),
+        (BRIEF, OLD, []),
+    ],
+    ids=["old", "stays for a day", "cleaned some day", "active"],
+)
+def test_a_tombstone_has_to_go(
+    config: dict[str, str], active_base: int, kept: list[int], tmp_path: Path
+) -> None:
+    facts = synthetic.facts(ONE, topics=topic(**config))
+    found = alone("stale_value_visible", tmp_path, _tables(active_base), facts=facts).findings
+    assert [(one.sub_kind, one.offset) for one in found] == [("tombstone kept", at) for at in kept]
+
+
+@pytest.mark.parametrize(
+    ("policy", "found"), [("compact", {"compacted"}), ("compact,delete", set())]
+)
+def test_a_compacted_log_begins_where_it_began(
+    policy: str, found: set[str], tmp_path: Path
+) -> None:
+    tables = _tables(ONE.records)
+    for log in tables["logs"]:
+        log["log_start"] = 60
+    facts = synthetic.facts(ONE, topics=topic(**BRIEF | {"cleanup_policy": policy}))
+    result = alone("retained_too_short", tmp_path, tables, facts=facts)
+    assert {one.sub_kind for one in result.findings} == found
+    assert result.violations == (60 if found else 0)

@@ -21,7 +21,8 @@ class DeleteRecords(TopicFault):
     about = "delete the older records of every partition (DeleteRecords), and again at healing"
     proves = "where partitions begin, before and after"
     options: ClassVar[dict[str, str]] = {
-        "share": f"of what each partition holds, how much goes (default {SHARE:g})"
+        "share": f"of what each partition holds, how much goes (default {SHARE:g})",
+        "once": "healing deletes nothing",
     }
 
     def voids(self) -> frozenset[str]:
@@ -46,6 +47,8 @@ class DeleteRecords(TopicFault):
         return _starts(held), _starts(admin.offsets(topic))
 
     def heal(self, controls: Controls) -> str:
+        if self.aim.flag("once"):
+            return "what is gone stays gone"
         before, now = self._delete(controls)
         return f"{self.aim.topic} began at {before}, and begins at {now} from now on"
 

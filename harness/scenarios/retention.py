@@ -132,4 +132,24 @@ LEFT_BEHIND = Scenario(
     duration_s=22.0,
 )
 
-FAMILY = (RETENTION, INDEXES, DELETION, LEFT_BEHIND)
+DELETED_ONCE = Scenario(
+    name="deleted-once",
+    about="an administrator deletes records while followers are slow to hear of it, then a leader "
+    "dies; later all brokers shut down at once: what was deleted stays so",
+    cluster=cluster(replica_lag_time_max_ms="15000"),
+    workload=WorkloadSpec(
+        topics=(TopicSpec(config={"min.insync.replicas": "2", "segment.bytes": "16384"}),),
+        delivery_timeout_ms=60_000,
+    ),
+    faults=(
+        fault("latency", "followers->leader", 5, 6, latency_ms=900),
+        fault("delete_records", "topic", 6.2, 1, once=True),
+        fault("crash", "leader", 6.3, 5),
+        fault("shutdown", "all", 19, 2),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "kept_too_long"),
+    duration_s=28.0,
+)
+"""Its answer waits for every replica that lives; who has not heard of it may lead next."""
+
+FAMILY = (RETENTION, INDEXES, DELETION, LEFT_BEHIND, DELETED_ONCE)

@@ -12,8 +12,9 @@ from urteil.harness.verify.impact import acting
 from urteil.harness.verify.promises import trims
 
 ACT = "delete records"
-ENDING = ("crash", "crash_loop", "power_cut", "shutdown", "disk", "segment", "limit", "unplug")
-"""How faults begin that may end a broker, and so what it remembers of its logs' starts."""
+ENDING = ("crash", "crash_loop", "power_cut", "disk", "segment", "limit", "unplug")
+"""How faults begin that may end a broker, and so what it remembers of its logs' starts; one that
+shuts down writes them down."""
 
 
 def deletions(

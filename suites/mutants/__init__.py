@@ -135,6 +135,8 @@ NAMES = (
     "flush_ms_ignored",
     "tombstones_not_removed",
     "compacted_expires",
+    "deletion_answered_at_once",
+    "log_starts_not_read",
 )
 
 

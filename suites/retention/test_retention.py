@@ -10,7 +10,7 @@ from urteil.suites.verdicts import assert_holds
 
 @pytest.mark.parametrize("result", ["retention"], indirect=True)
 def test_nothing_young_is_deleted(result: Result) -> None:
-    assert_holds(result, "retained_too_short", "lost_write")
+    assert_holds(result, "retained_too_short", "kept_too_long", "lost_write")
 
 
 @pytest.mark.parametrize("result", ["deletion"], indirect=True)
@@ -22,6 +22,11 @@ def test_what_is_deleted_is_gone_and_nothing_else(result: Result) -> None:
 def test_offsets_times_and_ends_are_found(result: Result) -> None:
     assert_holds(result, "index_wrong", "time_index_wrong", "end_below_ack", "disagreement")
     assert_holds(result, "epoch_lineage")
+
+
+@pytest.mark.parametrize("result", ["deleted-once"], indirect=True)
+def test_what_is_deleted_stays_so(result: Result) -> None:
+    assert_holds(result, "kept_too_long", "lost_write", "replica_divergence")
 
 
 @pytest.mark.parametrize("result", ["left-behind"], indirect=True)

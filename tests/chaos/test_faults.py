@@ -269,3 +269,14 @@ def test_a_node_that_still_answers_while_it_ends_is_started(
     monkeypatch.setattr(cluster.net, "probe", last_words)
     assert f"{node} ended and runs again" in fault.heal(cluster)
     assert fault.remains(cluster) == ""
+
+
+@pytest.mark.parametrize(("once", "begin"), [(False, 75), (True, 50)])
+def test_records_are_deleted_again_at_healing_unless_once_is_enough(
+    *, once: bool, begin: int
+) -> None:
+    cluster = prepared("delete_records")
+    fault = FAULTS["delete_records"](aim("topic", once=once))
+    fault.begin(cluster)
+    fault.heal(cluster)
+    assert set(cluster.admin.starts.values()) == {begin}

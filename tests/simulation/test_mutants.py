@@ -63,6 +63,8 @@ ELSEWHERE = {
     "compacted_never_deleted",
     "compacted_expires",
     "tombstones_not_removed",
+    "deletion_answered_at_once",
+    "log_starts_not_read",
     "producers_deleted_with_segments",
     "fetch_skips_batch_at_segment_roll",  # nor segments that roll
     "index_off_by_one",

@@ -1,0 +1,30 @@
+"""DeleteRecords waits for no follower."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "DeleteRecords is answered when the leader's log begins later, whatever its followers do"
+MODELS = "an answer that does not wait in its purgatory"
+SCENARIO = "deleted-once"
+GUARANTEE = "kept_too_long"
+
+
+def apply(mark: Mark) -> None:
+    """What followers still have counts for nothing."""
+    from urteil.broker.replication.record_deletion import Deleted
+    from urteil.broker.wire.errors import ErrorCode
+
+    def make(original: Function) -> Function:
+        def begin(deletion: Any, key: Any, offset: int) -> None:
+            original(deletion, key, offset)
+            if key in deletion._waiting:
+                mark.hit()
+                _, wanted = deletion._waiting.pop(key)
+                deletion._answers[key] = Deleted(ErrorCode.NONE, wanted)
+
+        return begin
+
+    replace("urteil.broker.replication.record_deletion:RecordDeletion._begin", make)

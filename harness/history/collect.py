@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from urteil.harness.history.journal import CLIENT_ACTS, KILL, Begin, JournalReader
+from urteil.harness.history.leftovers import leftovers
 from urteil.harness.history.replica_logs import find_logs, read_log
 from urteil.harness.history.rows import JournalRows, Row
 from urteil.harness.history.schema import SCHEMAS
@@ -104,7 +105,8 @@ def collect(run_dir: Path) -> Collected:
     _acts(run_dir, run, collected)
     copies = {topic.name for topic in facts.topics if topic.copies}
     states = _states(run_dir, run, offset_ns, collected)
-    _replicas(run_dir, run, topic_ids, copies, states, collected)
+    at_ns = max((phase.end_ns for phase in facts.phases), default=0)
+    _replicas(run_dir, run, topic_ids, copies, states, collected, at_ns)
     collected.kept(run_dir)
     _manifest(run_dir, run, collected)
     fill_empty(run_dir)
@@ -219,6 +221,7 @@ def _replicas(
     copies: set[str],
     states: StateRows | None,
     collected: Collected,
+    at_ns: int,
 ) -> None:
     """Logs that are no replicas any more say nothing of their partition, and are left out."""
     for broker, data in _broker_data(run_dir):
@@ -234,6 +237,8 @@ def _replicas(
                 for row in log.indexes if log.ours else ():
                     evidence.add("indexes", row)
                 collected.note(name, "replica_log", log.records, damage=log.damage)
+            for row in leftovers(broker, data, at_ns):
+                evidence.add("samples", row)
         collected.took(evidence)
 
 

@@ -17,7 +17,7 @@ from urteil.harness.scenarios.common import (
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
-REPEATED = WorkloadSpec(topics=(DURABLE,), options=SENT_AGAIN)
+REPEATED = WorkloadSpec(topics=(DURABLE,), options=SENT_AGAIN | {"probe": "1"})
 GROUP = WorkloadSpec(kind="group", topics=(DURABLE,), consumers=2)
 SAFE = (*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back")
 FOUR = ClusterSpec(brokers=4)
@@ -43,8 +43,8 @@ REASSIGN = Scenario(
     cluster=FOUR,
     workload=PATIENT,
     faults=(fault("reassign", "topic", 4, 6), fault("crash", "leader", 5, 4)),
-    guarantees=SAFE,
-    duration_s=20.0,
+    guarantees=(*SAFE, "kept_too_long"),
+    duration_s=27.0,
     recovery_deadline_s=60.0,
 )
 
@@ -139,9 +139,9 @@ RETENTION_CHANGED = Scenario(
     "sends all that it had sent again; a leader dies",
     cluster=cluster(log_retention_check_interval_ms="1000", log_initial_task_delay_ms="500"),
     workload=REPEATED,
-    faults=(fault("retention", "topic", 4, 8), fault("crash", "leader", 14, 4)),
-    guarantees=(*SAFE, "sequence_gap"),
-    duration_s=22.0,
+    faults=(fault("retention", "topic", 5, 18), fault("crash", "leader", 25, 4)),
+    guarantees=(*SAFE, "sequence_gap", "kept_too_long"),
+    duration_s=32.0,
 )
 
 ADD_BROKER = Scenario(
@@ -169,11 +169,11 @@ REMOVE_BROKER = Scenario(
 RECREATE_TOPIC = Scenario(
     name="recreate-topic",
     about="a topic is deleted while a replica of it is down, and made anew when that is back",
-    cluster=cluster(),
+    cluster=cluster(log_segment_delete_delay_ms="1000", log_initial_task_delay_ms="1000"),
     workload=PATIENT,
     faults=(fault("recreate_topic", "topic", 5, 6),),
-    guarantees=SAFE,
-    duration_s=20.0,
+    guarantees=(*SAFE, "kept_too_long"),
+    duration_s=27.0,
 )
 
 OFFICE_LOST = Scenario(

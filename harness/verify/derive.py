@@ -30,9 +30,11 @@ from urteil.harness.verify.derived import DERIVED, Derived
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.expulsions import expulsions
 from urteil.harness.verify.harm import flushed_ns, harms
+from urteil.harness.verify.leftovers import leftovers
 from urteil.harness.verify.members import members
 from urteil.harness.verify.parts import administered, late_begin, part_row, segments
 from urteil.harness.verify.promises import settled
+from urteil.harness.verify.shortened import shortened
 from urteil.harness.verify.small import (
     Key,
     Small,
@@ -79,6 +81,7 @@ def derive(
     _add_settings(found.tables, small, scenario)
     found.tables["calms"] = calms(run_dir, small, scenario, facts)
     found.tables["chores"] = chores(small, scenario, facts)
+    found.tables["leftovers"] = leftovers(run_dir, small, scenario, facts)
     found.tables["expulsions"] = expulsions(run_dir, small, scenario, facts)
     killed = damaged | killed_clients(small.ops)
     found.tables["damaged"] = [{"client": name} for name in sorted(damaged)]
@@ -165,6 +168,7 @@ def _part(
     tables["floors"] += lay_floors(part, place.spans, place.logs, hurt, small.faults)
     part |= settled(place.topic, scenario, facts, small.faults, small.ops)
     part["flushed_ns"] = flushed_ns(place.spans, hurt, part.pop("flush_ns"))
+    part |= shortened(place.topic, small.ops, small.faults, part["ends_ns"])
     part |= deletions(small.ops, small.faults, place.topic, place.key[1])
     part |= segments(place.logs, part["final_leader"])
     part |= late_begin(part, place.logs, place.whole, place.begins)

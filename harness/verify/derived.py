@@ -27,6 +27,8 @@ DERIVED: dict[str, pa.Schema] = {
         "max_lag_ns:l retention_ns:l retention_told:i retention_bytes:l append_time:i "
         "sent_times:i max_bytes:l past_ms:l future_ms:l "
         "clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "
+        "segment_ms:l segment_bytes:l short_ns:l short_segment_ns:l short_from_ns:l "
+        "short_until_ns:l "
         "max_start:l active_base:l ends_ns:l calm_ns:l"
     ),
     "views": _schema("p:l broker:i at_ns:l leader:i leader_epoch:i"),
@@ -72,6 +74,7 @@ DERIVED: dict[str, pa.Schema] = {
     "recoveries": _schema(
         "n:i fault:s targets:s p:l healed_ns:l recovery_s:d deadline_s:d judged:i"
     ),
+    "leftovers": _schema("what:s p:l broker:i name:s age_s:d limit_s:d late:i"),
     "chores": _schema("kind:s p:l from_ns:l to_ns:l asked:s stands:s limit_s:d late:i"),
 }
 """Derived table to its columns. `p` is the ordinal of (topic_id, partition) everywhere."""

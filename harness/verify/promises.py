@@ -17,6 +17,8 @@ _BROKER_WIDE = {
     "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
     "retention.ms": "log.retention.ms",
     "flush.ms": "log.flush.interval.ms",
+    "segment.ms": "log.roll.ms",
+    "segment.bytes": "log.segment.bytes",
     "retention.bytes": "log.retention.bytes",
     "message.timestamp.type": "log.message.timestamp.type",
     "max.message.bytes": "message.max.bytes",
@@ -55,6 +57,7 @@ def settled(
     or changed how long they stay. `sent_times` says that records keep the time that they were sent
     with. `max_bytes`, `past_ms` and `future_ms` limit batches and how far from their sending
     records' times may be; null where nobody set them, or an administrator changed one.
+    `segment_ms` and `segment_bytes` are when a segment ends; null where nobody set them.
     `flush_ns` is how long after its append a record may be lost with a disk's cache; null where
     brokers are not told to flush by time.
     `late_ns` is how long after its time a segment may still be
@@ -76,6 +79,8 @@ def settled(
         "retention_told": int(told_ms is not None),
         "retention_bytes": _number(_told(topic, scenario, "retention.bytes", None)),
         "late_ns": _late_ns(topic, scenario, faults),
+        "segment_ms": _number(_told(topic, scenario, "segment.ms", None)),
+        "segment_bytes": _number(_told(topic, scenario, "segment.bytes", None)),
         "flush_ns": _flush_ns(topic, scenario),
         "append_time": int(stamped == "LogAppendTime"),
         "sent_times": int(stamped != "LogAppendTime" and not any(map(_stamps, admin))),

@@ -45,7 +45,7 @@ def test_what_was_set_back_holds_again(result: Result) -> None:
 
 @pytest.mark.parametrize("result", ["retention-changed"], indirect=True)
 def test_settings_change_what_was_asked_for_and_no_more(result: Result) -> None:
-    assert_holds(result, "lost_write", "replica_divergence", "duplicate")
+    assert_holds(result, "lost_write", "replica_divergence", "duplicate", "kept_too_long")
 
 
 @pytest.mark.parametrize("result", ["add-broker", "remove-broker"], indirect=True)

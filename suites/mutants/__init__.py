@@ -137,6 +137,11 @@ NAMES = (
     "compacted_expires",
     "deletion_answered_at_once",
     "log_starts_not_read",
+    "folders_not_removed",
+    "segments_not_removed",
+    "moved_replica_stays",
+    "retention_change_unheard",
+    "segments_not_rolled_by_time",
 )
 
 

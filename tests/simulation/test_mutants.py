@@ -38,9 +38,9 @@ ELSEWHERE = {
     "isr_shrink_not_persisted",  # nor its scenario's order of faults
     "isr_joined_too_early",  # nor a narrow link
     "preferred_outside_isr",  # nor leaders that are given back
-    "handed_over_outside_isr",  # nor an ISR whose last member shuts down
     "imbalance_not_mended",
     "shutdown_not_controlled",  # nor a look at who leads when it leaves
+    "handed_over_outside_isr",  # nor an ISR whose last member shuts down
     "isr_never_shrinks",  # nor a deadline for going on
     "abort_marker_on_some_partitions",  # nor transactions
     "aborted_index_lost_on_restart",
@@ -63,10 +63,14 @@ ELSEWHERE = {
     "compacted_never_deleted",
     "compacted_expires",
     "tombstones_not_removed",
+    "segments_not_removed",
+    "folders_not_removed",
+    "retention_change_unheard",
     "deletion_answered_at_once",
     "log_starts_not_read",
     "producers_deleted_with_segments",
     "fetch_skips_batch_at_segment_roll",  # nor segments that roll
+    "segments_not_rolled_by_time",
     "index_off_by_one",
     "begin_told_too_late",
     "acl_cached_forever",  # nor ACLs
@@ -113,6 +117,7 @@ ELSEWHERE = {
     "rest_of_batch_skipped",  # nor readers that stop in the middle of a batch
     "reassigned_at_once",  # nor reassignments
     "reassignment_forgotten",
+    "moved_replica_stays",
     "cancellation_ignored",
     "deletion_not_taken_over",
     "moved_log_lacks_tail",  # nor a second log directory

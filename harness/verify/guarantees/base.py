@@ -51,6 +51,7 @@ _MADE_OF = {
     "trials": ("faults", "states"),
     "recoveries": ("faults", "states"),
     "chores": ("faults", "states", "admin_ops"),
+    "leftovers": ("faults", "states", "logs", "samples"),
     "calms": ("polls", "passes", "commits", "clients", "assignments", "faults", "states"),
     "expulsions": ("polls", "assignments", "faults", "states"),
     "grps": ("clients", "assignments", "commits"),
@@ -82,6 +83,7 @@ _TOLD_BY = {
     ),
     "unclean_on": ("admin_ops", "states"),
     "flushed_ns": ("faults", "states"),
+    "short_from_ns": ("admin_ops", "faults"),
 }
 """Columns of `parts` and `spans` that excuse what faults and administrators did."""
 

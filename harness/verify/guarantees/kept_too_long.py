@@ -9,6 +9,13 @@ an offset, yet in the end a replica in sync begins before it, or a final pass wa
 where all replicas were ended since (their starts are checkpointed once a minute). A replica in sync
 has to begin where its leader does after an answer that got lost, too. `fetched`: in one
 leader epoch a leader told where a partition begins, and did not refuse a fetch from before.
+
+`kept on`: a leader told a begin although a shorter retention.ms, which an administrator set for a
+while with segment.ms, had to take what lies there.
+`not rolled`: what retention could never take: a segment larger than segment.bytes, or with records
+further apart than segment.ms and ten seconds. `on disk`: a broker has a log of a topic that is
+gone, or of a partition that was moved away from it, or what it had set aside for deletion for
+longer than `file.delete.delay.ms`.
 """
 
 from __future__ import annotations
@@ -19,6 +26,8 @@ from typing import Any
 from urteil.harness.verify.guarantees.base import Guarantee, place
 
 _SLACK_NS = 5_000_000_000
+_APART_MS = 10_000
+"""Records that were sent again have older times than those before them."""
 
 _SEGMENTS = """
 (SELECT q.p, r.broker, r.segment_base, MAX(r.timestamp_ms) AS newest_ms,
@@ -54,6 +63,46 @@ _SIZES = f"""
 """Final leaders' logs where retention by size is told: what was acknowledged long before the end,
 and how much of it is in the oldest segment."""
 
+_SHORTENED = f"""
+FROM (SELECT m.p, m.node, m.at_ns, m.until_ns, m.off, m.short_ns, m.kind,
+        MAX(m.acked) OVER (PARTITION BY m.p ORDER BY m.due_ns, m.kind
+          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS old_off
+      FROM (SELECT a.p, a.node, a.invoke_ns AS at_ns, a.complete_ns AS until_ns, a.offset AS off,
+              q.short_ns, a.invoke_ns - q.short_ns - q.short_segment_ns - q.late_ns - {_SLACK_NS}
+                AS due_ns, CAST(NULL AS BIGINT) AS acked, 1 AS kind
+            FROM answers a JOIN parts q ON q.p = a.p
+            WHERE a.kind = 'earliest' AND a.error IS NULL AND q.compacted = 0
+              AND q.clock_moved = 0 AND q.gone = 0
+              AND a.invoke_ns > q.short_from_ns + q.short_ns + q.short_segment_ns + q.late_ns
+                + {_SLACK_NS}
+              AND a.complete_ns < q.short_until_ns
+            UNION ALL
+            SELECT t.p, NULL, NULL, NULL, NULL, NULL, t.last_ns, t.last_off, 0
+            FROM ticks t JOIN parts q ON q.p = t.p AND q.short_ns IS NOT NULL) m) s
+WHERE s.kind = 1
+"""
+"""Begins that leaders told while a shorter retention and segment.ms, set for a while, were in
+effect, each with the last offset that was acknowledged so long before that it had to be gone."""
+
+_LONG = """
+FROM (SELECT q.p, r.broker, r.segment_base, SUM(r.size) AS size, MAX(r.newest_ms) AS newest_ms,
+        MIN(CASE WHEN r.batch_base = r.first_base THEN r.newest_ms END) AS first_ms,
+        MAX(q.segment_ms) AS segment_ms, MAX(q.segment_bytes) AS segment_bytes,
+        MIN(q.compacted) AS compacted
+      FROM (SELECT b.topic_id, b.partition, b.broker, b.segment_base, b.batch_base,
+              MAX(b.batch_bytes) AS size, MAX(b.timestamp_ms) AS newest_ms,
+              MIN(b.batch_base) OVER (
+                PARTITION BY b.topic_id, b.partition, b.broker, b.segment_base) AS first_base
+            FROM replicas b
+            GROUP BY b.topic_id, b.partition, b.broker, b.segment_base, b.batch_base) r
+      JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+      WHERE r.broker = q.final_leader AND q.trimmed = 0 AND q.clock_moved = 0 AND q.gone = 0
+        AND (q.segment_ms IS NOT NULL OR q.segment_bytes IS NOT NULL)
+        AND (q.compacted = 0 OR r.segment_base = q.active_base)
+      GROUP BY q.p, r.broker, r.segment_base) s
+"""
+"""Segments of final leaders as brokers wrote them, where it is told when they end."""
+
 _EXPIRED = f"""
 FROM vals v JOIN parts q ON q.p = v.sent_p CROSS JOIN settings c
 WHERE v.sent = 1 AND v.outcome = 'ok' AND q.late_ns IS NOT NULL AND q.retention_told = 1
@@ -79,53 +128,103 @@ def _explain(row: Mapping[str, Any]) -> str:
         "fetched": f"Broker {broker} told that {where} begins at {row['start']}, and then did not "
         f"refuse a fetch from {place(row)}.",
     }
-    return told[row["sub_kind"]]
+    if row["sub_kind"] == "not rolled":
+        return (
+            f"The segment of {where} that begins at {row['off']} on broker {broker} has "
+            f"{row['bytes']} bytes and records {row['late_s']} s apart: it was to end before, at "
+            f"{row['limit_bytes']} bytes or {row['limit_s']} s."
+        )
+    if row["sub_kind"] == "kept on":
+        return (
+            f"Broker {broker} told that {where} begins at {row['off']}, though retention.ms was "
+            f"{row['limit_s']} s for a while, and all to offset {row['start']} was older."
+        )
+    return _LEFT[row["what"]].format(**row) if row["what"] else told[row["sub_kind"]]
+
+
+_LEFT = {
+    "deleted": "Broker {broker} has a log of {topic}-{partition}, a topic that was deleted "
+    "{late_s} s before.",
+    "moved": "Broker {broker} has the log of {name} still, {late_s} s after it was taken from its "
+    "replicas and nothing was in the way.",
+    "set aside": "Broker {broker} had set {name} aside for its deletion {late_s} s before it ended "
+    "and had it still; {limit_s} s are time enough.",
+}
 
 
 GUARANTEE = Guarantee(
     name="kept_too_long",
     about="what retention or an administrator deleted is still there",
     promise="With the delete policy old segments are discarded when their retention time or size "
-    "limit has been reached; records before the low watermark that DeleteRecords answers are gone, "
-    "and a fetch below a partition's first offset is out of range.",
+    "limit has been reached; segment.ms and segment.bytes bound a segment; a replica that is moved "
+    "away or whose topic is deleted leaves its broker's disk; records before the low watermark "
+    "that DeleteRecords answers are gone, and a fetch below a partition's first offset is out of "
+    "range.",
     source="Kafka documentation, 3.2 Topic Configs: retention.ms; KIP-107",
     opportunities=f"""
 SELECT SUM(o.n) AS n FROM (
   SELECT COUNT(*) AS n {_EXPIRED}
   UNION ALL SELECT COUNT(*) FROM parts q WHERE q.deleted_to IS NOT NULL AND q.has_log = 1
   UNION ALL SELECT COUNT(*) FROM {_SIZES} s
-  UNION ALL SELECT COUNT(*) {_BEFORE}) o""",
+  UNION ALL SELECT COUNT(*) {_BEFORE}
+  UNION ALL SELECT COUNT(*) {_SHORTENED}
+  UNION ALL SELECT COUNT(*) {_LONG}
+  UNION ALL SELECT COUNT(*) FROM leftovers l) o""",
     violations=f"""
 SELECT 'too old' AS sub_kind, s.p, s.segment_base AS off, CAST(NULL AS BIGINT) AS at_ns,
   CAST(NULL AS BIGINT) AS until_ns, s.broker, CAST(NULL AS BIGINT) AS start,
   (s.ends_ns - s.newest_ms * 1000000 + c.wall_ns - s.retention_ns) DIV 1000000000 AS late_s,
-  CAST(NULL AS BIGINT) AS bytes, CAST(NULL AS BIGINT) AS limit_bytes
+  CAST(NULL AS BIGINT) AS bytes, CAST(NULL AS BIGINT) AS limit_bytes,
+  CAST(NULL AS STRING) AS what, CAST(NULL AS STRING) AS name, CAST(NULL AS BIGINT) AS limit_s
 FROM {_SEGMENTS} s CROSS JOIN settings c
 WHERE c.wall_ns IS NOT NULL AND s.retention_ns < s.ends_ns
   AND s.newest_ms * 1000000 - c.wall_ns + s.retention_ns + s.late_ns + {_SLACK_NS} < s.ends_ns
   AND s.calm_ns + s.late_ns + {_SLACK_NS} < s.ends_ns
 UNION ALL
-SELECT 'too large', s.p, s.base, NULL, NULL, s.broker, NULL, NULL, s.size, s.retention_bytes
+SELECT 'too large', s.p, s.base, NULL, NULL, s.broker, NULL, NULL, s.size, s.retention_bytes,
+  NULL, NULL, NULL
 FROM {_SIZES} s WHERE s.size - 2 * s.first_size >= s.retention_bytes
 UNION ALL
 SELECT 'on a replica', l.p, l.log_start, q.deleted_ns, NULL, l.broker,
-  COALESCE(q.deleted_to, q.cut_to), NULL, NULL, NULL
+  COALESCE(q.deleted_to, q.cut_to), NULL, NULL, NULL, NULL, NULL, NULL
 FROM logs_p l JOIN parts q ON q.p = l.p
 WHERE l.in_isr = 1 AND q.gone = 0 AND (l.log_start < q.deleted_to
   OR (l.log_start < q.cut_to AND q.log_start >= q.cut_to AND q.has_log = 1))
 UNION ALL
 SELECT 'told', q.p, w.from_offset, w.begin_ns, MAX(w.end_ns), w.leader, MAX(q.deleted_to),
-  NULL, NULL, NULL
+  NULL, NULL, NULL, NULL, NULL, NULL
 FROM passes w JOIN parts q ON q.topic_id = w.topic_id AND q.partition = w.partition
 WHERE w.final AND q.gone = 0 AND w.begin_ns > q.deleted_ns AND w.from_offset < q.deleted_to
 GROUP BY q.p, w.from_offset, w.begin_ns, w.leader
 UNION ALL
 SELECT 'fetched', a.p, a.offset, a.invoke_ns, a.complete_ns, a.node, a.offset + 1,
-  NULL, NULL, NULL
-{_BEFORE} AND a.error IS NULL""",
+  NULL, NULL, NULL, NULL, NULL, NULL
+{_BEFORE} AND a.error IS NULL
+UNION ALL
+SELECT 'kept on', s.p, s.off, s.at_ns, s.until_ns, s.node, s.old_off, NULL, NULL, NULL, NULL, NULL,
+  s.short_ns DIV 1000000000 {_SHORTENED} AND s.old_off >= s.off
+UNION ALL
+SELECT 'not rolled', s.p, s.segment_base, NULL, NULL, s.broker, NULL,
+  (s.newest_ms - s.first_ms) DIV 1000, s.size, s.segment_bytes, NULL, NULL,
+  s.segment_ms DIV 1000 {_LONG}
+WHERE s.newest_ms - s.first_ms > s.segment_ms + {_APART_MS}
+  OR (s.compacted = 0 AND s.size > s.segment_bytes)
+UNION ALL
+SELECT 'on disk', l.p, NULL, NULL, NULL, l.broker, NULL, CAST(l.age_s AS BIGINT), NULL, NULL,
+  l.what, l.name, CAST(l.limit_s AS BIGINT)
+FROM leftovers l WHERE l.late = 1""",
     explain=_explain,
     needs=("logs",),
     rests_on=("logs", "replicas", "sends", "passes", "states", "offset_answers"),
-    sub_kinds=("too old", "too large", "on a replica", "told", "fetched"),
-    tie="j.broker",
+    sub_kinds=(
+        "too old",
+        "too large",
+        "on a replica",
+        "told",
+        "fetched",
+        "kept on",
+        "not rolled",
+        "on disk",
+    ),
+    tie="j.broker, j.name",
 )

@@ -35,7 +35,13 @@ MIXED = Scenario(
         fault("kill_client", "member", 14, 3),
         fault("kill_client", "producer", 19, 1),
     ),
-    guarantees=(*REPLICATION, "duplicate", "two_owners", "commit_beyond_processed"),
+    guarantees=(
+        *REPLICATION,
+        "duplicate",
+        "two_owners",
+        "commit_beyond_processed",
+        "kept_too_long",
+    ),
     duration_s=26.0,
 )
 

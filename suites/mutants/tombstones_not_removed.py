@@ -16,8 +16,8 @@ def apply(mark: Mark) -> None:
     """No time is ever over."""
 
     def make(original: Function) -> Function:
-        def is_over(retention: Any, header: Any) -> bool:
-            if original(retention, header):
+        def is_over(*asked: Any) -> bool:
+            if original(*asked):
                 mark.hit()
             return False
 

@@ -101,6 +101,14 @@ class Administration(Protocol):
         """Set some of them and wait until they stand; None leaves one to the brokers' default."""
         ...
 
+    def quotas(self, client: str | None) -> dict[str, str]:
+        """What a client id may take of each broker, by the quota's name; None is the default."""
+        ...
+
+    def set_quotas(self, client: str | None, quotas: Mapping[str, float | None]) -> None:
+        """Set some of them and wait until they stand; None removes one."""
+        ...
+
     def decided(self) -> Sequence[str]:
         """Transactional ids whose coordinator has their end in its log and still owes markers."""
         ...

@@ -34,6 +34,7 @@ from urteil.chaos.faults.partition import Partition
 from urteil.chaos.faults.pause import Pause
 from urteil.chaos.faults.pause_client import PauseClient
 from urteil.chaos.faults.power_cut import PowerCut
+from urteil.chaos.faults.quota import Quota
 from urteil.chaos.faults.raise_replication import RaiseReplication
 from urteil.chaos.faults.reassign import Reassign
 from urteil.chaos.faults.rebalance_storm import RebalanceStorm
@@ -90,6 +91,7 @@ FAULTS: dict[str, type[Fault]] = {
         Partition,
         Pause,
         PowerCut,
+        Quota,
         RaiseReplication,
         Reassign,
         RecreateTopic,

@@ -14,6 +14,7 @@ from kafka.structs import TopicPartition
 
 from urteil.chaos.administration import ActFailed, Directories, Replicas
 from urteil.harness.cluster.acts import ActLog
+from urteil.harness.cluster.quota_wire import alter_quotas
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.workload.repairs import ask_for_all
 
@@ -23,6 +24,8 @@ POLL_S = 0.1
 ASK_AGAIN_S = 5.0
 PREFERRED, UNCLEAN = 0, 1
 DELETE_CONFIG = "DELETE"
+DEFAULT_CLIENT = "<default>"
+"""As evidence names those client ids that have no quota of their own."""
 DECIDED = ("PrepareCommit", "PrepareAbort")
 """States of a transaction whose end is in its coordinator's log and not in all others' yet."""
 
@@ -256,6 +259,20 @@ class ClusterAdministration:
                 ),
             )
 
+    # Quotas
+
+    def quotas(self, client: str | None) -> dict[str, str]:
+        return self._state.client_quotas(client)
+
+    def set_quotas(self, client: str | None, quotas: Mapping[str, float | None]) -> None:
+        before = self.quotas(client)
+        with self._acts.act("quota", client or DEFAULT_CLIENT, before) as after:
+            self._until(
+                lambda _: alter_quotas(self._bootstrap(), client, quotas),
+                lambda: all(_is_set(self.quotas(client).get(one), quotas[one]) for one in quotas),
+            )
+            after.update(self.quotas(client))
+
     # Transactions
 
     def decided(self) -> list[str]:
@@ -335,6 +352,10 @@ def _raise_first(errors: Mapping[Any, Any]) -> None:
     for slot, error in errors.items():
         if error is not None:
             raise error(f"{slot.topic}-{slot.partition}")
+
+
+def _is_set(stands: str | None, wanted: float | None) -> bool:
+    return (None if stands is None else float(stands)) == wanted
 
 
 def _plain(replicas: Replicas) -> dict[str, Any]:

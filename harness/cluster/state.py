@@ -85,6 +85,12 @@ class ClusterState:
         found = self._all([f"/config/topics/{topic}"])[0]
         return {} if found is None else dict(json.loads(found[0])["config"])
 
+    def client_quotas(self, client: str | None) -> dict[str, str]:
+        """What is set for a client id, None being the default."""
+        name = "<default>" if client is None else client
+        found = self._all([f"/config/clients/{name}"])[0]
+        return {} if found is None else dict(json.loads(found[0])["config"])
+
     def is_reassigning(self, topic: str) -> bool:
         """Whether replicas of the topic are being added or removed."""
         found = self._all([f"/brokers/topics/{topic}"])[0]

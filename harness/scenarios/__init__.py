@@ -18,6 +18,7 @@ from urteil.harness.scenarios import (
     network,
     partitions,
     pipelines,
+    quotas,
     retention,
     security,
     transactions,
@@ -47,6 +48,7 @@ SCENARIOS: dict[str, Scenario] = {
         compaction,
         retention,
         security,
+        quotas,
     )
     for scenario in family.FAMILY
 }

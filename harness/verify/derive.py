@@ -34,6 +34,7 @@ from urteil.harness.verify.leftovers import leftovers
 from urteil.harness.verify.members import members
 from urteil.harness.verify.parts import administered, late_begin, part_row, segments
 from urteil.harness.verify.promises import settled
+from urteil.harness.verify.rations import rations
 from urteil.harness.verify.shortened import shortened
 from urteil.harness.verify.small import (
     Key,
@@ -82,6 +83,7 @@ def derive(
     found.tables["calms"] = calms(run_dir, small, scenario, facts)
     found.tables["chores"] = chores(small, scenario, facts)
     found.tables["leftovers"] = leftovers(run_dir, small, scenario, facts)
+    found.tables["rations"] = rations(small, scenario, facts)
     found.tables["expulsions"] = expulsions(run_dir, small, scenario, facts)
     killed = damaged | killed_clients(small.ops)
     found.tables["damaged"] = [{"client": name} for name in sorted(damaged)]

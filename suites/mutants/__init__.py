@@ -142,6 +142,8 @@ NAMES = (
     "moved_replica_stays",
     "retention_change_unheard",
     "segments_not_rolled_by_time",
+    "produce_unthrottled",
+    "fetches_unthrottled",
 )
 
 

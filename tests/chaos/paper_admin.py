@@ -20,6 +20,7 @@ class PaperAdmin:
         self.cluster = cluster
         self.ids = {"t": "id-0"}
         self.settings: dict[str, dict[str, str]] = {}
+        self.limits: dict[str | None, dict[str, str]] = {}
         self.records: dict[str, int] = {}
         self.starts: dict[int, int] = {}
         self.going: set[str] = set()
@@ -132,6 +133,15 @@ class PaperAdmin:
             return
         merged = {**self.config(topic), **settings}
         self.settings[topic] = {k: v for k, v in merged.items() if v is not None}
+
+    def quotas(self, client: str | None) -> dict[str, str]:
+        return dict(self.limits.get(client, {}))
+
+    def set_quotas(self, client: str | None, quotas: Mapping[str, float | None]) -> None:
+        if self.toothless:
+            return
+        merged = {**self.quotas(client), **quotas}
+        self.limits[client] = {k: f"{v}" for k, v in merged.items() if v is not None}
 
     def decided(self) -> list[str]:
         return self.open_ends

@@ -241,4 +241,10 @@ log = .* .* c d e
 1-4 broker DENY is what it shows
 5 client>broker produce
 6.4 broker>client ok*""",
+    "quota_exceeded": """client, broker
+0.3-10.2 broker its quota, in bytes a second
+1.5 client>broker produce
+2.5 broker>client ok, wait
+5.5 client>broker far more*
+6.5 broker>client ok, at once*""",
 }

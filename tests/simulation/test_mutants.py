@@ -84,6 +84,8 @@ ELSEWHERE = {
     "one_partition_answers_for_all",  # nor partitions with different replicas
     "stale_controller_accepted",  # nor a /controller that is deleted by hand
     "end_told_late",  # nor a client that asks where logs end, and who leads
+    "produce_unthrottled",  # nor quotas
+    "fetches_unthrottled",
     "end_told_too_soon",
     "newcomer_untold",
     "own_metadata_not_updated",

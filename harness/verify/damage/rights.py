@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from urteil.harness.verify.damage.copy import Copy, S, Trace
+import json
+
+from urteil.harness.verify.damage.copy import Copy, S, Trace, first
 
 _MADE_UP = "User:made up"
 _LATER_S = 500
@@ -39,6 +41,19 @@ def refuse_what_is_granted(copy: Copy) -> Trace:
     for number, outcome in enumerate(("shows grant", "denied")):
         _try(copy, subject, copy.last_ns + (3 + number) * S, outcome)
     return Trace("unauthorised", "refused")
+
+
+def exceed_a_quota(copy: Copy) -> Trace:
+    """Somebody has a quota of less than nothing, which the first record is beyond."""
+    known = {row["client"] for row in copy.rows("clients") if row["library"] == "kafka-python"}
+    writer = first(row for row in copy.rows("sends") if row["client"] in known)
+    since_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 10 * S
+    rate = {"producer_byte_rate": "-1000000000"}
+    copy.rows("admin_ops").append(
+        {"invoke_ns": since_ns, "complete_ns": since_ns + 1, "outcome": "ok", "act": "quota"}
+        | {"subject": writer["client"], "before": "{}", "after": json.dumps(rate)}
+    )
+    return Trace("quota_exceeded", "written")
 
 
 def _grant_and_revoke(copy: Copy, subject: str) -> None:

@@ -24,7 +24,7 @@ TOPIC = "kept"
 RECORDS = 50
 NAMES = (
     "add_partitions", "reassign", "raise_replication", "elect_preferred", "min_isr", "retention",
-    "move_directories", "topic_churn", "recreate_topic", "remove_broker", "add_broker",
+    "quota", "move_directories", "topic_churn", "recreate_topic", "remove_broker", "add_broker",
     pytest.param("upgrade", marks=pytest.mark.thorough),
 )  # fmt: skip
 ACTS_OF = {
@@ -34,6 +34,7 @@ ACTS_OF = {
     "elect_preferred": {"reassign", "elect preferred"},
     "min_isr": {"config"},
     "retention": {"config"},
+    "quota": {"quota"},
     "move_directories": {"move logs"},
     "topic_churn": {"create", "delete"},
     "recreate_topic": {"create", "delete"},

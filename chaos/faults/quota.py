@@ -1,0 +1,65 @@
+"""Give clients a quota, and take it away."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos.aim import Aim
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.base import Fault, Proof
+
+DEFAULT_RATE = 20_000
+RATES = ("producer_byte_rate", "consumer_byte_rate")
+ALL = "clients"
+
+
+class Quota(Fault):
+    """What a client id may write to each broker, or read from it, a second (KIP-13)."""
+
+    name = "quota"
+    about = "let clients write to a broker, or read from it, no more than so many bytes a second"
+    family = "administration"
+    proves = "the quotas of the client id in ZooKeeper before and after"
+    selectors = "clients (all that have no quota of their own), or a client id: p1, c1"
+    options: ClassVar[dict[str, str]] = {
+        "producer_byte_rate": f"bytes a second to each broker (without any option {DEFAULT_RATE})",
+        "consumer_byte_rate": "bytes a second from each broker (default none)",
+    }
+    expiry_s = 300.0
+    sample = ALL
+
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        rates = {one: aim.number(one, 0) for one in RATES if one in aim.options}
+        self._wanted = rates or {RATES[0]: DEFAULT_RATE}
+        self._before: dict[str, str] | None = None
+
+    @property
+    def _client(self) -> str | None:
+        return None if self.aim.target == ALL else self.aim.target
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = (self.aim.target,)
+        self._before = controls.admin.quotas(self._client)
+        controls.admin.set_quotas(self._client, self._wanted)
+        found = controls.admin.quotas(self._client)
+        acted = found != self._before and all(
+            float(found.get(one, "nan")) == rate for one, rate in self._wanted.items()
+        )
+        return Proof(acted=acted, text=f"{_told(self._before)} before, {_told(found)} now")
+
+    def heal(self, controls: Controls) -> str:
+        if self._before is None:
+            return "nothing was set"
+        had = {one: self._before.get(one) for one in self._wanted}
+        back = {one: None if rate is None else float(rate) for one, rate in had.items()}
+        controls.admin.set_quotas(self._client, back)
+        return f"{_told(self._before)} again"
+
+    def remains(self, controls: Controls) -> str:
+        found = controls.admin.quotas(self._client)
+        return "" if found == (self._before or {}) else f"{self.aim.target} has {_told(found)}"
+
+
+def _told(quotas: dict[str, str]) -> str:
+    return ", ".join(f"{name}={rate}" for name, rate in sorted(quotas.items())) or "no quota"

@@ -1,0 +1,33 @@
+"""What clients may take of a broker, and do not get more of."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import Scenario, WorkloadSpec
+from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
+
+QUOTAS = Scenario(
+    name="quotas",
+    about="producers, then a reader may take a tenth of what they want of each broker; a broker "
+    "that was down when that was set, and leads again, has to know it",
+    cluster=cluster(),
+    workload=WorkloadSpec(
+        topics=(DURABLE,),
+        rate_records_per_s=240,
+        value_bytes=1000,
+        delivery_timeout_ms=60_000,
+        request_timeout_ms=15_000,
+        options={"batch_size": "4096"},
+    ),
+    faults=(
+        fault("crash", "leader", 3, 5),
+        fault("quota", "clients", 5, 30, producer_byte_rate=5_000),
+        fault("elect_preferred", "topic", 12, 2),
+        fault("quota", "c1", 38, 14, consumer_byte_rate=3_000),
+    ),
+    guarantees=(*REPLICATION, "quota_exceeded"),
+    duration_s=58.0,
+)
+"""Of each client every broker is sent forty thousand bytes a second. What waits is acknowledged
+when the quota is gone."""
+
+FAMILY = (QUOTAS,)

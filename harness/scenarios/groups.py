@@ -69,6 +69,17 @@ REBALANCE_STORM = Scenario(
     duration_s=22.0,
 )
 
+MEMBERS_LEAVE = Scenario(
+    name="members-leave",
+    about="members join and leave now and then, of long sessions: others take over at once from "
+    "those who said that they leave",
+    cluster=cluster(),
+    workload=load(2, session_timeout_ms="20000"),
+    faults=(fault("rebalance_storm", "members", 4, 14, every_ms=2_500),),
+    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS),
+    duration_s=32.0,
+)
+
 COOPERATIVE_STORM = Scenario(
     name="cooperative-storm",
     about="the same with cooperative rebalancing: members keep what they need not give back",
@@ -206,6 +217,7 @@ FAMILY = (
     PAUSED_MEMBER,
     SLOW_POLL,
     REBALANCE_STORM,
+    MEMBERS_LEAVE,
     COOPERATIVE_STORM,
     ZOMBIE_COMMITS,
     STATIC_MEMBERS,

@@ -26,6 +26,7 @@ from urteil.harness.verify.covered import (
 )
 from urteil.harness.verify.cycles import cycle_rows
 from urteil.harness.verify.deleted import deletions
+from urteil.harness.verify.departures import departures
 from urteil.harness.verify.derived import DERIVED, Derived
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.expulsions import expulsions
@@ -83,6 +84,7 @@ def derive(
     found.tables["calms"] = calms(run_dir, small, scenario, facts)
     found.tables["chores"] = chores(small, scenario, facts)
     found.tables["leftovers"] = leftovers(run_dir, small, scenario, facts)
+    found.tables["departures"] = departures(run_dir, small, scenario, facts)
     found.tables["rations"] = rations(small, scenario, facts)
     found.tables["expulsions"] = expulsions(run_dir, small, scenario, facts)
     killed = damaged | killed_clients(small.ops)

@@ -12,7 +12,14 @@ POSITIONS = ("commit_went_back", "commit_register")
 
 @pytest.mark.parametrize(
     "result",
-    ["group-calm", "member-killed", "slow-poll", "rebalance-storm", "cooperative-storm"],
+    [
+        "group-calm",
+        "member-killed",
+        "slow-poll",
+        "rebalance-storm",
+        "members-leave",
+        "cooperative-storm",
+    ],
     indirect=True,
 )
 def test_members_that_come_and_go_share_without_loss(result: Result) -> None:
@@ -39,6 +46,8 @@ def test_a_generation_is_told_when_others_have_it(result: Result) -> None:
     assert_holds(result, "generation_went_back", "zombie_commit")
 
 
-@pytest.mark.parametrize("result", ["cut-coordinator", "committed-registers"], indirect=True)
+@pytest.mark.parametrize(
+    "result", ["cut-coordinator", "committed-registers"], indirect=True
+)
 def test_what_was_committed_survives_its_coordinator(result: Result) -> None:
     assert_holds(result, *POSITIONS)

@@ -144,6 +144,7 @@ NAMES = (
     "segments_not_rolled_by_time",
     "produce_unthrottled",
     "fetches_unthrottled",
+    "leaving_unheard",
 )
 
 

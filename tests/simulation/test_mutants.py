@@ -26,6 +26,7 @@ ELSEWHERE = {
     "groups_share_positions",
     "failed_commit_is_success",
     "heartbeats_unheard",
+    "leaving_unheard",
     "txn_coordinator_keeps_office",
     "groups_not_loaded",
     "settings_heard_once",  # nor settings that change
@@ -79,13 +80,13 @@ ELSEWHERE = {
     "acl_prefix_by_equality",
     "old_password_works",
     "deletion_unasked",
+    "produce_unthrottled",  # nor quotas
+    "fetches_unthrottled",
     "producer_expired_by_marker_time",
     "sequence_does_not_wrap",
     "one_partition_answers_for_all",  # nor partitions with different replicas
     "stale_controller_accepted",  # nor a /controller that is deleted by hand
     "end_told_late",  # nor a client that asks where logs end, and who leads
-    "produce_unthrottled",  # nor quotas
-    "fetches_unthrottled",
     "end_told_too_soon",
     "newcomer_untold",
     "own_metadata_not_updated",

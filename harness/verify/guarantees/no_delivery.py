@@ -7,7 +7,8 @@ acknowledged with acks=all before that time began, lies in the final log where i
 and nobody of the group was ever beyond it. All who should poll did so to the last: a client that
 hangs is no finding. Readers of committed records are judged in runs without transactions alone.
 
-Nor is a member put out of its group again and again while it polls (see `expulsions`).
+Nor is a member put out of its group again and again while it polls (see `expulsions`), nor one
+waited for that has left (`departures`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,11 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"{row['who']} was put out of its group {row['waiting']} times in {calm_s}, though it "
             "polled all the time and nobody disturbed it."
         )
+    if row["sub_kind"] == "left behind":
+        return (
+            f"{row['who']} left its group, and for {calm_s} nobody was given "
+            f"{row['topic']}-{row['partition']}, though others of the group lived."
+        )
     return (
         f"{row['who']} was given nothing of {row['topic']}-{row['partition']} for the last of "
         f"{calm_s} in which nobody disturbed it, although {row['waiting']} "
@@ -44,7 +50,7 @@ GUARANTEE = Guarantee(
     "Semantics; KIP-62",
     opportunities=f"""SELECT SUM(o.n) AS n
 FROM (SELECT COUNT(*) AS n FROM calms c WHERE c.moved = 1 OR ({_STILL})
-      UNION ALL SELECT COUNT(*) FROM expulsions) o""",
+      UNION ALL SELECT COUNT(*) FROM expulsions UNION ALL SELECT COUNT(*) FROM departures) o""",
     violations=f"""
 SELECT c.kind || ' stands still' AS sub_kind, c.p, MIN(v.ack_off) AS off,
   c.to_ns - c.bound_ns AS at_ns, c.to_ns AS until_ns, c.who, c.reached, COUNT(*) AS waiting,
@@ -57,13 +63,17 @@ UNION ALL
 SELECT 'member put out', e.p, CAST(NULL AS BIGINT), e.from_ns, e.to_ns, e.who,
   CAST(NULL AS BIGINT), e.times,
   CAST(e.to_ns - e.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE)
-FROM expulsions e""",
+FROM expulsions e
+UNION ALL
+SELECT 'left behind', d.p, NULL, d.left_ns, d.limit_ns, d.who, NULL, NULL,
+  CAST(d.limit_ns - d.left_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE)
+FROM departures d WHERE d.taken_ns IS NULL OR d.taken_ns > d.limit_ns""",
     explain=_explain,
     needs=("sends", "polls"),
     rests_on=(
         *("sends", "replicas", "logs", "polls", "clients", "faults", "states", "commits"),
         "assignments",
     ),
-    sub_kinds=("group stands still", "consumer stands still", "member put out"),
+    sub_kinds=("group stands still", "consumer stands still", "member put out", "left behind"),
     tie="j.who",
 )

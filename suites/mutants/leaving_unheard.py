@@ -1,0 +1,28 @@
+"""Members that leave are waited for until their sessions run out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "LeaveGroup is answered and changes nothing: who left stays a member for its session's time"
+MODELS = "a departure that only takes effect when the session runs out"
+SCENARIO = "members-leave"
+GUARANTEE = "no_delivery"
+
+
+def apply(mark: Mark) -> None:
+    """Whoever is known may go, and stays."""
+    from urteil.broker.wire.errors import ErrorCode
+
+    def make(original: Function) -> Function:
+        def leave(group: Any, member_id: str, instance_id: Any, now_ms: float) -> Any:
+            if member_id not in group.members:
+                return original(group, member_id, instance_id, now_ms)
+            mark.hit()
+            return ErrorCode.NONE
+
+        return leave
+
+    replace("urteil.broker.groups.group:Group.leave", make)

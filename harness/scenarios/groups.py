@@ -211,6 +211,24 @@ REGISTERS = Scenario(
 """The cut outlasts the followers' time in the ISR: commits fail, after they were written. What is
 deleted is on every follower long before the crash."""
 
+POSITIONS_EXPIRE = Scenario(
+    name="positions-expire",
+    about="positions are to be kept for some seconds, or for as long as ever; a coordinator dies, "
+    "and the next one must keep them as long, and no longer",
+    cluster=cluster(offsets_retention_check_interval_ms="1000"),
+    workload=WorkloadSpec(
+        kind="commits",
+        topics=(DURABLE, POSITIONS_TOPIC),
+        consumers=2,
+        rate_records_per_s=100,
+        options={"brief_ms": "10000"},
+    ),
+    faults=(fault("crash", "coordinator", 5, 3),),
+    guarantees=POSITIONS,
+    duration_s=36.0,
+)
+"""What is committed in the first seconds has its time under a coordinator that read of it."""
+
 FAMILY = (
     GROUP_CALM,
     MEMBER_KILLED,
@@ -226,4 +244,5 @@ FAMILY = (
     COORDINATOR_CRASH,
     COORDINATOR_MOVES,
     REGISTERS,
+    POSITIONS_EXPIRE,
 )

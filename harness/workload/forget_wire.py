@@ -29,9 +29,12 @@ def read_find(data: bytes) -> tuple[int, str]:
     return error, f"{host}:{answer.take('>i')}"
 
 
-def commit_request(group: str, topic: str, partitions: Sequence[int], offset: int) -> bytes:
-    """One position for each partition, by nobody, without a text."""
-    body = text(group) + struct.pack(">i", -1) + text("") + struct.pack(">q", -1)
+def commit_request(
+    group: str, topic: str, partitions: Sequence[int], offset: int, retention_ms: int = -1
+) -> bytes:
+    """One position for each partition, by nobody, without a text; to be kept for so long, or for as
+    long as brokers keep them."""
+    body = text(group) + struct.pack(">i", -1) + text("") + struct.pack(">q", retention_ms)
     body += _ONE + text(topic) + struct.pack(">i", len(partitions))
     for partition in partitions:
         body += struct.pack(">iq", partition, offset) + text("")

@@ -113,8 +113,7 @@ class Forgetter:
         deletes: bool = False,
     ) -> None:
         """A commit of a number of its own, or a deletion, once. Unknown unless it was done."""
-        self._number += 1
-        number = self._number
+        number = self._next_number()
         entries = [CommitEntry(self._topic, one, number, number) for one in partitions]
         begun = Commit(number, time.monotonic_ns(), None, None, entries, None, group, deletes)
         self._journal.write(begun)
@@ -130,13 +129,20 @@ class Forgetter:
             raise Unknown(told)
         self._stop.wait(STEP_S)
 
-    def _ask(self, at: Wire, group: str) -> None:
+    def _next_number(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _ask(self, at: Wire, group: str, until_ns: int | None = None) -> None:
+        """An answer that comes later than `until_ns` is not kept."""
         invoke_ns = time.monotonic_ns()
         data = at.ask(wire.fetch_request(group, self._topic, self._partitions))
         error, found = wire.read_fetch(data)
         complete_ns = time.monotonic_ns()
         if error:
             raise Unknown(f"error {error}")
+        if until_ns is not None and complete_ns > until_ns:
+            return
         for partition, offset in found.items():
             self._journal.write(
                 CommitRead(invoke_ns, complete_ns, "ok", None, None, None, self._topic, partition,

@@ -37,6 +37,7 @@ MODULES = {
     "zombie": "urteil.harness.workload.zombie_offsets",
     "committer": "urteil.harness.workload.committer",
     "forgetter": "urteil.harness.workload.forgetter",
+    "brief": "urteil.harness.workload.brief",
     "probe": "urteil.harness.workload.probe",
     "repeater": "urteil.harness.workload.repeater",
     "visitor": "urteil.harness.workload.visitor",

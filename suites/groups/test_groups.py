@@ -47,7 +47,7 @@ def test_a_generation_is_told_when_others_have_it(result: Result) -> None:
 
 
 @pytest.mark.parametrize(
-    "result", ["cut-coordinator", "committed-registers"], indirect=True
+    "result", ["cut-coordinator", "committed-registers", "positions-expire"], indirect=True
 )
 def test_what_was_committed_survives_its_coordinator(result: Result) -> None:
     assert_holds(result, *POSITIONS)

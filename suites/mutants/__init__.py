@@ -145,6 +145,8 @@ NAMES = (
     "produce_unthrottled",
     "fetches_unthrottled",
     "leaving_unheard",
+    "positions_never_expire",
+    "positions_expire_early",
 )
 
 

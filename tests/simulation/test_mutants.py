@@ -27,6 +27,8 @@ ELSEWHERE = {
     "failed_commit_is_success",
     "heartbeats_unheard",
     "leaving_unheard",
+    "positions_never_expire",
+    "positions_expire_early",
     "txn_coordinator_keeps_office",
     "groups_not_loaded",
     "settings_heard_once",  # nor settings that change

@@ -212,12 +212,14 @@ coordinates it: the third broker can reach both."""
 
 MOVED = scenario(
     "transactions-moved",
-    "coordinators of transactions give their office to others that live, and get it back; a writer "
-    "dies in between",
+    "coordinators of transactions give their office to others that live, and get it back; writers "
+    "die before and in between: what they left open has its time under whoever is in office",
+    fault("kill_client", "t4,t5,t6", 3.6, 1, for_good=True),
     fault("elect_preferred", "topic", 4, 5, topic=DECISIONS),
     fault("kill_client", "t1,t2", 5, 1),
     fault("elect_preferred", "topic", 14, 3, topic=DECISIONS),
-    load=writers(6, hold_ms="300"),
+    load=writers(9, hold_ms="300", takeovers="90"),
+    guarantees=("zombie_write",),
     duration_s=22.0,
 )
 

@@ -53,6 +53,7 @@ from urteil.harness.workload.txn_wire import (
 EVERY_S = 0.5
 OVERDUE_MS = 1_000
 OVERDUE_S = 6.0
+TAKEOVER_S = 0.2
 RETRY_S = 0.05
 DEADLINE_S = 10.0
 PASSING = frozenset({3, 5, 6, 7, 14, 15, 16, 51})
@@ -178,6 +179,11 @@ class LateEnd:
         self._ask(END_TXN, end_request(self._producer, commit=False))
         self._over(number, "aborted", None)
 
+    def take_over(self) -> None:
+        """Another producer of the id, which begins nothing: nobody may have its epoch later."""
+        self._renew()
+        self._over(self._begin(), "aborted", None)
+
     def _renew(self, timeout_ms: int | None = None) -> None:
         """Another producer takes over the transactional id, and ends what was open."""
         self._producer = Producer(self._producer.transactional_id)
@@ -284,9 +290,15 @@ class LateEnd:
 
 
 def end_late(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """`overdue_txns`, `late_produces`, and `delayed_ends` rounds, an abort and a commit in turn;
-    then wait for the end."""
+    """`takeovers`, `overdue_txns`, `late_produces`, and `delayed_ends` rounds, an abort and a
+    commit in turn; then wait for the end."""
     client = LateEnd(spec, journal)
+    for _ in range(int(spec.workload.options.get("takeovers", "0"))):
+        if stop.asked():
+            return
+        with contextlib.suppress(Refused):
+            client.take_over()
+        stop.wait(TAKEOVER_S)
     for _ in range(int(spec.workload.options.get("overdue_txns", "0"))):
         if stop.asked():
             return

@@ -147,6 +147,8 @@ NAMES = (
     "leaving_unheard",
     "positions_never_expire",
     "positions_expire_early",
+    "overdue_forgotten",
+    "epoch_kept_in_memory",
 )
 
 

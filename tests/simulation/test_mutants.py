@@ -113,6 +113,8 @@ ELSEWHERE = {
     "additions_not_replicated",
     "marker_forgotten_in_takeover",
     "shut_out_ends_successor",
+    "overdue_forgotten",
+    "epoch_kept_in_memory",
     "open_transactions_cleaned",
     "open_transactions_forgotten",
     "aborted_told_in_part",

@@ -2,7 +2,9 @@
 
 Another one has it as soon as its InitProducerId was answered; what the first one sends after that,
 or commits, must be refused. In a log the epochs of one producer id never fall, its markers' among
-them: who ends a transaction in another producer's stead does so in a later epoch.
+them: who ends a transaction in another producer's stead does so in a later epoch. `same epoch`: a
+producer was given an epoch that another one with its transactional id and producer id had before
+(of clients that tell theirs: workloads with `takeovers`).
 """
 
 from __future__ import annotations
@@ -18,11 +20,27 @@ _ASKED = "FROM txn_p t WHERE t.commit_ns > t.fenced_ns"
 _REFUSED = "FROM txn_p t WHERE t.outcome = 'fenced' AND t.fenced_ns IS NOT NULL"
 
 
+_GIVEN = """
+(SELECT i.*, LAG(i.epoch) OVER (PARTITION BY i.tid, i.pid ORDER BY i.init_ns) AS prev_epoch,
+   LAG(i.init_ns) OVER (PARTITION BY i.tid, i.pid ORDER BY i.init_ns) AS prev_ns
+ FROM (SELECT t.transactional_id AS tid, t.producer_id AS pid, t.epoch, t.init_invoke_ns, t.init_ns,
+         MIN(t.client) AS client, MIN(t.txn) AS txn
+       FROM txns t WHERE t.producer_id >= 0 AND t.epoch >= 0
+       GROUP BY t.transactional_id, t.producer_id, t.epoch, t.init_invoke_ns, t.init_ns) i)
+"""
+"""Epochs that InitProducerId gave, each with the one that was given before."""
+
+
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "older epoch":
         return (
             f"At {place(row)} producer {row['pid']} writes in epoch {row['pepoch']}, after a "
             f"record or marker of its epoch {row['prev_epoch']}."
+        )
+    if row["sub_kind"] == "same epoch":
+        return (
+            f"{row['client']} was given epoch {row['pepoch']} of producer {row['pid']} for "
+            f"{row['tid']}, though another producer had been given {row['prev_epoch']} before."
         )
     what = f"{row['value_id']} at {place(row)}" if row["value_id"] else f"transaction {row['txn']}"
     done = "sent" if row["value_id"] else "committed"
@@ -39,7 +57,8 @@ GUARANTEE = Guarantee(
     "the previous one are finished and it is fenced off.",
     source="KIP-98: Producer Zombies; KafkaProducer.initTransactions",
     opportunities=f"""
-SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) + (SELECT COUNT(*) {_REFUSED}) AS n {_SENT}""",
+SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) + (SELECT COUNT(*) {_REFUSED})
+  + (SELECT COUNT(*) FROM {_GIVEN} i WHERE i.prev_ns < i.init_invoke_ns) AS n {_SENT}""",
     violations=f"""
 SELECT 'record' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
   v.complete_ns AS until_ns, t.client, t.txn, t.tid, v.value_id, CAST(NULL AS BIGINT) AS pid,
@@ -58,11 +77,15 @@ FROM (SELECT s.p, s.off, s.value_id, s.pid, s.pseq DIV {EPOCH} AS pepoch,
         CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END AS spoiled
       FROM slots s JOIN parts q ON q.p = s.p
       WHERE s.on_leader = 1 AND s.pseq IS NOT NULL AND s.marks >= 1 AND q.compacted = 0) g
-WHERE g.pepoch < g.prev_epoch""",
+WHERE g.pepoch < g.prev_epoch
+UNION ALL
+SELECT 'same epoch', NULL, NULL, i.init_invoke_ns, i.init_ns, i.client, i.txn, i.tid, NULL, i.pid,
+  i.epoch, i.prev_epoch, {COORDINATOR}
+FROM {_GIVEN} i WHERE i.prev_ns < i.init_invoke_ns AND i.epoch <= i.prev_epoch""",
     permitted=f"CASE WHEN x.spoiled = 1 THEN '{SPOILED}' END",
     explain=_explain,
     needs=("txns",),
     rests_on=("txns", "sends", "replicas", "logs"),
-    sub_kinds=("record", "commit", "older epoch"),
+    sub_kinds=("record", "commit", "older epoch", "same epoch"),
     tie="j.client, j.txn",
 )

@@ -1,0 +1,37 @@
+"""A coordinator looks after the timeouts of those transactions alone that it began itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a coordinator that takes over never aborts the transactions that were open then"
+MODELS = "timeouts kept by timers that only AddPartitionsToTxn sets"
+SCENARIO = "transactions-moved"
+GUARANTEE = "hanging_txn"
+
+
+def apply(mark: Mark) -> None:
+    """What was read from the log has no time to be over at."""
+    loaded: dict[int, Any] = {}
+
+    def make_replay(original: Function) -> Function:
+        def replay(shard: Any, key: Any, value: Any) -> None:
+            original(shard, key, value)
+            loaded.update((id(txn.now), txn.now) for txn in shard.transactions.values())
+
+        return replay
+
+    def make_overdue(original: Function) -> Function:
+        def is_overdue(txn: Any, now_ms: int) -> bool:
+            over = original(txn, now_ms)
+            if over and loaded.get(id(txn.now)) is txn.now:
+                mark.hit()
+                return False
+            return bool(over)
+
+        return is_overdue
+
+    replace("urteil.broker.transactions.shard:Shard._replay", make_replay)
+    replace("urteil.broker.transactions.state:Transaction.is_overdue", make_overdue)

@@ -243,7 +243,7 @@ PAUSED_COPIER = scenario(
     fault("crash", "coordinator", 15, 5),
     fault("second_session", "copier", 21, 4),
     load=copiers(transaction_timeout_ms="4000", session_timeout_ms="4000", zombie_offsets="20"),
-    guarantees=(*STEPS, "zombie_commit"),
+    guarantees=(*STEPS, "zombie_commit", "commit_register"),
     duration_s=29.0,
 )
 

@@ -1,11 +1,12 @@
-"""Requests of the only member of a group, packed byte by byte: JoinGroup 2, SyncGroup 1."""
+"""Requests of the only member of a group, packed byte by byte: JoinGroup 2, SyncGroup 1, and
+OffsetFetch 7, the first that asks for stable positions alone (KIP-447)."""
 
 from __future__ import annotations
 
 import struct
 
 from urteil.harness.workload.probe_wire import Answer
-from urteil.harness.workload.txn_wire import frame, text
+from urteil.harness.workload.txn_wire import STABLE_OFFSETS, compact, frame, text
 
 JOIN, SYNC = (11, 2), (14, 1)
 SESSION_MS, REBALANCE_MS = 60_000, 5_000
@@ -48,6 +49,20 @@ def read_sync(answer: bytes) -> bytes:
     told.take(">i")
     told.take(">h")
     return told.blob()
+
+
+def stable_request(group: str, topic: str, partition: int) -> bytes:
+    """Where a group stands in one partition, if nothing is under way that may change it. Names are
+    short (`compact`)."""
+    place = b"\x02" + compact(topic) + b"\x02" + struct.pack(">i", partition)
+    return frame(STABLE_OFFSETS, b"\0" + compact(group) + place + b"\0\x01\0")
+
+
+def read_stable(answer: bytes, topic: str) -> int | None:
+    """The position; None where there is none."""
+    at = 4 + 1 + 4 + 1 + len(compact(topic)) + 1 + 4
+    (offset,) = struct.unpack_from(">q", answer, at)
+    return None if offset < 0 else int(offset)
 
 
 def assignment_of(topic: str, partition: int) -> bytes:

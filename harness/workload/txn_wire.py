@@ -16,6 +16,8 @@ from urteil.harness.workload.raw import varint
 
 INIT_PRODUCER_ID, ADD_PARTITIONS, PRODUCE, END_TXN = (22, 0), (24, 0), (0, 3), (26, 0)
 FIND_COORDINATOR, ADD_OFFSETS, COMMIT_OFFSETS = (10, 1), (25, 0), (28, 3)
+OFFSET_COMMIT, STABLE_OFFSETS = (8, 2), (9, 7)
+"""Of a group, outside of any transaction."""
 OF_GROUP, OF_TRANSACTIONS = 0, 1
 TRANSACTIONAL = 0x10
 
@@ -65,16 +67,16 @@ def add_offsets_request(producer: Producer, group: str) -> bytes:
 def offsets_request(
     producer: Producer, member: tuple[str, int, str], topic: str, partition: int, offset: int
 ) -> bytes:
-    """One position of a member: its group, generation and id. Names are short (`_compact`)."""
+    """One position of a member: its group, generation and id. Names are short (`compact`)."""
     group, generation, member_id = member
-    body = b"\0" + _compact(producer.transactional_id) + _compact(group)
+    body = b"\0" + compact(producer.transactional_id) + compact(group)
     body += struct.pack(">qhi", producer.producer_id, producer.epoch, generation)
-    body += _compact(member_id) + b"\0\x02" + _compact(topic) + b"\x02"
-    body += struct.pack(">iqi", partition, offset, -1) + _compact("") + b"\0\0\0"
+    body += compact(member_id) + b"\0\x02" + compact(topic) + b"\x02"
+    body += struct.pack(">iqi", partition, offset, -1) + compact("") + b"\0\0\0"
     return frame(COMMIT_OFFSETS, body)
 
 
-def _compact(value: str) -> bytes:
+def compact(value: str) -> bytes:
     """A compact string of fewer than 127 bytes."""
     encoded = value.encode()
     return bytes([len(encoded) + 1]) + encoded
@@ -104,8 +106,13 @@ def error_of(api: tuple[int, int], answer: bytes, topic: str) -> int:
     """The one error code of an answer; topics and partitions are one each."""
     if api == ADD_PARTITIONS:
         at = 4 + 4 + 4 + 2 + len(topic.encode()) + 4 + 4
-    elif api == PRODUCE:
+    elif api in (PRODUCE, OFFSET_COMMIT):
         at = 4 + 4 + 2 + len(topic.encode()) + 4 + 4
+    elif api == STABLE_OFFSETS:
+        at = 4 + 1 + 4 + 1
+        if answer[at - 1] > 1:  # else no topic is told of, but an error of the whole
+            at += len(compact(topic)) + 1 + 4 + 8 + 4
+            at += answer[at] or 1  # a compact string: its length and one, or null
     elif api == COMMIT_OFFSETS:
         at = 4 + 1 + 4 + 1 + 1 + len(topic.encode()) + 1 + 4
     else:

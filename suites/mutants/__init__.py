@@ -144,6 +144,8 @@ NAMES = (
     "segments_not_rolled_by_time",
     "produce_unthrottled",
     "fetches_unthrottled",
+    "unstable_told",
+    "strangers_commit",
     "leaving_unheard",
     "positions_never_expire",
     "positions_expire_early",

@@ -27,6 +27,8 @@ ELSEWHERE = {
     "failed_commit_is_success",
     "heartbeats_unheard",
     "leaving_unheard",
+    "strangers_commit",
+    "unstable_told",
     "positions_never_expire",
     "positions_expire_early",
     "txn_coordinator_keeps_office",

@@ -4,6 +4,8 @@ OffsetCommit writes it, OffsetDelete and DeleteGroups empty it (forgotten.py), O
 an answer must be the value of a commit that was under way, or of the last one before it. The search
 is Python, on one register at a time: rows of `commit_breaks` (harness/verify/register.py).
 
+`unstable`: who had sent a position to its transaction was told another one before that ended,
+though it asked for stable ones alone (workloads with `zombie_offsets`).
 `note`: a position was told without the text or the leader epoch that were committed with it (of
 workload `commits`).
 """
@@ -21,10 +23,25 @@ from urteil.harness.verify.guarantees.commit_went_back import (
     breaks,
 )
 
+_AMID = """
+FROM commit_reads r
+JOIN commits c ON c.client = r.client AND c.session = r.session AND c.`group` = r.`group`
+  AND c.topic_id = r.topic_id AND c.partition = r.partition
+JOIN txns t ON t.client = c.client AND t.session = c.session AND t.txn = c.txn
+JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+WHERE c.outcome = 'ok' AND c.invoke_ns < r.invoke_ns AND r.complete_ns < t.commit_invoke_ns
+"""
+"""Answers to who was in the midst of a transaction that it committed then."""
+
 
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "note":
         return f"{answered(row)}, without the text or the leader epoch committed with it."
+    if row["sub_kind"] == "unstable":
+        return (
+            f"{answered(row)}, though it asked for stable positions alone, and "
+            f"{row['acknowledged']} was part of a transaction that was open."
+        )
     last = "its deletion" if row["acknowledged"] == -1 else row["acknowledged"]
     return (
         f"{answered(row)}; the last commit acknowledged before was {last}, and no order of the "
@@ -36,18 +53,24 @@ GUARANTEE = Guarantee(
     name="commit_register",
     about="an answer about a committed position that no order of the commits explains",
     promise="Offsets committed by a group are stored by its one coordinator, which serves the "
-    "last of them; what is deleted of them is served no more.",
-    source="Kafka documentation, Distribution: Consumer Offset Tracking; KIP-211; KIP-229; KIP-496",
-    opportunities=ANSWERS,
+    "last of them; what is deleted of them is served no more, and who asks for stable positions "
+    "alone is told none that an open transaction may change.",
+    source="Kafka documentation, Distribution: Consumer Offset Tracking; KIP-211; KIP-229; "
+    "KIP-447; KIP-496",
+    opportunities=f"SELECT SUM(o.n) AS n FROM ({ANSWERS} UNION ALL SELECT COUNT(*) {_AMID}) o",
     violations=f"""{breaks("register")}
 UNION ALL
 SELECT 'note', q.p, r.offset, r.invoke_ns, r.complete_ns, r.`group`, r.client, r.session,
   r.offset, NULL, 0
 FROM commit_reads r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-WHERE r.outcome = 'ok' AND r.intact = FALSE""",
+WHERE r.outcome = 'ok' AND r.intact = FALSE
+UNION ALL
+SELECT 'unstable', q.p, r.offset, r.invoke_ns, r.complete_ns, r.`group`, r.client, r.session,
+  r.offset, c.offset, 0
+{_AMID} AND r.outcome = 'ok'""",
     permitted=DEPOSED,
     explain=_explain,
     needs=("commits", "commit_reads"),
-    sub_kinds=("register", "note"),
+    sub_kinds=("register", "note", "unstable"),
     tie="j.grp, j.client",
 )

@@ -5,6 +5,8 @@ have been given any in it (cooperative members keep theirs). Where members of it
 one, were told of theirs after that, the group began anew and nothing is said.
 A static member is replaced once a later session of its instance was given partitions (KIP-345), and
 it was given none itself since.
+`of nobody`: a position was committed without any generation, while the group had a member: that may
+be done to groups without members alone (workloads with `zombie_offsets`).
 """
 
 from __future__ import annotations
@@ -55,7 +57,24 @@ WHERE c.invoke_ns > s.next_ns
 """
 
 
+NOBODYS = """
+FROM commits c JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
+JOIN (SELECT a.`group` AS grp, a.member_id, a.generation, MIN(a.at_ns) AS first_ns,
+        MAX(CASE WHEN a.event = 'kept' THEN a.at_ns END) AS last_ns
+      FROM assignments a WHERE a.event IN ('assigned', 'kept') AND a.generation >= 0
+      GROUP BY a.`group`, a.member_id, a.generation) m
+  ON m.grp = c.`group` AND m.first_ns < c.invoke_ns AND m.last_ns > c.complete_ns
+WHERE c.generation = -1
+"""
+"""Commits while a member was in its group: it was told its partitions before, and again later."""
+
+
 def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "of nobody":
+        return (
+            f"{row['client']} committed {place(row)} for {row['grp']} in no generation and was "
+            "acknowledged, though the group had a member."
+        )
     which = f"in generation {row['generation']} and was acknowledged, though "
     since = (
         f"generation {row['next_generation']} had its partitions already."
@@ -67,12 +86,12 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="zombie_commit",
-    about="a commit of an older generation, or of a replaced member, was accepted",
+    about="a commit of an older generation, of a replaced member, or of none, was accepted",
     promise="If a consumer that has been kicked out of its group commits, the commit fails.",
     source="KafkaConsumer, Detecting Consumer Failures; KIP-62; KIP-345; "
     "GroupCoordinator.doCommitOffsets",
     opportunities=f"SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n {LATE} "
-    f"UNION ALL SELECT COUNT(*) {REPLACED}) o",
+    f"UNION ALL SELECT COUNT(*) {REPLACED} UNION ALL SELECT COUNT(*) {NOBODYS}) o",
     violations=f"""
 SELECT 'accepted' AS sub_kind, q.p, c.offset AS off, c.invoke_ns AS at_ns,
   c.complete_ns AS until_ns, c.`group` AS grp, c.client, c.session, c.generation, c.member_id,
@@ -81,10 +100,14 @@ SELECT 'accepted' AS sub_kind, q.p, c.offset AS off, c.invoke_ns AS at_ns,
 UNION ALL
 SELECT 'replaced', q.p, c.offset, c.invoke_ns, c.complete_ns, c.`group`, c.client, c.session,
   c.generation, c.member_id, NULL, s.successor
-{REPLACED} AND c.outcome = 'ok'""",
+{REPLACED} AND c.outcome = 'ok'
+UNION ALL
+SELECT 'of nobody', q.p, c.offset, c.invoke_ns, c.complete_ns, c.`group`, c.client, c.session,
+  c.generation, c.member_id, NULL, NULL
+{NOBODYS} AND c.outcome = 'ok'""",
     permitted=LOST_OFFSETS,
     explain=_explain,
     needs=("commits", "assignments"),
-    sub_kinds=("accepted", "replaced"),
+    sub_kinds=("accepted", "replaced", "of nobody"),
     tie="j.client",
 )

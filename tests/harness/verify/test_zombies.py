@@ -1,0 +1,109 @@
+"""What only a client that bends the rules shows: positions that are not to be told or taken, epochs
+that are given twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.verify import test_group_guarantees as groups
+from tests.harness.verify import test_transaction_guarantees as transactions
+from urteil.harness.verify.result import Status
+from urteil.harness.verify.synthetic import END_NS, S
+
+AT_NS = END_NS + 60 * S
+WHO = "zombie1"
+
+
+def _amid(outcome: str, asked_s: float) -> groups.Tables:
+    """A transaction of ten seconds with a position, and an answer of that time."""
+    tables = transactions.made()
+    times = {"begin_ns": AT_NS, "commit_invoke_ns": AT_NS + 9 * S, "end_ns": AT_NS + 10 * S}
+    txn = {"client": WHO, "txn": 1, "outcome": outcome, "transactional_id": "z"}
+    tables["txns"].append(tables["txns"][0] | txn | times)
+    groups.commit(tables, WHO, 3, 700, AT_NS + S, {"committed": "ok"}.get(outcome, "fail"))
+    tables["commits"][-1] |= {"txn": 1, "complete_ns": AT_NS + 10 * S}
+    groups.answer(tables, 400, AT_NS + int(asked_s * S), WHO)
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("outcome", "asked_s", "found"),
+    [
+        ("committed", 3, ["unstable"]),
+        ("committed", 0.5, []),
+        ("committed", 9.5, []),  # its end was asked for
+        ("aborted", 3, []),  # by whomever
+    ],
+)
+def test_a_position_that_a_transaction_is_about_to_change(
+    outcome: str, asked_s: float, found: list[str], tmp_path: Path
+) -> None:
+    result = groups.judged(tmp_path, _amid(outcome, asked_s))["commit_register"]
+    told = [one for one in result.findings if one.sub_kind == "unstable"]
+    assert [one.sub_kind for one in told] == found
+    for one in told:
+        assert "asked for stable positions alone, and 700 was part of" in one.sentence
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kept_s", "found"),
+    [("ok", 5, ["of nobody"]), ("fail", 5, []), ("ok", None, []), ("ok", 0.5, [])],
+    ids=["taken", "refused", "the member may be gone", "before"],
+)
+def test_a_commit_without_a_generation_beside_a_member(
+    outcome: str, kept_s: float | None, found: list[str], tmp_path: Path
+) -> None:
+    tables = groups.healthy()
+    times = [(AT_NS, "assigned")]
+    times += [] if kept_s is None else [(AT_NS + int(kept_s * S), "kept")]
+    for at_ns, event in times:
+        groups.assigned(tables, WHO, 1, at_ns, event)
+        tables["assignments"][-1]["group"] = "its own"
+    groups.commit(tables, WHO, -1, 7, AT_NS + S, outcome)
+    tables["commits"][-1]["group"] = "its own"
+    result = groups.judged(tmp_path, tables)["zombie_commit"]
+    assert [one.sub_kind for one in result.findings] == found
+    for one in result.findings:
+        assert (
+            "in no generation and was acknowledged, though the group had a member" in one.sentence
+        )
+
+
+def _given(*epochs: tuple[float, int], **more: Any) -> groups.Tables:
+    """One producer after the other of one id, each initialised in a second."""
+    tables = transactions.made()
+    for number, (at_s, epoch) in enumerate(epochs):
+        at_ns = AT_NS + int(at_s * S)
+        row = {"client": WHO, "transactional_id": "z", "txn": number, "outcome": "aborted"}
+        row |= {"producer_id": 9, "epoch": epoch, "commit_invoke_ns": None}
+        row |= {"init_invoke_ns": at_ns, "init_ns": at_ns + S, "begin_ns": at_ns + S}
+        tables["txns"].append(tables["txns"][0] | row | {"end_ns": at_ns + S} | more)
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("epochs", "found"),
+    [
+        ([(0, 1), (2, 2), (4, 3)], []),
+        ([(0, 1), (2, 1)], ["same epoch"]),
+        ([(0, 2), (2, 1), (4, 2)], ["same epoch"]),
+        ([(0, 2), (0.5, 1)], []),  # at the same time
+    ],
+)
+def test_an_epoch_is_given_once(
+    epochs: list[tuple[float, int]], found: list[str], tmp_path: Path
+) -> None:
+    result = transactions.judged(tmp_path, _given(*epochs), "zombie_write")["zombie_write"]
+    assert [one.sub_kind for one in result.findings] == found
+    for one in result.findings:
+        assert "another producer had been given" in one.sentence
+    assert result.status is (Status.VIOLATED if found else result.status)
+
+
+def test_who_does_not_tell_its_epochs_is_not_judged_by_them(tmp_path: Path) -> None:
+    tables = _given((0, 1), (2, 1), producer_id=None)
+    result = transactions.judged(tmp_path, tables, "zombie_write")["zombie_write"]
+    assert not [one for one in result.findings if one.sub_kind == "same epoch"]

@@ -1,0 +1,89 @@
+"""Requests that are packed by hand mean what they should, and their answers are read."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from urteil.broker.wire.messages import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from urteil.harness.cluster import quota_wire
+from urteil.harness.workload import forget_wire, group_wire, txn_wire
+
+TOPIC = "urteil"
+
+
+def _body(request: bytes, *, flexible: bool = False) -> bytes:
+    """What follows size, header and client id."""
+    at = 4 + 8
+    (length,) = struct.unpack_from(">h", request, at)
+    return request[at + 2 + length + flexible :]
+
+
+def _answer(message: Any, version: int, *, flexible: bool = False) -> bytes:
+    head = b"\0\0\0\1" + (b"\0" if flexible else b"")
+    return head + b"".join(message.encode(version))
+
+
+def test_where_a_group_stands_by_stable_positions() -> None:
+    request = group_wire.stable_request("group", TOPIC, 3)
+    told = OffsetFetchRequest.decode(7, memoryview(_body(request, flexible=True)), 0)[0]
+    assert (told.group_id, told.require_stable) == ("group", True)
+    (topic,) = told.topics
+    assert (topic.name, list(topic.partition_indexes)) == (TOPIC, [3])
+
+
+@pytest.mark.parametrize("metadata", ["", "a text", None])
+@pytest.mark.parametrize("error", [0, 88])
+def test_an_answer_about_stable_positions(metadata: str | None, error: int) -> None:
+    kinds = OffsetFetchResponse
+    partition = kinds.OffsetFetchResponsePartition(
+        partition_index=3, committed_offset=17, metadata=metadata, error_code=error
+    )
+    topic = kinds.OffsetFetchResponseTopic(name=TOPIC, partitions=[partition])
+    answer = _answer(kinds(topics=[topic]), 7, flexible=True)
+    assert txn_wire.error_of(txn_wire.STABLE_OFFSETS, answer, TOPIC) == error
+    assert group_wire.read_stable(answer, TOPIC) == 17
+
+
+def test_an_error_of_the_whole_answer() -> None:
+    answer = _answer(OffsetFetchResponse(topics=[], error_code=16), 7, flexible=True)
+    assert txn_wire.error_of(txn_wire.STABLE_OFFSETS, answer, TOPIC) == 16
+
+
+@pytest.mark.parametrize(("asked", "retention_ms"), [({}, -1), ({"retention_ms": 5000}, 5000)])
+def test_a_commit_by_nobody(asked: dict[str, int], retention_ms: int) -> None:
+    request = forget_wire.commit_request("group", TOPIC, [3], 17, **asked)
+    told = OffsetCommitRequest.decode(2, memoryview(_body(request)), 0)[0]
+    who = (told.generation_id_or_member_epoch, told.member_id, told.retention_time_ms)
+    assert who == (-1, "", retention_ms)
+    assert told.topics[0].partitions[0].committed_offset == 17
+    kinds = OffsetCommitResponse
+    partition = kinds.OffsetCommitResponsePartition(partition_index=3, error_code=25)
+    topic = kinds.OffsetCommitResponseTopic(name=TOPIC, partitions=[partition])
+    answer = _answer(kinds(topics=[topic]), 2)
+    assert txn_wire.error_of(txn_wire.OFFSET_COMMIT, answer, TOPIC) == 25
+
+
+@pytest.mark.parametrize("client", ["p1", None])
+def test_a_quota_of_a_client_id(client: str | None) -> None:
+    wanted = {"producer_byte_rate": 5000.0, "consumer_byte_rate": None}
+    request = quota_wire.alter_request(client, wanted)
+    told = AlterClientQuotasRequest.decode(0, memoryview(_body(request)), 0)[0]
+    (entry,) = told.entries
+    assert [(one.entity_type, one.entity_name) for one in entry.entity] == [("client-id", client)]
+    ops = [(one.key, one.value, one.remove) for one in entry.ops]
+    assert ops == [("producer_byte_rate", 5000.0, False), ("consumer_byte_rate", 0.0, True)]
+    assert not told.validate_only
+    kinds = AlterClientQuotasResponse
+    entity = kinds.EntityData(entity_type="client-id", entity_name=client)
+    entry_told = kinds.EntryData(error_code=42, error_message="no", entity=[entity])
+    assert quota_wire.read_error(_answer(kinds(entries=[entry_told]), 0)) == 42

@@ -22,6 +22,7 @@ from urteil.harness.verify import evidence
 from urteil.harness.verify.coordinators import OFFSETS_TOPIC
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.impact import Stretch, acting
+from urteil.harness.verify.rations import QUOTA
 from urteil.harness.verify.small import Key, Small
 from urteil.harness.verify.timeline import FOREVER_NS, Span
 from urteil.harness.workload.spec import GROUP_TIMES
@@ -236,6 +237,8 @@ def _faults(faults: Iterable[Row]) -> list[Stretch]:
         acted = acting(fault)
         if fault["fault"] in MOMENTARY:
             found += [Stretch(at_ns, at_ns) for at_ns in (acted.begin_ns, acted.end_ns)]
+        elif fault["fault"] == QUOTA:
+            found.append(Stretch(acted.begin_ns, FOREVER_NS))
         else:
             found.append(acted)
     return found

@@ -19,7 +19,8 @@ from urteil.harness.verify.impact import SECOND_NS, Stretch, acting, load_of
 from urteil.harness.verify.small import Small
 
 QUOTA = "quota"
-"""The fault, and the act."""
+"""The fault, and the act. Apache Kafka held up a reader, which had read a lot right before it had a
+quota, for a minute and longer, also when the quota was gone (KIP-219)."""
 DEFAULT = "<default>"
 KINDS = {"producer_byte_rate": "written", "consumer_byte_rate": "read"}
 HEARD_NS = 5 * SECOND_NS

@@ -9,6 +9,7 @@ from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.impact import SECOND_NS, acting, unhealthy, whole_again_ns
 from urteil.harness.verify.parts import setting
+from urteil.harness.verify.rations import QUOTA
 from urteil.harness.verify.timeline import FOREVER_NS
 
 _FRESH_METADATA_NS = 3 * SECOND_NS
@@ -21,6 +22,8 @@ def resumptions(derived: Derived, scenario: Scenario, clients: Sequence[Row]) ->
     producers of that time ended or a replica left again; that may be sooner."""
     if not derived.faults or not derived.tables.get("spans"):
         return []
+    if any(fault["fault"] == QUOTA for fault in derived.faults):
+        return []  # which may hold up clients when it is gone, too
     last = max(derived.faults, key=lambda fault: acting(fault).end_ns)
     bad = unhealthy(derived)
     healed_ns = acting(last).end_ns

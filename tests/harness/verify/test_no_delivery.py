@@ -85,6 +85,7 @@ def test_a_reader_that_is_given_nothing(tmp_path: Path) -> None:
         fault("rebalance_storm", "group", LED_NS + 10 * S, LED_NS + 50 * S),
         fault("pause_client", "g7", LED_NS + 20 * S, LED_NS + 41 * S),
         fault("slow_poll", "g9", LED_NS, OVER_NS),
+        fault("quota", "g9", LED_NS + S, LED_NS + 2 * S),
     ],
     ids=lambda one: str(one["fault"]),
 )

@@ -16,7 +16,9 @@ from tests.harness.verify.test_group_guarantees import judge
 from tests.harness.verify.test_no_delivery import fault
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import synthetic
+from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.result import GuaranteeResult, Status
+from urteil.harness.verify.resumption import resumptions
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, S
 
 ONE = synthetic.Shape(records=400, partitions=1)
@@ -102,3 +104,9 @@ def test_only_what_no_fault_disturbed_counts(tmp_path: Path) -> None:
     tables = _calm()
     tables["faults"].append(fault("crash", "b1", BEGIN_NS, END_NS))
     assert not _judged(tmp_path, tables, _limited()).violations
+
+
+def test_who_had_a_quota_may_be_held_up_when_it_is_gone() -> None:
+    tables = {"spans": [{"p": 0}]}
+    derived = Derived(tables=tables, faults=[fault("quota", "p0", BEGIN_NS, END_NS)])
+    assert resumptions(derived, synthetic.scenario(ONE), []) == []

@@ -242,7 +242,12 @@ PAUSED_COPIER = scenario(
     fault("pause_client", "copier", 4, 8),
     fault("crash", "coordinator", 15, 5),
     fault("second_session", "copier", 21, 4),
-    load=copiers(transaction_timeout_ms="4000", session_timeout_ms="4000", zombie_offsets="20"),
+    load=copiers(
+        transaction_timeout_ms="4000",
+        session_timeout_ms="4000",
+        zombie_offsets="20",
+        present_offsets="1",
+    ),
     guarantees=(*STEPS, "zombie_commit", "commit_register"),
     duration_s=29.0,
 )

@@ -8,9 +8,10 @@ does: the group's coordinator has to refuse the position (KIP-447), for nothing 
 zombie out, whose transactional id is its own. Before each generation it asks for its partitions of
 the last one again, which whoever coordinates the group by then has to know.
 
-In the generation that there is its position has to be taken. Before that transaction ends it asks
-for stable positions alone, and must be told none. And it commits a position without any generation,
-as somebody does who uses a group for its positions only: of a group with a member it is refused.
+With the option `present_offsets` it does more. In the generation that there is its position has to
+be taken. Before that transaction ends it asks for stable positions alone, and must be told none.
+And it commits a position without any generation, as somebody does who uses a group for its
+positions only: of a group with a member it is refused.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ class Zombie(LateEnd):
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
         super().__init__(spec, journal)
         self._group = spec.group
+        self._is_present = spec.workload.options.get("present_offsets", "0") != "0"
         self._member_id = ""
         self._generation: int | None = None
         self._assignment = assignment_of(*self._first)
@@ -91,13 +93,15 @@ class Zombie(LateEnd):
                 self._initialise()
             self._recall()
             generation, latest = self._join(), self._join()
-            self._intrude()
+            if self._is_present:
+                self._intrude()
         except Refused as refused:
             if str(refused) == UNKNOWN_MEMBER:
                 self._member_id = ""
             raise
         self._commit_in(generation)
-        self._commit_in(latest, NOTHING)
+        if self._is_present:
+            self._commit_in(latest, NOTHING)
 
     def _join(self) -> int:
         """The generation that begins with it."""

@@ -5,7 +5,7 @@ an answer must be the value of a commit that was under way, or of the last one b
 is Python, on one register at a time: rows of `commit_breaks` (harness/verify/register.py).
 
 `unstable`: who had sent a position to its transaction was told another one before that ended,
-though it asked for stable ones alone (workloads with `zombie_offsets`).
+though it asked for stable ones alone (workloads with `present_offsets`).
 `note`: a position was told without the text or the leader epoch that were committed with it (of
 workload `commits`).
 """

@@ -6,7 +6,7 @@ one, were told of theirs after that, the group began anew and nothing is said.
 A static member is replaced once a later session of its instance was given partitions (KIP-345), and
 it was given none itself since.
 `of nobody`: a position was committed without any generation, while the group had a member: that may
-be done to groups without members alone (workloads with `zombie_offsets`).
+be done to groups without members alone (workloads with `present_offsets`).
 """
 
 from __future__ import annotations

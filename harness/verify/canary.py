@@ -134,8 +134,15 @@ def _arrange(
     names |= {"message.timestamp.type": "CreateTime"}
     several = max(3, scenario.cluster.brokers)
     cluster = msgspec.structs.replace(scenario.cluster, brokers=several)
+    options = {k: v for k, v in scenario.workload.options.items() if k != "compression_type"}
+    plain = msgspec.structs.replace(scenario.workload, kind="append", topics=(), options=options)
     asked = msgspec.structs.replace(
-        scenario, cluster=cluster, survives=True, permits=(), recovery_deadline_s=5.0
+        scenario,
+        cluster=cluster,
+        workload=plain,
+        survives=True,
+        permits=(),
+        recovery_deadline_s=5.0,
     )
     topics = [
         msgspec.structs.replace(topic, config=topic.config | names)

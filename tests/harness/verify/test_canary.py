@@ -6,6 +6,7 @@ import dataclasses
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -140,6 +141,18 @@ def test_it_sings_whatever_the_settings_permit(tmp_path: Path) -> None:
     untried = {name for name, told in result.canary.items() if told != "found"}
     assert untried == {"break a sequence"}
     assert result.verdict is Verdict.PASS, result.reasons
+
+
+@pytest.mark.parametrize(
+    "load", [{"kind": "compacted"}, {"options": {"compression_type": "gzip"}}], ids=str
+)
+def test_it_sings_whatever_the_load_sends(load: dict[str, Any], tmp_path: Path) -> None:
+    """Sizes of records are not known there, which quotas are judged by."""
+    shape = Shape(records=500, partitions=2)
+    asked = synthetic.scenario(shape)
+    asked = msgspec.structs.replace(asked, workload=msgspec.structs.replace(asked.workload, **load))
+    result = judged(tmp_path, healthy(shape), shape=shape, scenario=asked, canary=True)
+    assert set(result.canary.values()) == {"found"}
 
 
 def test_a_deaf_check_makes_the_run_unknown(

@@ -42,11 +42,12 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"{answered(row)}, though it asked for stable positions alone, and "
             f"{row['acknowledged']} was part of a transaction that was open."
         )
-    last = "its deletion" if row["acknowledged"] == -1 else row["acknowledged"]
-    return (
-        f"{answered(row)}; the last commit acknowledged before was {last}, and no order of the "
-        "commits explains it."
-    )
+    last = f"the last commit acknowledged before was {row['acknowledged']}"
+    if row["acknowledged"] is None:
+        last = "no commit had been acknowledged before"
+    elif row["acknowledged"] == -1:
+        last = "the last position had been deleted, or had expired"
+    return f"{answered(row)}; {last}, and no order of the commits explains it."
 
 
 GUARANTEE = Guarantee(

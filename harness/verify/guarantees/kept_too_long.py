@@ -129,10 +129,12 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"refuse a fetch from {place(row)}.",
     }
     if row["sub_kind"] == "not rolled":
+        limits = ((row["limit_bytes"], "bytes"), (row["limit_s"], "s"))
+        ends = " or ".join(f"{most} {unit}" for most, unit in limits if most is not None)
         return (
             f"The segment of {where} that begins at {row['off']} on broker {broker} has "
             f"{row['bytes']} bytes and records {row['late_s']} s apart: it was to end before, at "
-            f"{row['limit_bytes']} bytes or {row['limit_s']} s."
+            f"{ends}."
         )
     if row["sub_kind"] == "kept on":
         return (

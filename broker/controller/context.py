@@ -72,7 +72,8 @@ class Context:
 
         They registered after the last change of a state that has them in sync: a controller that
         saw them go would have taken them out. What they lost with their machine's power is known
-        to those who stayed; where none did, nobody is the better one, and the list is empty.
+        to those who stayed. Where none did, the first to register counts as one: Apache Kafka's
+        would have been alone, and what the others hold beyond it is cut in its new epoch.
         """
         found = {
             broker
@@ -80,7 +81,9 @@ class Context:
             for broker in state.isr
             if broker in self.brokers and self.brokers[broker].epoch > state.zxid
         }
-        return [self.brokers[one] for one in sorted(found)] if found != self.present else []
+        if found and found == self.present:
+            found.remove(min(found, key=lambda one: self.brokers[one].epoch))
+        return [self.brokers[one] for one in sorted(found)]
 
     def add_topic(self, topic: str, assignment: TopicAssignment) -> list[TopicPartition]:
         """Take in a topic, or its new partitions; returns the partitions that are new."""

@@ -57,16 +57,23 @@ def test_a_follower_that_bounced_unseen_leaves_the_isr() -> None:
     run(scenario)
 
 
-def test_where_all_bounced_the_leader_stays() -> None:
+def test_where_all_bounced_the_first_to_come_leads_in_a_new_epoch() -> None:
+    """In the old epoch those who had kept more would not cut what the leader had lost."""
+
     async def scenario() -> None:
-        world = World((1, 2, 3), {"t": {0: (2, 1, 3)}})
+        world = World((1, 2, 3), {"t": {0: (2, 1, 3)}, "u": {0: (1, 2, 3)}, "sole": {0: (3,)}})
         (await begun(world)).tenure.close()
         for broker in (1, 2, 3):
             world.go(broker)
             world.come(broker)
-        await begun(world)
-        state = world.zk.state(TP)
-        assert (state.leader, state.leader_epoch, state.isr) == (2, 0, (2, 1, 3))
+        term = await begun(world)
+        for topic in ("t", "u"):
+            state = world.zk.state((topic, 0))
+            assert (state.leader, state.leader_epoch, state.isr) == (1, 1, (1,))
+        sole = world.zk.state(("sole", 0))
+        assert (sole.leader, sole.isr) == (3, (3,))
+        assert sole.leader_epoch > 0
+        assert set(term.tenure.context.brokers) == {1, 2, 3}
 
     run(scenario)
 

@@ -7,7 +7,7 @@ from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
 
 QUOTAS = Scenario(
     name="quotas",
-    about="producers, then a reader may take a tenth of what they want of each broker; a broker "
+    about="producers, then a reader may take a part of what they want of each broker; a broker "
     "that was down when that was set, and leads again, has to know it",
     cluster=cluster(),
     workload=WorkloadSpec(

@@ -38,7 +38,7 @@ TIMED = frozenset(
     | {"hanging_txn", "torn_txn", "poll_skip", "offsets_not_atomic"}
     | {"end_below_ack", "causal_loss", "tombstone_too_early", "disagreement", "time_index_wrong"}
     | {"zombie_commit", "commit_went_back", "commit_register", "generation_went_back"}
-    | {"unauthorised", "quota_exceeded", "no_delivery"}
+    | {"unauthorised", "quota_exceeded", "no_delivery", "kept_too_long"}
 )
 """Guarantees that compare times of several clients."""
 

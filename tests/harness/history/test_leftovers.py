@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 
 from urteil.harness.history.leftovers import CLEAN_STOP, METRIC, leftovers
@@ -17,10 +16,18 @@ def _disk(data: Path) -> None:
             (data / name / file).touch()
 
 
+def _stop_later(data: Path) -> None:
+    """Leave the mark of a clean stop, at a later time by the file system's coarse clock."""
+    made = max(path.stat().st_ctime_ns for path in data.rglob("*"))
+    marker = data / CLEAN_STOP
+    marker.touch()
+    while marker.stat().st_ctime_ns <= made:
+        marker.touch()
+
+
 def test_what_was_set_aside_is_told_with_its_age(tmp_path: Path) -> None:
     _disk(tmp_path)
-    time.sleep(0.02)  # the file system's clock
-    (tmp_path / CLEAN_STOP).touch()
+    _stop_later(tmp_path)
     rows = list(leftovers(3, tmp_path, 7))
     paths = [json.loads(row["labels"])["path"] for row in rows]
     assert paths == ["old-0.0123456789abcdef-delete", "urteil-0/00.index.deleted"]

@@ -120,6 +120,22 @@ def test_starts_that_nobody_wrote_to_disk_may_go_back(tmp_path: Path) -> None:
     assert not kinds(tmp_path, tables)
 
 
+def test_a_pass_whose_clock_leapt_did_not_come_after_the_deletion(tmp_path: Path) -> None:
+    tables = deleted(40, invoke_ns=END_NS + 61 * S, complete_ns=END_NS + 62 * S)
+    for row in tables["logs"]:
+        row["log_start"] = 40
+    assert not kinds(tmp_path / "before", tables)
+    for row in tables["passes"]:
+        row["begin_ns"] += 3600 * S
+        row["end_ns"] += 3600 * S
+    one = alone(NAME, tmp_path / "leapt", tables)
+    assert one.findings
+    assert (one.status, one.reason) == (
+        Status.UNKNOWN,
+        "evidence/passes/part-0.parquet: begin_ns is 3561 s after the run: a clock leapt",
+    )
+
+
 def test_what_was_not_asked_for_may_not_go(tmp_path: Path) -> None:
     """DeleteRecords excuses nothing from its offset on."""
     tables = deleted(40)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.verify import evidence, spark
+from urteil.harness.verify.cuts import Cut
 from urteil.harness.verify.derived import DERIVED, Derived
 from urteil.harness.verify.dialect import NULL_ORDER, to_duckdb
 from urteil.harness.verify.evidence import Row
@@ -50,8 +51,9 @@ class Engine(Protocol):
         """Make `rows` a table."""
         ...
 
-    def keep(self, name: str, query: str) -> None:
-        """Keep the answer to `query` as a table, for as long as this engine is open."""
+    def keep(self, name: str, query: str, cut: Cut | None = None) -> None:
+        """Keep the answer to `query` as a table, for as long as this engine is open. Where there is
+        a `cut`, it may be answered in parts."""
         ...
 
     def store(self, query: str, folder: Path) -> None:
@@ -145,20 +147,21 @@ class Duck:
         cursor.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM given_rows")
         cursor.unregister("given_rows")
 
-    def keep(self, name: str, query: str) -> None:
+    def keep(self, name: str, query: str, cut: Cut | None = None) -> None:
         if self._large:
-            self.store(query, self.work / name)
+            self.store(query, self.work / name, cut)
             self.view(name, self.work / name)
             return
         with self._cursor() as cursor:
             cursor.execute(f"CREATE OR REPLACE TABLE {name} AS {to_duckdb(query)}")
 
-    def store(self, query: str, folder: Path) -> None:
+    def store(self, query: str, folder: Path, cut: Cut | None = None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        target = f"{_quoted(folder)}/part-0.parquet"
         with self._cursor() as cursor:
-            cursor.execute(f"COPY ({to_duckdb(query)}) TO '{target}'")
+            for number, _ in enumerate(cut.parts(cursor) if cut else [None]):
+                target = f"{_quoted(folder)}/part-{number}.parquet"
+                cursor.execute(f"COPY ({to_duckdb(query)}) TO '{target}'")
 
     def query(self, query: str) -> list[Row]:
         with self._cursor() as cursor:
@@ -243,7 +246,7 @@ class Spark:
         pq.write_table(rows, folder / "part-0.parquet")
         self.view(name, folder, rows.schema)
 
-    def keep(self, name: str, query: str) -> None:
+    def keep(self, name: str, query: str, cut: Cut | None = None) -> None:
         folder = self.work / name
         self._open(name, folder, self.store(query, folder), LOCAL_ROWS if self._large else 0)
 

@@ -23,6 +23,7 @@ a hash (`rekeyed`: somebody saw the value under another key than its send's, or 
 
 from __future__ import annotations
 
+from urteil.harness.verify.cuts import Cut
 from urteil.harness.verify.engines import Engine
 from urteil.harness.verify.timeline import FOREVER_NS
 
@@ -309,6 +310,11 @@ STAGES = {
     "held": HELD,
 }
 
+CUTS = {
+    "slots": Cut(("sends", "reads", "replicas"), "offset", ranges=True),
+    "vals": Cut(("slots", "sends"), "value_id"),
+}
+
 
 def build(engine: Engine, *, compacted: bool = True, transactions: bool = True) -> None:
     """Let `engine` keep the stages.
@@ -317,7 +323,8 @@ def build(engine: Engine, *, compacted: bool = True, transactions: bool = True) 
     `transactions`.
     """
     for name in STAGES:
-        engine.keep(name, stage(name, engine, compacted=compacted, transactions=transactions))
+        query = stage(name, engine, compacted=compacted, transactions=transactions)
+        engine.keep(name, query, CUTS.get(name))
 
 
 def stage(name: str, engine: Engine, *, compacted: bool = True, transactions: bool = True) -> str:

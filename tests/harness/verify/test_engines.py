@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.harness.verify import made
 from tests.harness.verify.histories import runs
 from tests.harness.verify.made import ONE, copy_of, healthy, judged
 from tests.harness.verify.test_guarantees import COUNTED
-from urteil.harness.verify import spark, synthetic
+from urteil.harness.verify import cuts, engines, spark, synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.engines import Duck
 from urteil.harness.verify.guarantees import GUARANTEES
@@ -113,3 +114,28 @@ def test_spark_has_room_for_the_code_of_all_guarantees(session: Any) -> None:
     """The first compiler alone has 48 MB: of 10^6 sends a check raised."""
     started = Path(f"/proc/{session.sparkContext._gateway.proc.pid}/cmdline").read_text()
     assert "-XX:TieredStopAtLevel=1\0-XX:ReservedCodeCacheSize=240m\0" in started
+
+
+def test_duckdb_finds_the_same_part_by_part(tmp_path: Path, monkeypatch: Any) -> None:
+    histories, rows, done = runs.damaged([11])
+    whole = runs.judged(tmp_path / "whole", histories, rows)
+    monkeypatch.setattr(engines, "LARGE_ROWS", 0)
+    monkeypatch.setattr(cuts, "PART_ROWS", len(rows["sends"]))
+    parts = runs.judged(tmp_path / "parts", histories, rows)
+    assert [str(one) for one in done if not runs.findings(parts, one)] == []
+    assert _told(parts) == _told(whole)
+
+
+def test_parts_are_the_whole_whatever_is_cut(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(cuts, "PART_ROWS", 3)
+    offsets = [None, 0, 0, 0, 0, 0, 7, 7, 2**62, -1]
+    values = [f"v{number}" for number in range(9)] + [None]
+    for column, ranges in (("offset", True), ("value_id", False)):
+        engine = Duck(tmp_path / column)
+        engine.table("t", pa.table({"offset": offsets, "value_id": values}))
+        engine.store("SELECT * FROM t", tmp_path / "told", cuts.Cut(("t",), column, ranges))
+        files = sorted((tmp_path / "told").glob("*.parquet"))
+        assert len(files) > 2
+        told = sorted(map(str, pq.read_table(files).to_pylist()))
+        assert told == sorted(map(str, engine.query("SELECT * FROM t")))
+        engine.close()

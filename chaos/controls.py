@@ -163,9 +163,9 @@ class KeeperControls(Protocol):
 class ClockControls(Protocol):
     """Wall clocks of brokers that have their own."""
 
-    def set(self, node: str, *, offset_s: float, rate: float = 1.0) -> None:
-        """Let it be so far ahead of the truth (behind: negative), and run at that rate from now
-        on. The broker follows within a second or two."""
+    def set(self, node: str, *, offset_s: float) -> None:
+        """Let it be so far ahead of the truth (behind: negative). The broker follows within a
+        second or two."""
         ...
 
     def ahead_s(self, node: str) -> float:

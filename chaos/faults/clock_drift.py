@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from itertools import repeat
 from typing import ClassVar
 
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.clock import TOLERATED_S, ClockFault
+from urteil.chaos.faults.recurring import Recurring
+
+STEP_S = 0.25
 
 
 class ClockDrift(ClockFault):
-    """Let brokers' wall clocks run at another rate until healing, which sets them right."""
+    """Let brokers' wall clocks run at another rate until healing, which sets them right.
+
+    They are set anew in small steps; a broker sees one a second.
+    """
 
     name = "clock_drift"
     about = "a broker's wall clock runs too fast or too slow until healing"
@@ -20,12 +28,27 @@ class ClockDrift(ClockFault):
 
     def __init__(self, aim: Aim) -> None:
         super().__init__(aim)
+        self.drifts: list[Recurring] = []
         self.rate = aim.number("rate", 1.5)
         if not 0.1 <= self.rate <= 10 or self.rate == 1:
             raise ValueError(f"rate={self.rate:g} is not between 0.1 and 10, or is 1")
 
     def turn(self, controls: Controls, node: str) -> None:
-        controls.clocks.set(node, offset_s=0.0, rate=self.rate)
+        begin_s = time.monotonic()
+
+        def step() -> None:
+            gained_s = (time.monotonic() - begin_s) * (self.rate - 1)
+            controls.clocks.set(node, offset_s=gained_s)
+
+        self.drifts.append(Recurring(repeat(step), self.aim.random(), STEP_S, STEP_S))
+
+    def heal(self, controls: Controls) -> str:
+        try:
+            while self.drifts:
+                self.drifts.pop().stop()
+        finally:
+            told = super().heal(controls)
+        return told
 
     def shown(self, before_s: float, now_s: float) -> bool:
         gained_s = now_s - before_s

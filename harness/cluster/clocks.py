@@ -6,12 +6,14 @@ files and the lengths of waits stay true.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import psutil
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
@@ -25,6 +27,7 @@ FOLDER = "clock"
 SLEEP_FILE = "sitecustomize.py"
 """Written at every start."""
 CACHE_S = 1
+SHARED = Path("/dev/shm")
 ANSWER_S = 10.0
 TRUE_SLEEP = """# libfaketime takes clock_nanosleep on the monotonic clock for a faked one.
 import select
@@ -45,15 +48,27 @@ def clock_env(node_dir: Path) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SLEEP_FILE).write_text(TRUE_SLEEP)
     _write(node_dir / FILE, "+0")
+    forget_the_dead()
     paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         "LD_PRELOAD": str(faketime_library()),
         "FAKETIME_TIMESTAMP_FILE": str(node_dir / FILE),
         "FAKETIME_CACHE_DURATION": str(CACHE_S),
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # or a JVM's waits on the monotonic clock end at once
         "NO_FAKE_STAT": "1",
         "PYTHONPATH": os.pathsep.join(paths),
     }
+
+
+def forget_the_dead() -> None:
+    """Remove what libfaketime shares among the threads of a process, of processes that were killed:
+    it would be found by the next one of that number."""
+    for file in SHARED.glob("*faketime_s[eh]m_*"):
+        pid = file.name.rpartition("_")[2]
+        if pid.isdigit() and not psutil.pid_exists(int(pid)):
+            with contextlib.suppress(OSError):  # another user's, or just gone
+                file.unlink()
 
 
 class Clocks:
@@ -71,12 +86,8 @@ class Clocks:
         self._lock = threading.Lock()
         self._made = False
 
-    def set(self, node: str, *, offset_s: float, rate: float = 1.0) -> None:
-        """libfaketime lets a rate count from the start of the process: what it would have gained
-        by now is taken off. A rate that is not named would stay as it was."""
-        started_s = (self._node_dir(node) / FOLDER / SLEEP_FILE).stat().st_mtime
-        offset_s -= (time.time() - started_s) * (rate - 1.0)
-        _write(self._node_dir(node) / FILE, f"{offset_s:+.3f}s x{rate:.4f}")
+    def set(self, node: str, *, offset_s: float) -> None:
+        _write(self._node_dir(node) / FILE, f"{offset_s:+.3f}s")
 
     def ahead_s(self, node: str) -> float:
         self._make()
@@ -113,6 +124,6 @@ class Clocks:
 
 
 def _write(path: Path, text: str) -> None:
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(f"{path.name}.{threading.get_ident()}.part")
     part.write_text(text + "\n")
     part.replace(path)

@@ -105,15 +105,15 @@ class PaperKeeper:
 
 
 class PaperClocks:
-    """Clocks that are where they were set; a rate has gained two seconds' worth at once."""
+    """Clocks that are where they were set."""
 
     def __init__(self, cluster: PaperCluster) -> None:
         self.cluster = cluster
         self.ahead: dict[str, float] = {}
 
-    def set(self, node: str, *, offset_s: float, rate: float = 1.0) -> None:
+    def set(self, node: str, *, offset_s: float) -> None:
         if not self.cluster.toothless:
-            self.ahead[node] = offset_s + 2 * (rate - 1)
+            self.ahead[node] = offset_s
 
     def ahead_s(self, node: str) -> float:
         return self.ahead.get(node, 0.0)

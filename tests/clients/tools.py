@@ -18,6 +18,7 @@ from urteil.harness.parts.part import apt_install, can_apt, installed, run
 PROGRAMS = Path(__file__).parent / "programs"
 KAFKAJS = "kafkajs@2.2.4"
 JAVA = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+COMPILER = "the libraries and a compiler come from Maven Central"
 
 
 def python(name: str) -> list[str]:
@@ -67,20 +68,27 @@ def streams() -> list[str]:
 
 
 def _java(name: str, version: str) -> list[str]:
-    """A program in Java, compiled by Eclipse's compiler."""
+    folder = java_folder(name, version)
+    return [java(), *JAVA, "-cp", f"{folder}/*{os.pathsep}{folder}", "Program"]
+
+
+def java_folder(name: str, version: str) -> Path:
+    """A program in Java with that version of Apache Kafka's jars, and the compiler it came from."""
     source = PROGRAMS / name
 
     def compile_it(folder: Path) -> None:
-        how = "the libraries and a compiler come from Maven Central"
-        _fetch(source, folder, f"-Dkafka.version={version}", how)
-        jars = [str(path) for path in sorted(folder.glob("*.jar"))]
-        (compiler,) = folder.glob("ecj-*.jar")
-        argv = [java(), "-jar", str(compiler), "-17", "-nowarn", "-cp", os.pathsep.join(jars)]
-        argv += ["-d", str(folder), str(source / "Program.java")]
-        run(name, argv, how=how, timeout_s=300)
+        _fetch(source, folder, f"-Dkafka.version={version}", COMPILER)
+        compile_java(source / "Program.java", folder, folder)
 
-    folder = installed(_target(f"{name}-{version}", source), compile_it)
-    return [java(), *JAVA, "-cp", f"{folder}/*{os.pathsep}{folder}", "Program"]
+    return installed(_target(f"{name}-{version}", source), compile_it)
+
+
+def compile_java(source: Path, jars: Path, into: Path) -> None:
+    """By Eclipse's compiler, which is one of the jars."""
+    (compiler,) = jars.glob("ecj-*.jar")
+    path = os.pathsep.join(str(jar) for jar in sorted(jars.glob("*.jar")))
+    argv = [java(), "-jar", str(compiler), "-17", "-nowarn", "-cp", path, "-d", str(into)]
+    run(source.stem, [*argv, str(source)], how=COMPILER, timeout_s=300)
 
 
 def spark() -> list[str]:

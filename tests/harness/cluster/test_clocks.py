@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.clients.tools import compile_java, java_folder
 from urteil.chaos.aim import Aim
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.views import LabFailure
-from urteil.harness.cluster import Cluster
+from urteil.harness.cluster import Cluster, clocks
+from urteil.harness.cluster.clocks import FILE, clock_env
+from urteil.harness.parts import java
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import UrteilTarget
+
+KINDS = ("faketime_shm", "sem.faketime_sem")
 
 
 def test_clocks_jump_and_drift_and_are_set_right(tmp_path: Path) -> None:
@@ -24,6 +31,43 @@ def test_clocks_jump_and_drift_and_are_set_right(tmp_path: Path) -> None:
             assert proof.acted, proof.text
             fault.heal(controls)
             assert fault.remains(controls) == ""
+
+
+JAVA_WAITS = """
+public class Waits {
+    public static void main(String[] given) throws Exception {
+        Object here = new Object();
+        long begin = System.nanoTime();
+        for (int i = 0; i < 10; i++) synchronized (here) { here.wait(20); }
+        System.out.println((System.nanoTime() - begin) / 1000000);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("set_to", ["+0", "+300.000s", "-300.000s"])
+def test_a_jvm_waits_as_long_as_it_is_told(tmp_path: Path, set_to: str) -> None:
+    """Its waits ended at once: Apache Kafka's brokers span, and lost their sessions."""
+    (tmp_path / "Waits.java").write_text(JAVA_WAITS)
+    env = clock_env(tmp_path)
+    (tmp_path / FILE).write_text(f"{set_to}\n")
+    compile_java(tmp_path / "Waits.java", java_folder("java", "3.9.1"), tmp_path)
+    command = [java(), "-cp", str(tmp_path), "Waits"]
+    told = subprocess.run(command, env=os.environ | env, capture_output=True, text=True, check=True)
+    assert int(told.stdout) >= 200
+
+
+def test_what_killed_processes_shared_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clocks, "SHARED", tmp_path)
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    names = [f"{kind}_{pid}" for pid in (ended.pid, os.getpid()) for kind in KINDS]
+    for name in names:
+        (tmp_path / name).touch()
+    clocks.forget_the_dead()
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(names[2:])
 
 
 def test_a_cluster_without_clocks_of_its_own_says_so(tmp_path: Path) -> None:

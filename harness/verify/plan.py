@@ -14,6 +14,8 @@
 `ticks`  acknowledgements by partition and 100 ms, and the last offset with acks=all;
 `held`   how many rows of each log and leader epoch lie between the log's start and its end, from
          where to where, and how many beyond it, or lack what they are compared by.
+Readers of committed records are not owed all that is in transactions, and without logs nobody knows
+what is: there `mask`, the final passes that had to show a slot, has others alone, if there are any.
 A slot is partition number << 48 | offset (what no offset can be is brought within bounds); a
 bucket is 32 slots of one partition.
 
@@ -45,7 +47,7 @@ TIMES = 1 << 61
 def _marked(row: str) -> str:
     """One number of a record's key, and of its time where that is its client's."""
     return (
-        f"xxhash64(COALESCE({row}.key, '')) DIV 2"
+        f"CASE WHEN {row}.key IS NULL THEN 1 ELSE xxhash64({row}.key) DIV 2 END"
         f" + CASE WHEN p.sent_times = 1 THEN COALESCE({row}.timestamp_ms, 0) % {TIMES} ELSE 0 END"
     )
 
@@ -119,7 +121,8 @@ SELECT f.bucket, f.slot, f.p, f.off, f.value_id, f.key_low, f.key_high,
   f.pseq,
   CASE WHEN f.on_leader = 1 AND f.marks = 0 AND f.value_id IS NOT NULL THEN 1 ELSE 0 END AS visible,
   COALESCE(c.copies, 0) AS expected,
-  COALESCE(CASE WHEN f.marks = 0 THEN c.mask_ru + c.mask_rc ELSE c.mask_ru END, 0) AS mask,
+  COALESCE(CASE WHEN f.marks = 0 AND (c.copies > 0 OR c.mask_ru = 0) THEN c.mask_ru + c.mask_rc
+    ELSE c.mask_ru END, 0) AS mask,
   COALESCE(c.mask_rc, 0) AS mask_rc
 FROM framed f LEFT JOIN cover c ON c.p = f.p AND f.off >= c.lo AND f.off < c.hi
 """

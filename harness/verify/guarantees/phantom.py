@@ -17,12 +17,16 @@ _ELSEWHERE = f"""(
   OR (v.intended_p IS NOT NULL AND v.shown_slot DIV {SLOT} <> v.intended_p))"""
 
 _KEYS = """
-SELECT e.value_id, MIN(e.shown) AS low, MAX(e.shown) AS high
-FROM (SELECT r.value_id, COALESCE(r.key, '') AS shown FROM reads r
-      UNION ALL SELECT l.value_id, COALESCE(l.key, '') FROM replicas l) e
+SELECT e.value_id, MIN(e.shown) AS low, MAX(e.shown) AS high, COUNT(*) - COUNT(e.shown) AS bare
+FROM (SELECT r.value_id, r.key AS shown FROM reads r
+      UNION ALL SELECT l.value_id, l.key FROM replicas l) e
 WHERE e.value_id IN (SELECT v.value_id FROM odd v WHERE v.rekeyed = 1) GROUP BY e.value_id
 """
-"""Under which keys values were seen that somebody saw under another one, or with another time."""
+"""Under which keys values were seen that somebody saw under another one, or with another time; how
+often without one, which is not an empty one."""
+
+_OTHER_KEY = """(k.low <> v.sent_key OR k.high <> v.sent_key
+  OR (k.bare > 0 AND v.sent_key IS NOT NULL) OR (k.low IS NOT NULL AND v.sent_key IS NULL))"""
 
 _COPIED = """
 SELECT 'copy/' || w.value_id AS copy_id FROM vals w
@@ -30,13 +34,17 @@ WHERE w.sent = 1 AND EXISTS (SELECT 1 FROM parts o WHERE o.copies = 1)
 """
 
 
+def _key(key: str | None) -> str:
+    return "no key" if key is None else f"the key {key!r}"
+
+
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "no invocation":
         return f"{place(row)} shows {row['value_id']}, which no client of this run ever sent."
     if row["sub_kind"] == "another key":
         return (
-            f"{place(row)} shows {row['value_id']} under the key {row['key_shown']!r}; "
-            f"it was sent under {row['sent_key']!r}."
+            f"{place(row)} shows {row['value_id']} under {_key(row['key_shown'])}; "
+            f"it was sent under {_key(row['sent_key'])}."
         )
     return f"{place(row)} shows {row['value_id']}, which was sent to another partition."
 
@@ -54,13 +62,14 @@ SELECT CASE WHEN v.sent = 0 THEN 'no invocation'
   v.shown_slot DIV {SLOT} AS p, v.shown_slot % {SLOT} AS off,
   COALESCE(v.invoke_ns, v.read_ns) AS at_ns, COALESCE(v.read_ns, v.complete_ns) AS until_ns,
   v.value_id, v.client, v.sent_key, v.sent_p,
-  CASE WHEN k.low = COALESCE(v.sent_key, '') THEN k.high ELSE k.low END AS key_shown
+  CASE WHEN k.low <> COALESCE(v.sent_key, k.low || '.') THEN k.low
+    WHEN k.high <> v.sent_key THEN k.high END AS key_shown
 FROM odd v LEFT JOIN ({_KEYS}) k ON k.value_id = v.value_id
 WHERE v.shown_slot IS NOT NULL
   AND v.value_id NOT LIKE 'copy/%'
   AND ((v.sent = 0 AND split_part(v.value_id, '/', 2) NOT IN (SELECT d.client FROM damaged d))
     OR {_ELSEWHERE}
-    OR k.low <> COALESCE(v.sent_key, '') OR k.high <> COALESCE(v.sent_key, ''))
+    OR {_OTHER_KEY})
 UNION ALL
 SELECT 'no invocation', v.shown_slot DIV {SLOT}, v.shown_slot % {SLOT}, v.read_ns, v.read_ns,
   v.value_id, NULL, NULL, NULL, NULL

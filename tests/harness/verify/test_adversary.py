@@ -103,6 +103,22 @@ def test_a_lone_read_without_its_key_and_an_absurd_offset_are_found(tmp_path: Pa
     assert named(result, "phantom").findings[0].sub_kind == "another key"
 
 
+@pytest.mark.parametrize(("sent", "shown"), [(None, ""), ("", None)])
+def test_no_key_is_another_one_than_an_empty_key(
+    sent: str | None, shown: str | None, tmp_path: Path
+) -> None:
+    """In the batch itself, on every disk and for all readers."""
+    tables = healthy()
+    for row in tables["sends"]:
+        row["key"] = sent if row["offset"] in (50, 51) else row["key"]
+    for row in (*tables["reads"], *tables["replicas"]):
+        row["key"] = {50: shown, 51: sent}.get(row["offset"], row["key"])
+    (finding,) = alone("phantom", tmp_path, tables).findings
+    assert (finding.sub_kind, finding.offset) == ("another key", 50)
+    told = {None: "no key", "": "the key ''"}
+    assert f"under {told[shown]}; it was sent under {told[sent]}" in finding.sentence
+
+
 @pytest.mark.parametrize("broker", [1, 2, 3])
 def test_a_record_that_lost_its_key_on_one_disk_is_found(broker: int, tmp_path: Path) -> None:
     tables = healthy()

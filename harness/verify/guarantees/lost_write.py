@@ -29,6 +29,10 @@ UNCLEAN_FLOOR = """CASE WHEN COALESCE({0}.node, -2) <> f.leader AND {0}.invoke_n
 """From where on an unclean election may have taken a send: one that began after it, or a former one
 of which the broker that answered had not heard."""
 
+OWED = """NOT EXISTS (SELECT 1 FROM txn_p t WHERE t.client = v.client AND t.session = v.session
+  AND t.txn = v.txn AND t.fate <> 'committed')"""
+"""What is in no transaction, or in one that was committed: all readers owe it."""
+
 LOST = f"""
 SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
     ELSE (CASE WHEN l.off IS NULL THEN 'unplaced'
@@ -44,7 +48,7 @@ FROM (SELECT v.*, COALESCE(v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on
         q.log_start, q.unclean_floor AS least_floor, q.spoilt_ns, q.flushed_ns
         {JUDGED.replace("FROM vals v", "FROM odd v")}
         AND ((q.has_log = 1 AND v.log_slots = 0) OR (q.has_log = 1 AND v.unserved = 1)
-             OR (q.has_log = 0 AND v.seen_slots = 0))) l
+             OR (q.has_log = 0 AND v.seen_slots = 0 AND {OWED}))) l
 LEFT JOIN (SELECT s.p, MIN(s.off) AS first_off, MAX(s.off) AS last_off FROM slots s
            WHERE s.visible = 1 GROUP BY s.p) e ON e.p = l.p
 LEFT JOIN floors f ON f.p = l.p AND l.invoke_ns >= f.from_ns AND l.invoke_ns < f.to_ns

@@ -27,7 +27,10 @@ SELECT CASE WHEN s.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, s
   s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.n_reads,
   bit_count(s.seen & s.mask) AS passes_with, bit_count(s.mask) AS passes_over,
   q.unclean_on, q.unclean_floor, q.lost_floor, q.spoilt_ns
-{_JUDGED} AND (s.seen & s.mask) <> s.mask""",
+{_JUDGED} AND (s.seen & s.mask) <> s.mask
+  AND (q.has_log = 1 OR NOT EXISTS (SELECT 1 FROM odd v JOIN txn_p t ON t.client = v.client
+    AND t.session = v.session AND t.txn = v.txn WHERE v.value_id = s.value_id
+    AND t.fate <> 'committed'))""",
     permitted=LOSS,
     explain=lambda row: (
         f"{row['value_id']} was read at {place(row)}, but only {row['passes_with']} of "

@@ -1,0 +1,50 @@
+"""Transactions in a cluster that shows no logs: what readers of committed records are not given may
+be aborted, and accuses nobody; what was committed is owed to all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify.made import ONE, Tables
+from tests.harness.verify.test_group_guarantees import judge
+from tests.harness.verify.test_transaction_guarantees import READER, made
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.result import GuaranteeResult
+
+WITHHELD = ("replicas", "logs", "states")
+NAMES = ("lost_write", "vanished_read", "torn_txn")
+
+
+def _without_logs(*, committed_alone: bool) -> Tables:
+    tables = made()
+    for name in WITHHELD:
+        tables[name] = []
+    if committed_alone:
+        tables["passes"] = [row for row in tables["passes"] if row["client"] != "final"]
+        tables["reads"] = [row for row in tables["reads"] if row["client"] != "final"]
+    return tables
+
+
+def _judged(run_dir: Path, tables: Tables) -> dict[str, GuaranteeResult]:
+    facts = synthetic.facts(ONE, withheld=list(WITHHELD))
+    return judge(run_dir, tables, synthetic.scenario(ONE), facts, NAMES)
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["both", "committed"])
+def test_what_was_aborted_is_missed_by_nobody(alone: bool, tmp_path: Path) -> None:
+    result = _judged(tmp_path, _without_logs(committed_alone=alone))
+    assert [one.findings for one in result.values()] == [[], [], []]
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["both", "committed"])
+def test_what_was_committed_is_missed(alone: bool, tmp_path: Path) -> None:
+    tables = _without_logs(committed_alone=alone)
+    tables["reads"] = [
+        row
+        for row in tables["reads"]
+        if row["offset"] != 1 or row["client"] not in (READER, "final")
+    ]
+    for name, one in _judged(tmp_path, tables).items():
+        assert [finding.offset for finding in one.findings] == [1], name

@@ -3,9 +3,13 @@
 Processing is journaling: what a member was killed with, before it could, it did not commit either.
 Nobody owes what the group never asked for: it may begin at the end (auto.offset.reset=latest), and
 a member may seek.
+`beyond the end`: a member of a group that reads committed a position that its partition never had.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from urteil.harness.verify.guarantees.base import DUE, LOSS, Guarantee, place
 
@@ -51,6 +55,29 @@ WHERE l.event = 'seek' AND l.low < l.high
 """
 """What a member sought past, by its own choice."""
 
+_BEYOND = """
+FROM commits c JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
+JOIN grps b ON b.grp = c.`group`
+JOIN (SELECT s.p, BIT_OR(s.grps) AS grps, MAX(s.off) AS high FROM slots s
+      WHERE s.grps <> 0 GROUP BY s.p) r ON r.p = q.p AND (r.grps & b.bit) <> 0
+WHERE c.outcome = 'ok' AND c.generation >= 0 AND q.gone = 0
+  AND COALESCE(q.log_end, q.seen_end) IS NOT NULL AND c.offset > r.high + 1
+  AND c.offset > q.committed_end AND c.offset > COALESCE(q.log_end, 0)
+"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "beyond the end":
+        return (
+            f"{row['client']} committed {place(row)} for {row['grp']}, though the partition ends "
+            f"at {row['top']}."
+        )
+    return (
+        f"{row['grp']} committed up to {row['top']}, but no member ever processed "
+        f"{row['value_id']} at {place(row)}."
+    )
+
+
 GUARANTEE = Guarantee(
     name="commit_beyond_processed",
     about="a group committed past a record that none of its members processed",
@@ -61,17 +88,20 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT 'not processed' AS sub_kind, s.p, s.off, k.at_ns, k.until_ns, k.grp, s.value_id, k.top,
   k.unclean_on, k.unclean_floor, k.lost_floor, k.spoilt_ns,
-  (SELECT MAX(z.commits_before) FROM settings z) AS before
+  (SELECT MAX(z.commits_before) FROM settings z) AS before, CAST(NULL AS STRING) AS client
 {_ROWS} LEFT JOIN ({_BEGUN}) g ON g.p = k.p AND g.grp = k.grp
 {_BELOW} AND (s.grps & b.bit) = 0 AND s.off >= COALESCE(g.low, 0)
   AND NOT EXISTS (SELECT 1 FROM ({_SOUGHT}) j
-                  WHERE j.p = k.p AND j.grp = k.grp AND s.off >= j.low AND s.off < j.high)""",
+                  WHERE j.p = k.p AND j.grp = k.grp AND s.off >= j.low AND s.off < j.high)
+UNION ALL
+SELECT 'beyond the end', q.p, c.offset, c.invoke_ns, c.complete_ns, c.`group`, NULL,
+  GREATEST(q.committed_end, COALESCE(q.log_end, 0)), q.unclean_on, q.unclean_floor, q.lost_floor,
+  q.spoilt_ns, 0, c.client
+{_BEYOND}""",
     permitted="CASE WHEN x.before = 1 THEN 'the group commits before it processes: at most once'"
     f" ELSE {LOSS} END",
-    explain=lambda row: (
-        f"{row['grp']} committed up to {row['top']}, but no member ever processed "
-        f"{row['value_id']} at {place(row)}."
-    ),
+    explain=_explain,
     needs=("commits", "reads"),
-    sub_kinds=("not processed",),
+    sub_kinds=("not processed", "beyond the end"),
+    tie="j.value_id, j.grp, j.client",
 )

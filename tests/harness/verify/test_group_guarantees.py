@@ -90,6 +90,19 @@ def test_a_group_that_hands_over_is_clean(tmp_path: Path) -> None:
     assert {one.status for one in result.values()} == {Status.HOLDS}
 
 
+@pytest.mark.parametrize("outcome", ["ok", "info", "fail"])
+def test_a_member_commits_beyond_the_end(outcome: str, tmp_path: Path) -> None:
+    tables = healthy()
+    last = max(tables["commits"], key=lambda row: int(row["offset"]))
+    late_ns = last["invoke_ns"] + 1_000_000
+    commit(tables, last["client"], last["generation"], 400, late_ns, outcome)
+    commit(tables, last["client"], last["generation"], 401, late_ns + 2000, outcome)
+    broken = judged(tmp_path, tables)["commit_beyond_processed"]
+    found = [one.sentence for one in broken.findings if one.sub_kind == "beyond the end"]
+    told = f"committed urteil-0@401 for {last['group']}, though the partition ends at 400."
+    assert found == ([f"{last['client']} {told}"] if outcome == "ok" else [])
+
+
 def test_without_a_group_nothing_is_judged(tmp_path: Path) -> None:
     tables = healthy()
     for name in ("commits", "commit_reads", "assignments"):

@@ -1,4 +1,4 @@
-"""A consumer's position goes back only when somebody moved it."""
+"""A consumer's position goes back only when somebody moved it, as to the begin of a new pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ FROM (SELECT e.client, e.session, e.poll, e.position_before, e.invoke_ns, e.even
         LAG(e.event) OVER w AS prev_event, LAG(e.complete_ns) OVER w AS prev_ns
       FROM polls e JOIN parts r ON e.topic_id = r.topic_id AND e.partition = r.partition
       WINDOW w AS (PARTITION BY e.client, e.session, r.p ORDER BY e.poll)) l
-WHERE l.position_before < l.prev_after AND l.event IS NULL AND l.prev_event IS NULL""",
+WHERE l.position_before < l.prev_after AND l.event IS NULL AND l.prev_event IS NULL
+  AND NOT EXISTS (SELECT 1 FROM passes b JOIN parts r ON r.topic_id = b.topic_id
+                    AND r.partition = b.partition
+                  WHERE b.client = l.client AND b.session = l.session AND r.p = l.p
+                    AND b.from_offset = l.position_before AND b.begin_ns >= l.prev_ns
+                    AND b.begin_ns <= l.invoke_ns)""",
     permitted=LOSS,
     explain=lambda row: (
         f"{row['client']} stood after offset {row['prev_off']} of {row['topic']}-"

@@ -77,6 +77,25 @@ def test_a_position_that_goes_back_is_found_in_polls_alone(tmp_path: Path) -> No
     assert (finding.sub_kind, finding.offset) == ("position", 140)
 
 
+def test_a_new_pass_begins_where_it_likes(tmp_path: Path) -> None:
+    """A reader that sweeps twice, and tells its polls, has sought in between."""
+    tables = healthy()
+    last = max((row for row in tables["polls"] if row["client"] == "c0"), key=lambda e: e["poll"])
+    reads = [row for row in tables["reads"] if row["client"] == "c0"]
+    again_ns = last["complete_ns"] + 1000
+    tables["reads"] += [
+        row | {"pass": 99, "poll": last["poll"] + 1, "position_in_poll": row["offset"]}
+        | {"read_ns": again_ns + 2000} for row in reads if row["offset"] < 10
+    ]  # fmt: skip
+    here = {"poll": last["poll"] + 1, "invoke_ns": again_ns + 1000, "complete_ns": again_ns + 2000}
+    tables["polls"].append(last | here | {"position_before": 0, "position_after": 10})
+    assert alone("nonmonotonic_poll", tmp_path / "untold", tables).violations == 1
+    begun = next(row for row in tables["passes"] if row["client"] == "c0")
+    more = {"pass": 99, "from_offset": 0, "to_offset": 10, "begin_ns": again_ns}
+    tables["passes"].append(begun | more | {"end_ns": again_ns + 3000})
+    assert alone("nonmonotonic_poll", tmp_path / "told", tables).violations == 0
+
+
 @pytest.mark.parametrize("event", ["seek", "reset", "rebalance"])
 def test_events_excuse_skips_and_steps_back(event: str, tmp_path: Path) -> None:
     tables = healthy()

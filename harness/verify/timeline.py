@@ -166,6 +166,8 @@ def floors(spans: list[Span], starts: dict[int, int], log_end: int) -> list[Floo
     for begin_ns, span in reversed(begun):
         found.append(_floor(begin_ns, to_ns, any_floor, unclean_floor, span.leader))
         to_ns = begin_ns
+        if span.previous is None and span.version == 0:  # made then: there was nothing to take
+            continue
         start = _start(span.leader_epoch, starts, log_end)
         any_floor = min(any_floor, start)
         if span.unclean:

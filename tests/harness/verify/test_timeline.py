@@ -69,10 +69,15 @@ def test_floors_are_where_later_epochs_start() -> None:
         (floor,) = [one for one in found if one.from_ns <= time_ns < one.to_ns]
         return floor.any_floor, floor.unclean_floor
 
-    assert at(-5) == (0, 150)
+    assert at(-5) == at(1 - CLOCK_SLACK_NS / S) == (100, 150)  # made then: nothing was there before
     assert at(5) == (100, 150)
     assert at(15) == (150, 150)
     assert at(25) == (NO_OFFSET, NO_OFFSET)
+
+
+def test_where_the_first_versions_are_not_known_an_election_may_have_come_before() -> None:
+    (floor,) = floors(_spans((0, 1, 0, [1]), (5, 1, 3, [1]))[1:], {3: 40}, 200)[-1:]
+    assert floor.any_floor == 40
 
 
 def test_an_epoch_that_wrote_nothing_starts_where_the_next_one_does() -> None:

@@ -29,9 +29,20 @@ UNCLEAN_FLOOR = """CASE WHEN COALESCE({0}.node, -2) <> f.leader AND {0}.invoke_n
 """From where on an unclean election may have taken a send: one that began after it, or a former one
 of which the broker that answered had not heard."""
 
-OWED = """NOT EXISTS (SELECT 1 FROM txn_p t WHERE t.client = v.client AND t.session = v.session
-  AND t.txn = v.txn AND t.fate <> 'committed')"""
-"""What is in no transaction, or in one that was committed: all readers owe it."""
+_ODD = JUDGED.replace("FROM vals v", "FROM odd v").replace(
+    "WHERE",
+    """LEFT JOIN (
+  SELECT w.client, w.session, w.txn FROM txn_p w WHERE w.fate = 'committed'
+  UNION
+  SELECT w.client, w.session, w.txn FROM txn_p w JOIN vals s
+    ON s.client = w.client AND s.session = w.session AND s.txn = w.txn
+  WHERE w.fate = 'unknown' AND s.rc_shown = 1) t
+  ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
+WHERE""",
+)
+OWED = "(v.txn IS NULL OR t.txn IS NOT NULL)"
+"""Where there are no logs: what is in no transaction, or in one that was committed, or that may have
+been and of which readers of committed records were shown something."""
 
 LOST = f"""
 SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
@@ -46,7 +57,7 @@ SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
   l.flushed_ns
 FROM (SELECT v.*, COALESCE(v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on, q.final_leader,
         q.log_start, q.unclean_floor AS least_floor, q.spoilt_ns, q.flushed_ns
-        {JUDGED.replace("FROM vals v", "FROM odd v")}
+        {_ODD}
         AND ((q.has_log = 1 AND v.log_slots = 0) OR (q.has_log = 1 AND v.unserved = 1)
              OR (q.has_log = 0 AND v.seen_slots = 0 AND {OWED}))) l
 LEFT JOIN (SELECT s.p, MIN(s.off) AS first_off, MAX(s.off) AS last_off FROM slots s

@@ -156,7 +156,8 @@ def _arrange(
     copy.grace_ns, copy.still_ns = grace_ns(asked), group_bound_ns(asked)
     begin_ns = min(row["invoke_ns"] for row in copy.rows("sends"))
     load = Phase(name="during", begin_ns=begin_ns, end_ns=copy.last_ns + _AFTER_NS)
-    return asked, msgspec.structs.replace(facts, topics=topics, phases=[load])
+    # Also what is not asked of histories that others recorded.
+    return asked, msgspec.structs.replace(facts, topics=topics, phases=[load], runtime="process")
 
 
 def _piece(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Row] | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -41,9 +43,11 @@ def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
     click.echo(path)
 
 
-@click.command("import", short_help="Judge a history of Jepsen's, without a cluster.")
+@click.command("import", short_help="Judge a history that others recorded, without a cluster.")
 @click.argument("file", type=click.Path(exists=True, path_type=Path))
-@click.option("--format", "form", type=FORMS, default="jepsen", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["jepsen", "tables"]), help="[default: by FILE]"
+)
 @click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
 @click.option("--idempotent/--no-idempotent", default=True, show_default=True)
 @click.option(
@@ -57,7 +61,7 @@ def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
 @json_option("Print result.json, and nothing else.")
 def import_command(
     file: Path,
-    form: str,
+    form: str | None,
     acks: str,
     idempotent: bool,
     isolation: str,
@@ -65,35 +69,48 @@ def import_command(
     out: Path,
     as_json: bool,
 ) -> int:
-    """Judge FILE, the history.edn of a run of jepsen.tests.kafka; no cluster is needed.
+    """Judge FILE, the history.edn of a run of jepsen.tests.kafka, or a folder of Parquet tables, of
+    which `sends` and `reads` are enough (docs/own.md); no cluster is needed.
 
-    It may be packed by gzip; of a folder of Jepsen's store its history is taken. What a history
-    does not tell, the settings of its clients, the options do.
+    A history of Jepsen's may be packed by gzip; of a folder of its store the history is taken.
+    What a history does not tell, the settings of its clients, the options do.
     """
-    from urteil.harness.jepsen.load import HistoryError, history_in, load
+    from urteil.harness.elsewhere.load import tables_in
     from urteil.harness.runner import judge_again
     from urteil.harness.runner.folder import dated_folder
 
-    try:
-        file = history_in(file)
-    except HistoryError as error:
-        raise click.UsageError(str(error)) from None
-    run_dir = dated_folder(out, f"jepsen-{file.name.split('.')[0]}")
+    is_tables = form == "tables" if form else file.is_dir() and bool(tables_in(file))
+    make = _of_tables if is_tables else _of_jepsen
+    name = file.resolve().name if is_tables else f"jepsen-{file.name.split('.')[0]}"
+    settings: dict[str, Any] = {"acks": -1 if acks == "all" else int(acks)}
+    settings |= {"idempotent": idempotent, "isolation": isolation}
     words = ["urteil", "import", str(file), "--acks", acks, "--isolation", isolation]
     words += [] if idempotent else ["--no-idempotent"]
+    run_dir = dated_folder(out, name)
     try:
-        load(
-            file,
-            run_dir,
-            acks=-1 if acks == "all" else int(acks),
-            idempotent=idempotent,
-            isolation=isolation,
-            command=shlex.join(words),
-        )
-    except HistoryError as error:
-        run_dir.rmdir()
-        told = str(error)
-        raise click.UsageError(told if str(file) in told else f"{file}: {told}") from None
+        make(file, run_dir, settings | {"command": shlex.join(words)})
+    except click.UsageError:
+        shutil.rmtree(run_dir)
+        raise
     result = judge_again(run_dir, engine=engine)
     draw_report(run_dir)
     return tell(run_dir, result, as_json)
+
+
+def _of_jepsen(path: Path, run_dir: Path, settings: dict[str, Any]) -> None:
+    from urteil.harness.jepsen.load import HistoryError, history_in, load
+
+    try:
+        load(history_in(path), run_dir, **settings)
+    except HistoryError as error:
+        told = str(error)
+        raise click.UsageError(told if str(path) in told else f"{path}: {told}") from None
+
+
+def _of_tables(path: Path, run_dir: Path, settings: dict[str, Any]) -> None:
+    from urteil.harness.elsewhere.load import TablesError, load
+
+    try:
+        load(path, run_dir, **settings)
+    except TablesError as error:
+        raise click.UsageError(str(error)) from None

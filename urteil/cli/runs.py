@@ -51,4 +51,7 @@ def whole_run(name: str, out: Path, *files: str) -> Path:
 def _mend(name: str, file: str) -> str:
     if file == "result.json":
         return f"`urteil verify {name}` makes it"
-    return "put back the file that the run wrote, or play the run again"
+    return (
+        "put back the file that the run wrote, or play the run again (a history that others "
+        f"recorded: `urteil import {name}`)"
+    )

@@ -1,0 +1,1 @@
+"""Histories that somebody else recorded as tables, judged without a cluster."""

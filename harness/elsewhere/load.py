@@ -1,0 +1,172 @@
+"""Tables in the form of docs/evidence.md, recorded by somebody else, as a run to be judged.
+
+`sends` and `reads` are enough. What is not brought is withheld: checks that need it are not judged.
+Where there are no logs, what anybody read was there; where there are no passes, each stretch that
+somebody read in order (`pass`) is one, from its first offset to its last.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from urteil.harness.elsewhere.columns import NEEDED, SHARED, Settings, bare, clients, filled
+from urteil.harness.elsewhere.facts import describe
+from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.verify import evidence
+
+TOPICS = "topics.json"
+"""Settings of topics, name to setting to value; beside the tables, if there is anything to tell."""
+BOOT = "elsewhere"
+READ = (*NEEDED, "clients", "passes", "replicas", "logs", "states", "manifest")
+"""Tables that tell what a run's folder says of itself."""
+GROUP = ("client", "session", "pass", "topic_id", "topic", "partition")
+
+
+class TablesError(ValueError):
+    """The folder holds no history in this form; the message says where and what is expected."""
+
+
+def tables_in(folder: Path) -> dict[str, list[Path]]:
+    """The files of each table in `folder` or its folder `evidence`: NAME/*.parquet or NAME.parquet;
+    nothing where there are neither sends nor reads."""
+    for place in (folder / "evidence", folder):
+        found = {
+            name: [*sorted((place / name).glob("*.parquet")), *place.glob(f"{name}.parquet")]
+            for name in SCHEMAS
+        }
+        if found["sends"] or found["reads"]:
+            return {name: files for name, files in found.items() if files}
+    return {}
+
+
+def load(
+    folder: Path, run_dir: Path, *, acks: int, idempotent: bool, isolation: str, command: str
+) -> int:
+    """Make `run_dir` a run of the tables in `folder`; how many sends and reads it has.
+
+    `acks`, `idempotent` and `isolation` are the clients' settings where the tables tell none.
+    TablesError names the file that is not as expected.
+    """
+    brought = tables_in(folder)
+    configs = _configs(folder)
+    if "sends" not in brought:
+        raise TablesError(f"{folder} has no sends (sends.parquet, or sends/*.parquet): without "
+                          "them nobody knows what was written")  # fmt: skip
+    settings: Settings = {"acks": acks, "idempotent": idempotent}
+    have = {name: _read(name, files) for name, files in brought.items() if name in READ}
+    for name in SHARED:
+        if any(name not in have[one].column_names for one in NEEDED if one in have):
+            have |= {one: bare(have[one], [name]) for one in NEEDED if one in have}
+    run = _run_of(have["sends"])
+    whole = {one for one in brought if one not in NEEDED or _is_whole(one, have[one])}
+    have |= {one: filled(one, have[one], run, settings) for one in NEEDED if one in have}
+    if "clients" not in have:
+        told = settings | {"isolation": isolation, "boot_id": BOOT}
+        have["clients"] = clients(have["sends"], have.get("reads"), run, told)
+    made = "passes" not in have
+    if made and "reads" in have:
+        have["passes"] = _passes(have["reads"], run, _isolations(have["clients"], isolation))
+    _write(run_dir / "evidence", have, {name: brought[name] for name in whole})
+    settings["isolation"] = isolation
+    describe(run_dir, run, have, configs, settings, command, made=made)
+    return sum(len(have[name]) for name in NEEDED if name in have)
+
+
+def _read(name: str, files: list[Path]) -> pa.Table:
+    try:
+        have = pa.concat_tables(map(pq.read_table, files), promote_options="permissive")
+    except (pa.ArrowException, OSError) as error:
+        text = " ".join(str(error).split())[:200]
+        raise TablesError(f"{files[0]}: {name} cannot be read ({text}); expected is Parquet, all "
+                          "parts with the same columns") from None  # fmt: skip
+    needed = NEEDED.get(name, ())
+    lacks = [column for column in needed if column not in have.column_names]
+    lacks += [] if not needed or {"topic", "topic_id"} & {*have.column_names} else ["topic"]
+    if lacks:
+        raise TablesError(f"{files[0]}: {name} has no {', '.join(lacks)} (docs/evidence.md)")
+    for column in SCHEMAS[name] if needed else ():
+        kind = have.schema.field(column.name) if column.name in have.column_names else column
+        if not evidence.castable(kind, column):
+            raise TablesError(f"{files[0]}: {column.name} is {kind.type}, should be {column.type}")
+    return have
+
+
+def _is_whole(name: str, have: pa.Table) -> bool:
+    return {*SCHEMAS[name].names} <= {*have.column_names}
+
+
+def _write(target: Path, have: dict[str, pa.Table], brought: dict[str, list[Path]]) -> None:
+    """What was brought whole as it was, all else with every column."""
+    for name, schema in SCHEMAS.items():
+        (target / name).mkdir(parents=True)
+        if name in brought:
+            for file in brought[name]:
+                shutil.copyfile(file, target / name / file.name)
+        else:
+            rows = _ours(have[name], schema) if name in have else schema.empty_table()
+            pq.write_table(rows, target / name / "part-0.parquet")
+
+
+def _ours(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """What does not fit in a column's width stays as wide as it is: the judgement tells of it."""
+    columns = []
+    for field in schema:
+        column = rows[field.name]
+        try:
+            columns.append(column.cast(field.type))
+        except pa.ArrowInvalid:
+            columns.append(column)
+    return pa.table(columns, names=schema.names)
+
+
+def _run_of(sends: pa.Table) -> str:
+    told = pc.unique(sends["run"]).to_pylist() if "run" in sends.column_names else []
+    return next((str(one) for one in told if one), secrets.token_hex(4))
+
+
+def _configs(folder: Path) -> dict[str, dict[str, str]]:
+    path = folder / TOPICS
+    if not path.exists():
+        return {}
+    try:
+        told = json.loads(path.read_bytes())
+        return {
+            topic: {name: str(value) for name, value in settings.items()}
+            for topic, settings in told.items()
+        }
+    except (ValueError, AttributeError) as error:
+        raise TablesError(f'{path}: {error}; expected is {{"TOPIC": {{"cleanup.policy": '
+                          '"compact"}}') from None  # fmt: skip
+
+
+def _isolations(rows: pa.Table, default: str) -> dict[tuple[Any, Any], str]:
+    """The isolation of each client and session."""
+    return {
+        (row["client"], row.get("session", 0)): row.get("isolation") or default
+        for row in rows.to_pylist()
+    }
+
+
+def _passes(reads: pa.Table, run: str, isolations: dict[tuple[Any, Any], str]) -> pa.Table:
+    """What was read in order as passes over it."""
+    whole = reads.filter(pc.is_valid(reads["offset"]))
+    spans = whole.group_by(list(GROUP)).aggregate(
+        [("offset", "min"), ("offset", "max"), ("read_ns", "min"), ("read_ns", "max")]
+    )
+    rows = [
+        {name: row[name] for name in GROUP}
+        | {"run": run, "from_offset": row["offset_min"], "to_offset": row["offset_max"] + 1}
+        | {"begin_ns": row["read_ns_min"], "end_ns": row["read_ns_max"]}
+        | {"isolation": isolations.get((row["client"], row["session"]))}
+        | {"final": True, "complete": True}
+        for row in spans.to_pylist()
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMAS["passes"])

@@ -1,0 +1,156 @@
+"""Tables that somebody else recorded, down to sends and reads, are judged without a cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.harness.verify.made import ONE, Tables, healthy
+from urteil.cli.main import EXIT_WRONG_USAGE, exit_code
+from urteil.harness.elsewhere.columns import NEEDED
+from urteil.harness.elsewhere.load import TablesError, load
+from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.verify.judgement import judge_run
+from urteil.harness.verify.result import Result, Status, Verdict
+
+LEAST = {name: (*columns, "topic") for name, columns in NEEDED.items()}
+"""The fewest columns, as a first-time user brings them."""
+
+
+def bring(folder: Path, tables: Tables, columns: dict[str, tuple[str, ...] | None]) -> None:
+    """Write these tables, each with some columns or all, as NAME.parquet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, kept in columns.items():
+        rows = pa.Table.from_pylist(tables.get(name, []), schema=SCHEMAS[name])
+        pq.write_table(rows.select(kept) if kept else rows, folder / f"{name}.parquet")
+
+
+def judged(folder: Path, tables: Tables, columns: Any, **settings: Any) -> Result:
+    bring(folder / "in", tables, columns)
+    told = {"acks": -1, "idempotent": True, "isolation": "read_committed", "command": ""}
+    load(folder / "in", folder / "run", **(told | settings))
+    return judge_run(folder / "run", engine="duckdb", master=None, session=None, canary=False)
+
+
+def violated(result: Result) -> dict[str, list[int | None]]:
+    return {
+        one.name: [finding.offset for finding in one.findings]
+        for one in result.guarantees
+        if one.status is Status.VIOLATED
+    }
+
+
+ALL = dict.fromkeys(name for name in SCHEMAS if name != "manifest")
+SUBSETS: dict[str, dict[str, tuple[str, ...] | None]] = {
+    "least": dict(LEAST),
+    "sends and reads": dict.fromkeys(NEEDED),
+    "clients": dict.fromkeys((*NEEDED, "clients")),
+    "passes": dict.fromkeys((*NEEDED, "clients", "passes")),
+}
+
+
+@pytest.mark.parametrize("columns", SUBSETS.values(), ids=SUBSETS)
+def test_a_correct_history_of_few_tables_passes(columns: Any, tmp_path: Path) -> None:
+    result = judged(tmp_path, healthy(), columns)
+    assert (violated(result), result.reasons, result.verdict) == ({}, [], Verdict.PASS)
+    holds = {one.name for one in result.guarantees if one.status is Status.HOLDS}
+    assert {"lost_write", "phantom", "duplicate", "inconsistent_offset", "stale_append"} <= holds
+
+
+@pytest.mark.parametrize("columns", SUBSETS.values(), ids=SUBSETS)
+def test_a_lost_record_and_one_that_nobody_sent_are_found(columns: Any, tmp_path: Path) -> None:
+    tables = healthy()
+    tables["reads"] = [row for row in tables["reads"] if row["offset"] != 50]
+    tables["sends"] = [row for row in tables["sends"] if row["offset"] != 60]
+    found = violated(judged(tmp_path, tables, columns))
+    assert (found["lost_write"], found["phantom"]) == ([50], [60])
+
+
+def test_all_tables_without_what_a_run_says_of_itself(tmp_path: Path) -> None:
+    tables = healthy()
+    assert violated(judged(tmp_path / "well", tables, ALL)) == {}
+    follower = tables["logs"][1]["broker"]
+    tables["replicas"] = [
+        row for row in tables["replicas"] if (row["broker"], row["offset"]) != (follower, 50)
+    ]
+    found = violated(judged(tmp_path / "hurt", tables, ALL))
+    assert found == {"replica_divergence": [50], "hole": [50]}
+
+
+def test_a_skip_is_found_where_passes_are_told(tmp_path: Path) -> None:
+    """Without `pass` a reader may have been moved; nobody is accused then."""
+    tables = healthy()
+    tables["reads"] = [
+        row for row in tables["reads"] if (row["client"], row["offset"]) != ("c0", 50)
+    ]
+    least = judged(tmp_path / "least", tables, dict(LEAST))
+    assert (violated(least), least.verdict) == ({}, Verdict.PASS)
+    assert violated(judged(tmp_path / "all", tables, dict.fromkeys(NEEDED)))["poll_skip"] == [50]
+
+
+def test_what_nobody_read_is_neither_lost_nor_there(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["reads"] = [row for row in tables["reads"] if row["offset"] < 390]
+    result = judged(tmp_path, tables, dict(LEAST))
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.reasons[0].startswith(
+        "urteil-0: 10 acknowledged records, the first at offset 390, lie where nobody read"
+    )
+
+
+def test_settings_of_topics_and_clients_are_told_beside(tmp_path: Path) -> None:
+    tables = healthy()
+    copied = next(row for row in tables["reads"] if row["client"] == "final")
+    tables["reads"].append(copied | {"offset": ONE.records, "poll": 10**6})
+    (tmp_path / "in").mkdir()
+    found = violated(judged(tmp_path, tables, dict(LEAST)))
+    assert "duplicate" in found
+    loose = judged(tmp_path / "loose", tables, dict(LEAST), idempotent=False)
+    assert "duplicate" not in violated(loose)
+    (tmp_path / "in" / "topics.json").write_text(json.dumps({"urteil": {"cleanup.policy": 1}}))
+    load(tmp_path / "in", tmp_path / "other", acks=-1, idempotent=True,
+         isolation="read_committed", command="")  # fmt: skip
+    assert '"cleanup.policy": "1"' in (tmp_path / "other" / "run.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("no sends", "has no sends (sends.parquet, or sends/*.parquet)"),
+        ("no column", "sends.parquet: sends has no outcome, invoke_ns"),
+        ("other type", "sends.parquet: offset is string, should be int64"),
+        ("cut", "sends.parquet: sends cannot be read"),
+        ("topics", "topics.json: "),
+    ],
+)
+def test_what_cannot_be_taken_is_named(
+    damage: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = healthy()
+    bring(tmp_path, tables, dict(LEAST))
+    path = tmp_path / "sends.parquet"
+    sends = pq.read_table(path)
+    if damage == "no sends":
+        path.unlink()
+    elif damage == "no column":
+        pq.write_table(sends.drop_columns(["outcome", "invoke_ns"]), path)
+    elif damage == "other type":
+        texts = pa.array(["x"] * len(sends))
+        pq.write_table(sends.set_column(sends.column_names.index("offset"), "offset", texts), path)
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:-100])
+    else:
+        (tmp_path / "topics.json").write_text("[]")
+    with pytest.raises(TablesError, match=r".") as error:
+        load(tmp_path, tmp_path / "run", acks=-1, idempotent=True, isolation="read_committed",
+             command="")  # fmt: skip
+    assert told in str(error.value)
+    runs = tmp_path / "runs"
+    assert exit_code(["import", str(tmp_path), "--out", str(runs)]) == EXIT_WRONG_USAGE
+    assert told in capsys.readouterr().err.replace("\n", " ")
+    assert not list(runs.glob("*"))

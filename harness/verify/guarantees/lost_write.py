@@ -41,8 +41,8 @@ _ODD = JUDGED.replace("FROM vals v", "FROM odd v").replace(
 WHERE""",
 )
 OWED = "(v.txn IS NULL OR t.txn IS NOT NULL)"
-"""Where there are no logs: what is in no transaction, or in one that was committed, or that may have
-been and of which readers of committed records were shown something."""
+"""Without logs: what is in no transaction, in one that was committed, or in one that may have been
+and of which readers of committed records were shown something."""
 
 LOST = f"""
 SELECT CASE WHEN l.log_slots > 0 THEN 'not served'

@@ -70,6 +70,9 @@ WHERE s.value_id IS NULL OR COALESCE(s.outcome, '') NOT IN ('ok', 'fail', 'info'
 UNION ALL
 SELECT 'doubled sends', -1, COUNT(*) FROM slots s WHERE s.acked > 1
 UNION ALL
+SELECT 'alike sends', -1, COUNT(*) FROM (SELECT o.value_id FROM odd o WHERE o.sent = 1
+  GROUP BY o.value_id HAVING MIN(o.client) <> MAX(o.client) OR MIN(o.op) <> MAX(o.op)) k
+UNION ALL
 SELECT 'turned sends', -1, COUNT(*) FROM sends s WHERE s.complete_ns < s.invoke_ns
 UNION ALL
 SELECT 'turned polls', -1, COUNT(*) FROM polls e WHERE e.complete_ns < e.invoke_ns

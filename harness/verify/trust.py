@@ -163,6 +163,10 @@ def blanks(tally: Sequence[Row]) -> list[str]:
             "without value_id, outcome or times, or the partition of its offset",
         ),
         "doubled sends": ("send", "doubled in evidence/sends"),
+        "alike sends": (
+            "value_id",
+            "of several sends (evidence/sends): each record needs one that no other has",
+        ),
     }
     return _counted(lacks, tally)
 

@@ -140,3 +140,29 @@ def test_a_flag_that_is_told_where_it_is_set_alone_is_not_set_elsewhere(
     for row in tables[table]:
         row[flag] = row.get(flag) or None
     assert judged(tmp_path, tables).verdict is Verdict.PASS
+
+
+def test_a_read_during_the_run_without_its_value_is_told_though_nothing_broke(
+    tmp_path: Path,
+) -> None:
+    """In sound histories nobody asked, and it was PASS."""
+    tables = healthy()
+    live = next(row for row in at(tables, "reads") if row["client"] == "c0")
+    live["value_id"] = None
+    result = judged(tmp_path, tables)
+    told = f"1 row without value_id at offsets where others saw it (evidence/reads): {AGAIN}"
+    assert (result.verdict, result.reasons) == (Verdict.UNKNOWN, [told])
+
+
+def test_values_that_several_sends_have_accuse_nobody(tmp_path: Path) -> None:
+    tables = healthy()
+    one, other = (row for row in tables["sends"] if row["offset"] in (50, 90))
+    for rows in (tables["sends"], tables["reads"], tables["replicas"]):
+        for row in rows:
+            if row["value_id"] == other["value_id"] and row is not other:
+                row["value_id"] = one["value_id"]
+    other["value_id"] = one["value_id"]
+    result = judged(tmp_path, tables)
+    assert {one.name for one in result.guarantees if one.status is Status.VIOLATED} == set()
+    told = "1 value_id of several sends (evidence/sends): each record needs one that no other has"
+    assert told in result.reasons

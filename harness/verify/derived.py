@@ -71,7 +71,7 @@ DERIVED: dict[str, pa.Schema] = {
         "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i live:i"
     ),
     "expulsions": _schema("n:i who:s p:l times:i from_ns:l to_ns:l"),
-    "departures": _schema("n:i who:s grp:s p:l left_ns:l limit_ns:l taken_ns:l"),
+    "departures": _schema("n:i who:s grp:s p:l left_ns:l limit_ns:l taken_ns:l died:i"),
     "rations": _schema("n:i client:s kind:s rate:d from_ns:l to_ns:l record_bytes:l bytes:l"),
     "recoveries": _schema(
         "n:i fault:s targets:s p:l healed_ns:l recovery_s:d deadline_s:d judged:i"

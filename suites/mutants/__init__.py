@@ -151,6 +151,7 @@ NAMES = (
     "positions_expire_early",
     "overdue_forgotten",
     "epoch_kept_in_memory",
+    "sessions_last_thrice",
 )
 
 

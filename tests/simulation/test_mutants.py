@@ -27,6 +27,7 @@ ELSEWHERE = {
     "failed_commit_is_success",
     "heartbeats_unheard",
     "leaving_unheard",
+    "sessions_last_thrice",
     "strangers_commit",
     "unstable_told",
     "positions_never_expire",

@@ -8,7 +8,7 @@ and nobody of the group was ever beyond it. All who should poll did so to the la
 hangs is no finding. Readers of committed records are judged in runs without transactions alone.
 
 Nor is a member put out of its group again and again while it polls (see `expulsions`), nor one
-waited for that has left (`departures`).
+waited for that has left, or that is dead for longer than its session lasts (`departures`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,12 @@ def _explain(row: Mapping[str, Any]) -> str:
         return (
             f"{row['who']} left its group, and for {calm_s} nobody was given "
             f"{row['topic']}-{row['partition']}, though others of the group lived."
+        )
+    if row["sub_kind"] == "kept dead":
+        return (
+            f"{row['who']} was killed, and for {calm_s}, longer than its session and a rebalance "
+            f"last, nobody was given {row['topic']}-{row['partition']}, though others of its group "
+            "lived."
         )
     return (
         f"{row['who']} was given nothing of {row['topic']}-{row['partition']} for the last of "
@@ -65,7 +71,8 @@ SELECT 'member put out', e.p, CAST(NULL AS BIGINT), e.from_ns, e.to_ns, e.who,
   CAST(e.to_ns - e.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE)
 FROM expulsions e
 UNION ALL
-SELECT 'left behind', d.p, NULL, d.left_ns, d.limit_ns, d.who, NULL, NULL,
+SELECT CASE WHEN d.died = 1 THEN 'kept dead' ELSE 'left behind' END, d.p, NULL, d.left_ns,
+  d.limit_ns, d.who, NULL, NULL,
   CAST(d.limit_ns - d.left_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE)
 FROM departures d WHERE d.taken_ns IS NULL OR d.taken_ns > d.limit_ns""",
     explain=_explain,
@@ -74,6 +81,12 @@ FROM departures d WHERE d.taken_ns IS NULL OR d.taken_ns > d.limit_ns""",
         *("sends", "replicas", "logs", "polls", "clients", "faults", "states", "commits"),
         "assignments",
     ),
-    sub_kinds=("group stands still", "consumer stands still", "member put out", "left behind"),
+    sub_kinds=(
+        "group stands still",
+        "consumer stands still",
+        "member put out",
+        "left behind",
+        "kept dead",
+    ),
     tie="j.who",
 )

@@ -79,3 +79,47 @@ def test_members_that_join_and_leave_disturb_nobody(tmp_path: Path) -> None:
     tables = _left(None)
     tables["faults"].append(fault("rebalance_storm", "group", LED_NS + S, LEFT_NS + 30 * S))
     assert _sub_kinds(tmp_path, tables) == ["left behind"]
+
+
+def _killed(taken_s: float | None, given_ns: int = LED_NS) -> Tables:
+    """A group of two, of which one is killed; the other has its partition so many seconds later."""
+    tables = _left(taken_s)
+    for row in tables["clients"]:
+        if row["client"] == WHO["client"]:
+            row["end_ns"] = None
+    tables["assignments"] = [row for row in tables["assignments"] if row["event"] != "revoked"]
+    for row in tables["assignments"]:
+        if row["client"] == WHO["client"] and row["event"] == "assigned":
+            row["at_ns"] = given_ns
+    told = {"invoke_ns": LEFT_NS - 1, "complete_ns": LEFT_NS, "outcome": "ok"}
+    kill = {"act": "kill client", "subject": WHO["client"], "before": None, "after": "{}"}
+    tables["admin_ops"] = [{"run": "r"} | told | kill]
+    tables["faults"].append(fault("kill_client", "g9", LEFT_NS, LEFT_NS + 40 * S))
+    return tables
+
+
+def _kept(run_dir: Path, tables: Tables, session_timeout_ms: str = "6000") -> list[str]:
+    result = judged(run_dir, tables, session_timeout_ms=session_timeout_ms)
+    return [one.sentence for one in result.findings if one.sub_kind == "kept dead"]
+
+
+@pytest.mark.parametrize(
+    ("taken_s", "session_ms", "found"),
+    [(8, "6000", 0), (15, "6000", 1), (None, "6000", 1), (15, "10000", 0), (None, "20000", 1)],
+)
+def test_a_partition_of_who_was_killed(
+    taken_s: float | None, session_ms: str, found: int, tmp_path: Path
+) -> None:
+    sentences = _kept(tmp_path, _killed(taken_s), session_ms)
+    assert len(sentences) == found
+    assert all(one.startswith("g9 was killed, and for ") for one in sentences)
+
+
+def test_a_death_amid_something_else_accuses_nobody(tmp_path: Path) -> None:
+    assert not _kept(tmp_path / "rebalance", _killed(None, LEFT_NS - S))
+    disturbed = _killed(None)
+    disturbed["faults"].append(fault("rebalance_storm", "group", LEFT_NS + S, LEFT_NS + 3 * S))
+    assert not _kept(tmp_path / "storm", disturbed)
+    lonely = _killed(None)
+    lonely["clients"][-1]["end_ns"] = LEFT_NS + 5 * S
+    assert not _kept(tmp_path / "alone", lonely)

@@ -142,7 +142,13 @@ EPOCH_TRUNCATION = Scenario(
         fault("shutdown", "leader", 8, 9),
         fault("crash", "leader", 8.5, 9),
     ),
-    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "end_below_ack"),
+    guarantees=(
+        *REPLICATION,
+        "duplicate",
+        "unclean_leader",
+        "end_below_ack",
+        "nonmonotonic_poll",
+    ),
     duration_s=26.0,
 )
 

@@ -152,6 +152,7 @@ NAMES = (
     "overdue_forgotten",
     "epoch_kept_in_memory",
     "sessions_last_thrice",
+    "lagging_reader_sent_away",
 )
 
 

@@ -125,6 +125,7 @@ ELSEWHERE = {
     "repacked_without_headers",
     "converted_lacks_last",  # nor old clients
     "rest_of_batch_skipped",  # nor readers that stop in the middle of a batch
+    "lagging_reader_sent_away",  # nor readers that are ahead of a new leader
     "reassigned_at_once",  # nor reassignments
     "reassignment_forgotten",
     "moved_replica_stays",

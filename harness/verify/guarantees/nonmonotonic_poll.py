@@ -1,9 +1,51 @@
-"""A consumer's position goes back only when somebody moved it, as to the begin of a new pass."""
+"""A consumer's position goes back only when somebody moved it, as to the begin of a new pass.
+
+Nor is a consumer told that there is nothing where it stands, so that it has to begin elsewhere,
+although the log has gone on there all the time: what it had read before was committed, and every
+later leader has it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from urteil.harness.verify.guarantees.base import LOSS, Guarantee, place
 from urteil.harness.verify.guarantees.poll_skip import NO_EVENT
+
+_SENT_AWAY = """
+SELECT l.p, l.off, l.at_ns, l.until_ns, l.client, l.session, l.poll, l.value_id
+FROM (SELECT q.p, r.offset AS off, r.read_ns AS at_ns, f.complete_ns AS until_ns, e.client,
+        e.session, f.poll, r.value_id, e.topic_id, e.partition, ROW_NUMBER() OVER (
+          PARTITION BY e.client, e.session, q.p, e.poll ORDER BY r.poll DESC,
+          r.position_in_poll DESC, f.poll) AS n
+      FROM polls e JOIN parts q ON q.topic_id = e.topic_id AND q.partition = e.partition
+      JOIN polls f ON f.client = e.client AND f.session = e.session AND f.poll < e.poll
+        AND f.outcome = 'fail' AND f.error IN ('OffsetOutOfRangeError', 'LogTruncationError')
+      JOIN reads r ON r.client = e.client AND r.session = e.session
+        AND r.topic_id = e.topic_id AND r.partition = e.partition AND r.poll < f.poll
+      WHERE e.event = 'reset') l
+JOIN parts q ON q.p = l.p
+WHERE l.n = 1 AND l.off + 1 >= q.one_start AND l.off + 1 <= q.log_end
+  AND NOT EXISTS (SELECT 1 FROM assignments a WHERE a.client = l.client AND a.session = l.session
+                  AND a.topic_id = l.topic_id AND a.partition = l.partition
+                  AND a.at_ns >= l.at_ns AND a.at_ns <= l.until_ns)
+"""
+"""The last record that a client was given of a partition before it was told that its position there
+is none. What lies behind that record is in the final log, whose begin is where it was then."""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "out of range":
+        return (
+            f"{row['client']} was given {place(row)}, and was told then that there is nothing at "
+            "its position, though every log goes on there."
+        )
+    return (
+        f"{row['client']} stood after offset {row['prev_off']} of {row['topic']}-"
+        f"{row['partition']} and then was given {place(row)}, without seek, reset or rebalance."
+    )
+
 
 GUARANTEE = Guarantee(
     name="nonmonotonic_poll",
@@ -32,14 +74,15 @@ WHERE l.position_before < l.prev_after AND l.event IS NULL AND l.prev_event IS N
                     AND r.partition = b.partition
                   WHERE b.client = l.client AND b.session = l.session AND r.p = l.p
                     AND b.from_offset = l.position_before AND b.begin_ns >= l.prev_ns
-                    AND b.begin_ns <= l.invoke_ns)""",
+                    AND b.begin_ns <= l.invoke_ns)
+UNION ALL
+SELECT 'out of range', k.p, k.off, k.at_ns, k.until_ns, k.client, k.session, k.poll, k.value_id,
+  CAST(NULL AS BIGINT), q.unclean_on, q.unclean_floor, q.lost_floor, q.spoilt_ns
+FROM ({_SENT_AWAY}) k JOIN parts q ON q.p = k.p""",
     permitted=LOSS,
-    explain=lambda row: (
-        f"{row['client']} stood after offset {row['prev_off']} of {row['topic']}-"
-        f"{row['partition']} and then was given {place(row)}, without seek, reset or rebalance."
-    ),
+    explain=_explain,
     needs=("reads",),
-    rests_on=("reads", "polls", "clients"),
-    sub_kinds=("reads", "position"),
+    rests_on=("reads", "polls", "clients", "assignments", "logs"),
+    sub_kinds=("reads", "position", "out of range"),
     tie="j.client, j.poll",
 )

@@ -9,7 +9,12 @@ from msgspec.structs import replace
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import DELIVERY, REPLICATION, fault
 
-CLEANUP = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
+CLEANUP = {
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "1000",
+}
+"""Coordinators look every second for transactions that last too long, and for ids that nobody has
+used for a week."""
 SAFE = {"min.insync.replicas": "2"}
 OFTEN = SAFE | {
     "cleanup.policy": "compact",
@@ -111,7 +116,7 @@ HELD_OPEN = replace(
         producers=8,
         rate_records_per_s=400,
         keys=6000,
-        options={"aborts": "0.4", "hold_ms": "800", "txn_records": "32"},
+        options={"aborts": "0.4", "hold_ms": "800", "txn_records": "32", "rests": "4"},
     ),
     faults=(),
     duration_s=20.0,

@@ -28,14 +28,15 @@ REPEATED_NS = 900 * MS_NS
 
 def txn_rows(run_dir: Path, faults: Sequence[Row], scenario: Scenario) -> list[Row]:
     """Rows of `txn_p`: a transaction with its fate, when its producer was shut out (`fenced_ns`),
-    whether that was before its time (`cut_short`), whether the end of an earlier one may have
-    arrived in it (`late`, KAFKA-17754), and whose positions it moved (`grp`)."""
+    whether that was before its time (`cut_short`; 2: nobody knew its transactional id), whether the
+    end of an earlier one may have arrived in it (`late`, KAFKA-17754), and whose positions it moved
+    (`grp`)."""
     txns = evidence.rows(run_dir, "txns")
     groups = _groups(run_dir) if txns else {}
     inits = _inits(txns)
     held = [fault for fault in faults if _holds_back(fault)]
     late = _reached_late(txns, held)
-    short = cut_short(txns, evidence.rows(run_dir, "clients"), faults, scenario) if txns else ()
+    short = cut_short(txns, evidence.rows(run_dir, "clients"), faults, scenario) if txns else {}
     return [
         {
             "client": txn["client"],
@@ -48,7 +49,7 @@ def txn_rows(run_dir: Path, faults: Sequence[Row], scenario: Scenario) -> list[R
             "outcome": txn["outcome"],
             "fate": _fate(txn),
             "fenced_ns": _fenced_ns(txn, inits[txn["transactional_id"]]),
-            "cut_short": int(_key(txn) in short),
+            "cut_short": short.get(_key(txn), 0),
             "late": int(txn["late_end_ns"] is not None or _key(txn) in late),
             "grp": groups.get(_key(txn), groups.get((*_key(txn)[:2], None))),
         }

@@ -45,6 +45,7 @@ from urteil.harness.workload.txn_wire import (
     end_request,
     error_of,
     init_request,
+    marker_request,
     produce_request,
     read_init,
     read_offset,
@@ -54,6 +55,9 @@ EVERY_S = 0.5
 OVERDUE_MS = 1_000
 OVERDUE_S = 6.0
 TAKEOVER_S = 0.2
+REST_S = 2.5
+FIRST_EPOCH, OLDER_EPOCH = 0, -1
+"""Of a coordinator: the first there is, and one before any."""
 RETRY_S = 0.05
 DEADLINE_S = 10.0
 PASSING = frozenset({3, 5, 6, 7, 14, 15, 16, 51})
@@ -164,20 +168,46 @@ class LateEnd:
         self._producer = Producer(self._producer.transactional_id)
 
     def end_shut_out(self) -> None:
-        """The commit of a producer that was shut out arrives in its successor's transaction."""
+        """The commit of a producer that was shut out arrives in its successor's transaction, and so
+        do a record of it, a marker of its epoch, and one of a coordinator that is none any more."""
         self._renew()
-        number = self._begin()
+        number, old = self._begin(), self._producer
         self._send(number, self._first)
-        late = end_request(self._producer, commit=True)
+        late = end_request(old, commit=True)
+        op, _, record = self._record(number, self._second)
         self._renew()
         self._over(number, "aborted", None)
         number = self._begin()
         self._send(number, self._first)
         with contextlib.suppress(Refused):
             self._ask(END_TXN, late)
+        self._mark(old, FIRST_EPOCH)
+        self._mark(self._producer, OLDER_EPOCH)
         self._send(number, self._second)
+        self._deliver(op, record)
         self._ask(END_TXN, end_request(self._producer, commit=False))
         self._over(number, "aborted", None)
+
+    def rest(self) -> None:
+        """A producer does nothing for a moment: nobody may forget of it by then."""
+        self._renew()
+        time.sleep(REST_S)
+        number, outcome, told = self._begin(), "aborted", None
+        try:
+            self._ask(ADD_PARTITIONS, add_request(self._producer, *self._first))
+            self._ask(END_TXN, end_request(self._producer, commit=False))
+        except Refused as refused:
+            outcome, told = "unknown", str(refused)
+        self._journal.write(TxnEnd(number, time.monotonic_ns(), outcome, told, None))
+
+    def _mark(self, producer: Producer, coordinator_epoch: int) -> None:
+        """A commit of what is open in its first partition, to whoever leads that."""
+        request = marker_request(
+            producer, *self._first, commit=True, coordinator_epoch=coordinator_epoch
+        )
+        for address in self._spec.bootstrap:
+            with contextlib.suppress(OSError):
+                self._once(address, request)
 
     def take_over(self) -> None:
         """Another producer of the id, which begins nothing: nobody may have its epoch later."""
@@ -290,9 +320,14 @@ class LateEnd:
 
 
 def end_late(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
-    """`takeovers`, `overdue_txns`, `late_produces`, and `delayed_ends` rounds, an abort and a
-    commit in turn; then wait for the end."""
+    """`rests`, `takeovers`, `overdue_txns`, `late_produces`, and `delayed_ends` rounds, an abort
+    and a commit in turn; then wait for the end."""
     client = LateEnd(spec, journal)
+    for _ in range(int(spec.workload.options.get("rests", "0"))):
+        if stop.asked():
+            return
+        with contextlib.suppress(Refused):
+            client.rest()
     for _ in range(int(spec.workload.options.get("takeovers", "0"))):
         if stop.asked():
             return

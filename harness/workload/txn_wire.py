@@ -1,8 +1,9 @@
 """Requests of a transactional producer, packed byte by byte: the oldest versions of each.
 
 FindCoordinator 1, InitProducerId 0, AddPartitionsToTxn 0, AddOffsetsToTxn 0, Produce 3, EndTxn 0,
-and TxnOffsetCommit 3, the first that tells in which generation, and as whom (KIP-447). A client of
-our own can then do what no library does, and send an old request late.
+WriteTxnMarkers 0 (as a coordinator sends it), and TxnOffsetCommit 3, the first that tells in which
+generation, and as whom (KIP-447). A client of our own can then do what no library does, and send an
+old request late.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from urteil.harness.workload.raw import varint
 
 INIT_PRODUCER_ID, ADD_PARTITIONS, PRODUCE, END_TXN = (22, 0), (24, 0), (0, 3), (26, 0)
 FIND_COORDINATOR, ADD_OFFSETS, COMMIT_OFFSETS = (10, 1), (25, 0), (28, 3)
+WRITE_MARKERS = (27, 0)
 OFFSET_COMMIT, STABLE_OFFSETS = (8, 2), (9, 7)
 """Of a group, outside of any transaction."""
 OF_GROUP, OF_TRANSACTIONS = 0, 1
@@ -84,6 +86,15 @@ def compact(value: str) -> bytes:
 
 def end_request(producer: Producer, *, commit: bool) -> bytes:
     return frame(END_TXN, producer.who() + struct.pack(">b", commit))
+
+
+def marker_request(
+    producer: Producer, topic: str, partition: int, *, commit: bool, coordinator_epoch: int
+) -> bytes:
+    """The end of a transaction in one partition, by a coordinator of this epoch."""
+    body = struct.pack(">iqhb", 1, producer.producer_id, producer.epoch, commit)
+    body += struct.pack(">i", 1) + text(topic) + struct.pack(">ii", 1, partition)
+    return frame(WRITE_MARKERS, body + struct.pack(">i", coordinator_epoch))
 
 
 def produce_request(producer: Producer, topic: str, partition: int, batch: bytes) -> bytes:

@@ -81,12 +81,13 @@ class Workload:
     client that deletes positions and groups of its own, `brief_ms` one that has positions kept for
     so long; of `transactions`: `copiers` (1), `txn_records` (8), `aborts` (0.25), `hold_ms` (0)
     from a transaction's last record to its end, `transaction_timeout_ms` (8000), `delayed_ends`
-    (0), `late_produces` (0), `overdue_txns` (0), `takeovers` (0), `zombie_offsets` (0),
-    `present_offsets` (0); `offset_reads_ms`: how often their positions are asked for from outside
-    (250); `records`: how many `bulk` sends in all (100000); `probe`: 1 adds a client that asks all
-    brokers who leads and where partitions end; `corrupt_batches` and `corrupt_every_ms`: batches
-    with a wrong CRC, or beyond limits that their topic has, from a client of its own;
-    `repeated_rounds` and `repeated_every_ms`: batches sent again and too early from another one.
+    (0), `late_produces` (0), `overdue_txns` (0), `takeovers` (0), `rests` (0),
+    `zombie_offsets` (0), `present_offsets` (0); `offset_reads_ms`: how often their positions are
+    asked for from outside (250); `records`: how many `bulk` sends in all (100000); `probe`: 1 adds
+    a client that asks all brokers who leads and where partitions end; `corrupt_batches` and
+    `corrupt_every_ms`: batches with a wrong CRC, or beyond limits that their topic has, from a
+    client of its own; `repeated_rounds` and `repeated_every_ms`: batches sent again and too early
+    from another one.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class Workload:
                 ("late1", "late", "late_produces"),
                 ("late1", "late", "overdue_txns"),
                 ("late1", "late", "takeovers"),
+                ("late1", "late", "rests"),
                 ("zombie1", "zombie", "zombie_offsets"),
                 ("forgetter1", "forgetter", "deletions"),
                 ("brief1", "brief", "brief_ms"),

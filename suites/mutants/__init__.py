@@ -151,8 +151,13 @@ NAMES = (
     "positions_expire_early",
     "overdue_forgotten",
     "epoch_kept_in_memory",
+    "markers_cleaned_at_once",
+    "ids_expire_early",
     "sessions_last_thrice",
     "lagging_reader_sent_away",
+    "old_epoch_appended",
+    "old_epoch_marked",
+    "deposed_coordinator_heard",
 )
 
 

@@ -5,7 +5,9 @@ Judged in the end, when every producer is gone and every fault healed: from the 
 timeout, the interval at which coordinators look and 10 s on, the last stable offset must have
 reached what was the high watermark before. Until then each transactional id must be had again, too:
 a coordinator that is not done with a transaction keeps its successors waiting, whatever the logs
-have of it. `cut short`: cut_short.py.
+have of it. `cut short`: cut_short.py. And as long as a log has records of a transaction, and for
+delete.retention.ms, it has its marker, also where it is compacted (`unmarked`): who reads it anew
+would have the transaction open again.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.history.journal import INITIALISE
-from urteil.harness.verify.guarantees.base import Guarantee
-from urteil.harness.verify.guarantees.torn_txn import COORDINATOR, SPOILED
+from urteil.harness.verify.cut_short import FORGOTTEN
+from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.torn_txn import COORDINATOR, OF_TXN, SPOILED
+from urteil.harness.verify.promises import STOPPING_NS
 
 _ENDS = """
 SELECT a.p, z.txns_over_ns,
@@ -35,6 +39,36 @@ WHERE o.act = '{INITIALISE}'
   AND (o.outcome = 'ok' OR (o.outcome = 'fail' AND o.complete_ns > z.txns_over_ns))
 """
 
+_TOLD = f"""
+SELECT v.sent_p AS p, v.ack_off AS off, i.pid, t.begin_ns, t.tid,
+  CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END AS spoiled
+FROM {OF_TXN}
+JOIN (SELECT t.tid, MIN(v.pid) AS pid FROM {OF_TXN} WHERE v.pid >= 0 GROUP BY t.tid
+      HAVING MIN(v.pid) = MAX(v.pid)) i ON i.tid = t.tid
+WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off >= q.log_start AND t.late = 0
+  AND (v.log_slots > 0
+    OR (q.clock_moved = 0 AND q.ends_ns + {STOPPING_NS} < t.begin_ns + q.delete_retention_ns))
+"""
+"""Records of transactions whose markers have to be there: the log has them still, or
+delete.retention.ms has not passed."""
+
+_UNMARKED = f"""
+SELECT u.p, MIN(u.off) AS off, MIN(u.begin_ns) AS at_ns, MAX(u.begin_ns) AS until_ns,
+  MIN(u.tid) AS tid, MAX(u.spoiled) AS spoiled
+FROM (SELECT e.*, COALESCE(SUM(e.marker) OVER (PARTITION BY e.p, e.pid ORDER BY e.off
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn,
+        SUM(e.marker) OVER (PARTITION BY e.p, e.pid) AS markers
+      FROM (SELECT k.p, k.pid, k.off, k.begin_ns, k.tid, k.spoiled, 0 AS marker FROM ({_TOLD}) k
+            UNION ALL
+            SELECT s.p, s.pid, s.off, NULL, NULL, 0, 1 FROM slots s
+            WHERE s.on_leader = 1 AND s.marks >= 2) e) u
+WHERE u.marker = 0 AND u.markers > 0
+GROUP BY u.p, u.pid, u.turn
+HAVING MIN(u.begin_ns) < MAX(u.begin_ns)
+"""
+"""Transactions of one producer between which the final leader has no marker, though it has others
+of it."""
+
 
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "kept":
@@ -48,6 +82,17 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"A transaction of {row['tid']} was aborted by its coordinator, which shut its "
             f"producer out after {(row['until_ns'] - row['at_ns']) / 1e9:.1f} s, before "
             "transaction.timeout.ms had passed."
+        )
+    if row["sub_kind"] == "forgotten":
+        return (
+            f"A producer that had just been initialised with the transactional id {row['tid']} "
+            "began a transaction, and its coordinator did not know it any more."
+        )
+    if row["sub_kind"] == "unmarked":
+        return (
+            f"A transaction of {row['tid']} had a record at {place(row)}, and a later one of it "
+            "had one too, but the log has no marker between them any more: who reads it anew does "
+            "not know that the first has ended."
         )
     return (
         f"The last stable offset of {row['topic']}-{row['partition']} stays at {row['off']}, below "
@@ -76,12 +121,16 @@ SELECT 'kept', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), d.invoke_ns, d.comple
 FROM (SELECT o.subject, o.outcome, o.invoke_ns, o.complete_ns {_ASKED}) d
 WHERE d.outcome = 'fail'
 UNION ALL
-SELECT 'cut short', NULL, NULL, x.begin_ns, x.end_ns, NULL, x.tid, {COORDINATOR}
-FROM txn_p x WHERE x.cut_short = 1""",
+SELECT CASE WHEN x.cut_short = {FORGOTTEN} THEN 'forgotten' ELSE 'cut short' END, NULL, NULL,
+  x.begin_ns, x.end_ns, NULL, x.tid, {COORDINATOR}
+FROM txn_p x WHERE x.cut_short > 0
+UNION ALL
+SELECT 'unmarked', m.p, m.off, m.at_ns, m.until_ns, NULL, m.tid, m.spoiled
+FROM ({_UNMARKED}) m""",
     permitted=f"CASE WHEN x.spoiled = 1 THEN '{SPOILED}' END",
     explain=_explain,
     needs=("txns", "offset_answers"),
-    rests_on=("txns", "offset_answers", "admin_ops", "clients", "faults"),
-    sub_kinds=("open", "kept", "cut short"),
+    rests_on=("txns", "offset_answers", "admin_ops", "clients", "faults", "replicas", "sends"),
+    sub_kinds=("open", "kept", "cut short", "forgotten", "unmarked"),
     tie="j.latest, j.tid",
 )

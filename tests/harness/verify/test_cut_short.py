@@ -63,3 +63,24 @@ def test_who_is_shut_out_by_others_or_in_a_fault_accuses_nobody(tmp_path: Path) 
     for name, tables in cases.items():
         result = judged(tmp_path / name, tables, "hanging_txn")["hanging_txn"]
         assert result.violations == 0, name
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "found"),
+    [
+        ({"error": "error 49"}, "late", ["forgotten"]),
+        ({"error": "error 49"}, "txn", []),
+        ({"error": "error 51"}, "late", []),
+        ({"error": None, "outcome": "aborted"}, "late", []),
+    ],
+)
+def test_a_transactional_id_that_nobody_knows_any_more(
+    changes: dict[str, Any], kind: str, found: list[str], tmp_path: Path
+) -> None:
+    tables = made()
+    _shut_out(tables, **({"outcome": "unknown"} | changes))
+    tables["clients"][-1]["kind"] = kind
+    result = judged(tmp_path, tables, "hanging_txn")["hanging_txn"]
+    assert [one.sub_kind for one in result.findings] == found
+    for one in result.findings:
+        assert "initialised with the transactional id id-t9" in one.sentence

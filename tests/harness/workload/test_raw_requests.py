@@ -14,6 +14,7 @@ from urteil.broker.wire.messages import (
     OffsetCommitResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    WriteTxnMarkersRequest,
 )
 from urteil.harness.cluster import quota_wire
 from urteil.harness.workload import forget_wire, group_wire, txn_wire
@@ -71,6 +72,16 @@ def test_a_commit_by_nobody(asked: dict[str, int], retention_ms: int) -> None:
     topic = kinds.OffsetCommitResponseTopic(name=TOPIC, partitions=[partition])
     answer = _answer(kinds(topics=[topic]), 2)
     assert txn_wire.error_of(txn_wire.OFFSET_COMMIT, answer, TOPIC) == 25
+
+
+def test_a_marker_of_a_coordinator() -> None:
+    producer = txn_wire.Producer("id", producer_id=7, epoch=3)
+    request = txn_wire.marker_request(producer, TOPIC, 2, commit=True, coordinator_epoch=-1)
+    (marker,) = WriteTxnMarkersRequest.decode(0, memoryview(_body(request)), 0)[0].markers
+    told = (marker.producer_id, marker.producer_epoch, marker.coordinator_epoch)
+    assert (told, marker.transaction_result) == ((7, 3, -1), True)
+    (topic,) = marker.topics
+    assert (topic.name, list(topic.partition_indexes)) == (TOPIC, [2])
 
 
 @pytest.mark.parametrize("client", ["p1", None])

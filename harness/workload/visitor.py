@@ -28,6 +28,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from urteil.harness.history.journal import Access, JournalWriter, Right
+from urteil.harness.workload import forbidden_acts as acts
 from urteil.harness.workload import forbidden_wire as forbidden
 from urteil.harness.workload import visit_wire as wire
 from urteil.harness.workload.client import Stop, hear, run_client
@@ -49,9 +50,9 @@ DENIED = {29: "TOPIC_AUTHORIZATION_FAILED", 30: "GROUP_AUTHORIZATION_FAILED",
           31: "CLUSTER_AUTHORIZATION_FAILED",
           53: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"}  # fmt: skip
 NOT_CONTROLLER = 41
-PASSED = (0, 3, 6, 11, 14, 15, 16, 19, 20, 25, 69)
+PASSED = (0, 3, 6, 8, 11, 14, 15, 16, 19, 20, 25, 49, 69, 77)
 """Errors that nobody hears before it was looked whether he may: of leaders, replicas, metadata,
-coordinators, members, groups, controllers."""
+coordinators, members, producers, groups, controllers, brokers."""
 BROKEN = (OSError, struct.error, UnicodeDecodeError, KeyError, ValueError)
 
 
@@ -102,6 +103,12 @@ def more_vain_tries(user: str) -> list[Try]:
         "Create Topic": forbidden.create_topic,
         "Alter Configs": forbidden.alter_configs,
         "Describe Configs": forbidden.describe_configs,
+        "Delete Topic": acts.delete_topic,
+        "Create Partitions": acts.create_partitions,
+        "Elect Leader": acts.elect_leader,
+        "Ask For Epochs": acts.epoch_end,
+        "Change Configs": acts.alter_configs,
+        "End Transactions": acts.write_marker,
     }
     of_group = {
         "Use Transactional Id": forbidden.init_producer_id,
@@ -109,6 +116,15 @@ def more_vain_tries(user: str) -> list[Try]:
         "Fetch Positions": forbidden.fetch_positions,
         "Show Group": forbidden.describe_group,
         "Delete Group": forbidden.delete_group,
+        "Commit": acts.commit,
+        "Join": acts.join,
+        "Sync": acts.sync,
+        "Leave": acts.leave,
+        "Delete Positions": acts.delete_positions,
+        "Add To Transaction": acts.add_partition,
+        "Add Group To Transaction": acts.add_offsets,
+        "Commit In Transaction": acts.commit_in_transaction,
+        "End Transaction": acts.end_transaction,
     }
     acl = Acl(who, wire.TOPIC, topic, wire.READ)
     found = [
@@ -120,6 +136,7 @@ def more_vain_tries(user: str) -> list[Try]:
     return [
         *found,
         Try("Stop Replicas", acl, lambda at, _: forbidden.stop_replicas(at)),
+        Try("Shut Down", acl, lambda at, _: acts.shut_down(at)),
         Try("Grant", acl, lambda at, _: wire.create_acl(at, nobodys, wire.ALLOW)),
     ]
 

@@ -155,6 +155,7 @@ NAMES = (
     "ids_expire_early",
     "sessions_last_thrice",
     "lagging_reader_sent_away",
+    "transactions_unasked",
     "old_epoch_appended",
     "old_epoch_marked",
     "deposed_coordinator_heard",

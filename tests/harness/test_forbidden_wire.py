@@ -9,6 +9,7 @@ import pytest
 
 from urteil.broker.wire import messages
 from urteil.broker.wire.schema import Message
+from urteil.harness.workload import forbidden_acts as acts
 from urteil.harness.workload import forbidden_wire as forbidden
 
 
@@ -66,6 +67,64 @@ _DELETED = messages.DeleteRecordsResponse.DeleteRecordsPartitionResult
              messages.DeleteGroupsResponse.DeletableGroupResult(group_id="x", error_code=29)])),
         (forbidden.stop_replicas, messages.StopReplicaRequest,
          messages.StopReplicaResponse(error_code=29)),
+        (lambda at: acts.delete_topic(at, "x"), messages.DeleteTopicsRequest,
+         messages.DeleteTopicsResponse(responses=[
+             messages.DeleteTopicsResponse.DeletableTopicResult(name="x", error_code=29)])),
+        (lambda at: acts.create_partitions(at, "x"), messages.CreatePartitionsRequest,
+         messages.CreatePartitionsResponse(results=[
+             messages.CreatePartitionsResponse.CreatePartitionsTopicResult(
+                 name="x", error_code=29)])),
+        (lambda at: acts.elect_leader(at, "x"), messages.ElectLeadersRequest,
+         messages.ElectLeadersResponse(replica_election_results=[
+             messages.ElectLeadersResponse.ReplicaElectionResult(topic="x", partition_result=[
+                 messages.ElectLeadersResponse.PartitionResult(error_code=29)])])),
+        (lambda at: acts.epoch_end(at, "x"), messages.OffsetForLeaderEpochRequest,
+         messages.OffsetForLeaderEpochResponse(topics=[
+             messages.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
+                 topic="x", partitions=[
+                     messages.OffsetForLeaderEpochResponse.EpochEndOffset(error_code=29)])])),
+        (lambda at: acts.alter_configs(at, "x"), messages.IncrementalAlterConfigsRequest,
+         messages.IncrementalAlterConfigsResponse(responses=[
+             messages.IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
+                 error_code=29)])),
+        (lambda at: acts.commit(at, "x"), messages.OffsetCommitRequest,
+         messages.OffsetCommitResponse(topics=[
+             messages.OffsetCommitResponse.OffsetCommitResponseTopic(name="x", partitions=[
+                 messages.OffsetCommitResponse.OffsetCommitResponsePartition(
+                     error_code=29)])])),
+        (lambda at: acts.join(at, "x"), messages.JoinGroupRequest,
+         messages.JoinGroupResponse(error_code=29)),
+        (lambda at: acts.sync(at, "x"), messages.SyncGroupRequest,
+         messages.SyncGroupResponse(error_code=29)),
+        (lambda at: acts.leave(at, "x"), messages.LeaveGroupRequest,
+         messages.LeaveGroupResponse(error_code=29)),
+        (lambda at: acts.delete_positions(at, "x"), messages.OffsetDeleteRequest,
+         messages.OffsetDeleteResponse(error_code=29)),
+        (lambda at: acts.add_partition(at, "x"), messages.AddPartitionsToTxnRequest,
+         messages.AddPartitionsToTxnResponse(results_by_topic_v3_and_below=[
+             messages.AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(
+                 name="x", results_by_partition=[
+                     messages.AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
+                         partition_error_code=29)])])),
+        (lambda at: acts.add_offsets(at, "x"), messages.AddOffsetsToTxnRequest,
+         messages.AddOffsetsToTxnResponse(error_code=29)),
+        (lambda at: acts.commit_in_transaction(at, "x"), messages.TxnOffsetCommitRequest,
+         messages.TxnOffsetCommitResponse(topics=[
+             messages.TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(
+                 name="x", partitions=[
+                     messages.TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
+                         error_code=29)])])),
+        (lambda at: acts.end_transaction(at, "x"), messages.EndTxnRequest,
+         messages.EndTxnResponse(error_code=29)),
+        (lambda at: acts.write_marker(at, "x"), messages.WriteTxnMarkersRequest,
+         messages.WriteTxnMarkersResponse(markers=[
+             messages.WriteTxnMarkersResponse.WritableTxnMarkerResult(topics=[
+                 messages.WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(
+                     name="x", partitions=[
+                         messages.WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult(
+                             error_code=29)])])])),
+        (acts.shut_down, messages.ControlledShutdownRequest,
+         messages.ControlledShutdownResponse(error_code=29)),
     ],
 )  # fmt: skip
 def test_what_nobody_grants_is_asked_for_and_refused(

@@ -85,6 +85,7 @@ ELSEWHERE = {
     "acl_prefix_by_equality",
     "old_password_works",
     "deletion_unasked",
+    "transactions_unasked",
     "produce_unthrottled",  # nor quotas
     "fetches_unthrottled",
     "producer_expired_by_marker_time",

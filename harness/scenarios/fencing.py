@@ -25,7 +25,7 @@ REPEATED_BATCHES = Scenario(
         fault("latency", "followers->leader", 4, 2, latency_ms=300),
         fault("crash", "leader", 5.5, 8),
     ),
-    guarantees=(*REPLICATION, "duplicate", "sequence_gap", "reordered_send"),
+    guarantees=(*REPLICATION, "duplicate", "sequence_gap", "reordered_send", "misplaced_ack"),
     duration_s=20.0,
 )
 
@@ -40,7 +40,7 @@ FAST_FAILOVER = Scenario(
         fault("shutdown", "leader", 7.6, 9.5),
         fault("crash", "leader", 11, 7),
     ),
-    guarantees=(*REPLICATION, "unclean_leader"),
+    guarantees=(*REPLICATION, "unclean_leader", "slow_recovery"),
     duration_s=26.0,
 )
 

@@ -35,9 +35,11 @@ ELSEWHERE = {
     "txn_coordinator_keeps_office",
     "groups_not_loaded",
     "settings_heard_once",  # nor settings that change
+    "topic_settings_forgotten",
     "append_after_io_error",  # nor disks that fill up
     "flush_ms_ignored",  # nor settings that flush by time
     "cached_zk_version_forever",  # nor deadlines for recovery
+    "epochs_not_cut",
     "ephemeral_lost_after_expiry",
     "watch_not_rearmed",
     "epoch_zero_not_recovered",  # nor checkpoints judged in the end
@@ -81,6 +83,8 @@ ELSEWHERE = {
     "begin_told_too_late",
     "acl_cached_forever",  # nor ACLs
     "dedup_window_of_one",  # nor producers that repeat what was acknowledged
+    "duplicate_answered_as_newest",
+    "idle_producers_forgotten",
     "acl_removal_unheard",
     "acl_prefix_by_equality",
     "old_password_works",

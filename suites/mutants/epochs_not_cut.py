@@ -1,0 +1,31 @@
+"""Epochs that a log lost are known for ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Mark, replace
+
+ABOUT = "the leader epoch cache knows what was truncated, also when other epochs begin there"
+MODELS = "KIP-101: epochs that are not taken back"
+SCENARIO = "fast-failover"
+GUARANTEE = "slow_recovery"
+
+
+def apply(mark: Mark) -> None:
+    """Epochs stay when their records go."""
+
+    def truncate_from_end(epochs: Any, end_offset: int) -> None:
+        if epochs._starts and epochs._starts[-1] >= end_offset:
+            mark.hit()
+
+    def put(epochs: Any, epoch: int, start_offset: int) -> bool:
+        if epoch in epochs._epochs:
+            return False
+        epochs._epochs.append(epoch)
+        epochs._starts.append(start_offset)
+        return True
+
+    where = "urteil.broker.log.epochs:EpochCache"
+    replace(f"{where}.truncate_from_end", lambda _: truncate_from_end)
+    replace(f"{where}._put", lambda _: put)

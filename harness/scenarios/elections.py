@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from urteil.harness.scenario import Scenario, WorkloadSpec
+from urteil.harness.scenario import FaultSpec, Scenario, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, IMPATIENT, LAX, REPLICATION, cluster, fault
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
@@ -152,6 +152,26 @@ EPOCH_TRUNCATION = Scenario(
     duration_s=26.0,
 )
 
+UNTOLD_SUCCESSOR = Scenario(
+    name="untold-successor",
+    about="a leader dies as soon as its ISR is without one follower, before the other one is told "
+    "what that commits; the first one asks the other for records over a narrow link, then that one "
+    "dies, too: who lacks what was committed before does not lead",
+    cluster=cluster(replica_lag_time_max_ms="5000"),
+    workload=MANY_LOAD,
+    faults=(
+        fault("latency", "successor->leader", 2, 18, latency_ms=800),
+        fault("bandwidth", "straggler->successor", 2, 21, rate_kb_per_s=3),
+        fault("partition", "straggler->leader", 3, 17),
+        FaultSpec(fault="crash", target="leader", at_s=4, after_event="isr_shrink", duration_s=13),
+        fault("crash", "leader", 17, 6),
+    ),
+    guarantees=(*REPLICATION, "unclean_leader"),
+    duration_s=33.0,
+)
+"""What the second leader knows to be committed is what the follower has that was left behind: that
+may not be in sync before it has all that there was when its leader began (KAFKA-7128)."""
+
 LAGGING_SUCCESSOR = Scenario(
     name="lagging-successor",
     about="the next in line falls out of the ISR, then the leader dies: it must not be elected",
@@ -223,6 +243,7 @@ FAMILY = (
     CUT_SUCCESSOR,
     SLOW_CRASH,
     EPOCH_TRUNCATION,
+    UNTOLD_SUCCESSOR,
     LAGGING_SUCCESSOR,
     LAGGING_FOLLOWER,
     SLOW_RETURN,

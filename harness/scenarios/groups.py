@@ -80,6 +80,17 @@ MEMBERS_LEAVE = Scenario(
     duration_s=32.0,
 )
 
+PASSERS_BY = Scenario(
+    name="passers-by",
+    about="clients ask to join a group, are given their ids, and never come; then a member is "
+    "killed: the others wait for neither longer than a session lasts",
+    cluster=cluster(),
+    workload=load(passers_by="3"),
+    faults=(fault("kill_client", "member", 9, 12),),
+    guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS),
+    duration_s=26.0,
+)
+
 COOPERATIVE_STORM = Scenario(
     name="cooperative-storm",
     about="the same with cooperative rebalancing: members keep what they need not give back",
@@ -236,6 +247,7 @@ FAMILY = (
     SLOW_POLL,
     REBALANCE_STORM,
     MEMBERS_LEAVE,
+    PASSERS_BY,
     COOPERATIVE_STORM,
     ZOMBIE_COMMITS,
     STATIC_MEMBERS,

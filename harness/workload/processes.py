@@ -38,6 +38,7 @@ MODULES = {
     "committer": "urteil.harness.workload.committer",
     "forgetter": "urteil.harness.workload.forgetter",
     "brief": "urteil.harness.workload.brief",
+    "passer": "urteil.harness.workload.passer",
     "probe": "urteil.harness.workload.probe",
     "repeater": "urteil.harness.workload.repeater",
     "visitor": "urteil.harness.workload.visitor",

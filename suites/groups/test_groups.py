@@ -18,6 +18,7 @@ POSITIONS = ("commit_went_back", "commit_register")
         "slow-poll",
         "rebalance-storm",
         "members-leave",
+        "passers-by",
         "cooperative-storm",
     ],
     indirect=True,

@@ -161,6 +161,8 @@ NAMES = (
     "lagging_reader_sent_away",
     "topic_settings_forgotten",
     "transactions_unasked",
+    "pending_members_stay",
+    "isr_joined_below_epoch",
     "old_epoch_appended",
     "old_epoch_marked",
     "deposed_coordinator_heard",

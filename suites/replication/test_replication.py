@@ -41,6 +41,8 @@ def test_too_few_in_sync_replicas_are_no_quorum(result: Result) -> None:
     assert_holds(result, "lost_write", "ack_below_min_isr")
 
 
-@pytest.mark.parametrize("result", ["epoch-truncation", "lagging-successor"], indirect=True)
+@pytest.mark.parametrize(
+    "result", ["epoch-truncation", "untold-successor", "lagging-successor"], indirect=True
+)
 def test_logs_are_cut_by_epoch_not_by_high_watermark(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "unclean_leader")

@@ -28,6 +28,7 @@ ELSEWHERE = {
     "heartbeats_unheard",
     "leaving_unheard",
     "sessions_last_thrice",
+    "pending_members_stay",
     "strangers_commit",
     "unstable_told",
     "positions_never_expire",
@@ -45,6 +46,7 @@ ELSEWHERE = {
     "epoch_zero_not_recovered",  # nor checkpoints judged in the end
     "isr_shrink_not_persisted",  # nor its scenario's order of faults
     "isr_joined_too_early",  # nor a narrow link
+    "isr_joined_below_epoch",
     "preferred_outside_isr",  # nor leaders that are given back
     "imbalance_not_mended",
     "shutdown_not_controlled",  # nor a look at who leads when it leaves

@@ -10,6 +10,8 @@ import pytest
 from urteil.broker.wire.messages import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetFetchRequest,
@@ -17,7 +19,7 @@ from urteil.broker.wire.messages import (
     WriteTxnMarkersRequest,
 )
 from urteil.harness.cluster import quota_wire
-from urteil.harness.workload import forget_wire, group_wire, txn_wire
+from urteil.harness.workload import forget_wire, group_wire, passer, txn_wire
 
 TOPIC = "urteil"
 
@@ -72,6 +74,15 @@ def test_a_commit_by_nobody(asked: dict[str, int], retention_ms: int) -> None:
     topic = kinds.OffsetCommitResponseTopic(name=TOPIC, partitions=[partition])
     answer = _answer(kinds(topics=[topic]), 2)
     assert txn_wire.error_of(txn_wire.OFFSET_COMMIT, answer, TOPIC) == 25
+
+
+def test_who_joins_without_an_id_is_told_one() -> None:
+    request = passer.join_request("group", 6_000)
+    told = JoinGroupRequest.decode(4, memoryview(_body(request)), 0)[0]
+    times = (told.session_timeout_ms, told.rebalance_timeout_ms)
+    assert (told.group_id, told.member_id, times) == ("group", "", (6_000, 6_000))
+    assert [one.name for one in told.protocols] == ["range"]
+    assert passer.read_join(_answer(JoinGroupResponse(error_code=79, member_id="x"), 4)) == 79
 
 
 def test_a_marker_of_a_coordinator() -> None:

@@ -163,6 +163,7 @@ NAMES = (
     "transactions_unasked",
     "pending_members_stay",
     "isr_joined_below_epoch",
+    "watermarks_not_noted",
     "old_epoch_appended",
     "old_epoch_marked",
     "deposed_coordinator_heard",

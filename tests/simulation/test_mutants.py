@@ -41,6 +41,7 @@ ELSEWHERE = {
     "flush_ms_ignored",  # nor settings that flush by time
     "cached_zk_version_forever",  # nor deadlines for recovery
     "epochs_not_cut",
+    "watermarks_not_noted",
     "ephemeral_lost_after_expiry",
     "watch_not_rearmed",
     "epoch_zero_not_recovered",  # nor checkpoints judged in the end

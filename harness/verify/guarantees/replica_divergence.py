@@ -4,10 +4,11 @@ Bytes of batches are compared where logs are not compacted, content by offset el
 replicas clean on their own. A replica is asked only for offsets its own log covers; one that is in
 the ISR must also reach the leader's high watermark, and none of its checkpoints (high watermark,
 recovery point, start) may lie beyond its own end: who trusts one that does serves, or takes for
-flushed, what is not there yet. A checkpoint may be older than a loss that is permitted, and where
-readers were told of more than the final leader's log has, it is the ends that are in doubt. Where
-the lab could not heal, a replica may still hold what it would truncate, beyond the last epoch that
-it shares with the leader.
+flushed, what is not there yet. Nor may its high watermark there be one of long ago (`behind`): in
+the end brokers stop in an orderly way, and until then they write it every five seconds. A
+checkpoint may be older than a loss that is permitted, and where readers were told of more than the
+final leader's log has, it is the ends that are in doubt. Where the lab could not heal, a replica
+may still hold what it would truncate, beyond the last epoch that it shares with the leader.
 """
 
 from __future__ import annotations
@@ -16,12 +17,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.impact import SECOND_NS
 
 _JUDGED = """
 FROM slots s JOIN parts q ON q.p = s.p LEFT JOIN shared r ON r.slot = s.slot
 WHERE s.copies > 0 AND s.expected > 1 AND s.off < q.committed_end AND s.off >= q.log_start
   AND s.off < q.agreed_end
 """
+
+_NOTED_NS = 10 * SECOND_NS
+"""So long after what was acknowledged, and after the last healing, a checkpoint tells of it: twice
+what `replica.high.watermark.checkpoint.interval.ms` is."""
+
+_ACKED = f"""
+SELECT v.sent_p AS p, MAX(v.ack_off) AS off FROM vals v JOIN parts q ON q.p = v.sent_p
+WHERE v.sent = 1 AND v.outcome = 'ok' AND v.acks = -1 AND v.complete_ns < q.ends_ns - {_NOTED_NS}
+  AND q.calm_ns < q.ends_ns - {_NOTED_NS}
+GROUP BY v.sent_p
+"""
+"""The last offset of each partition that was acknowledged by all long before the end."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -35,6 +49,8 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"{row['expected']}",
         "beyond its end": f"is the end of broker {row['slot_copies']}'s log, though one of its "
         f"checkpoints says {row['expected']}",
+        "behind": f"had been acknowledged by all long before, yet broker {row['slot_copies']}, "
+        f"which is in the ISR, noted {row['expected']} as its high watermark when it stopped",
     }
     return f"After healing, {place(row)} {told[row['sub_kind']]}."
 
@@ -69,10 +85,15 @@ SELECT 'beyond its end', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker,
 FROM logs_p l JOIN parts q ON q.p = l.p
 WHERE l.in_isr = 1 AND q.ours = 1 AND q.unclean_on = 0 AND q.lost_floor IS NULL
   AND q.has_log = 1 AND COALESCE(q.seen_end, 0) <= q.log_end
-  AND (l.high_watermark > l.log_end OR l.recovery_point > l.log_end OR l.log_start > l.log_end)""",
+  AND (l.high_watermark > l.log_end OR l.recovery_point > l.log_end OR l.log_start > l.log_end)
+UNION ALL
+SELECT 'behind', l.p, a.off, NULL, NULL, NULL, NULL, l.broker, l.high_watermark
+FROM logs_p l JOIN parts q ON q.p = l.p JOIN ({_ACKED}) a ON a.p = l.p
+WHERE l.in_isr = 1 AND q.ours = 1 AND q.unclean_on = 0 AND q.lost_floor IS NULL
+  AND q.has_log = 1 AND a.off < q.log_end AND l.high_watermark <= a.off""",
     explain=_explain,
     needs=("replicas", "logs"),
-    rests_on=("replicas", "logs", "passes", "states"),
-    sub_kinds=("content", "missing", "leader epoch", "bytes", "short", "beyond its end"),
+    rests_on=("replicas", "logs", "passes", "states", "sends", "faults"),
+    sub_kinds=("content", "missing", "leader epoch", "bytes", "short", "beyond its end", "behind"),
     tie="j.value_id, j.slot_copies",
 )

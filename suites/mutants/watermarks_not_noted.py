@@ -1,0 +1,26 @@
+"""High watermarks are forgotten by a restart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "replication-offset-checkpoint has 0 for every log"
+MODELS = "a checkpoint that is written before there is anything to write"
+SCENARIO = "indexes"
+GUARANTEE = "replica_divergence"
+
+
+def apply(mark: Mark) -> None:
+    """Every watermark is that of an empty log."""
+
+    def make(original: Function) -> Function:
+        def checkpoint(logs: Any, watermarks: Any) -> Any:
+            if any(watermarks.values()):
+                mark.hit()
+            return original(logs, dict.fromkeys(watermarks, 0))
+
+        return checkpoint
+
+    replace("urteil.broker.log.manager:LogManager.checkpoint_high_watermarks", make)

@@ -20,6 +20,7 @@ EVENTS: dict[str, str] = {
     "election": "the partition gets another leader, or one again after it had none",
     "controller": "another broker is controller, or one again after there was none",
     "isr_shrink": "the partition's ISR loses a member",
+    "isr_growth": "the partition's ISR gets a member",
     "decision": "a transaction's end is in its coordinator's log, and not all of its markers are "
     "written",
 }
@@ -43,6 +44,12 @@ def _isr_shrink(controls: Controls, aim: Aim, before: Hashable) -> tuple[bool, H
     return lost, isr or before
 
 
+def _isr_growth(controls: Controls, aim: Aim, before: Hashable) -> tuple[bool, Hashable]:
+    view = controls.partition(aim.topic, aim.partition)
+    isr = frozenset[str]() if view is None else frozenset(view.isr)
+    return isinstance(before, frozenset) and bool(isr - before), isr or before
+
+
 def _decision(controls: Controls, _aim: Aim, _before: Hashable) -> tuple[bool, Hashable]:
     return bool(controls.admin.decided()), None
 
@@ -51,6 +58,7 @@ _CAME: dict[str, Callable[[Controls, Aim, Hashable], tuple[bool, Hashable]]] = {
     "election": _election,
     "controller": _controller,
     "isr_shrink": _isr_shrink,
+    "isr_growth": _isr_growth,
     "decision": _decision,
 }
 

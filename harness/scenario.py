@@ -80,9 +80,10 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One fault of a schedule.
 
     It begins `at_s` seconds after the load began, or `at_s` after `after_acks` records were
-    acknowledged, or at the first `after_event` (`election`, `controller`, `isr_shrink`, `decision`)
-    from `at_s` on, `within_s` later at the latest; it is healed `duration_s` seconds after its
-    begin. With `alone`, it waits until no other fault acts, and others wait for its healing.
+    acknowledged, or at the first `after_event` (`election`, `controller`, `isr_shrink`,
+    `isr_growth`, `decision`) from `at_s` on, `within_s` later at the latest; it is healed
+    `duration_s` seconds after its begin. With `alone`, it waits until no other fault acts, and
+    others wait for its healing.
     `target` is a selector by role (`leader`, `controller`, `minority` ...), a pair of them
     (`follower->leader`) or a node (`b1`). `options` are the fault's own (latency_ms, jitter_ms,
     direction ...) and `topic`, `partition`. `choice` seeds what is chosen by role; a fault that has

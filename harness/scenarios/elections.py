@@ -160,21 +160,21 @@ UNTOLD_SUCCESSOR = Scenario(
     cluster=cluster(replica_lag_time_max_ms="5000"),
     workload=MANY_LOAD,
     faults=(
-        fault("latency", "successor->leader", 2, 18, latency_ms=800),
-        fault("bandwidth", "straggler->successor", 2, 21, rate_kb_per_s=3),
-        fault("partition", "straggler->leader", 3, 17),
-        FaultSpec(fault="crash", target="leader", at_s=4, after_event="isr_shrink", duration_s=13),
+        fault("latency", "successor->leader", 3, 18, latency_ms=800),
+        fault("bandwidth", "straggler->successor", 3, 21, rate_kb_per_s=3),
+        fault("partition", "straggler->leader", 4, 17),
+        FaultSpec(fault="crash", target="leader", at_s=5, after_event="isr_shrink", duration_s=13),
         FaultSpec(
             fault="crash",
             target="leader",
-            at_s=9,
+            at_s=10,
             after_event="isr_growth",
             within_s=9,
             duration_s=6,
         ),
     ),
     guarantees=(*REPLICATION, "unclean_leader"),
-    duration_s=33.0,
+    duration_s=34.0,
 )
 """What the second leader knows to be committed is what the follower has that was left behind: that
 may not be in sync before it has all that there was when its leader began (KAFKA-7128)."""

@@ -29,8 +29,10 @@ def history_in(path: Path) -> Path:
         return path
     found = [path / name for name in NAMES if (path / name).is_file()]
     if not found:
-        raise HistoryError(f"{path} holds no history.edn; expected is the folder of one test in a "
-                           "store, or the file itself")  # fmt: skip
+        raise HistoryError(
+            f"{path} holds no history.edn and no sends.parquet; expected is the folder of one test "
+            "in a store, a history itself, or a folder of tables (docs/own.md)"
+        )
     return found[0]
 
 

@@ -188,10 +188,10 @@ class LateEnd:
         self._ask(END_TXN, end_request(self._producer, commit=False))
         self._over(number, "aborted", None)
 
-    def rest(self) -> None:
+    def rest(self, stop: Stop) -> None:
         """A producer does nothing for a moment: nobody may forget of it by then."""
         self._renew()
-        time.sleep(REST_S)
+        stop.wait(REST_S)
         number, outcome, told = self._begin(), "aborted", None
         try:
             self._ask(ADD_PARTITIONS, add_request(self._producer, *self._first))
@@ -327,7 +327,7 @@ def end_late(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
         if stop.asked():
             return
         with contextlib.suppress(Refused):
-            client.rest()
+            client.rest(stop)
     for _ in range(int(spec.workload.options.get("takeovers", "0"))):
         if stop.asked():
             return

@@ -18,28 +18,28 @@ from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, ac
 from urteil.harness.verify.timeline import NO_OFFSET
 from urteil.harness.verify.words import counted
 
-JUDGED = """
-FROM vals v JOIN parts q ON v.sent_p = q.p
-WHERE v.sent = 1 AND q.compacted = 0 AND (q.has_log = 1 OR v.asked = 1)
+_ASKED = """WHERE v.sent = 1 AND q.compacted = 0 AND (q.has_log = 1 OR v.asked = 1)
   AND (v.outcome = 'ok' OR (v.outcome <> 'fail' AND v.n_reads > 0))
 """
+JUDGED = f"""
+FROM vals v JOIN parts q ON v.sent_p = q.p
+{_ASKED}"""
 
 UNCLEAN_FLOOR = """CASE WHEN COALESCE({0}.node, -2) <> f.leader AND {0}.invoke_ns < {0}.spoilt_ns
   THEN {0}.least_floor ELSE COALESCE(f.unclean_floor, 0) END"""
 """From where on an unclean election may have taken a send: one that began after it, or a former one
 of which the broker that answered had not heard."""
 
-_ODD = JUDGED.replace("FROM vals v", "FROM odd v").replace(
-    "WHERE",
-    """LEFT JOIN (
+_ODD = f"""
+FROM odd v JOIN parts q ON v.sent_p = q.p
+LEFT JOIN (
   SELECT w.client, w.session, w.txn FROM txn_p w WHERE w.fate = 'committed'
   UNION
   SELECT w.client, w.session, w.txn FROM txn_p w JOIN vals s
     ON s.client = w.client AND s.session = w.session AND s.txn = w.txn
   WHERE w.fate = 'unknown' AND s.rc_shown = 1) t
   ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
-WHERE""",
-)
+{_ASKED}"""
 OWED = "(v.txn IS NULL OR t.txn IS NOT NULL)"
 """Without logs: what is in no transaction, in one that was committed, or in one that may have been
 and of which readers of committed records were shown something."""

@@ -1,8 +1,8 @@
 """What becomes of an append's bytes before they get offsets (`LogValidator`).
 
-In the normal case a batch goes to the log as it came, judged by its header and checksum alone: it
-is in the topic's codec and format, and its times and keys are free. Only where the topic demands
-more are its records looked at, or the batch written anew.
+Every record of a client is looked at, so that no log holds what nobody can read. In the normal case
+the batch then goes to the log as it came: it is in the topic's codec and format. Only where the
+topic demands more is it written anew.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from urteil.broker.log.record_errors import Look, refuse_records
 from urteil.broker.log.upconversion import admit_messages
 from urteil.broker.log.validate import Parts, Refused
 from urteil.broker.wire.batches import (
+    NEWEST_MAGIC,
     BatchHeader,
     Compression,
     CorruptBatch,
+    Unforeseen,
     UnsupportedCompression,
     build_batch,
     is_sole_batch,
@@ -38,25 +40,30 @@ def admit(
     Empty when `data` holds no whole batch. The caller's buffer is not changed.
     """
     try:
-        parts = [(parse_header(data), data)] if is_sole_batch(data) else None
-        if parts is None:
-            entries = list(iter_entries(data))
-            if len(entries) > 1 and len({magic for magic, _ in entries}) > 1:
-                return Refused(ErrorCode.INVALID_RECORD, "Batches of several formats in one append")
-            if entries and entries[0][0] < 2:
-                batch = admit_messages(entries, config, now_ms)
-                return batch if isinstance(batch, Refused) else [(parse_header(batch), batch)]
-            parts = [(parse_header(batch), batch) for _, batch in entries]
+        entries = [(NEWEST_MAGIC, data)] if is_sole_batch(data) else list(iter_entries(data))
+        for magic, entry in entries:
+            refused = validate.refuse(magic, entry, config, from_client=from_client)
+            if refused:
+                return refused
+        if len({magic for magic, _ in entries}) > 1:
+            return Refused(ErrorCode.INVALID_RECORD, "Batches of several formats in one append")
+        if entries and entries[0][0] < NEWEST_MAGIC:
+            batch = admit_messages(entries, config, now_ms)
+            return batch if isinstance(batch, Refused) else [(parse_header(batch), batch)]
+        parts = [(parse_header(batch), batch) for _, batch in entries]
+    except Unforeseen as error:
+        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
     except CorruptBatch as error:
         return Refused(ErrorCode.CORRUPT_MESSAGE, str(error))
     except UnsupportedCompression as error:
         return Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error))
-    for header, batch in parts:
-        refused = validate.refuse(header, batch, config, from_client=from_client)
-        if refused:
-            return refused
-    if from_client and len(parts) > 1:
-        return Refused(ErrorCode.INVALID_RECORD, "More than one record batch for a partition")
+    if from_client:
+        for header, _ in parts:
+            refused = validate.refuse_header(header)
+            if refused:
+                return refused
+        if len(parts) > 1:
+            return Refused(ErrorCode.INVALID_RECORD, "More than one record batch for a partition")
     return _admit_records(parts, config, now_ms, from_client=from_client)
 
 
@@ -65,11 +72,13 @@ def _admit_records(
 ) -> Parts | Refused:
     for index, (header, batch) in enumerate(parts):
         try:
-            if from_client and _demands_more(header, config, now_ms):
+            if from_client:
                 refused = refuse_records(_looks(header, batch), config, now_ms)
                 if refused:
                     return refused
             written = _written(header, batch, config, now_ms)
+        except Unforeseen as error:
+            return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
         except CorruptBatch as error:
             return Refused(ErrorCode.INVALID_RECORD, str(error))
         except UnsupportedCompression as error:
@@ -79,17 +88,6 @@ def _admit_records(
             if header.size > config.max_message_bytes:
                 return validate.too_large(header.size, config)
     return parts
-
-
-def _demands_more(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
-    """Whether the header cannot tell that every record is right."""
-    if config.compacts or header.timestamp_type:
-        return True
-    if config.log_append_time:
-        return False
-    if config.limits_the_past or _hides_its_newest(header):
-        return True
-    return header.max_timestamp - now_ms > config.timestamp_after_ms
 
 
 def _hides_its_newest(header: BatchHeader) -> bool:
@@ -125,6 +123,9 @@ def _written(
 def _recompressed(
     header: BatchHeader, batch: memoryview, codec: int, level: int | None
 ) -> bytearray:
+    """Unforeseen for a producer that no batch can be written of (`MemoryRecordsBuilder`)."""
+    if header.producer_epoch < 0 if header.has_producer_id else header.is_transactional:
+        raise Unforeseen(f"producer {header.producer_id} has epoch {header.producer_epoch}")
     records = [(one.key, one.value, one.headers, one.timestamp_ms) for one in iter_records(batch)]
     return bytearray(
         build_batch(

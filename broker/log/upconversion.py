@@ -18,13 +18,9 @@ Entries = Sequence[tuple[int, memoryview]]
 def admit_messages(entries: Entries, config: LogConfig, now_ms: int) -> memoryview | Refused:
     """The batch that stands for all messages, in the topic's codec, with its kind of time.
 
-    All are of one magic; a compressed one must come alone (INVALID_RECORD).
-    Raises CorruptBatch for wrong checksums, UnsupportedCompression.
+    All are of one magic and have been checked; a compressed one must come alone (INVALID_RECORD).
+    Raises CorruptBatch, UnsupportedCompression.
     """
-    for _, entry in entries:
-        if len(entry) > config.max_message_bytes:
-            return too_large(len(entry), config)
-        legacy.check(entry)
     codecs = {legacy.codec_of(entry) for _, entry in entries} - {Compression.NONE}
     if max(codecs, default=Compression.NONE) > Compression.ZSTD:
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unknown compression codec {max(codecs)}")

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from urteil.broker.log.config import LogConfig
-from urteil.broker.wire.batches import BatchHeader, crc_ok, iter_batches
+from urteil.broker.wire import legacy
+from urteil.broker.wire.batches import (
+    NEWEST_MAGIC,
+    BatchHeader,
+    crc_ok,
+    iter_batches,
+    parse_header,
+)
 from urteil.broker.wire.compression import Compression
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.primitives import CorruptBatch
@@ -38,9 +45,18 @@ def split_fetched(data: memoryview) -> Parts | Refused:
 
 
 def refuse(
-    header: BatchHeader, batch: memoryview, config: LogConfig, *, from_client: bool
+    magic: int, entry: memoryview, config: LogConfig, *, from_client: bool
 ) -> Refused | None:
-    """Why the leader does not take a batch, whatever its records are; None if it may."""
+    """Why the leader does not take a batch or old message, whatever is in it; None if it may.
+
+    CorruptBatch for an old message with a wrong checksum.
+    """
+    if magic < NEWEST_MAGIC:
+        if len(entry) > config.max_message_bytes:
+            return too_large(len(entry), config)
+        legacy.check(entry)
+        return None
+    header = parse_header(entry)
     if from_client and header.base_offset != 0:
         return Refused(
             ErrorCode.INVALID_RECORD,
@@ -48,12 +64,12 @@ def refuse(
         )
     if header.size > config.max_message_bytes:
         return too_large(header.size, config)
-    if not crc_ok(batch):
+    if not crc_ok(entry):
         return Refused(
             ErrorCode.CORRUPT_MESSAGE,
             f"Record is corrupt (stored crc = {header.crc}, producer id {header.producer_id})",
         )
-    return _refuse_header(header) if from_client else None
+    return None
 
 
 def too_large(size: int, config: LogConfig) -> Refused:
@@ -64,7 +80,8 @@ def too_large(size: int, config: LogConfig) -> Refused:
     )
 
 
-def _refuse_header(header: BatchHeader) -> Refused | None:
+def refuse_header(header: BatchHeader) -> Refused | None:
+    """Why nobody but a broker may write a batch with that header; None if clients may."""
     if header.last_offset_delta < 0 or header.records_count <= 0:
         return Refused(
             ErrorCode.INVALID_RECORD,

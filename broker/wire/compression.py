@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from urteil.broker.wire import lz4_frame
-from urteil.broker.wire.primitives import CorruptBatch
+from urteil.broker.wire.primitives import Unforeseen
 
 MAX_DECOMPRESSED_BYTES = 1 << 30
 """No batch of honest clients comes near; a bomb must not take the broker's memory."""
@@ -59,7 +59,7 @@ def compress(codec: int, data: bytes, level: int | None = None) -> bytes:
 
 
 def decompress(codec: int, data: bytes | memoryview) -> bytes:
-    """Decompress records. CorruptBatch for broken data, UnsupportedCompression as above."""
+    """Decompress records. Unforeseen for broken data, UnsupportedCompression as above."""
     if codec == Compression.NONE:
         return bytes(data)
     if codec == Compression.GZIP:
@@ -104,10 +104,10 @@ def _gunzip(rest: bytes) -> bytes:
             out.append(unpacker.decompress(rest, left))
             left -= len(out[-1])
             if not unpacker.eof:
-                raise CorruptBatch("gzip data is truncated or too large")
+                raise Unforeseen("gzip data is truncated or too large")
             rest = unpacker.unused_data
     except zlib.error as error:
-        raise CorruptBatch(f"broken gzip data: {error}") from error
+        raise Unforeseen(f"broken gzip data: {error}") from error
     return b"".join(out)
 
 
@@ -119,11 +119,11 @@ def _unsnappy(data: bytes) -> bytes:
     pos, left = len(_XERIAL_HEADER), MAX_DECOMPRESSED_BYTES
     while pos < len(data):
         if len(data) - pos < _SIZE.size:
-            raise CorruptBatch("truncated snappy data")
+            raise Unforeseen("truncated snappy data")
         (size,) = _SIZE.unpack_from(data, pos)
         pos += _SIZE.size
         if not 0 <= size <= len(data) - pos:
-            raise CorruptBatch(f"a snappy block of {size} bytes where {len(data) - pos} are left")
+            raise Unforeseen(f"a snappy block of {size} bytes where {len(data) - pos} are left")
         out.append(_snappy_block(data[pos : pos + size], left))
         left -= len(out[-1])
         pos += size
@@ -139,12 +139,12 @@ def _snappy_block(block: bytes, limit: int) -> bytes:
         shift += 7
     # Snappy's densest element turns 3 bytes into 64; a size beyond that is a lie.
     if size > min(limit, len(block) * 64):
-        raise CorruptBatch(f"a snappy block that claims {size} bytes")
+        raise Unforeseen(f"a snappy block that claims {size} bytes")
     codec = _codec_of(Compression.SNAPPY)
     try:
         return bytes(codec.decompress(block, decompressed_size=size, asbytes=True))
     except (OSError, ValueError) as error:
-        raise CorruptBatch(f"broken snappy data: {error}") from error
+        raise Unforeseen(f"broken snappy data: {error}") from error
 
 
 def _stream(codec: int, data: bytes) -> bytes:
@@ -156,7 +156,7 @@ def _stream(codec: int, data: bytes) -> bytes:
             while chunk := stream.read(_CHUNK_BYTES):
                 out += chunk
                 if len(out) > MAX_DECOMPRESSED_BYTES:
-                    raise CorruptBatch(f"{name} data is too large")
+                    raise Unforeseen(f"{name} data is too large")
     except (OSError, ValueError) as error:
-        raise CorruptBatch(f"broken compressed data: {error}") from error
+        raise Unforeseen(f"broken compressed data: {error}") from error
     return bytes(out)

@@ -20,6 +20,10 @@ class CorruptBatch(WireError):
     """Records inside a sound request are broken: Kafka's CORRUPT_MESSAGE, no reason to close."""
 
 
+class Unforeseen(CorruptBatch):
+    """Records that Apache Kafka stumbles over, as broken compression: its UNKNOWN_SERVER_ERROR."""
+
+
 _ALL = (1 << 32) - 1
 
 

@@ -24,7 +24,7 @@ from urteil.broker.wire.batch_header import (
     parse_header,
 )
 from urteil.broker.wire.compression import Compression, compress, decompress
-from urteil.broker.wire.primitives import Buffer, CorruptBatch
+from urteil.broker.wire.primitives import Buffer, CorruptBatch, Unforeseen
 from urteil.broker.wire.varints import put_varint, read_varint, read_varlong
 
 Header = tuple[str, bytes | None]
@@ -150,17 +150,21 @@ def iter_records(batch: Buffer) -> Iterator[Record]:
 class Outline(NamedTuple):
     """What the leader may have to know of a record; `timestamp_ms` is the one that counts."""
 
-    offset_delta: int
     timestamp_ms: int
     has_key: bool
 
 
 def iter_outlines(batch: Buffer) -> Iterator[Outline]:
-    """The records of one whole batch as a producer sends it, that is without a hole; keys, values
-    and headers passed over; errors as above."""
+    """The records of one whole batch as a producer sends it, keys, values and headers passed over.
+
+    CorruptBatch where nobody could read them or their offsets are not those of the batch,
+    Unforeseen where Apache Kafka stumbles (source: `DefaultRecord`, `LogValidator`).
+    """
     header = parse_header(batch)
     body = decompress(header.compression, memoryview(batch)[HEADER_BYTES:])
-    pos, end, marked = 0, len(body), header.timestamp_type == 1
+    pos, end = 0, len(body)
+    misplaced = Unforeseen if header.compression else CorruptBatch
+    marked = header.timestamp_type == 1
     try:
         for number in range(header.records_count):
             size, pos = read_varint(body, pos)
@@ -171,17 +175,32 @@ def iter_outlines(batch: Buffer) -> Iterator[Outline]:
             offset_delta, pos = read_varint(body, pos)
             key_size, pos = read_varint(body, pos)
             value_size, pos = read_varint(body, pos + max(key_size, 0))
-            if pos + max(value_size, 0) >= stop:
-                raise CorruptBatch("the size of a record is wrong")
+            pos += max(value_size, 0)
+            if body[pos] or pos + 1 != stop:
+                _pass_headers(body, pos, stop)
             if offset_delta != number:
-                raise CorruptBatch(f"record {number} has offset {offset_delta} in its batch")
+                raise misplaced(f"record {number} has offset {offset_delta} in its batch")
             time_ms = header.max_timestamp if marked else header.base_timestamp + delta
-            yield Outline(offset_delta, time_ms, key_size >= 0)
+            yield Outline(time_ms, key_size >= 0)
             pos = stop
     except IndexError as error:
         raise CorruptBatch("truncated record") from error
     if pos != end:
         raise CorruptBatch(f"{end - pos} bytes after the last record")
+
+
+def _pass_headers(body: bytes, pos: int, stop: int) -> None:
+    count, pos = read_varint(body, pos)
+    if not 0 <= count <= stop - pos:
+        raise CorruptBatch(f"a record with {count} headers")
+    for _ in range(count):
+        name_size, pos = read_varint(body, pos)
+        if name_size < 0:
+            raise CorruptBatch("a header without a name")
+        value_size, pos = read_varint(body, pos + name_size)
+        pos += max(value_size, 0)
+    if pos != stop:
+        raise CorruptBatch("the size of a record is wrong")
 
 
 def _records(header: BatchHeader, body: bytes) -> Iterator[Record]:

@@ -17,8 +17,9 @@ from urteil.harness import stacks as stacks_module
 from urteil.harness.stacks import Stacks, Teller, watched
 
 LISTENS = """
-import faulthandler, signal, threading
-faulthandler.register(signal.SIGQUIT, all_threads=True)
+import threading
+from urteil.harness.workload.client import Stop
+Stop()
 def stuck_in_here():
     print("ready", flush=True)
     threading.Event().wait()

@@ -7,8 +7,6 @@ topic demands more is it written anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from urteil.broker.log import validate
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.record_errors import Look, refuse_records
@@ -16,9 +14,9 @@ from urteil.broker.log.upconversion import admit_messages
 from urteil.broker.log.validate import Parts, Refused
 from urteil.broker.wire.batches import (
     NEWEST_MAGIC,
+    UNREADABLE,
     BatchHeader,
     Compression,
-    CorruptBatch,
     Unforeseen,
     UnsupportedCompression,
     build_batch,
@@ -51,12 +49,8 @@ def admit(
             batch = admit_messages(entries, config, now_ms)
             return batch if isinstance(batch, Refused) else [(parse_header(batch), batch)]
         parts = [(parse_header(batch), batch) for _, batch in entries]
-    except Unforeseen as error:
-        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
-    except CorruptBatch as error:
-        return Refused(ErrorCode.CORRUPT_MESSAGE, str(error))
-    except UnsupportedCompression as error:
-        return Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error))
+    except UNREADABLE as error:
+        return _unread(error, ErrorCode.CORRUPT_MESSAGE)
     if from_client:
         for header, _ in parts:
             refused = validate.refuse_header(header)
@@ -71,18 +65,17 @@ def _admit_records(
     parts: Parts, config: LogConfig, now_ms: int, *, from_client: bool
 ) -> Parts | Refused:
     for index, (header, batch) in enumerate(parts):
+        newest_ms = header.max_timestamp
         try:
             if from_client:
-                refused = refuse_records(_looks(header, batch), config, now_ms)
+                looks = _looks(header, batch)
+                refused = refuse_records(looks, config, now_ms)
                 if refused:
                     return refused
-            written = _written(header, batch, config, now_ms)
-        except Unforeseen as error:
-            return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
-        except CorruptBatch as error:
-            return Refused(ErrorCode.INVALID_RECORD, str(error))
-        except UnsupportedCompression as error:
-            return Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error))
+                newest_ms = max(time_ms for time_ms, _, _ in looks)
+            written = _written(header, batch, newest_ms, config, now_ms)
+        except UNREADABLE as error:
+            return _unread(error, ErrorCode.INVALID_RECORD)
         if written is not None:
             parts[index] = header, _ = parse_header(written), memoryview(written)
             if header.size > config.max_message_bytes:
@@ -90,20 +83,24 @@ def _admit_records(
     return parts
 
 
-def _hides_its_newest(header: BatchHeader) -> bool:
-    """The newest time is before the first: old versions of Sarama say -1 of every batch."""
-    return header.max_timestamp < header.base_timestamp
+def _unread(error: Exception, corrupt: ErrorCode) -> Refused:
+    """`corrupt` for what is wrong in itself."""
+    if isinstance(error, UnsupportedCompression):
+        return Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error))
+    is_unforeseen = isinstance(error, Unforeseen)
+    return Refused(ErrorCode.UNKNOWN_SERVER_ERROR if is_unforeseen else corrupt, str(error))
 
 
-def _looks(header: BatchHeader, batch: memoryview) -> Iterator[Look]:
+def _looks(header: BatchHeader, batch: memoryview) -> list[Look]:
     marked = bool(header.timestamp_type)
-    return ((one.timestamp_ms, one.has_key, marked) for one in iter_outlines(batch))
+    return [(one.timestamp_ms, one.has_key, marked) for one in iter_outlines(batch)]
 
 
 def _written(
-    header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int
+    header: BatchHeader, batch: memoryview, newest_ms: int, config: LogConfig, now_ms: int
 ) -> bytearray | None:
-    """The batch anew, in the topic's codec and with its kind of time; None if it is right."""
+    """The batch anew, in the topic's codec, with its kind of time and the newest one in its header
+    (old versions of Sarama say -1 of every batch); None if it is right."""
     codec = config.codec_for(header.compression)
     if codec == header.compression or (header.is_control and not header.compression):
         anew = None
@@ -112,11 +109,10 @@ def _written(
     stamped = config.log_append_time
     if stamped or header.timestamp_type:
         anew = anew or bytearray(batch)
-        set_timestamps(anew, now_ms if stamped else header.max_timestamp, of_broker=stamped)
-    elif anew is None and _hides_its_newest(header):
+        set_timestamps(anew, now_ms if stamped else newest_ms, of_broker=stamped)
+    elif anew is None and newest_ms != header.max_timestamp:
         anew = bytearray(batch)
-        newest = max(one.timestamp_ms for one in iter_outlines(batch))
-        set_timestamps(anew, newest, of_broker=False)
+        set_timestamps(anew, newest_ms, of_broker=False)
     return anew
 
 

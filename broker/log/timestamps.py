@@ -54,11 +54,9 @@ def _in_batch(batch: Batch, timestamp_ms: int, from_offset: int) -> TimestampOff
 
 
 def newest(segments: Segments) -> TimestampOffset | None:
-    """The first record that bears the largest timestamp of the log (KIP-734)."""
+    """The first record that bears the largest timestamp of the log (KIP-734), be it none (-1)."""
     best = max(segments, key=lambda segment: segment.max_timestamp[0])
     timestamp_ms, last_offset = best.max_timestamp
-    if timestamp_ms < 0:
-        return None
     position = best.position_of(last_offset)
     if position is None:
         return None

@@ -148,8 +148,8 @@ def test_codecs(pair: Pair, wanted: str) -> None:
 
 
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
-@pytest.mark.parametrize("said", [-1, GOOD - 5], ids=["none", "too old"])
-def test_a_newest_time_before_the_first(pair: Pair, said: int, codec: Compression) -> None:
+@pytest.mark.parametrize("said", [-1, GOOD - 5, GOOD + 1500, NEW], ids=str)
+def test_a_newest_time_that_is_of_no_record(pair: Pair, said: int, codec: Compression) -> None:
     """Is mended, so that the records are found by their times."""
     name = pair.name("newest")
     pair.both(lambda side: side.create(name))
@@ -159,6 +159,38 @@ def test_a_newest_time_before_the_first(pair: Pair, said: int, codec: Compressio
     for at_ms in (0, GOOD + 1, -3):
         request = at_time(name, at_ms)
         pair.same(lambda side, it=request: side.ask(it, 7))  # type: ignore[misc]
+
+
+def test_the_largest_time_where_no_record_has_one(pair: Pair) -> None:
+    name = pair.name("timeless")
+    pair.both(lambda side: side.create(name))
+    pair.same(lambda side: side.ask(at_time(name, -3), 7))
+    pair.both(lambda side: send(side, 2, name, message(1, 0, b"a", at_ms=-1) * 2))
+    pair.same(lambda side: side.ask(at_time(name, -3), 7))
+
+
+WRONG_CRC = message(1, 0, b"a")[:-1] + b"b"
+MIXTURES = {
+    "a damaged one second": message(0, 0, b"a") + WRONG_CRC,
+    "a large one second": message(0, 0, b"a") + message(1, 0, b"b" * 600),
+    "a damaged one after a large one": message(0, 0, b"b" * 600) + WRONG_CRC,
+}
+
+
+@pytest.mark.parametrize("what", MIXTURES)
+def test_what_is_wrong_with_one_message_is_told_before_their_mixture(pair: Pair, what: str) -> None:
+    name = pair.name("mixture")
+    pair.both(lambda side: side.create(name, configs={"max.message.bytes": "500"}))
+    pair.same(lambda side: send(side, 2, name, MIXTURES[what]))
+
+
+@pytest.mark.parametrize("wanted", ["producer", "gzip"])
+def test_a_producer_without_an_epoch(pair: Pair, wanted: str) -> None:
+    """Apache Kafka stumbles where it writes the batch anew."""
+    name = pair.name("epochless")
+    pair.both(lambda side: side.create(name, configs={"compression.type": wanted}))
+    data = batch([b"a"], producer_id=7000, producer_epoch=-1, base_sequence=0)
+    pair.same(lambda side: send(side, 9, name, data))
 
 
 @pytest.mark.parametrize("wanted", ["producer", "gzip"])

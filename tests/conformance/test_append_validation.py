@@ -8,6 +8,7 @@ import pytest
 
 from tests.conformance.conftest import Pair
 from tests.conformance.fetching import fetch
+from tests.conformance.questions.delete_records import request as deletion
 from tests.conformance.records import HOUR_MS, NOW_MS, batch, message, produce
 from tests.conformance.side import Side
 from urteil.broker.wire.batches import (
@@ -167,6 +168,17 @@ def test_the_largest_time_where_no_record_has_one(pair: Pair) -> None:
     pair.same(lambda side: side.ask(at_time(name, -3), 7))
     pair.both(lambda side: send(side, 2, name, message(1, 0, b"a", at_ms=-1) * 2))
     pair.same(lambda side: side.ask(at_time(name, -3), 7))
+
+
+def test_times_after_all_of_a_segment_was_deleted(pair: Pair) -> None:
+    """Apache Kafka looks into the first segment alone that has a record so new, deleted or not."""
+    name = pair.name("deleted")
+    pair.both(lambda side: side.create(name, configs={"segment.bytes": "100"}))
+    pair.same(lambda side: send(side, 9, name, batch([b"a" * 20], at_ms=NEW)))
+    pair.same(lambda side: send(side, 9, name, batch([b"b" * 20], at_ms=GOOD)))
+    pair.same(lambda side: side.ask(deletion((name, 0, 1)), 2))
+    answers = [side.get(at_time(name, GOOD), 7) for side in (pair.theirs, pair.ours)]
+    assert [one.topics[0].partitions[0].offset for one in answers] == [-1, 1]
 
 
 WRONG_CRC = message(1, 0, b"a")[:-1] + b"b"

@@ -80,7 +80,7 @@ def _list_changed(settings: Mapping[str, str], change: Change, key: ConfigKey | 
         )
     standing = settings.get(change.name, key.default or "")
     values = standing.split(",") if standing else []
-    asked = (change.value or "").split(",")
+    asked = (change.value or "").rstrip(",").split(",")
     if adds:
         return ",".join([*values, *(one for one in asked if one not in values)])
     left = Counter(asked)

@@ -13,7 +13,7 @@ Check = Callable[[Any], Complaint | None]
 """Takes a typed value; None when nothing is wrong with it."""
 
 _VERSION = re.compile(r"(0\.(8\.[012]|9\.0|10\.[012]|11\.0)|1\.[01]|2\.[0-8]|3\.[0-9])(-IV\d)?")
-_REPLICAS = re.compile(r"\*|([0-9]+:[0-9]+)?(,[0-9]+:[0-9]+)*")
+_REPLICAS = re.compile(r"\*|([0-9]+:[0-9]+)?(,([0-9]+:[0-9]+)?)*")
 
 
 def at_least(low: float) -> Check:
@@ -90,6 +90,7 @@ BROKER_CHECKS: Mapping[str, Check] = {
     "log.cleaner.min.cleanable.ratio": between(0, 1),
     "log.cleanup.policy": _POLICY,
     "log.message.timestamp.type": _TIME,
+    "ssl.client.auth": one_of("required", "requested", "none"),
 }
 """Beside the minimum in the table of broker properties."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
@@ -18,6 +19,8 @@ _RANGES = {
     "int": (-(2**31), 2**31 - 1),
     "long": (-(2**63), 2**63 - 1),
 }
+_INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
+_DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class ConfigError(ValueError):
@@ -67,11 +70,8 @@ class ConfigKey:
 
     def _integer(self, text: str) -> int:
         low, high = _RANGES[self.type]
-        try:
-            number = int(text)
-        except ValueError:
-            raise self.refuse(text, f"Not a number of type {self.type.upper()}") from None
-        if not low <= number <= high:
+        number = int(text) if _INTEGER.fullmatch(text) else None
+        if number is None or not low <= number <= high:
             raise self.refuse(text, f"Not a number of type {self.type.upper()}")
         return number
 
@@ -81,10 +81,9 @@ class ConfigKey:
         return text.lower() == "true"
 
     def _double(self, text: str) -> float:
-        try:
-            return float(text)
-        except ValueError:
-            raise self.refuse(text, "Not a number of type DOUBLE") from None
+        if not _DOUBLE.fullmatch(text):
+            raise self.refuse(text, "Not a number of type DOUBLE")
+        return float(text)
 
     def refuse(self, value: object, why: str) -> ConfigError:
         shown = "[hidden]" if self.type == "password" else value

@@ -16,9 +16,10 @@ _OF_THE_CLUSTER = ("max.connections", "max.connection.creation.rate", "num.netwo
 """Settings of a listener that may stand for all brokers."""
 
 _THREADS = (
-    "background.threads", "num.io.threads", "num.recovery.threads.per.data.dir",
-    "num.replica.fetchers",
+    "background.threads", "num.io.threads", "num.network.threads",
+    "num.recovery.threads.per.data.dir", "num.replica.fetchers",
 )  # fmt: skip
+_LIMITS = ("max.connections", "max.connection.creation.rate")
 LISTENERS = frozenset(("advertised.listeners", "listener.security.protocol.map", "listeners"))
 """Apache Kafka opens and closes listeners while it runs; ours does not."""
 
@@ -81,10 +82,13 @@ def _refuse(names: list[str], why: str) -> None:
 
 
 def check_value(name: str, value: str) -> None:
-    """Raises ConfigError for a value of the wrong type or range."""
+    """Raises ConfigError for a value of the wrong type or range; of classes there are only ours."""
     key = key_of(base_name(name))
-    if key is not None:
-        key.parse(value)
+    if key is None:
+        return
+    key.parse(value)
+    if key.type == "class" and value != key.default:
+        raise key.refuse(value, f"Class {value} could not be found.")
 
 
 def validate(properties: LiveProperties, configs: Mapping[str, str], *, per_broker: bool) -> None:
@@ -112,8 +116,7 @@ def check_whole(properties: LiveProperties) -> None:
         raise _required("log.roll.ms must be greater than or equal to 1")
     if value("log.roll.jitter.ms", 0) < 0:
         raise _required("log.roll.jitter.ms must be greater than or equal to 0")
-    retention_ms = value("log.retention.ms", 1)
-    if retention_ms < 1 and retention_ms != -1:
+    if value("log.retention.ms", 1) == 0:
         raise _required("log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
     if value("log.cleaner.threads") == 0:
         raise ConfigError("/ by zero")
@@ -131,8 +134,8 @@ def check_whole(properties: LiveProperties) -> None:
 
 
 def _check_addresses(overrides: str) -> None:
-    for one in filter(None, (part.strip() for part in overrides.split(","))):
-        host, _, count = one.rpartition(":")
+    for one in overrides.strip().rstrip(",").split(",") if overrides.strip(" ,") else ():
+        host, _, count = one.strip().rpartition(":")
         if not host or not count.isdecimal():
             raise ConfigError(
                 f"Error parsing configuration property 'max.connections.per.ip.overrides': {one}"
@@ -170,6 +173,9 @@ def check_step(now: LiveProperties, then: LiveProperties) -> None:
         f"{said} reduced to less than half the current value {old}",
         f"{said} increased to more than double the current value {old}",
     )
+    for name in _LIMITS:
+        if then.value(name) <= 0:
+            raise not_now(f"Invalid {name} {then.value(name)}")
     _check_local_retention(then)
     if set(then.value("metric.reporters")) - {JMX}:
         raise not_now(
@@ -188,8 +194,9 @@ def _check_count(old: int, new: int, too_few: str, too_many: str) -> None:
 def _check_local_retention(properties: LiveProperties) -> None:
     """Of tiered storage, which is off, but checked all the same (`DynamicLogConfig`)."""
     value = _numbers(properties)
+    minutes = value("log.retention.minutes", value("log.retention.hours") * 60)
     for unit, whole in (
-        ("ms", value("log.retention.ms", -1)),
+        ("ms", value("log.retention.ms", minutes * 60_000)),
         ("bytes", value("log.retention.bytes", -1)),
     ):
         local = value(f"log.local.retention.{unit}")

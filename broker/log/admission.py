@@ -10,7 +10,7 @@ from __future__ import annotations
 from urteil.broker.log import validate
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.record_errors import Look, refuse_records
-from urteil.broker.log.upconversion import admit_messages
+from urteil.broker.log.upconversion import admit_messages, written_anew
 from urteil.broker.log.validate import Parts, Refused
 from urteil.broker.wire.batches import (
     NEWEST_MAGIC,
@@ -19,7 +19,6 @@ from urteil.broker.wire.batches import (
     Compression,
     Unforeseen,
     UnsupportedCompression,
-    build_batch,
     is_sole_batch,
     iter_entries,
     iter_outlines,
@@ -123,14 +122,12 @@ def _recompressed(
     if header.producer_epoch < 0 if header.has_producer_id else header.is_transactional:
         raise Unforeseen(f"producer {header.producer_id} has epoch {header.producer_epoch}")
     records = [(one.key, one.value, one.headers, one.timestamp_ms) for one in iter_records(batch)]
-    return bytearray(
-        build_batch(
-            records,
-            producer_id=header.producer_id,
-            producer_epoch=header.producer_epoch,
-            base_sequence=header.base_sequence,
-            compression=Compression(codec),
-            transactional=header.is_transactional,
-            level=level,
-        )
+    return written_anew(
+        records,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        compression=Compression(codec),
+        transactional=header.is_transactional,
+        level=level,
     )

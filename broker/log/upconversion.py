@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.record_errors import Look, refuse_records
 from urteil.broker.log.validate import Refused, too_large
 from urteil.broker.wire import legacy
-from urteil.broker.wire.batches import Compression, Record, build_batch, set_timestamps
+from urteil.broker.wire.batch_header import NO_TIMESTAMP
+from urteil.broker.wire.batches import (
+    Compression,
+    Record,
+    Unforeseen,
+    build_batch,
+    set_timestamps,
+)
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.legacy import MisshapenMessage
+from urteil.broker.wire.records import RecordFields
 
 Entries = Sequence[tuple[int, memoryview]]
 
@@ -51,15 +60,22 @@ def _batch(
     records: list[Record], config: LogConfig, now_ms: int, sent_in: int
 ) -> memoryview | Refused:
     codec = config.codec_for(sent_in)
-    batch = bytearray(
-        build_batch(
-            [(one.key, one.value, (), one.timestamp_ms) for one in records],
-            compression=Compression(codec),
-            level=config.level_of(codec),
-        )
+    batch = written_anew(
+        [(one.key, one.value, (), one.timestamp_ms) for one in records],
+        compression=Compression(codec),
+        level=config.level_of(codec),
     )
     if config.log_append_time:
         set_timestamps(batch, now_ms, of_broker=True)
     if len(batch) > config.max_message_bytes:
         return too_large(len(batch), config)
     return memoryview(batch)
+
+
+def written_anew(records: Sequence[RecordFields], **more: Any) -> bytearray:
+    """A batch that the broker writes; Unforeseen for times that none can have
+    (`MemoryRecordsBuilder`)."""
+    oldest = min(time_ms for *_, time_ms in records)
+    if oldest < NO_TIMESTAMP:
+        raise Unforeseen(f"a record of the time {oldest}")
+    return bytearray(build_batch(records, **more))

@@ -75,6 +75,8 @@ def _inner(
     if not messages:
         raise MisshapenMessage("a compressed message without messages")
     shift = last_offset - messages[-1][0] if magic == 1 else 0
+    if shift < 0 and last_offset:  # some producers leave it at 0
+        raise MisshapenMessage(f"a compressed message at {last_offset} whose last one is beyond it")
     for offset, inner_magic, inner_attributes, record in messages:
         if inner_magic != magic or inner_attributes & COMPRESSION_MASK:
             raise MisshapenMessage("a compressed message within a compressed one")

@@ -24,9 +24,11 @@ def batch(values: Sequence[bytes | None], *, at_ms: int = NOW_MS, **more: Any) -
     return build_batch(records, **more)
 
 
-def message(magic: int, offset: int, value: bytes | None, *, at_ms: int = NOW_MS) -> bytes:
+def message(
+    magic: int, offset: int, value: bytes | None, *, at_ms: int = NOW_MS, attributes: int = 0
+) -> bytes:
     """One message of magic 0 or 1 in a message set."""
-    body = struct.pack(">bb", magic, 0)
+    body = struct.pack(">bb", magic, attributes)
     if magic:
         body += struct.pack(">q", at_ms)
     body += struct.pack(">i", 1) + b"k"

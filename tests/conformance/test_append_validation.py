@@ -18,6 +18,7 @@ from urteil.broker.wire.batches import (
     iter_records,
     set_timestamps,
 )
+from urteil.broker.wire.compression import compress
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import ListOffsetsRequest
 
@@ -203,6 +204,27 @@ def test_a_producer_without_an_epoch(pair: Pair, wanted: str) -> None:
     pair.both(lambda side: side.create(name, configs={"compression.type": wanted}))
     data = batch([b"a"], producer_id=7000, producer_epoch=-1, base_sequence=0)
     pair.same(lambda side: send(side, 9, name, data))
+
+
+@pytest.mark.parametrize("inner", [(0, 1, 2), (5, 6, 7), (0, 2, 4)], ids=str)
+def test_offsets_of_a_compressed_message(pair: Pair, inner: tuple[int, ...]) -> None:
+    """Its own is that of its last one, or beyond, or 0."""
+    name = pair.name("wrapped")
+    pair.both(lambda side: side.create(name))
+    packed = compress(Compression.GZIP, b"".join(message(1, at, b"v") for at in inner))
+    for own in (-1, 0, 1, 2, 4, 7, 9):
+        data = message(1, own, packed, attributes=Compression.GZIP)
+        pair.same(lambda side, it=data: send(side, 2, name, it))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("magic", [1, 2])
+@pytest.mark.parametrize("wanted", ["producer", "gzip"])
+def test_a_time_before_all_time(pair: Pair, wanted: str, magic: int) -> None:
+    """Apache Kafka stumbles where it writes the batch anew."""
+    name = pair.name("early")
+    pair.both(lambda side: side.create(name, configs={"compression.type": wanted}))
+    data = message(1, 0, b"a", at_ms=-5) if magic == 1 else batch([b"a"], at_ms=-5)
+    pair.same(lambda side: send(side, 9 if magic == 2 else 2, name, data))
 
 
 @pytest.mark.parametrize("wanted", ["producer", "gzip"])

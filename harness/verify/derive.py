@@ -175,6 +175,7 @@ def _part(
     part |= shortened(place.topic, small.ops, small.faults, part["ends_ns"])
     part |= deletions(small.ops, small.faults, place.topic, place.key[1])
     part |= segments(place.logs, part["final_leader"])
+    part["read_log"] |= int(part["ours"] and small.read_stands(facts))
     part |= late_begin(part, place.logs, place.whole, place.begins)
     if not facts.healed:
         part["agreed_end"] = divergence_floor(place.logs, part["final_leader"])

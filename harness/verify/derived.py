@@ -23,7 +23,7 @@ DERIVED: dict[str, pa.Schema] = {
         "unclean_on:i unclean_asked:i foreign_on:i compacted:i deletes:i "
         "unclean_floor:l "
         "last_epoch_ns:l agreed_end:l gone:i lost_floor:l spoilt_ns:l flushed_ns:l"
-        " read_log:i ends_told:i delete_retention_ns:l min_lag_ns:l "
+        " read_log:i sums_told:i ends_told:i delete_retention_ns:l min_lag_ns:l "
         "max_lag_ns:l retention_ns:l retention_told:i retention_bytes:l append_time:i "
         "sent_times:i max_bytes:l past_ms:l future_ms:l "
         "clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "

@@ -320,8 +320,8 @@ def _unjudged(
     for name in scenario.guarantees:
         if name not in by_name:
             doubts.append(f"no guarantee is named {name}")
-        elif by_name[name].status is Status.NOT_JUDGED:
-            doubts.append(f"the scenario's own guarantee {name} was not judged")
+        elif (one := by_name[name]).status is Status.NOT_JUDGED:
+            doubts.append(f"the scenario's own guarantee {name} was not judged: {one.reason}")
     return doubts
 
 

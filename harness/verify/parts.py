@@ -67,6 +67,7 @@ def part_row(
         ),
         "foreign_on": int("foreign_records" in scenario.permits),
         "read_log": int(topic is not None and topic.config.get(LOG) == "reads"),
+        "sums_told": int(topic is None or LOG not in topic.config),
         "ends_told": int(topic is None or topic.config.get(ENDS) != "unknown"),
         "compacted": int("compact" in _cleanup(topic, scenario, spans)),
         "deletes": int("delete" in _cleanup(topic, scenario, spans)),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from urteil.harness.scenario import RunFacts, TopicFact
+from urteil.harness.scenario import IMPORTED, RunFacts, TopicFact
 from urteil.harness.verify import evidence
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.timeline import FOREVER_NS, Span, spans_of
@@ -34,6 +34,12 @@ class Small:
     spans: dict[int, list[Span]]
     logs: dict[int, list[Row]]
     passes: dict[int, list[Row]]
+
+    def read_stands(self, facts: RunFacts) -> bool:
+        """Whether what anybody read was there: the cluster shows no logs, and nobody
+        may have read what was aborted later. (Who imports a history says it of each topic.)"""
+        shows_none = "logs" in facts.withheld and facts.runtime != IMPORTED
+        return shows_none and not any(row["transactional_id"] for row in self.clients)
 
     @property
     def wall_ns(self) -> int | None:

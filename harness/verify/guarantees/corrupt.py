@@ -86,7 +86,7 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 5.3 Message Format: Record Batch; 3.2 Topic Configs; KIP-98; "
     "KIP-937",
     opportunities="SELECT COALESCE(SUM(s.n_reads + s.copies), 0) AS n FROM slots s "
-    "JOIN parts q ON q.p = s.p WHERE q.read_log = 0",
+    "JOIN parts q ON q.p = s.p WHERE q.sums_told = 1",
     violations=f"""
 SELECT CASE WHEN s.broken_read > 0 THEN 'served' ELSE 'on disk' END AS sub_kind, s.p, s.off,
   s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.broken_read, s.broken_disk,

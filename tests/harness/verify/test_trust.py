@@ -172,7 +172,8 @@ def test_a_scenarios_own_guarantee_must_be_judged(tmp_path: Path) -> None:
     result = judged(tmp_path, healthy(), scenario=scenario)
     assert result.verdict is Verdict.UNKNOWN
     assert result.reasons == [
-        "the scenario's own guarantee ack_below_min_isr was not judged",
+        "the scenario's own guarantee ack_below_min_isr was not judged: "
+        "no opportunity to see it broken",
         "no guarantee is named no_such_thing",
     ]
 

@@ -1,5 +1,6 @@
-"""Transactions in a cluster that shows no logs: what readers of committed records are not given may
-be aborted, and accuses nobody; what was committed is owed to all."""
+"""A cluster that shows no logs: what anybody read was there. In transactions what readers of
+committed records are not given may be aborted, and accuses nobody; what was committed is owed to
+all."""
 
 from __future__ import annotations
 
@@ -7,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify.made import ONE, Tables
+from tests.harness.verify.made import ONE, Tables, alone, copy_of, healthy
 from tests.harness.verify.test_group_guarantees import judge
 from tests.harness.verify.test_transaction_guarantees import READER, made
 from urteil.harness.verify import synthetic
+from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.result import GuaranteeResult
 
 WITHHELD = ("replicas", "logs", "states")
@@ -48,3 +50,24 @@ def test_what_was_committed_is_missed(alone: bool, tmp_path: Path) -> None:
     ]
     for name, one in _judged(tmp_path, tables).items():
         assert [finding.offset for finding in one.findings] == [1], name
+
+
+FOUND = {
+    "drop a read of a consumer": "poll_skip",
+    "swap the offsets of two acknowledgements": "misplaced_ack",
+    "swap two records of one producer": "reordered_send",
+    "deny a send that is there": "aborted_read",
+    "break the checksum of a read": "corrupt",
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_anybody_read_was_there(name: str, tmp_path: Path) -> None:
+    copy = copy_of(healthy())
+    next(one for one in DAMAGES if one.name == name).apply(copy)
+    facts = synthetic.facts(ONE, withheld=list(WITHHELD))
+    for what, tables in (("healthy", healthy()), ("damaged", copy.tables)):
+        for table in (*WITHHELD, "indexes"):
+            tables[table] = []
+        found = alone(FOUND[name], tmp_path / what, tables, facts=facts)
+        assert (found.violations > 0) is (what == "damaged"), what

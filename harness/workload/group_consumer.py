@@ -20,6 +20,7 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.coordinator.base import Generation
 from kafka.errors import (
     CommitFailedError,
+    CorruptRecordError,
     FencedInstanceIdError,
     GroupAuthorizationFailedError,
     IllegalGenerationError,
@@ -44,9 +45,9 @@ from urteil.harness.history.journal import (
 )
 from urteil.harness.workload.client import Stop, hear, run_client
 from urteil.harness.workload.offset_reader import PositionReader
-from urteil.harness.workload.repairs import ask_for_all, back_off, finish_joining
+from urteil.harness.workload.repairs import ask_for_all, back_off, fetch_again, finish_joining
 from urteil.harness.workload.spec import ClientSpec, consumer_config
-from urteil.harness.workload.sweep import POLL_TIMEOUT_MS, got, lost_positions
+from urteil.harness.workload.sweep import POLL_TIMEOUT_MS, damaged_slice, got, lost_positions
 
 COMMIT_TIMEOUT_MS = 5_000
 STALL_WAIT_S = 0.05
@@ -160,6 +161,7 @@ class Member:
         self._kafka = KafkaConsumer(**consumer_config(spec))
         back_off(self._kafka._manager)
         ask_for_all(self._kafka._fetcher)
+        fetch_again(self._kafka._fetcher)
         finish_joining(self._kafka._coordinator)
         tell_given(self._kafka._coordinator, self._note_given)
         self._kafka.subscribe([topic.name for topic in spec.topics], listener=_Listener(self))
@@ -174,6 +176,7 @@ class Member:
         self._pass = 0
         self._polls = 0
         self._noted_ns = 0
+        self._damaged: tuple[Any, ...] = ()
         self._commits = 0
 
     def note_assignment(self, event: str, partitions: Any) -> None:
@@ -219,6 +222,12 @@ class Member:
         except LOST_POSITION as error:
             self._note_poll(invoke_ns, "fail", type(error).__name__, [])
             self._reset(error)
+            return
+        except CorruptRecordError as damaged:
+            if invoke_ns - self._noted_ns > IDLE_NS or damaged.args != self._damaged:
+                place = damaged_slice(damaged, {damaged.args[0]: self._pass})
+                self._note_poll(invoke_ns, "fail", type(damaged).__name__, [place])
+            self._damaged = damaged.args
             return
         except KafkaError as error:
             self._note_poll(invoke_ns, "info", type(error).__name__, [])

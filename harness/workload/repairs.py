@@ -1,4 +1,4 @@
-"""Five faults of kafka-python 3.0 that chaos runs into, mended on the instance in use.
+"""Six faults of kafka-python 3.0 that chaos runs into, mended on the instance in use.
 
 None changes what a client asks of a broker; unmended, one outage would end a client's load.
 """
@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka.errors import LeaderNotAvailableError, NodeNotReadyError, UnknownBrokerIdError
+from kafka.errors import (
+    CorruptRecordError,
+    LeaderNotAvailableError,
+    NodeNotReadyError,
+    UnknownBrokerIdError,
+)
 from kafka.producer.transaction_manager import TransactionState
 
 
@@ -86,6 +91,25 @@ def ask_for_all(fetcher: Any) -> None:
             raise LeaderNotAvailableError(f"nobody tells where {lacking} lies") from None
 
     fetcher.beginning_or_end_offset = ask_or_say_so
+
+
+def fetch_again(fetcher: Any) -> None:
+    """Let go of an answer that holds a damaged batch, so that it is asked for again.
+
+    The fetcher takes records from a spent generator then, without an end: its poll never returns.
+    The error's arguments are the partition and the offset that it could not go beyond.
+    """
+    append = fetcher._append
+
+    def append_or_let_go(drained: Any, part: Any, *more: Any) -> int:
+        try:
+            return int(append(drained, part, *more))
+        except CorruptRecordError as damaged:
+            damaged.args = (part.topic_partition, part.next_fetch_offset)
+            part.drain()
+            raise
+
+    fetcher._append = append_or_let_go
 
 
 def finish_joining(coordinator: Any) -> None:

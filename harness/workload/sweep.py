@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
+from kafka.errors import (
+    CorruptRecordError,
+    KafkaError,
+    LogTruncationError,
+    OffsetOutOfRangeError,
+)
 
 from urteil.harness.history.journal import (
     IDLE_NS,
@@ -19,7 +25,7 @@ from urteil.harness.history.journal import (
     Slice,
 )
 from urteil.harness.workload.payload import decode, decode_copy, key_text, of_client_ms
-from urteil.harness.workload.repairs import ask_for_all, back_off
+from urteil.harness.workload.repairs import ask_for_all, back_off, fetch_again
 from urteil.harness.workload.spec import ClientSpec, consumer_config
 
 POLL_TIMEOUT_MS = 200
@@ -43,9 +49,11 @@ class Sweeper:
         self._kafka = KafkaConsumer(**consumer_config(spec))
         back_off(self._kafka._manager)
         ask_for_all(self._kafka._fetcher)
+        fetch_again(self._kafka._fetcher)
         self._next_pass = first_pass
         self._polls = 0
         self._noted_ns = 0
+        self._damaged: tuple[Any, ...] = ()
         self._pass: dict[TopicPartition, int] = {}
         self._position: dict[TopicPartition, int] = {}
         self._leader: dict[TopicPartition, int | None] = {}
@@ -114,6 +122,12 @@ class Sweeper:
             self._note_poll(invoke_ns, "fail", type(error).__name__, [])
             self._reset(error)
             return 0
+        except CorruptRecordError as damaged:
+            if invoke_ns - self._noted_ns > IDLE_NS or damaged.args != self._damaged:
+                place = damaged_slice(damaged, self._pass)
+                self._note_poll(invoke_ns, "fail", type(damaged).__name__, [place])
+            self._damaged = damaged.args
+            return 0
         except KafkaError as error:
             self._note_poll(invoke_ns, "info", type(error).__name__, [])
             return 0
@@ -179,6 +193,13 @@ def lost_positions(error: KafkaError) -> dict[TopicPartition, Any]:
     if isinstance(error, LogTruncationError):
         return dict(error.divergent_offsets)
     return dict.fromkeys(error.args[0] if error.args else [])
+
+
+def damaged_slice(error: KafkaError, passes: Mapping[TopicPartition, int]) -> Slice:
+    """Where a poll met a batch with a wrong checksum, that went no further (see `fetch_again`)."""
+    partition, offset = error.args
+    pass_ = passes.get(partition, 0)
+    return Slice(partition.topic, partition.partition, pass_, offset, None, None, [])
 
 
 def got(run: str, record: Any, *, copied: bool = False) -> Got:

@@ -29,6 +29,7 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="drop an invocation", apply=records.forget_invocation),
     Damage(name="change a key", apply=records.change_key),
     Damage(name="break the checksum of a read", apply=records.break_read),
+    Damage(name="give a reader a damaged batch", apply=records.break_batch),
     Damage(name="break the checksum of a replica's record", apply=records.break_disk),
     Damage(name="change the time of a read", apply=records.change_time),
     Damage(name="change the leader epoch of a read", apply=records.change_shown_epoch),

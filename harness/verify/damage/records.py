@@ -83,6 +83,19 @@ def break_disk(copy: Copy) -> Trace:
     return Trace("corrupt", "on disk", victim["offset"])
 
 
+def break_batch(copy: Copy) -> Trace:
+    """A reader refused the whole batch that it was given."""
+    victim = copy.take()
+    read = copy.of("reads", victim)[0]
+    here = {name: read[name] for name in ("client", "session", "topic_id", "topic", "partition")}
+    told = {"poll": read["poll"], "invoke_ns": read["read_ns"], "complete_ns": read["read_ns"]}
+    told |= {"position_before": victim["offset"], "position_after": None, "event": None}
+    copy.rows("polls").append(
+        here | told | {"outcome": "fail", "error": "CorruptRecordError", "run": read.get("run")}
+    )
+    return Trace("corrupt", "batch", victim["offset"])
+
+
 def change_time(copy: Copy) -> Trace:
     """A reader was shown another time than the record was sent with, and told that all is well."""
     tools = {row["client"] for row in copy.rows("clients") if row["library"] == "verifiable"}

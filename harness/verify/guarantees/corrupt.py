@@ -1,5 +1,6 @@
-"""What comes out carries the checksum that went in, and the time, unless brokers stamp it; and what
-is beyond its topic's limits of size or time never came in.
+"""What comes out carries the checksum that went in, and the time, unless brokers stamp it; no
+reader is given a batch whose own CRC is wrong, where no fault damaged a disk; and what is beyond
+its topic's limits of size or time never came in.
 
 The size is that of a batch in the final leader's log; cleaners write theirs anew. A time is
 compared with when its acknowledged send began and ended, with ten minutes to spare for clocks.
@@ -11,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.misplaced_ack import TIMED
 
-_RETIMED = """
+_RETIMED = f"""
 (SELECT o.value_id, o.p, o.off, MIN(o.read_ns) AS read_ns, SUM(o.served) AS served,
    SUM(1 - o.served) AS stored, o.foreign_on
  FROM (SELECT v.value_id, q.p, e.off, e.read_ns, e.served, q.foreign_on, e.timestamp_ms, e.intact,
@@ -29,6 +31,7 @@ _RETIMED = """
        WHERE (e.served = 1 OR e.broker = q.final_leader)
          AND v.client NOT IN (SELECT c.client FROM clients c WHERE c.library = 'verifiable')) o
  WHERE o.timestamp_ms <> o.sent_ms AND COALESCE(o.intact, TRUE)
+   AND o.value_id NOT IN (SELECT a.value_id FROM ({TIMED}) a)
    AND (SELECT COUNT(*) FROM odd w WHERE w.rekeyed = 1) * 2 < (SELECT COUNT(*) FROM sends)
  GROUP BY o.value_id, o.p, o.off, o.foreign_on)
 """
@@ -59,8 +62,21 @@ _BEYOND = f"""
 """
 """Acknowledged sends whose time was too far away, by which limit; -1 is none, and always taken."""
 
+_BATCHES = """
+(SELECT q.p, e.position_before AS off, MIN(e.invoke_ns) AS at_ns, MAX(e.complete_ns) AS until_ns,
+   e.client, (SELECT COUNT(*) FROM faults f WHERE f.harm IS NOT NULL) AS hurt
+ FROM polls e JOIN parts q ON q.topic_id = e.topic_id AND q.partition = e.partition
+ WHERE e.error = 'CorruptRecordError' GROUP BY q.p, e.position_before, e.client)
+"""
+"""Where readers were given a batch that they refused for its CRC."""
+
 
 def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "batch":
+        return (
+            f"{row['client']}, which stood at {place(row)}, was given a batch there whose CRC-32C "
+            "is not that of its content."
+        )
     if row["bound"] is not None:
         what = {"too large": f"a batch of {row['told']} bytes"}.get(
             row["sub_kind"], f"a time of {row['told']}"
@@ -90,22 +106,30 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT CASE WHEN s.broken_read > 0 THEN 'served' ELSE 'on disk' END AS sub_kind, s.p, s.off,
   s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.broken_read, s.broken_disk,
-  q.foreign_on, CAST(NULL AS BIGINT) AS told, CAST(NULL AS BIGINT) AS bound
+  q.foreign_on, CAST(NULL AS BIGINT) AS told, CAST(NULL AS BIGINT) AS bound,
+  CAST(NULL AS STRING) AS client, 0 AS hurt
 FROM slots s JOIN parts q ON q.p = s.p WHERE s.broken_read > 0 OR s.broken_disk > 0
 UNION ALL
 SELECT CASE WHEN t.served > 0 THEN 'served' ELSE 'on disk' END, t.p, t.off, t.read_ns, t.read_ns,
-  t.value_id, t.served, t.stored, t.foreign_on, NULL, NULL FROM {_RETIMED} t
+  t.value_id, t.served, t.stored, t.foreign_on, NULL, NULL, NULL, 0
+FROM {_RETIMED} t
 UNION ALL
-SELECT 'too large', z.p, z.off, NULL, NULL, z.value_id, 0, 0, 0, z.size, z.max_bytes
+SELECT 'too large', z.p, z.off, NULL, NULL, z.value_id, 0, 0, 0, z.size, z.max_bytes, NULL, 0
 FROM {_TOO_LARGE} z
 UNION ALL
 SELECT CASE WHEN b.past_ms IS NULL THEN 'too new' ELSE 'too old' END, b.p, b.off, b.invoke_ns,
-  b.complete_ns, b.value_id, 0, 0, 0, b.timestamp_ms, COALESCE(b.past_ms, b.future_ms)
-FROM {_BEYOND} b WHERE b.past_ms IS NOT NULL OR b.future_ms IS NOT NULL""",
-    permitted="CASE WHEN x.value_id IS NULL AND x.foreign_on = 1 "
+  b.complete_ns, b.value_id, 0, 0, 0, b.timestamp_ms, COALESCE(b.past_ms, b.future_ms), NULL, 0
+FROM {_BEYOND} b WHERE b.past_ms IS NOT NULL OR b.future_ms IS NOT NULL
+UNION ALL
+SELECT 'batch', d.p, d.off, d.at_ns, d.until_ns, NULL, 0, 0, 0, NULL, NULL, d.client, d.hurt
+FROM {_BATCHES} d""",
+    permitted="CASE WHEN x.hurt > 0 "
+    "THEN 'a fault damaged a disk, and brokers do not check what they read' "
+    "WHEN x.sub_kind <> 'batch' AND x.value_id IS NULL AND x.foreign_on = 1 "
     "THEN 'others write to this topic: a record that names no send of this run may be theirs' END",
     explain=_explain,
     needs=(),
-    rests_on=("sends", "reads", "replicas"),
-    sub_kinds=("served", "on disk", "too large", "too old", "too new"),
+    rests_on=("sends", "reads", "replicas", "polls", "faults"),
+    sub_kinds=("served", "on disk", "batch", "too large", "too old", "too new"),
+    tie="j.value_id, j.client",
 )

@@ -67,7 +67,7 @@ def test_a_time_that_nobody_knows_accuses_nobody(tmp_path: Path) -> None:
         assert (accused, name, result.verdict) == (set(), name, verdict)
     tables = healthy()
     for row in tables["sends"]:
-        row["timestamp_ms"] += 3
+        row |= {"timestamp_ms": row["timestamp_ms"] + 3, "attempts": None}
     for client in tables["clients"]:
         client["library"] = "verifiable"
     assert _accused(judged(tmp_path / "tool", tables)) == set()
@@ -83,11 +83,32 @@ def test_a_duplicates_acknowledgement_tells_the_time_of_its_batch(tmp_path: Path
     assert _accused(judged(tmp_path / "read", tables)) == {("corrupt", "served", 100)}
 
 
+@pytest.mark.parametrize("most", [False, True])
+def test_an_acknowledgement_tells_the_time_of_its_record(most: bool, tmp_path: Path) -> None:
+    """Whose record says itself that it has the one which it was sent with."""
+    tables = healthy()
+    told = tables["sends"][100 : 300 if most else 101]
+    for row in told:
+        row["timestamp_ms"] = 7
+    found = judged(tmp_path, tables)
+    assert {kind for _, kind, _ in _accused(found)} == {"another time"}
+    assert named(found, "misplaced_ack").violations == len(told)
+
+
+def test_who_sends_once_is_told_an_offset(tmp_path: Path) -> None:
+    """A batch that was sent again may be known for a duplicate, and no more."""
+    tables = healthy()
+    tables["sends"][100]["offset"] = None
+    tables["sends"][200] |= {"offset": None, "attempts": 2}
+    (finding,) = named(judged(tmp_path, tables), "misplaced_ack").findings
+    assert (finding.sub_kind, finding.records[0]["value_id"]) == ("without offset", "r/p1/100")
+
+
 def test_an_acts_change_of_whose_time_records_carry_accuses_nobody(tmp_path: Path) -> None:
     tables = healthy()
     for name in ("reads", "replicas"):
         for row in tables[name]:
-            row["timestamp_ms"] += row["offset"] // 300
+            row |= {"timestamp_ms": row["timestamp_ms"] + row["offset"] // 300, "intact": None}
     act = {"act": "config", "subject": synthetic.TOPIC, "outcome": "ok", "before": None}
     act |= {"invoke_ns": synthetic.BEGIN_NS, "complete_ns": synthetic.BEGIN_NS + 1}
     act["after"] = '{"message.timestamp.type": "LogAppendTime"}'
@@ -113,7 +134,7 @@ def test_a_reader_is_shown_the_leader_epoch_that_the_log_has(
 def test_times_of_sends_that_are_of_something_else_accuse_nobody(tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["sends"]:
-        row["timestamp_ms"] += 3
+        row |= {"timestamp_ms": row["timestamp_ms"] + 3, "attempts": None}
     assert _accused(judged(tmp_path, tables)) == set()
 
 

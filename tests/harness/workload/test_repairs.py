@@ -7,11 +7,18 @@ from typing import Any
 
 import pytest
 from kafka.consumer.fetcher import Fetcher
-from kafka.errors import LeaderNotAvailableError, NodeNotReadyError, UnknownBrokerIdError
+from kafka.errors import (
+    CorruptRecordError,
+    LeaderNotAvailableError,
+    NodeNotReadyError,
+    UnknownBrokerIdError,
+)
 from kafka.net.compat import KafkaNetClient
+from kafka.record.default_records import DefaultRecordBatchBuilder
+from kafka.record.memory_records import MemoryRecords
 from kafka.structs import TopicPartition
 
-from urteil.harness.workload.repairs import ask_for_all, look_again
+from urteil.harness.workload.repairs import ask_for_all, fetch_again, look_again
 
 NOBODY = 77
 
@@ -48,3 +55,19 @@ def test_an_answer_that_lacks_a_partition_is_to_be_asked_for_again() -> None:
     ask_for_all(fetcher)
     with pytest.raises(LeaderNotAvailableError, match="orders"):
         fetcher.beginning_or_end_offset(slots, -2)
+
+
+def test_a_damaged_batch_is_let_go_of_and_told_with_its_place() -> None:
+    """The library's own records, which are spent when they have failed once."""
+    made = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1000)
+    made.append(0, 1, None, b"value", [])
+    batch = made.build()
+    batch[-2] ^= 1
+    slot = TopicPartition("orders", 0)
+    part = Fetcher.PartitionRecords(0, slot, MemoryRecords(bytes(batch)))
+    fetcher: Any = SimpleNamespace(_append=lambda _drained, part, most: len(part.take(most)))
+    fetch_again(fetcher)
+    with pytest.raises(CorruptRecordError) as told:
+        fetcher._append({}, part, 1)
+    assert told.value.args == (slot, 0)
+    assert not part

@@ -48,6 +48,7 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="change a record on one follower", apply=replicas.other_content, replicas=2),
     Damage(name="open a hole in one log", apply=replicas.open_hole, replicas=2),
     Damage(name="repeat an offset in one log", apply=replicas.repeat_on_disk, replicas=2),
+    Damage(name="strip a producer from a record", apply=replicas.strip_producer),
     Damage(name="break a sequence", apply=replicas.break_sequence),
     Damage(name="let an epoch start at two offsets", apply=replicas.fork_epoch, replicas=2),
     Damage(name="begin a send after later ones ended", apply=records.send_later),

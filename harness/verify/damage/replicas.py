@@ -92,6 +92,18 @@ def repeat_on_disk(copy: Copy) -> Trace:
     return Trace("hole", "overlap", victim["offset"] + 1)
 
 
+def strip_producer(copy: Copy) -> Trace:
+    """A leader wrote a batch without its producer's id, and so its followers did."""
+    victim = copy.take()
+    written = copy.of("replicas", victim)
+    if not written or written[0]["producer_id"] is None:
+        raise Untried("no producer has an id")
+    victim["producer_id"] = written[0]["producer_id"]
+    for row in written:
+        row |= dict.fromkeys(("producer_id", "producer_epoch", "sequence"))
+    return Trace("sequence_gap", "stripped", victim["offset"])
+
+
 def break_sequence(copy: Copy) -> Trace:
     victim = copy.take(lambda victim: _follows(copy, victim))
     if any(row["sequence"] is None or row["sequence"] < 0 for row in copy.of("replicas", victim)):

@@ -5,7 +5,8 @@ may have been deleted, and a broker that knows nothing of a producer takes what 
 `refused`: an idempotent producer with acks=all, all of whose earlier records there had been
 acknowledged, was told that it is out of order. Where one of them is lost, and may be, that is
 permitted, as it is of a leader that was deposed meanwhile and may not know. `shared id`: two
-producers were given one id (workloads with a `probe`).
+producers were given one id (workloads with a `probe`). `stripped`: records lie
+there without the id that their producer sent, by which brokers know them again.
 """
 
 from __future__ import annotations
@@ -46,6 +47,15 @@ WHERE v.sent = 1 AND v.outcome <> 'ok' AND v.idempotent = 1 AND v.acks = -1
 """
 """A client's first record to a partition that was not acknowledged, refused for its sequence."""
 
+_STRIPPED = """
+SELECT s.p, MIN(s.off) AS off, MIN(s.value_id) AS value_id, v.client, COUNT(*) AS n
+FROM slots s JOIN parts q ON q.p = s.p AND q.compacted = 0
+JOIN sends v ON v.value_id = s.value_id AND v.producer_id >= 0 AND v.outcome = 'ok'
+WHERE s.on_leader = 1 AND s.copies > 0 AND s.pid IS NULL AND s.marks < 2
+GROUP BY s.p, v.client
+"""
+"""Where records lie without the id of the producer that sent them."""
+
 _GIVEN = "FROM answers a WHERE a.kind = 'producer' AND a.error IS NULL AND a.offset >= 0"
 
 
@@ -56,6 +66,11 @@ def _explain(row: Mapping[str, Any]) -> str:
         return (
             f"{row['value_id']} was refused by {row['topic']}-{row['partition']} as out of order, "
             f"although all that {row['client']} had sent there before was acknowledged."
+        )
+    if row["sub_kind"] == "stripped":
+        return (
+            f"{row['value_id']} lies at {place(row)} without the producer id that {row['client']} "
+            f"sent it with: the first of {row['seq']} that do so there."
         )
     return (
         f"At {place(row)} producer {row['pid']} goes from epoch {row['prev_epoch']}, sequence "
@@ -90,13 +105,16 @@ SELECT 'refused', v.sent_p, NULL, v.invoke_ns, v.complete_ns, v.value_id, NULL, 
   COALESCE(o.led, 1)
 {_REFUSED}
 UNION ALL
+SELECT 'stripped', w.p, w.off, NULL, NULL, w.value_id, NULL, NULL, w.n, NULL, NULL, w.client, 0, 1
+FROM ({_STRIPPED}) w
+UNION ALL
 SELECT 'shared id', MIN(a.p), NULL, MIN(a.invoke_ns), MAX(a.complete_ns), NULL, a.offset, NULL,
   NULL, NULL, NULL, NULL, 0, 1 {_GIVEN} GROUP BY a.offset HAVING COUNT(*) > 1""",
     permitted="CASE WHEN x.may_lack = 1 THEN 'what it had written before may be lost' "
     "WHEN x.led = 0 THEN 'who refused it had been deposed, and may not have known yet' END",
     explain=_explain,
     needs=("replicas", "logs"),
-    rests_on=("replicas", "logs", "sends", "offset_answers", "states"),
-    sub_kinds=("gap", "repeated", "epoch fell", "refused", "shared id"),
+    rests_on=("replicas", "logs", "sends", "clients", "offset_answers", "states"),
+    sub_kinds=("gap", "repeated", "epoch fell", "refused", "stripped", "shared id"),
     tie="j.value_id, j.pid",
 )

@@ -18,7 +18,10 @@ Directories = Mapping[tuple[str, int], str]
 
 
 class ActFailed(Exception):
-    """The cluster refused an administrative act, or did not finish it in time."""
+    """The cluster refused an administrative act, or did not finish it in time; with `UNHEEDED` in
+    the end of what it says, without a refusal."""
+
+    UNHEEDED = "no refusal"
 
 
 class Administration(Protocol):

@@ -302,7 +302,7 @@ class ClusterAdministration:
         while not done():
             now = time.monotonic()
             if now > deadline:
-                raise ActFailed(f"not done after {DEADLINE_S:g} s; {refused or 'no refusal'}")
+                raise ActFailed(f"not done after {DEADLINE_S:g} s; {refused or ActFailed.UNHEEDED}")
             if now > ask_again:
                 ask_again = now + ASK_AGAIN_S
                 refused = self._ask(ask, done)

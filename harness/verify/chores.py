@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from urteil.chaos.administration import ActFailed
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.balance import given_back
 from urteil.harness.verify.evidence import Row
@@ -51,7 +52,27 @@ def chores(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
                 if key not in found or not found[key]["late"]:
                     found[key] = row | {"from_ns": from_ns, "to_ns": to_ns, "late": int(late)}
                     found[key]["p"] = small.numbers.get(row["key"])
-    return [*found.values(), *_elections(small), *handovers(small)]
+    unheeded = _unheeded(small.ops, list(_calms(small, end_ns)))
+    return [*found.values(), *unheeded, *_elections(small), *handovers(small)]
+
+
+def _unheeded(ops: Sequence[Row], calms: Sequence[Stretch]) -> Iterator[Row]:
+    """What was asked for and not refused, and of which nothing was to be seen for as long as the
+    lab waits."""
+    for op in ops:
+        is_unheeded = f'{ActFailed.UNHEEDED}"' in str(op["after"])
+        if op["outcome"] == "info" and is_unheeded and op["complete_ns"] is not None:
+            lasted = Stretch(op["invoke_ns"], op["complete_ns"])
+            yield {
+                "kind": "not done", "p": None, "from_ns": lasted.begin_ns, "to_ns": lasted.end_ns,
+                "asked": f"to {op['act']} {op['subject']}, which nobody refused",
+                "stands": "it was not done", "limit_s": AWAITS_NOTHING_S,
+                "late": int(any(_spans(calm, lasted) for calm in calms)),
+            }  # fmt: skip
+
+
+def _spans(calm: Stretch, one: Stretch) -> bool:
+    return calm.begin_ns <= one.begin_ns and one.end_ns <= calm.end_ns
 
 
 def _elections(small: Small) -> Iterator[Row]:

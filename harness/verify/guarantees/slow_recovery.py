@@ -23,6 +23,8 @@ def _explain(row: Mapping[str, Any]) -> str:
         return f"{row['asked']}, but {row['stands']}."
     if row["asked"] is not None:
         long = f"{float(row['recovery_s']):.0f} s after nothing was in the way any more"
+        if row["sub_kind"] == "not done":
+            long = f"{float(row['recovery_s']):.0f} s later, with nothing in the way"
         who = "" if row["sub_kind"] == "not given back" else "An administrator asked "
         return f"{who}{row['asked']}, but {row['stands']}, {long}."
     took = row["recovery_s"]
@@ -61,6 +63,7 @@ FROM chores c WHERE c.late = 1""",
         "late",
         "not moved",
         "not deleted",
+        "not done",
         "not elected",
         "not given back",
         "not handed over",

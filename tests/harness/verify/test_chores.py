@@ -76,6 +76,16 @@ def test_what_comes_later_excuses_nothing(tmp_path: Path) -> None:
     assert [one.sub_kind for one in result.findings] == ["not deleted"]
 
 
+@pytest.mark.parametrize(
+    ("told", "found"), [("no refusal", ["not done"]), ("TimeoutError: late", [])]
+)
+def test_what_nobody_refuses_has_to_be_done(told: str, found: list[str], tmp_path: Path) -> None:
+    after = json.dumps({"failure": f"not done after 30 s; {told}", "partitions": 5})
+    op = _reassign(act="add partitions", outcome="info", complete_ns=ASKED_NS + 31 * S, after=after)
+    result = _judged(tmp_path, HERE, ops=(op,), acted=False)
+    assert [one.sub_kind for one in result.findings] == found
+
+
 @pytest.mark.parametrize("asked", [("b2", "b3", "b1"), (2, 3, 1)])
 @pytest.mark.parametrize("replicas", [(1, 2, 3), (2, 3, 1, 4)])
 def test_replicas_have_to_be_moved(

@@ -9,7 +9,8 @@ SAFE = {"min.insync.replicas": "2"}
 
 PIPELINE = Scenario(
     name="pipeline",
-    about="your own program copies one topic to another (--app); it and a broker are killed",
+    about="your own program copies one topic to another (--app); an instance is killed, all at "
+    "once, twice, and a broker",
     cluster=cluster(),
     workload=WorkloadSpec(
         kind="pipeline",
@@ -20,9 +21,15 @@ PIPELINE = Scenario(
         rate_records_per_s=200,
         isolation="read_committed",
     ),
-    faults=(fault("kill_client", "app", 5, 3), fault("crash", "leader", 14, 6)),
+    faults=(
+        fault("kill_client", "app", 5, 3),
+        fault("kill_client", "apps", 12, 2),
+        fault("kill_client", "apps", 20, 2),
+        fault("crash", "leader", 27, 6),
+    ),
     guarantees=(*REPLICATION, "unprocessed"),
-    duration_s=24.0,
+    duration_s=38.0,
 )
+"""One instance may have had nothing to do when it died; all of them have, later and twice."""
 
 FAMILY = (PIPELINE,)

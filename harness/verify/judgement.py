@@ -156,7 +156,12 @@ def _judged(
     if boots := [*trust.boots(run_dir, facts), *trust.turned(tally), *back]:
         judged = [_doubted(one, boots[0]) if one.name in TIMED else one for one in judged]
     late = crowds.crowded(run_dir) if facts.healed else LOST
-    judged = [_doubted(one, late) if one.name in AVAILABILITY else one for one in judged]
+    judged = [
+        _doubted(one, late)
+        if one.name in AVAILABILITY and (crowds.excuses(one) or not facts.healed)
+        else one
+        for one in judged
+    ]
     told = [*facts.problems, *found.told, *dict.fromkeys(doubts.values()), *back]
     told += trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
     told += whole.lacking(run_dir, facts, derived, tally)

@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify.made import ONE, alone, healthy, judged, named
+from tests.harness.verify.made import ONE, alone, copy_of, healthy, judged, named
 from urteil.harness import crowd
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
+from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.impact import Stretch, longest_gap_s, whole_again_ns
 from urteil.harness.verify.result import Status, Verdict
-from urteil.harness.verify.synthetic import BEGIN_NS, CRASH_NS, HEALED_NS, S
+from urteil.harness.verify.synthetic import BEGIN_NS, CRASH_NS, END_NS, HEALED_NS, S
 from urteil.harness.verify.timeline import FOREVER_NS
 
 
@@ -184,6 +185,20 @@ def test_on_a_crowded_machine_nobody_is_accused_of_being_late(
     assert late.status is status
     assert late.reason.startswith("25 tasks a processor") is (status is Status.UNKNOWN)
     assert result.verdict is (Verdict.UNKNOWN if status is Status.UNKNOWN else Verdict.FAIL)
+
+
+def test_a_crowd_excuses_nothing_that_was_to_be_done_before_an_answer(tmp_path: Path) -> None:
+    copy = copy_of(healthy())
+    next(one for one in DAMAGES if one.name == "serve what was deleted").apply(copy)
+    copy.tables["samples"] += [
+        {"at_ns": BEGIN_NS + n * S, "source": crowd.SOURCE, "metric": crowd.METRIC, "labels": "{}"}
+        | {"value": 25.0}
+        for n in range(60)
+    ]
+    facts = synthetic.facts(ONE)
+    facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
+    found = alone("kept_too_long", tmp_path, copy.tables, facts=facts)
+    assert (found.status, found.reason) == (Status.VIOLATED, "")
 
 
 def test_a_recovery_that_the_next_fault_disturbed_is_not_judged(tmp_path: Path) -> None:

@@ -17,11 +17,14 @@ FROM (SELECT s.p, s.off, s.value_id, MIN(CASE WHEN s.marks >= 2 THEN s.marks END
                 ORDER BY s.off ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn
             FROM slots s WHERE s.on_leader = 1 AND s.marks >= 1) s) t
 JOIN vals v ON v.value_id = t.value_id
-JOIN reads r ON r.value_id = t.value_id
+JOIN parts q ON q.p = t.p
+JOIN reads r ON r.value_id = t.value_id AND r.topic_id = q.topic_id AND r.partition = q.partition
+  AND r.offset = t.off
 JOIN clients c ON c.client = r.client AND c.session = r.session
 WHERE t.marks = 1 AND t.ended >= 4 AND c.isolation = 'read_committed'
 """
-"""Reads under read_committed of records whose producer's next marker in the log is an abort."""
+"""Reads under read_committed of records whose producer's next marker in the log is an abort. (What
+an application copied in vain has its value again, where it was copied once more.)"""
 
 _CLEANED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p

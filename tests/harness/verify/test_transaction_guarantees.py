@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.verify.made import alone
 from tests.harness.verify.test_group_guarantees import Judged, healthy, judge
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.evidence import Row
@@ -472,3 +473,23 @@ def test_a_transaction_without_its_begin_is_told_and_left_out(
     (told, *_) = (reason for reason in result.reasons if "begin_ns" in reason)
     assert told.startswith("evidence/txns/part-0.parquet: "), told
     assert not [reason for reason in result.reasons if "cannot be judged" in reason]
+
+
+@pytest.mark.parametrize(("shown", "found"), [(200, 0), (100, 1)])
+def test_what_was_copied_in_vain_may_be_copied_once_more(
+    shown: int, found: int, tmp_path: Path
+) -> None:
+    """One value in an aborted transaction, at 100, and in a later one: there alone it is read."""
+    tables = healthy()
+    value = next(row["value_id"] for row in tables["replicas"] if row["offset"] == 100)
+    writer = {"transactional": True, "producer_id": 7, "producer_epoch": 0}
+    marker = {"control": "abort", "value_id": None, "key": None, "sequence": None}
+    for row in tables["replicas"]:
+        more = {100: writer, 101: writer | marker, 200: {"value_id": value}}
+        row |= more.get(row["offset"], {})
+    read = next(row for row in tables["reads"] if row["offset"] == 200)
+    tables["reads"] = [row for row in tables["reads"] if row["offset"] not in (100, 101, 200)]
+    tables["reads"].append(read | {"offset": shown, "value_id": value})
+    for client in tables["clients"]:
+        client["isolation"] = "read_committed"
+    assert alone("aborted_read", tmp_path, tables).violations == found

@@ -96,9 +96,10 @@ def strip_producer(copy: Copy) -> Trace:
     """A leader wrote a batch without its producer's id, and so its followers did."""
     victim = copy.take()
     written = copy.of("replicas", victim)
-    if not written or written[0]["producer_id"] is None:
+    known = first(written)["producer_id"]
+    if known is None or known < 0:
         raise Untried("no producer has an id")
-    victim["producer_id"] = written[0]["producer_id"]
+    victim["producer_id"] = known
     for row in written:
         row |= dict.fromkeys(("producer_id", "producer_epoch", "sequence"))
     return Trace("sequence_gap", "stripped", victim["offset"])

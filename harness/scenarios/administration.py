@@ -14,6 +14,7 @@ from urteil.harness.scenarios.common import (
     cluster,
     fault,
 )
+from urteil.harness.workload.limits import LIMITS
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
@@ -206,6 +207,16 @@ UPGRADE = Scenario(
     recovery_deadline_s=60.0,
 )
 
+KNOWN_ANSWERS = Scenario(
+    name="known-answers",
+    about="a client asks all brokers what it knows the answer of: of groups, topics, records and "
+    "transactions of its own, which nobody disturbs",
+    cluster=ClusterSpec(config=LIMITS),
+    workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=100, options={"questions": "1"}),
+    guarantees=(*REPLICATION, "wrong_answer"),
+    duration_s=40.0,
+)
+
 FAMILY = (
     TOPICS,
     REASSIGN,
@@ -221,4 +232,5 @@ FAMILY = (
     RECREATE_TOPIC,
     OFFICE_LOST,
     UPGRADE,
+    KNOWN_ANSWERS,
 )

@@ -38,12 +38,13 @@ TIMED = frozenset(
     | {"hanging_txn", "torn_txn", "poll_skip", "offsets_not_atomic"}
     | {"end_below_ack", "causal_loss", "tombstone_too_early", "disagreement", "time_index_wrong"}
     | {"zombie_commit", "commit_went_back", "commit_register", "generation_went_back"}
-    | {"unauthorised", "quota_exceeded", "no_delivery", "kept_too_long"}
+    | {"unauthorised", "quota_exceeded", "no_delivery", "kept_too_long", "wrong_answer"}
 )
 """Guarantees that compare times of several clients."""
 
 AVAILABILITY = frozenset(
     {"no_progress", "no_delivery", "slow_recovery", "disagreement", "kept_too_long", "hanging_txn"}
+    | {"wrong_answer"}
 )
 """Guarantees that a lab which lost a part of its own, or has a slow machine, would break by that
 alone."""

@@ -78,16 +78,17 @@ class Workload:
     `assignor` = `range` or `cooperative`, `session_timeout_ms`, `max_poll_interval_ms`,
     `max_poll_records`, `zombie_commits`, `static` of group members, `passers_by` (0); `members`:
     how many there are in `mixed` (2); of `commits`: `commits_per_s` of each committer (20),
-    `deletions`: 1 adds a client that deletes positions and groups of its own, `brief_ms` one that
-    has positions kept for so long; of `transactions`: `copiers` (1), `txn_records` (8), `aborts`
-    (0.25), `hold_ms` (0) from a transaction's last record to its end, `transaction_timeout_ms`
-    (8000), `delayed_ends` (0), `late_produces` (0), `overdue_txns` (0), `takeovers` (0), `rests`
-    (0), `zombie_offsets` (0), `present_offsets` (0); `offset_reads_ms`: how often their positions
-    are asked for from outside (250); `records`: how many `bulk` sends in all (100000); `probe`: 1
-    adds a client that asks all brokers who leads and where partitions end; `corrupt_batches` and
-    `corrupt_every_ms`: batches with a wrong CRC, or beyond limits that their topic has, from a
-    client of its own; `repeated_rounds` and `repeated_every_ms`: batches sent again and too early
-    from another one.
+    `deletions`: 1 adds a client that deletes positions and groups of its own, `brief_ms` two that
+    have positions kept for so long, or as long as their group has a member; of `transactions`:
+    `copiers` (1), `txn_records` (8), `aborts` (0.25), `hold_ms` (0) from a transaction's last
+    record to its end, `transaction_timeout_ms` (8000), `delayed_ends` (0), `late_produces` (0),
+    `overdue_txns` (0), `takeovers` (0), `rests` (0), `zombie_offsets` (0), `present_offsets` (0);
+    `offset_reads_ms`: how often their positions are asked for from outside (250); `records`: how
+    many `bulk` sends in all (100000); `probe`: 1 adds a client that asks all brokers who leads and
+    where partitions end; `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC, or
+    beyond limits that their topic has, from a client of its own; `repeated_rounds` and
+    `repeated_every_ms`: batches sent again and too early from another one, with `repeated_late`
+    also long after; `questions`: how many rounds of those of which a client knows the answer.
     """
 
     def __init__(
@@ -128,7 +129,9 @@ class Workload:
                 ("zombie1", "zombie", "zombie_offsets"),
                 ("forgetter1", "forgetter", "deletions"),
                 ("brief1", "brief", "brief_ms"),
+                ("active1", "active", "brief_ms"),
                 ("passer1", "passer", "passers_by"),
+                ("examiner1", "examiner", "questions"),
             )
             if int(load.options.get(option, "0"))
         }

@@ -38,6 +38,11 @@ def test_a_sole_replica_moves_to_another_disk_without_loss(result: Result) -> No
     assert_holds(result, "lost_write", "duplicate", "sequence_gap", "hole")
 
 
+@pytest.mark.parametrize("result", ["known-answers"], indirect=True)
+def test_everybody_answers_as_is_right(result: Result) -> None:
+    assert_holds(result, "wrong_answer", "lost_write", "replica_divergence")
+
+
 @pytest.mark.parametrize("result", ["settings"], indirect=True)
 def test_what_was_set_back_holds_again(result: Result) -> None:
     assert_holds(result, "ack_below_min_isr", "lost_write", "replica_divergence")

@@ -247,4 +247,8 @@ log = .* .* c d e
 2.5 broker>client ok, wait
 5.5 client>broker far more*
 6.5 broker>client ok, at once*""",
+    "wrong_answer": """client, broker
+0.3-10.2 broker group.max.size is 3
+1.5 client>broker a fourth member*
+3.5 broker>client welcome*""",
 }

@@ -1,4 +1,5 @@
-"""Damage to what people may do: rights that nobody granted, or that had been taken back."""
+"""Damage to what people may do, and are told: rights that nobody granted, or that had been taken
+back, quotas, answers."""
 
 from __future__ import annotations
 
@@ -41,6 +42,12 @@ def refuse_what_is_granted(copy: Copy) -> Trace:
     for number, outcome in enumerate(("shows grant", "denied")):
         _try(copy, subject, copy.last_ns + (3 + number) * S, outcome)
     return Trace("unauthorised", "refused")
+
+
+def answer_wrong(copy: Copy) -> Trace:
+    """A question of which the answer is known, when no fault acts any more."""
+    _try(copy, "a made-up question", copy.last_ns + _LATER_S * S, "wrong")
+    return Trace("wrong_answer", "answer")
 
 
 def exceed_a_quota(copy: Copy) -> Trace:

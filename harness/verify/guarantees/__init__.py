@@ -59,6 +59,7 @@ from urteil.harness.verify.guarantees import (
     unprocessed,
     unseen,
     vanished_read,
+    wrong_answer,
     zombie_commit,
     zombie_write,
 )
@@ -120,6 +121,7 @@ _MODULES = (
     kept_too_long,
     unauthorised,
     quota_exceeded,
+    wrong_answer,
     no_progress,
     no_delivery,
     slow_recovery,

@@ -1,0 +1,1 @@
+"""Questions of which the answer is known, by what they are about."""

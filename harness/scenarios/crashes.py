@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from urteil.harness.scenario import Scenario, WorkloadSpec
+from urteil.harness.scenario import Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
+STORM = WorkloadSpec(
+    topics=(TopicSpec(config=DURABLE.config | {"segment.bytes": "16384"}),),
+    delivery_timeout_ms=60_000,
+    options={"repeated_rounds": "200", "repeated_every_ms": "100", "repeated_late": "1"},
+)
 
 LEADER_CRASH = Scenario(
     name="leader-crash",
@@ -65,9 +70,10 @@ ROLLING_RESTART = Scenario(
 
 RESTART_STORM = Scenario(
     name="restart-storm",
-    about="SIGKILL of all brokers at once, then once more with batches in flight",
+    about="SIGKILL of all brokers at once, then once more with batches in flight; a client sends "
+    "again what a producer sent that is idle since, while segments roll",
     cluster=cluster(),
-    workload=PATIENT,
+    workload=STORM,
     faults=(
         fault("crash", "all", 5, 1),
         fault("latency", "followers->leader", 15, 3, latency_ms=300),

@@ -10,7 +10,9 @@ each must be answered as before and lie in the log once. If the first of them is
 of order, the broker has forgotten: the producer raises its epoch and sends all again, as the Java
 client does (KIP-360). A new producer's sequences begin shortly before the last one there is, which
 a broker that knows nothing of it must take: after it comes 0. `options`: `repeated_rounds`, one
-every `repeated_every_ms` (default 500).
+every `repeated_every_ms` (default 500). With `repeated_late` another producer takes over after the
+first round of each partition, and these are sent again time and again, as long as the run lasts: a
+broker must know a producer that is idle, whatever became of its log since.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ FIRST_SEQUENCE = LAST_SEQUENCE - 2 * UNDER_WAY - 1
 OUT_OF_ORDER = 45
 INIT_PRODUCER_ID = 22
 RETRY_S = 0.1
+LATE_EVERY = 10
+"""Rounds from one repetition of the oldest batches to the next."""
 
 Answer = tuple[int, int]
 
@@ -68,6 +72,9 @@ class Repeater:
         self._first_sequence = FIRST_SEQUENCE
         self._producer_id = self._epoch = -1
         self._timeout_ms = spec.workload.request_timeout_ms
+        self._is_late = bool(int(spec.workload.options.get("repeated_late", "0")))
+        self._is_passed_on = False
+        self._oldest: dict[int, tuple[str, list[bytes]]] = {}
 
     def round(self, number: int) -> None:
         """Five new records to one partition; what is not answered in time stays unknown."""
@@ -78,6 +85,7 @@ class Repeater:
         deadline = time.monotonic() + self._spec.workload.delivery_timeout_ms / 1000
         while time.monotonic() < deadline and not self._stop.asked():
             if self._attempt(topic, partition, batches):
+                self._remember(topic, partition, batches)
                 break
             self._stop.wait(RETRY_S)
         else:
@@ -85,6 +93,33 @@ class Repeater:
         self._sequences[partition] = self._sequence(partition, UNDER_WAY)
         for batch in batches:
             self._note(batch, partition)
+        self._send_oldest(number)
+
+    def _remember(self, topic: str, partition: int, batches: Sequence[Batch]) -> None:
+        """The first round of each partition; when there is one of each, their producer has written
+        its last."""
+        if not self._is_late or partition in self._oldest:
+            return
+        frames = [
+            self._frame(topic, partition, batch, self._sequence(partition, n))
+            for n, batch in enumerate(batches)
+        ]
+        self._oldest[partition] = topic, frames
+
+    def _send_oldest(self, number: int) -> None:
+        """To every broker, of which one leads. Nothing is noted: they were acknowledged."""
+        if len(self._oldest) < len(self._spec.partitions()):
+            return
+        if not self._is_passed_on:
+            self._is_passed_on, self._producer_id = True, -1
+        if number % LATE_EVERY:
+            return
+        for topic, frames in self._oldest.values():
+            for address in self._spec.bootstrap:
+                try:
+                    self._ask(address, frames, topic)
+                except OSError:
+                    continue
 
     def _begin(self, op: int, topic: str, partition: int) -> Batch:
         key, timestamp_ms = f"repeated{partition}", time.time_ns() // 1_000_000

@@ -30,11 +30,18 @@ def read_find(data: bytes) -> tuple[int, str]:
 
 
 def commit_request(
-    group: str, topic: str, partitions: Sequence[int], offset: int, retention_ms: int = -1
+    group: str,
+    topic: str,
+    partitions: Sequence[int],
+    offset: int,
+    retention_ms: int = -1,
+    member: tuple[int, str] = (-1, ""),
 ) -> bytes:
-    """One position for each partition, by nobody, without a text; to be kept for so long, or for as
-    long as brokers keep them."""
-    body = text(group) + struct.pack(">i", -1) + text("") + struct.pack(">q", retention_ms)
+    """One position for each partition, by nobody or a member (generation and id), without a text;
+    to be kept for so long, or for as long as brokers keep them."""
+    generation, member_id = member
+    body = text(group) + struct.pack(">i", generation) + text(member_id)
+    body += struct.pack(">q", retention_ms)
     body += _ONE + text(topic) + struct.pack(">i", len(partitions))
     for partition in partitions:
         body += struct.pack(">iq", partition, offset) + text("")

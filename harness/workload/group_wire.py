@@ -1,5 +1,5 @@
-"""Requests of the only member of a group, packed byte by byte: JoinGroup 2, SyncGroup 1, and
-OffsetFetch 7, the first that asks for stable positions alone (KIP-447)."""
+"""Requests of the only member of a group, packed byte by byte: JoinGroup 2, SyncGroup 1,
+Heartbeat 1, and OffsetFetch 7, the first that asks for stable positions alone (KIP-447)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import struct
 from urteil.harness.workload.probe_wire import Answer
 from urteil.harness.workload.txn_wire import STABLE_OFFSETS, compact, frame, text
 
-JOIN, SYNC = (11, 2), (14, 1)
+JOIN, SYNC, HEARTBEAT = (11, 2), (14, 1), (12, 1)
 SESSION_MS, REBALANCE_MS = 60_000, 5_000
 PROTOCOL_TYPE, PROTOCOL = "consumer", "range"
 
 
-def join_request(group: str, member_id: str) -> bytes:
-    """As the only member: who has no id is given one, and who leads begins another generation."""
+def join_request(group: str, member_id: str, wanted: bytes = b"") -> bytes:
+    """As the only member: who has no id is given one, and who leads begins another generation.
+    `wanted` is what it subscribes to."""
     times = struct.pack(">ii", SESSION_MS, REBALANCE_MS)
-    protocols = struct.pack(">i", 1) + text(PROTOCOL) + struct.pack(">i", 0)
+    protocols = struct.pack(">i", 1) + text(PROTOCOL) + struct.pack(">i", len(wanted)) + wanted
     return frame(JOIN, text(group) + times + text(member_id) + text(PROTOCOL_TYPE) + protocols)
 
 
@@ -63,6 +64,22 @@ def read_stable(answer: bytes, topic: str) -> int | None:
     at = 4 + 1 + 4 + 1 + len(compact(topic)) + 1 + 4
     (offset,) = struct.unpack_from(">q", answer, at)
     return None if offset < 0 else int(offset)
+
+
+def subscription_to(topic: str) -> bytes:
+    """One topic, as consumers tell their group (version 0, nothing of the user's)."""
+    return struct.pack(">hi", 0, 1) + text(topic) + struct.pack(">i", -1)
+
+
+def heartbeat_request(group: str, generation: int, member_id: str) -> bytes:
+    return frame(HEARTBEAT, text(group) + struct.pack(">i", generation) + text(member_id))
+
+
+def read_heartbeat(answer: bytes) -> int:
+    """The error."""
+    told = Answer(answer)
+    told.take(">i")
+    return told.take(">h")
 
 
 def assignment_of(topic: str, partition: int) -> bytes:

@@ -214,7 +214,7 @@ KNOWN_ANSWERS = Scenario(
     cluster=ClusterSpec(config=LIMITS),
     workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=100, options={"questions": "1"}),
     guarantees=(*REPLICATION, "wrong_answer"),
-    duration_s=40.0,
+    duration_s=50.0,
 )
 
 FAMILY = (

@@ -8,7 +8,7 @@ from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
 STORM = WorkloadSpec(
-    topics=(TopicSpec(config=DURABLE.config | {"segment.bytes": "16384"}),),
+    topics=(TopicSpec(config=DURABLE.config | {"segment.bytes": "16384", "flush.ms": "500"}),),
     delivery_timeout_ms=60_000,
     options={"repeated_rounds": "200", "repeated_every_ms": "100", "repeated_late": "1"},
 )
@@ -72,7 +72,11 @@ RESTART_STORM = Scenario(
     name="restart-storm",
     about="SIGKILL of all brokers at once, then once more with batches in flight; a client sends "
     "again what a producer sent that is idle since, while segments roll",
-    cluster=cluster(),
+    cluster=cluster(
+        log_flush_scheduler_interval_ms="500",
+        log_flush_offset_checkpoint_interval_ms="500",
+        log_initial_task_delay_ms="500",
+    ),
     workload=STORM,
     faults=(
         fault("crash", "all", 5, 1),
@@ -82,6 +86,7 @@ RESTART_STORM = Scenario(
     guarantees=(*REPLICATION, "duplicate"),
     recovery_deadline_s=60.0,
 )
+"""Logs are flushed, so that recovery begins in the middle, with what a snapshot knows."""
 
 CRASH_LOOP = Scenario(
     name="crash-loop",

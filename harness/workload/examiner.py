@@ -3,7 +3,7 @@
     python -m urteil.harness.workload.examiner SPEC.json
 
 What is asked are groups, topics and transactions of its own, which nobody else touches: each
-question is asked until its answer is right, for eight seconds at most (for twenty where a broker
+question is asked until its answer is right, for ten seconds at most (for twenty where a broker
 does not answer, or refuses what has to come before), every time about another one. `options`:
 `questions`, how many rounds.
 """
@@ -18,13 +18,14 @@ from urteil.harness.history.journal import Access, JournalWriter
 from urteil.harness.workload.client import Stop, run_client
 from urteil.harness.workload.exam.groups import GROUPS
 from urteil.harness.workload.exam.question import Brokers, Question, Refused
+from urteil.harness.workload.exam.quotas import QUOTAS
 from urteil.harness.workload.exam.records import RECORDS
 from urteil.harness.workload.exam.topics import TOPICS
 from urteil.harness.workload.exam.transactions import TRANSACTIONS
 from urteil.harness.workload.spec import ClientSpec
 
-QUESTIONS: Sequence[Question] = (*GROUPS, *RECORDS, *TOPICS, *TRANSACTIONS)
-PATIENCE_NS, LONG_NS = 8_000_000_000, 20_000_000_000
+QUESTIONS: Sequence[Question] = (*GROUPS, *RECORDS, *TOPICS, *TRANSACTIONS, *QUOTAS)
+PATIENCE_NS, LONG_NS = 10_000_000_000, 20_000_000_000
 RETRY_S = 0.2
 UNANSWERED = (OSError, struct.error)
 

@@ -42,7 +42,7 @@ FIRST_SEQUENCE = LAST_SEQUENCE - 2 * UNDER_WAY - 1
 OUT_OF_ORDER = 45
 INIT_PRODUCER_ID = 22
 RETRY_S = 0.1
-LATE_EVERY = 10
+LATE_EVERY = 4
 """Rounds from one repetition of the oldest batches to the next."""
 
 Answer = tuple[int, int]

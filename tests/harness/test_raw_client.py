@@ -6,9 +6,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 from kafka.record import MemoryRecords
 
+from tests.harness.workload.specs import spec_of
 from urteil.harness.history.journal import Info, JournalReader, JournalWriter, Ok
 from urteil.harness.scenario import TopicFact, TopicSpec, WorkloadSpec
 from urteil.harness.workload.client import Stop
@@ -24,6 +26,7 @@ from urteil.harness.workload.raw import (
 from urteil.harness.workload.repeater import (
     FIRST_SEQUENCE,
     LAST_SEQUENCE,
+    LATE_EVERY,
     OUT_OF_ORDER,
     UNDER_WAY,
     Answer,
@@ -156,6 +159,36 @@ def test_a_repeater_writes_again_what_its_broker_forgot(
     broker = _Broker(remembers=1)
     _played(tmp_path, broker, monkeypatch)
     assert len(broker.log) > 3 * UNDER_WAY
+
+
+def test_an_idle_producers_batches_come_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of its first round, in every fourth round; others are written by its successors."""
+    asked: list[tuple[bytes, ...]] = []
+    producers: list[int] = []
+
+    def ask(self: Repeater, address: str, frames: Sequence[bytes], topic: str) -> list[Answer]:
+        asked.append(tuple(frames))
+        return [(0, 0)] * len(frames)
+
+    def new_producer(self: Repeater) -> bool:
+        producers.append(len(producers))
+        self._producer_id, self._epoch = producers[-1], 0
+        return True
+
+    monkeypatch.setattr(Repeater, "_ask", ask)
+    monkeypatch.setattr(Repeater, "_new_producer", new_producer)
+    spec = spec_of("repeater1", "repeater", repeated_late="1")
+    spec = msgspec.structs.replace(spec, journal=str(tmp_path / "journal"))
+    with JournalWriter(Path(spec.journal)) as journal:
+        repeater = Repeater(spec, journal, Stop())
+        for number in range(2 * LATE_EVERY + 1):
+            repeater.round(number)
+    again = [place for place, frames in enumerate(asked) if frames == asked[0]]
+    assert len(again) == 2 + 3  # once, again, and after rounds 0, 4 and 8
+    assert again[-1] == len(asked) - 1
+    assert producers == [0, 1]
 
 
 def test_a_repeater_tells_what_was_out_of_order(

@@ -1,7 +1,7 @@
 """Brokers answer as they are set, and as they were told before.
 
 The workload's examiner asks them about groups, topics and transactions of its own, of which nobody
-else knows, until the answer is right, and for eight seconds at most. What it asks while a fault
+else knows, until the answer is right, and for ten seconds at most. What it asks while a fault
 acts, or less than five seconds after its healing, is not judged.
 """
 

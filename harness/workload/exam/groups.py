@@ -188,6 +188,21 @@ def _replaced(brokers: Brokers, name: str) -> Told:
     return one.node, names([one.heartbeat(), other.heartbeat()])
 
 
+def _leave_by_instance(brokers: Brokers, name: str) -> Told:
+    """As an administrator has a static member leave, whose id nobody knows (KIP-345)."""
+    one = alone(brokers, name, instance="same")
+    one.id = ""
+    told = names(one.leave())
+    return one.node, f"{told}, then {_described(brokers, name)}"
+
+
+def _one_place_unknown(brokers: Brokers, name: str) -> Told:
+    brokers.create(name, [[brokers.nodes[0]]])
+    one = member(brokers, name)
+    told = one.commit(name, {0: 3, 9: 4})
+    return one.node, f"{names(told)}, {one.positions()}"
+
+
 def _nameless(brokers: Brokers, name: str) -> Told:
     one = member(brokers, name)
     one.group = ""
@@ -272,6 +287,16 @@ GROUPS = (
         about="heartbeats of a static member that was replaced, and of its successor",
         answer="FencedInstanceId, No",
         ask=_replaced,
+    ),
+    Question(
+        about="a static member that is told to leave by its instance",
+        answer="No, then Empty - []",
+        ask=_leave_by_instance,
+    ),
+    Question(
+        about="positions of a partition that there is, and one that there is not",
+        answer="No, UnknownTopicOrPartition, 0:3",
+        ask=_one_place_unknown,
     ),
     Question(about="JoinGroup of a group without a name", answer="InvalidGroupId", ask=_nameless),
 )

@@ -44,8 +44,12 @@ class Brokers:
         """The answer of one broker. Raises OSError when it gives none in time."""
         return self._ask(self._addresses[node], request)
 
-    def _ask(self, address: str, request: Any) -> Any:
-        request.with_header(correlation_id=1, client_id="examiner")
+    def throttled_ms(self, node: int, client_id: str) -> int:
+        """How long a broker has this client wait."""
+        return int(self._ask(self._addresses[node], _about(), client_id).throttle_time_ms)
+
+    def _ask(self, address: str, request: Any, client_id: str = "examiner") -> Any:
+        request.with_header(correlation_id=1, client_id=client_id)
         with closing(Wire(address, self._timeout_s)) as wire:
             data = wire.ask(bytes(request.encode(header=True, framed=True)))
         return ResponseClassRegistry.get_response_class(request.header).decode(data, header=True)

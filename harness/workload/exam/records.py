@@ -286,6 +286,14 @@ def _delete_records(brokers: Brokers, name: str) -> Told:
     return leader, f"{names(refused)}, {' '.join(map(str, begins))}"
 
 
+def _keyless(brokers: Brokers, name: str) -> Told:
+    """What has no key is nothing to a compacted log."""
+    leader = brokers.nodes[0]
+    brokers.create(name, [[leader]], cleanup_policy="compact")
+    told = produce(brokers, leader, name, 0, batch(b"0")).responses[0].partition_responses[0]
+    return leader, name_of(told.error_code)
+
+
 def _acks(brokers: Brokers, name: str) -> Told:
     """Producers who ask for an acknowledgement that there is not, or for more replicas than are."""
     brokers.create(name, [[brokers.nodes[0]]], min_insync_replicas="2")
@@ -347,6 +355,9 @@ RECORDS = (
         about="DeleteRecords beyond the end, at a follower, up to 2, up to the end",
         answer="OffsetOutOfRange, NotLeaderForPartition, 0 2 2 3 3",
         ask=_delete_records,
+    ),
+    Question(
+        about="a record without a key, to a compacted topic", answer="InvalidRecord", ask=_keyless
     ),
     Question(
         about="a producer that wants acks=2, and one that wants acks=1",

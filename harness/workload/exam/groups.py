@@ -13,6 +13,7 @@ from urteil.harness.workload.exam.question import (
     Brokers,
     Question,
     Refused,
+    awaited,
     by_all,
     check,
     name_of,
@@ -162,15 +163,13 @@ def _newcomer(brokers: Brokers, name: str) -> Told:
     one, other = alone(brokers, name), member(brokers, name)
     before = one.generation
 
-    def hear() -> int:
-        for _ in range(20):
-            if error := one.heartbeat():
-                one.joined()
-                return error
-        return 0
+    def hear() -> str:
+        told = awaited(lambda: name_of(one.heartbeat()), "RebalanceInProgress")
+        one.joined()
+        return told
 
     _, told = together([other.joined, hear])
-    return one.node, f"{name_of(told)}, {one.generation - before} later"
+    return one.node, f"{told}, {one.generation - before} later"
 
 
 def _notes(brokers: Brokers, name: str) -> Told:

@@ -111,7 +111,8 @@ class Member:
                 member_id=self.id, topics=[asked],
             )
         )  # fmt: skip
-        return [one.error_code for topic in told.topics for one in topic.partitions]
+        parts = sorted(told.topics[0].partitions, key=lambda one: int(one.partition_index))
+        return [one.error_code for one in parts]
 
     def positions(self) -> str:
         """All that its group has, in a line."""

@@ -3,10 +3,13 @@ them, so that it is known which broker answered what."""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from kafka.errors import for_code
@@ -17,6 +20,8 @@ from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from urteil.harness.workload.raw import Wire
 
 OF_GROUP, OF_TRANSACTIONS = 0, 1
+SPREADS_S, POLL_S = 3.0, 0.05
+"""So long it may take until a broker has heard of what another one knows."""
 T = TypeVar("T")
 
 
@@ -82,14 +87,14 @@ class Brokers:
             for p, ids in enumerate(replicas)
         ]
         check("CreateTopics", self.create_errors(topic, assignments=given, **config)[0])
-        for node in self.nodes * 20:
-            told = self.metadata(node, topic)
-            in_sync = [sorted(one.isr_nodes) for one in told.partitions]
-            if in_sync != [sorted(ids) for ids in replicas]:
-                continue
-            if all(self.metadata(other, topic).partitions for other in self.nodes):
-                return
-        raise Refused(f"not all replicas of {topic} are in sync")
+        wanted = str([sorted(ids) for ids in replicas])
+        _, told = by_all(self, lambda node: str(self._in_sync(node, topic)), wanted)
+        if told != wanted:
+            raise Refused(f"{told} instead of {wanted} are in sync of a topic that was made")
+
+    def _in_sync(self, node: int, topic: str) -> list[list[int]]:
+        told = sorted(self.metadata(node, topic).partitions, key=lambda one: one.partition_index)
+        return [sorted(one.isr_nodes) for one in told]
 
     def create_errors(
         self,
@@ -140,10 +145,21 @@ def names(codes: Iterable[int]) -> str:
     return ", ".join(name_of(code) for code in codes)
 
 
+def awaited(told: Callable[[], str], answer: str) -> str:
+    """What is told once that is the answer; what it was when it had its time."""
+    deadline = time.monotonic() + SPREADS_S
+    while (found := told()) != answer and time.monotonic() < deadline:
+        threading.Event().wait(POLL_S)
+    return found
+
+
 def by_all(brokers: Brokers, told: Callable[[int], str], answer: str) -> tuple[int, str]:
-    """The first broker that tells otherwise, and what; else the last one."""
-    found = [(node, told(node)) for node in brokers.nodes]
-    return next((one for one in found if one[1] != answer), found[-1])
+    """The first broker that goes on telling otherwise, and what; else the last one."""
+    for node in brokers.nodes:
+        found = awaited(partial(told, node), answer)
+        if found != answer:
+            break
+    return node, found
 
 
 def together(acts: Sequence[Callable[[], T]]) -> list[T]:

@@ -24,6 +24,7 @@ from urteil.harness.workload.exam.question import (
     OF_TRANSACTIONS,
     Brokers,
     Question,
+    awaited,
     check,
     name_of,
     names,
@@ -41,8 +42,6 @@ from urteil.harness.workload.limits import MOST_TRANSACTION_MS
 
 Told = tuple[int, str]
 TIMEOUT_MS = 30_000
-SETTLES = 50
-"""So often it is asked whether the markers are written."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,12 +133,7 @@ class Writer:
 
     def settled(self, wanted: str) -> str:
         """What it is called in the end, once its markers are written."""
-        found = ""
-        for _ in range(SETTLES):
-            found = self.listed()
-            if found == wanted:
-                break
-        return found
+        return awaited(self.listed, wanted)
 
 
 def writer(brokers: Brokers, name: str) -> Writer:

@@ -18,7 +18,7 @@ from urteil.harness.workload.exam.records import batch, written
 
 Told = tuple[int, str]
 SET, DELETE = 0, 1
-OF_BROKER = 4
+OF_TOPIC, OF_BROKER = 2, 4
 LITTLE, PERCENT = 0.001, "request_percentage"
 REQUESTS = 400
 LARGE, BATCHES = 900_000, 4
@@ -49,23 +49,29 @@ def _throttled(side: str, brokers: Brokers, name: str) -> Told:
     leader, follower, *_ = brokers.nodes
     node = leader if side == "leader" else follower
     rate = f"{side}.replication.throttled.rate"
-    _alter(brokers, node, rate, SET, BYTES_A_SECOND)  # first: a broker hears of it late
+    _alter(brokers, (OF_BROKER, node), rate, SET, BYTES_A_SECOND)  # brokers hear of both late
     try:
-        config = {f"{side}_replication_throttled_replicas": "*"}
-        brokers.create(name, [[leader]], **config)
+        brokers.create(name, [[leader]])
+        which = f"{side}.replication.throttled.replicas"  # Kafka does not look at it at a creation
+        _alter(brokers, (OF_TOPIC, name), which, SET, "*")
         written(brokers, leader, name, *[batch(b"x" * LARGE)] * BATCHES)
         _add_replica(brokers, name, [leader, follower])
         early = _arrives(brokers, leader, name, follower, HELD_UP_S)
     finally:
-        _alter(brokers, node, rate, DELETE, None)
+        _alter(brokers, (OF_BROKER, node), rate, DELETE, None)
     late = _arrives(brokers, leader, name, follower, ARRIVES_S)
     return node, f"{'at once' if early else 'held up'}, {'then in sync' if late else 'for ever'}"
 
 
-def _alter(brokers: Brokers, node: int, key: str, operation: int, value: str | None) -> None:
+def _alter(
+    brokers: Brokers, whose: tuple[int, int | str], key: str, operation: int, value: str | None
+) -> None:
+    """A setting of a topic, or of a broker, which is asked itself."""
+    kind, name = whose
+    node = name if isinstance(name, int) else brokers.controller
     kinds: Any = IncrementalAlterConfigsRequest.AlterConfigsResource
     change = kinds.AlterableConfig(name=key, config_operation=operation, value=value)
-    asked = kinds(resource_type=OF_BROKER, resource_name=str(node), configs=[change])
+    asked = kinds(resource_type=kind, resource_name=str(name), configs=[change])
     request = IncrementalAlterConfigsRequest[0](resources=[asked], validate_only=False)
     check("IncrementalAlterConfigs", brokers.ask(node, request).responses[0].error_code)
 

@@ -167,6 +167,22 @@ NAMES = (
     "old_epoch_appended",
     "old_epoch_marked",
     "deposed_coordinator_heard",
+    "group_size_unlimited",
+    "rebalances_untold",
+    "first_leaves_alone",
+    "session_takes_none_in",
+    "waits_are_slept",
+    "appended_values_alone",
+    "added_where_they_fit",
+    "hints_at_itself",
+    "transactions_of_any_length",
+    "added_in_part",
+    "moved_in_part",
+    "idle_watermarks_untold",
+    "replication_unthrottled",
+    "requests_unthrottled",
+    "snapshots_of_nobody",
+    "active_positions_expire",
 )
 
 

@@ -149,6 +149,22 @@ ELSEWHERE = {
     "lost_directory_untold",
     "follower_serves_its_end",  # nor readers of followers
     "snapshot_lacks_last_batch",  # nor a partition of one replica
+    "group_size_unlimited",  # nor a client that asks what it knows the answer of
+    "rebalances_untold",
+    "first_leaves_alone",
+    "session_takes_none_in",
+    "waits_are_slept",
+    "appended_values_alone",
+    "added_where_they_fit",
+    "hints_at_itself",
+    "transactions_of_any_length",
+    "added_in_part",
+    "moved_in_part",
+    "idle_watermarks_untold",
+    "replication_unthrottled",
+    "requests_unthrottled",
+    "snapshots_of_nobody",  # nor producers that are idle while segments roll
+    "active_positions_expire",
 }
 FIRST = {
     *("ack_before_replication", "elect_any_replica", "truncate_to_high_watermark"),

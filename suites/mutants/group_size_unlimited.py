@@ -1,0 +1,27 @@
+"""A group takes whoever comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "group.max.size is not looked at"
+MODELS = "group.max.size that nobody enforces (KIP-389)"
+SCENARIO = "known-answers"
+GUARANTEE = "wrong_answer"
+
+
+def apply(mark: Mark) -> None:
+    """There is always room."""
+
+    def make(original: Function) -> Function:
+        def has_room(group: Any, member_id: str) -> bool:
+            fits: bool = original(group, member_id)
+            if not fits:
+                mark.hit()
+            return True
+
+        return has_room
+
+    replace("urteil.broker.groups.group:Group._has_room", make)

@@ -1,0 +1,30 @@
+"""A consumer's fetch session takes no partition in that was not there at first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a consumer's fetch session never notices new partitions"
+MODELS = "a fetch session that is not updated (KIP-227)"
+SCENARIO = "known-answers"
+GUARANTEE = "wrong_answer"
+
+
+def apply(mark: Mark) -> None:
+    """Followers' sessions are left alone."""
+
+    def make(original: Function) -> Function:
+        def update(session: Any, request: Any, resolve: Any) -> None:
+            known = set(session._cached)
+            original(session, request, resolve)
+            new = set(session._cached) - known
+            if new and not session.is_privileged:
+                mark.hit()
+                for key in new:
+                    del session._cached[key]
+
+        return update
+
+    replace("urteil.broker.server.fetch_session:FetchSession.update", make)

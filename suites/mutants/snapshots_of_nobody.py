@@ -1,0 +1,27 @@
+"""A segment begins with a snapshot that knows no producer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "the snapshot that is taken when a segment begins is empty"
+MODELS = "producer state that is lost when a log rolls"
+SCENARIO = "restart-storm"
+GUARANTEE = "duplicate"
+
+
+def apply(mark: Mark) -> None:
+    """Snapshots of a roll alone."""
+
+    def make(original: Function) -> Function:
+        def take(snapshots: Any, offset: int, entries: Any, *, sync: bool) -> None:
+            if not sync:
+                mark.hit()
+                entries = ()
+            original(snapshots, offset, entries, sync=sync)
+
+        return take
+
+    replace("urteil.broker.log.snapshots:Snapshots.take", make)

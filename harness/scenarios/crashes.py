@@ -8,7 +8,7 @@ from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
 STORM = WorkloadSpec(
-    topics=(TopicSpec(config=DURABLE.config | {"segment.bytes": "16384", "flush.ms": "500"}),),
+    topics=(TopicSpec(config=DURABLE.config | {"segment.bytes": "65536", "flush.ms": "500"}),),
     delivery_timeout_ms=60_000,
     options={"repeated_rounds": "200", "repeated_every_ms": "100", "repeated_late": "1"},
 )

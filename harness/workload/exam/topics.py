@@ -143,7 +143,12 @@ def _changed(brokers: Brokers, name: str) -> Told:
     """Values that are added to a list, and taken out of it; and one that is set back."""
     brokers.create(name, [brokers.nodes], retention_ms=KEPT_MS)
     _alter(brokers, name, ("cleanup.policy", APPEND, "compact"), ("retention.ms", DELETE, None))
-    _alter(brokers, name, ("cleanup.policy", SUBTRACT, "delete"), ("max.message.bytes", SET, "9"))
+    node, added = by_all(
+        brokers, lambda node: _configs(brokers, node, OF_TOPIC, name, ["cleanup.policy"]), ADDED
+    )
+    if added != ADDED:
+        return node, added
+    _alter(brokers, name, ("cleanup.policy", SUBTRACT, "compact"), ("max.message.bytes", SET, "9"))
     keys = ("cleanup.policy", "max.message.bytes")
 
     def told(node: int) -> str:
@@ -153,7 +158,8 @@ def _changed(brokers: Brokers, name: str) -> Told:
     return by_all(brokers, told, CHANGED)
 
 
-CHANGED = f"compact by {BY_TOPIC}, 9 by {BY_TOPIC}, {BY_DEFAULT}"
+ADDED = f"delete,compact by {BY_TOPIC}"
+CHANGED = f"delete by {BY_TOPIC}, 9 by {BY_TOPIC}, {BY_DEFAULT}"
 
 
 def _alter(brokers: Brokers, topic: str, *changes: tuple[str, int, str | None]) -> None:

@@ -16,13 +16,13 @@ def apply(mark: Mark) -> None:
     """All records of the batch get the first one's time."""
 
     def make(original: Function) -> Function:
-        def build_batch(records: Any, **options: Any) -> bytes:
+        def written_anew(records: Any, **options: Any) -> bytearray:
             first_ms = records[0][3]
             if any(record[3] != first_ms for record in records):
                 mark.hit()
-            data: bytes = original([(*record[:3], first_ms) for record in records], **options)
+            data: bytearray = original([(*record[:3], first_ms) for record in records], **options)
             return data
 
-        return build_batch
+        return written_anew
 
-    replace("urteil.broker.log.admission:build_batch", make)
+    replace("urteil.broker.log.admission:written_anew", make)

@@ -16,12 +16,13 @@ def apply(mark: Mark) -> None:
     """Headers are left out."""
 
     def make(original: Function) -> Function:
-        def build_batch(records: Any, **options: Any) -> bytes:
+        def written_anew(records: Any, **options: Any) -> bytearray:
             if any(record[2] for record in records):
                 mark.hit()
-            data: bytes = original([(*record[:2], (), record[3]) for record in records], **options)
+            bare = [(*record[:2], (), record[3]) for record in records]
+            data: bytearray = original(bare, **options)
             return data
 
-        return build_batch
+        return written_anew
 
-    replace("urteil.broker.log.admission:build_batch", make)
+    replace("urteil.broker.log.admission:written_anew", make)

@@ -17,11 +17,11 @@ def apply(mark: Mark) -> None:
     """The limit is as large as the batch."""
 
     def make(original: Function) -> Function:
-        def refuse(header: Any, batch: Any, config: Any, *, from_client: bool) -> Any:
-            if header.size > config.max_message_bytes:
+        def refuse(magic: int, entry: Any, config: Any, *, from_client: bool) -> Any:
+            if len(entry) > config.max_message_bytes:
                 mark.hit()
-                config = changed(config, max_message_bytes=header.size)
-            return original(header, batch, config, from_client=from_client)
+                config = changed(config, max_message_bytes=len(entry))
+            return original(magic, entry, config, from_client=from_client)
 
         return refuse
 

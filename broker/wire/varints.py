@@ -16,9 +16,13 @@ def put_varint(out: bytearray, value: int) -> None:
 
 def read_varint(data: Buffer, pos: int) -> tuple[int, int]:
     """Read a signed integer of at most 32 bits; IndexError past the end of the data."""
-    value = data[pos]  # most take one byte: no second call for those
+    value = data[pos]  # most take one byte or two: no second call for those
     if value < 0x80:
         return (value >> 1) ^ -(value & 1), pos + 1
+    second = data[pos + 1]
+    if second < 0x80:
+        value = value & 0x7F | second << 7
+        return (value >> 1) ^ -(value & 1), pos + 2
     return _read(data, pos, 32)
 
 

@@ -12,7 +12,10 @@ client does (KIP-360). A new producer's sequences begin shortly before the last 
 a broker that knows nothing of it must take: after it comes 0. `options`: `repeated_rounds`, one
 every `repeated_every_ms` (default 500). With `repeated_late` another producer takes over after the
 first round of each partition, and these are sent again time and again, as long as the run lasts: a
-broker must know a producer that is idle, whatever became of its log since.
+broker must know a producer that is idle, whatever became of its log since. A round of which a
+leader has forgotten the first record is given up then: an Apache Kafka that was killed knows the
+last batch of each producer alone, and what is sent again with another epoch lies twice
+(docs/finds.md).
 """
 
 from __future__ import annotations
@@ -87,6 +90,9 @@ class Repeater:
             if self._attempt(topic, partition, batches):
                 self._remember(topic, partition, batches)
                 break
+            if self._is_late and _is_forgotten(batches):
+                self._give_up(batches)
+                break
             self._stop.wait(RETRY_S)
         else:
             self._producer_id = -1  # what became of them is unknown: begin anew
@@ -94,6 +100,13 @@ class Repeater:
         for batch in batches:
             self._note(batch, partition)
         self._send_oldest(number)
+
+    def _give_up(self, batches: Sequence[Batch]) -> None:
+        """What became of those that were refused is unknown: begin anew."""
+        self._producer_id = -1
+        for batch in batches:
+            if batch.answer is not None and batch.answer[0] == OUT_OF_ORDER:
+                batch.answer = None
 
     def _remember(self, topic: str, partition: int, batches: Sequence[Batch]) -> None:
         """The first round of each partition; when there is one of each, their producer has written
@@ -137,7 +150,7 @@ class Repeater:
         for _ in range(2):
             self._deliver(topic, partition, batches, everything)
         answers = [batch.answer[0] if batch.answer else -1 for batch in batches]
-        if answers[0] == OUT_OF_ORDER:
+        if _is_forgotten(batches) and not self._is_late:
             self._epoch += 1
             self._begin_at(0)
         return not any(answers)
@@ -216,6 +229,12 @@ class Repeater:
                     batch.sent, True, partition, offset if error == 0 else None, None,
                     self._producer_id, self._epoch, None, None)
         )  # fmt: skip
+
+
+def _is_forgotten(batches: Sequence[Batch]) -> bool:
+    """Whether a leader does not know the first of them, nor what comes before it."""
+    first = batches[0].answer
+    return first is not None and first[0] == OUT_OF_ORDER
 
 
 def init_producer_id() -> bytes:

@@ -138,9 +138,17 @@ def _by_partition(table: Iterable[Row], numbers: dict[Key, int]) -> dict[int, li
 
 
 def sort_passes(passes: list[Row], damaged: frozenset[str]) -> tuple[list[Row], list[Row]]:
-    """Final passes that prove what they covered, and those that stopped short."""
+    """Final passes that prove what they covered, and those that stopped short: not where the same
+    client began once more, further on, as the log had lost its beginning."""
     whole = [row for row in passes if row["complete"] and row["client"] not in damaged]
-    return whole, [row for row in passes if not row["complete"]]
+    return whole, [
+        row for row in passes
+        if not row["complete"]
+        and not any(
+            one["client"] == row["client"] and (one["from_offset"] or 0) > (row["from_offset"] or 0)
+            for one in whole
+        )
+    ]  # fmt: skip
 
 
 def _name_leaders(passes: list[Row], spans: list[Span]) -> None:

@@ -57,6 +57,7 @@ class Sweeper:
         self._pass: dict[TopicPartition, int] = {}
         self._position: dict[TopicPartition, int] = {}
         self._leader: dict[TopicPartition, int | None] = {}
+        self._goal: dict[TopicPartition, int | None] = {}
         self._event: dict[TopicPartition, str] = {}
 
     def assign(self, partitions: list[TopicPartition]) -> None:
@@ -78,6 +79,7 @@ class Sweeper:
         self._next_pass += 1
         self._pass[partition], self._position[partition] = number, offset
         self._leader[partition] = self.leader(partition) if final else None
+        self._goal[partition] = to_offset if final else None
         self._kafka.seek(partition, offset)
         self._journal.write(
             PassBegin(number, partition.topic, partition.partition, time.monotonic_ns(), offset,
@@ -172,7 +174,8 @@ class Sweeper:
         )  # fmt: skip
 
     def _reset(self, error: KafkaError) -> None:
-        """Go on where the log ends now (or starts), in a new pass."""
+        """Go on where the log ends now (or starts), in a new pass: a final one where the log has
+        lost its beginning since it began."""
         lost = lost_positions(error)
         affected = [tp for tp in lost if tp in self._pass]
         try:
@@ -183,8 +186,11 @@ class Sweeper:
         for tp in affected:
             diverged = lost[tp]
             wanted = self._position[tp] if diverged is None else diverged.offset
+            goal = self._goal[tp] if diverged is None and starts[tp] > wanted else None
             self.end(tp, complete=True)
-            self.begin(tp, max(starts[tp], min(wanted, ends[tp])), None, final=False)
+            start = max(starts[tp], min(wanted, ends[tp]))
+            to_offset = None if goal is None else max(start, goal)
+            self.begin(tp, start, to_offset, final=goal is not None)
             self._event[tp] = "reset"
 
 

@@ -150,7 +150,9 @@ def test_codecs(pair: Pair, wanted: str) -> None:
 
 
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
-@pytest.mark.parametrize("said", [-1, GOOD - 5, GOOD + 1500, NEW], ids=str)
+@pytest.mark.parametrize(
+    "said", [-1, GOOD - 5, GOOD + 1500, NEW], ids=["none", "too old", "between", "too new"]
+)
 def test_a_newest_time_that_is_of_no_record(pair: Pair, said: int, codec: Compression) -> None:
     """Is mended, so that the records are found by their times."""
     name = pair.name("newest")

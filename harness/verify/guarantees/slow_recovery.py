@@ -3,7 +3,8 @@ administrators asked for ends, once nothing is in its way: replicas are where th
 to, and topics that were to be deleted are gone. `not elected`: a preferred leader never led, though
 who had asked for it was told that it was elected. `not given back`: leadership is to go back to
 preferred leaders by itself, and did not. `not handed over`: who shut down in an orderly way still
-led a partition when it left, though others were in sync."""
+led a partition when it left, though others were in sync. `fell out`: replicas fell out of sync and
+stayed so, though every broker was there and no fault acted."""
 
 from __future__ import annotations
 
@@ -21,6 +22,8 @@ def _explain(row: Mapping[str, Any]) -> str:
         )
     if row["sub_kind"] == "not handed over":
         return f"{row['asked']}, but {row['stands']}."
+    if row["sub_kind"] == "fell out":
+        return f"{row['asked']}, then {row['stands']}, for {float(row['recovery_s']):.0f} s."
     if row["asked"] is not None:
         long = f"{float(row['recovery_s']):.0f} s after nothing was in the way any more"
         if row["sub_kind"] == "not done":
@@ -67,6 +70,7 @@ FROM chores c WHERE c.late = 1""",
         "not elected",
         "not given back",
         "not handed over",
+        "fell out",
     ),
     tie="j.fault, j.targets, j.asked",
 )

@@ -144,7 +144,7 @@ def test_moves_that_were_cancelled(
 
 
 def test_what_is_done_counts(tmp_path: Path) -> None:
-    before = _judged(tmp_path / "before", HERE)
+    before = _judged(tmp_path / "before", HERE, ops=(_reassign(outcome="fail"),))
     after = _judged(tmp_path / "after", HERE, _on(1, 2, 3), ops=(_reassign("b1", "b2", "b3"),))
     assert after.status is Status.HOLDS
     assert after.opportunities == before.opportunities + 1

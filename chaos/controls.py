@@ -160,6 +160,25 @@ class KeeperControls(Protocol):
         ...
 
 
+class CommandControls(Protocol):
+    """The controller's requests to brokers, as the lab sends them. LabFailure where ZooKeeper or
+    the broker does not answer."""
+
+    def metadata(self, node: str) -> bytes:
+        """UpdateMetadata with all that there is now, as the present controller would send it to
+        this life of a broker."""
+        ...
+
+    def stop(self, node: str) -> bytes:
+        """StopReplica for what the broker shares with others, which it is told of when it shuts
+        down; likewise."""
+        ...
+
+    def send(self, node: str, command: bytes) -> str:
+        """Say it to the broker; the error it answers, empty for none."""
+        ...
+
+
 class ClockControls(Protocol):
     """Wall clocks of brokers that have their own."""
 
@@ -280,6 +299,9 @@ class Controls(Protocol):
 
     @property
     def keeper(self) -> KeeperControls: ...
+
+    @property
+    def commands(self) -> CommandControls: ...
 
     @property
     def clocks(self) -> ClockControls:

@@ -26,6 +26,7 @@ from urteil.chaos.faults.elect_unclean import ElectUnclean
 from urteil.chaos.faults.flapping import Flapping
 from urteil.chaos.faults.isolate import Isolate
 from urteil.chaos.faults.kill_client import KillClient
+from urteil.chaos.faults.late_command import LateCommand
 from urteil.chaos.faults.latency import Latency
 from urteil.chaos.faults.limit import Limit
 from urteil.chaos.faults.min_isr import MinIsr
@@ -83,6 +84,7 @@ FAULTS: dict[str, type[Fault]] = {
         Flapping,
         Isolate,
         KillClient,
+        LateCommand,
         Latency,
         Limit,
         MinIsr,

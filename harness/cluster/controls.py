@@ -22,6 +22,7 @@ from urteil.chaos.views import (
     NotHealthy,
     PartitionView,
 )
+from urteil.harness.cluster.commands import Commands
 from urteil.harness.cluster.keeper import Keeper
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.runtimes.base import Nodes
@@ -86,6 +87,7 @@ class ClusterControls:
         self._disks = runtime.disks(log_dirs)
         self._clocks = clocks
         self._keeper = Keeper(lambda: state.client, self._servers)
+        self._commands = Commands(state, plan.direct)
         self._clients: ClientControls | None = None
 
     @property
@@ -110,6 +112,10 @@ class ClusterControls:
     @property
     def keeper(self) -> Keeper:
         return self._keeper
+
+    @property
+    def commands(self) -> Commands:
+        return self._commands
 
     @property
     def clocks(self) -> ClockControls:

@@ -55,6 +55,21 @@ class ClusterState:
         found = self._all(["/controller"])[0]
         return None if found is None else f"b{json.loads(found[0])['brokerid']}"
 
+    def controller_epoch(self) -> int:
+        """How many controllers there have been; 0 before the first."""
+        found = self._all(["/controller_epoch"])[0]
+        return 0 if found is None else int(found[0])
+
+    def registrations(self) -> dict[str, dict[str, Any]]:
+        """What each broker in `/brokers/ids` says of itself."""
+        names = self._children("/brokers/ids")
+        found = self._all([f"/brokers/ids/{name}" for name in names])
+        return {
+            f"b{name}": json.loads(one[0])
+            for name, one in zip(names, found, strict=True)
+            if one is not None
+        }
+
     def cluster_id(self) -> str:
         found = self._all(["/cluster/id"])[0]
         return "" if found is None else str(json.loads(found[0])["id"])

@@ -104,6 +104,27 @@ NEAREST_REPLICA = Scenario(
     duration_s=28.0,
 )
 
+LATE_METADATA = Scenario(
+    name="late-metadata",
+    about="a leader restarts, then who led what before is told to it once more, as by a controller "
+    "whose request to its life before was held up",
+    cluster=cluster(),
+    workload=WorkloadSpec(topics=(DURABLE,), options={"probe": "1"}),
+    faults=(fault("late_command", "leader", 4, 1),),
+    guarantees=(*REPLICATION, "disagreement", "no_progress"),
+    duration_s=24.0,
+)
+
+LATE_STOP = Scenario(
+    name="late-stop",
+    about="a broker restarts, then the end of its replicas as of its shutdown is told to it once "
+    "more: it must go on to follow",
+    cluster=cluster(),
+    workload=WorkloadSpec(topics=(DURABLE,)),
+    faults=(fault("late_command", "leader", 4, 1, command="StopReplica"),),
+    guarantees=(*REPLICATION, "slow_recovery", "disagreement"),
+)
+
 FAMILY = (
     REPEATED_BATCHES,
     FAST_FAILOVER,
@@ -111,4 +132,6 @@ FAMILY = (
     RETURNED_LEADER,
     UNANSWERED_RESTART,
     NEAREST_REPLICA,
+    LATE_METADATA,
+    LATE_STOP,
 )

@@ -20,6 +20,11 @@ def test_a_deposed_leader_or_controller_does_no_harm(result: Result) -> None:
     assert_holds(result, "lost_write", "unclean_leader", "epoch_went_back", "duplicate")
 
 
+@pytest.mark.parametrize("result", ["late-metadata", "late-stop"], indirect=True)
+def test_a_broker_obeys_what_is_meant_for_this_life_of_it(result: Result) -> None:
+    assert_holds(result, "lost_write", "disagreement", "slow_recovery")
+
+
 @pytest.mark.parametrize("result", ["fast-failover"], indirect=True)
 def test_leaders_in_a_row_leave_one_log(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "unclean_leader")

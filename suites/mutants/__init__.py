@@ -52,6 +52,7 @@ NAMES = (
     "zombie_not_fenced",
     "txn_commit_before_prepare_persisted",
     "acl_cached_forever",
+    "stale_control_request_after_bounce",
     "stale_controller_accepted",
     "end_told_late",
     "own_metadata_not_updated",

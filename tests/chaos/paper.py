@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tests.chaos.paper_admin import PaperAdmin
-from tests.chaos.paper_disks import PaperClocks, PaperDisks, PaperKeeper
+from tests.chaos.paper_disks import PaperClocks, PaperCommands, PaperDisks, PaperKeeper
 from urteil.chaos.views import (
     CLIENT,
     Descriptors,
@@ -169,6 +169,7 @@ class PaperCluster:
         self.containers = PaperBoxes(self)
         self.disks = PaperDisks(self)
         self.keeper = PaperKeeper(self)
+        self.commands = PaperCommands(self)
         self.views = {"t": {0: VIEW}}
         self.admin = PaperAdmin(self)
         self.clocks = PaperClocks(self)

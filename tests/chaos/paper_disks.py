@@ -104,6 +104,21 @@ class PaperKeeper:
         self.zxid += not self.cluster.toothless
 
 
+class PaperCommands:
+    """Brokers know which life a command is for."""
+
+    def __init__(self, cluster: PaperCluster) -> None:
+        self.cluster = cluster
+
+    def metadata(self, node: str) -> bytes:
+        return str(self.cluster.status(node).pid).encode()
+
+    stop = metadata
+
+    def send(self, node: str, command: bytes) -> str:
+        return "" if command == self.metadata(node) else "StaleBrokerEpochError"
+
+
 class PaperClocks:
     """Clocks that are where they were set."""
 

@@ -22,8 +22,8 @@ FAMILIES = {
 
 
 HASTY = (
-    *("disk_slow", "elect_preferred", "elect_unclean", "reassign", "recreate_topic"),
-    "topic_churn",
+    *("disk_slow", "elect_preferred", "elect_unclean", "late_command", "reassign"),
+    *("recreate_topic", "topic_churn"),
 )
 
 

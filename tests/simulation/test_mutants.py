@@ -98,6 +98,7 @@ ELSEWHERE = {
     "producer_expired_by_marker_time",
     "sequence_does_not_wrap",
     "one_partition_answers_for_all",  # nor partitions with different replicas
+    "stale_control_request_after_bounce",  # nor a controller's request that is held up
     "stale_controller_accepted",  # nor a /controller that is deleted by hand
     "end_told_late",  # nor a client that asks where logs end, and who leads
     "end_told_too_soon",

@@ -1,0 +1,59 @@
+"""A broker restarts, and what its controller told it before arrives once more (KAFKA-7235)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from urteil.chaos import selectors
+from urteil.chaos.controls import Controls
+from urteil.chaos.faults.base import Fault, Proof, not_running, until
+
+SETTLES_S = 20.0
+UPDATE_METADATA, STOP_REPLICA = "UpdateMetadata", "StopReplica"
+COMMANDS = (UPDATE_METADATA, STOP_REPLICA)
+
+
+class LateCommand(Fault):
+    """SIGTERM, a start, and, when the broker is in sync again, a request that was packed before:
+    who led what then (UpdateMetadata), or the end of its replicas as it was told in its shutdown
+    (StopReplica). Both name the life that they are meant for, by which a broker refuses them."""
+
+    name = "late_command"
+    about = "a broker restarts, then a controller's request to its life before arrives"
+    family = "process"
+    proves = "another process id serves, and what it answered to the request"
+    options: ClassVar[dict[str, str]] = {
+        "command": f"{UPDATE_METADATA} (the default) or {STOP_REPLICA}",
+    }
+
+    def begin(self, controls: Controls) -> Proof:
+        self.targets = tuple(selectors.nodes(controls, self.aim))
+        command = str(self.aim.options.get("command", UPDATE_METADATA))
+        if command not in COMMANDS:
+            raise ValueError(f"no command {command!r}: give {' or '.join(COMMANDS)}")
+        told, acted = [], bool(self.targets)
+        for node in self.targets:
+            old = controls.status(node).pid
+            pack = controls.commands.stop if command == STOP_REPLICA else controls.commands.metadata
+            late = pack(node)
+            controls.stop(node)
+            new = controls.start(node).pid
+            until(lambda node=node: _in_sync(controls, node), deadline_s=SETTLES_S)  # type: ignore[misc]
+            answer = controls.commands.send(node, late) or "no error"
+            acted = acted and old is not None and new != old
+            told.append(f"{node}: pid {old} ended, pid {new} answers to a late {command}: {answer}")
+        return Proof(acted=acted, text="; ".join(told))
+
+    def heal(self, controls: Controls) -> str:
+        for node in self.targets:
+            controls.start(node)
+        return f"{', '.join(self.targets)} runs"
+
+    def remains(self, controls: Controls) -> str:
+        return not_running(controls, self.targets)
+
+
+def _in_sync(controls: Controls, node: str) -> bool:
+    """Whether it is in sync of all that it has."""
+    views = (view for topic in controls.topics() for view in controls.partitions(topic))
+    return all(node in view.isr for view in views if node in view.replicas)

@@ -25,6 +25,7 @@ ROLES: dict[str, str] = {
     "successor": "the in-sync follower that is next to lead: the first by assignment",
     "straggler": "the in-sync follower that is last to lead: the last by assignment",
     "controller": "the broker that holds /controller, once it is one that runs",
+    "bystander": "one broker that runs and is not the controller, by the seed",
     "random": "one broker that runs, by the seed",
     "coordinator": "the coordinator of a group, or of a transactional id (options of every fault)",
     "isr": "the in-sync replicas of the partition, its leader too",
@@ -93,10 +94,10 @@ def _controller(controls: Controls, aim: Aim) -> str:
         threading.Event().wait(POLL_S)
 
 
-def _random(controls: Controls, aim: Aim) -> str:
-    alive = running(controls, sorted(controls.brokers))
+def _random(controls: Controls, aim: Aim, *, but: str | None = None) -> str:
+    alive = running(controls, sorted({*controls.brokers} - {but}))
     if not alive:
-        raise NoTarget("no broker runs")
+        raise NoTarget(f"no broker runs{f' beside the controller {but}' if but else ''}")
     return aim.random().choice(alive)
 
 
@@ -158,6 +159,7 @@ BY_ROLE: dict[str, Callable[[Controls, Aim], list[str]]] = {
     "controller": lambda controls, aim: [_controller(controls, aim)],
     "coordinator": lambda controls, aim: [_coordinator(controls, aim)],
     "isr": lambda controls, aim: sorted(_view(controls, aim).isr),
+    "bystander": lambda controls, aim: [_random(controls, aim, but=controls.controller())],
     "random": lambda controls, aim: [_random(controls, aim)],
     "minority": lambda controls, aim: _some(controls, aim, more=False),
     "majority": lambda controls, aim: _some(controls, aim, more=True),

@@ -36,6 +36,18 @@ class NodeStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A broker that ended by itself, as it ran or while it was `starting`; `starts` says in which
+    of its lives."""
+
+    node: str
+    starts: int
+    at_ns: int
+    exit_code: int
+    starting: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
     """A partition's state as ZooKeeper holds it; nodes by name, `leader` None without one."""
 

@@ -15,6 +15,7 @@ from urteil.chaos.probes import ask_broker, ask_metadata, zookeeper_leads, zooke
 from urteil.chaos.topology import Plan
 from urteil.chaos.views import (
     Descriptors,
+    Ended,
     LabFailure,
     Limits,
     NodeState,
@@ -88,6 +89,7 @@ class ClusterControls:
         self._clocks = clocks
         self._keeper = Keeper(lambda: state.client, self._servers)
         self._commands = Commands(state, plan.direct)
+        self._ended: dict[tuple[str, int], Ended] = {}
         self._clients: ClientControls | None = None
 
     @property
@@ -170,10 +172,25 @@ class ClusterControls:
             self._until(lambda: self._not_serving(node), deadline, node)
         except NotHealthy:
             if not self._lost_session(node):
+                self._note_end(self._runtime.status(node), starting=True)
                 raise
             self._start_node(node)
             self._until(lambda: self._not_serving(node), deadline, node)
         return self._runtime.status(node)
+
+    def _note_end(self, status: NodeStatus, *, starting: bool) -> None:
+        """Once a life; nothing of who lives, or is no broker."""
+        if status.node in self.brokers and status.exit_code is not None:
+            self._ended.setdefault(
+                (status.node, status.starts),
+                Ended(
+                    node=status.node,
+                    starts=status.starts,
+                    at_ns=time.monotonic_ns(),
+                    exit_code=status.exit_code,
+                    starting=starting,
+                ),
+            )
 
     def pause(self, node: str) -> NodeStatus:
         return self._runtime.pause(node)
@@ -232,8 +249,15 @@ class ClusterControls:
         self._until(self._unhealthy, began + deadline_s)
         return time.monotonic() - began
 
+    @property
+    def ended(self) -> list[Ended]:
+        """Brokers that ended by themselves, for all that `check` and `start` found."""
+        return list(self._ended.values())
+
     def check(self) -> None:
         ended = self._runtime.unexpected_ends()
+        for one in ended:
+            self._note_end(one, starting=False)
         if ended:
             told = ", ".join(f"{one.node} (exit {one.exit_code})" for one in ended)
             raise LabFailure(f"ended by itself: {told}")

@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from urteil.chaos.nemesis import Injection, Nemesis
 from urteil.chaos.schedule import plan
+from urteil.chaos.views import LabFailure
 from urteil.harness import crowd
 from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster
+from urteil.harness.history.lives import write_lives
 from urteil.harness.runner.healing import Healing
 from urteil.harness.runner.stopwatch import Stopwatch
 from urteil.harness.runner.topics import create_topics, fitted
@@ -133,8 +135,20 @@ class Play:
             self._take_stacks(f"{type(failure).__name__}: {failure}")
             raise
         finally:
+            self._note_lives(cluster)
             workload.stop()
             self.facts.problems += workload.problems()
+
+    def _note_lives(self, cluster: Cluster | ExternalCluster) -> None:
+        """Once more whether every part lives, and which brokers ended by themselves."""
+        controls = cluster.controls()
+        try:
+            controls.check()
+            lives = [controls.status(node) for node in controls.brokers]
+        except LabFailure as failure:
+            self._problem(str(failure))
+            lives = []
+        write_lives(self.run_dir, self.facts.run, time.monotonic_ns(), lives, controls.ended)
 
     def _load(self, cluster: Cluster | ExternalCluster, workload: Workload) -> None:
         scenario = self.scenario

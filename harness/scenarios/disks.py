@@ -25,7 +25,7 @@ POWER_CUT = Scenario(
     cluster=cluster(),
     workload=LOAD,
     faults=(fault("power_cut", "leader", 5, 9), fault("power_cut", "leader", 21, 8)),
-    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_lineage"),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_lineage", "unexpected_exit"),
     duration_s=33.0,
 )
 

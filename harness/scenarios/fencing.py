@@ -106,11 +106,11 @@ NEAREST_REPLICA = Scenario(
 
 LATE_METADATA = Scenario(
     name="late-metadata",
-    about="a leader restarts, then who led what before is told to it once more, as by a controller "
+    about="a broker restarts, then who led what before is told to it once more, as by a controller "
     "whose request to its life before was held up",
     cluster=cluster(),
     workload=WorkloadSpec(topics=(DURABLE,), options={"probe": "1"}),
-    faults=(fault("late_command", "leader", 4, 1),),
+    faults=(fault("late_command", "bystander", 4, 1),),
     guarantees=(*REPLICATION, "disagreement", "no_progress"),
     duration_s=24.0,
 )
@@ -121,7 +121,7 @@ LATE_STOP = Scenario(
     "more: it must go on to follow",
     cluster=cluster(),
     workload=WorkloadSpec(topics=(DURABLE,)),
-    faults=(fault("late_command", "leader", 4, 1, command="StopReplica"),),
+    faults=(fault("late_command", "bystander", 4, 1, command="StopReplica"),),
     guarantees=(*REPLICATION, "slow_recovery", "disagreement"),
 )
 

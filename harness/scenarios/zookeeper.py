@@ -50,7 +50,7 @@ SESSION_EXPIRED = Scenario(
         fault("session_expired", "controller", 10, 1),
         fault("crash", "leader", 17, 8),
     ),
-    guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
+    guarantees=(*REPLICATION, "duplicate", *ELECTIONS, "unexpected_exit"),
     duration_s=30.0,
 )
 

@@ -28,6 +28,7 @@ from urteil.harness.verify.cycles import cycle_rows
 from urteil.harness.verify.deleted import deletions
 from urteil.harness.verify.departures import departures
 from urteil.harness.verify.derived import DERIVED, Derived
+from urteil.harness.verify.ends import ends
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.expulsions import expulsions
 from urteil.harness.verify.harm import flushed_ns, harms
@@ -84,6 +85,7 @@ def derive(
     found.tables["calms"] = calms(run_dir, small, scenario, facts)
     found.tables["chores"] = chores(small, scenario, facts)
     found.tables["leftovers"] = leftovers(run_dir, small, scenario, facts)
+    found.tables["ends"] = ends(run_dir, small)
     found.tables["departures"] = departures(run_dir, small, scenario, facts)
     found.tables["rations"] = rations(small, scenario, facts)
     found.tables["expulsions"] = expulsions(run_dir, small, scenario, facts)

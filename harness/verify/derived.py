@@ -77,6 +77,7 @@ DERIVED: dict[str, pa.Schema] = {
         "n:i fault:s targets:s p:l healed_ns:l recovery_s:d deadline_s:d judged:i"
     ),
     "leftovers": _schema("what:s p:l broker:i name:s age_s:d limit_s:d late:i"),
+    "ends": _schema("at_ns:l broker:s kind:s exit_code:i"),
     "chores": _schema("kind:s p:l from_ns:l to_ns:l asked:s stands:s limit_s:d late:i"),
 }
 """Derived table to its columns. `p` is the ordinal of (topic_id, partition) everywhere."""

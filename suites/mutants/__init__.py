@@ -184,6 +184,8 @@ NAMES = (
     "requests_unthrottled",
     "snapshots_of_nobody",
     "active_positions_expire",
+    "session_end_is_fatal",
+    "torn_tail_is_fatal",
 )
 
 

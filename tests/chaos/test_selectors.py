@@ -40,6 +40,10 @@ def test_the_same_seed_chooses_the_same() -> None:
     assert len({chosen("random", str(seed))[0] for seed in range(40)}) == 3
 
 
+def test_a_bystander_does_not_control() -> None:
+    assert {chosen("bystander", str(seed))[0] for seed in range(20)} == {"b2", "b3"}
+
+
 def test_a_role_that_nobody_has_is_told() -> None:
     cluster = PaperCluster()
     assert cluster.view is not None

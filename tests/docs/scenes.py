@@ -251,4 +251,8 @@ log = .* .* c d e
 0.3-10.2 broker group.max.size is 3
 1.5 client>broker a fourth member*
 3.5 broker>client welcome*""",
+    "unexpected_exit": """broker, others
+0.3-5.4 broker serves
+6-8 broker exit code 1*
+0.3-10.2 others serve""",
 }

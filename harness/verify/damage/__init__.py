@@ -104,6 +104,7 @@ DAMAGES: tuple[Damage, ...] = (
     Damage(name="refuse what is granted", apply=rights.refuse_what_is_granted),
     Damage(name="let a client write beyond its quota", apply=rights.exceed_a_quota),
     Damage(name="answer otherwise than is right", apply=rights.answer_wrong),
+    Damage(name="let a broker end by itself", apply=cluster.end_by_itself),
     Damage(name="hide a record of a committed transaction", apply=transactions.tear),
     Damage(name="show a record of an aborted transaction", apply=transactions.show_aborted),
     Damage(name="read a record before its commit", apply=transactions.read_before_commit),

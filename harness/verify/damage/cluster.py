@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from urteil.harness.history.lives import EXIT_CODE, RUNNING, WHILE
 from urteil.harness.verify.damage.copy import (
     Copy,
     S,
@@ -141,3 +142,12 @@ def _crash(copy: Copy) -> Row:
         "proof": "made up",
         "acted": True,
     }
+
+
+def end_by_itself(copy: Copy) -> Trace:
+    """A broker's process is gone, with an exit code that nobody asked for."""
+    copy.rows("samples").append(
+        {"at_ns": copy.last_ns, "source": f"b{brokers(copy)[0]}", "metric": EXIT_CODE}
+        | {"labels": json.dumps({WHILE: RUNNING}), "value": 1.0}
+    )
+    return Trace("unexpected_exit", RUNNING)

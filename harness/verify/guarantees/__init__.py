@@ -56,6 +56,7 @@ from urteil.harness.verify.guarantees import (
     two_owners,
     unauthorised,
     unclean_leader,
+    unexpected_exit,
     unprocessed,
     unseen,
     vanished_read,
@@ -125,6 +126,7 @@ _MODULES = (
     no_progress,
     no_delivery,
     slow_recovery,
+    unexpected_exit,
 )
 
 GUARANTEES: dict[str, Guarantee] = {module.GUARANTEE.name: module.GUARANTEE for module in _MODULES}

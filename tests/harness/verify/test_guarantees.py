@@ -30,7 +30,7 @@ NEED_A_FAULT_OF_THEIR_OWN = {
     *("ack_below_min_isr", "aborted_read", "loss_not_a_suffix"),
     *("latest_value_lost", "stale_value_visible", "resurrected_key", "tombstone_too_early"),
     *("compacted_too_early", "offset_renumbered", "unauthorised", "quota_exceeded"),
-    "wrong_answer",
+    *("wrong_answer", "unexpected_exit"),
     *OF_TRANSACTIONS,
 }
 

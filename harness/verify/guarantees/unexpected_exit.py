@@ -1,0 +1,39 @@
+"""No broker ends by itself.
+
+Counted are brokers whose process the lab started and watched. Where a fault may bring one to an end
+(a full disk, no file descriptors, its last log directory gone) the lab expects it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    meanwhile = " while it started" if row["sub_kind"] == "starting" else ""
+    return (
+        f"Broker {row['broker'][1:]} ended{meanwhile} with exit code {row['exit_code']}, though "
+        f"nobody ended it: its last words are in logs/{row['broker']}.log."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="unexpected_exit",
+    about="a broker ended though nobody ended it",
+    promise="What happens to other brokers, to ZooKeeper, to the network or to a broker's own "
+    "process does not end it for good: it goes on, or starts again.",
+    source="Kafka documentation, 4.7 Replication: Kafka handles failures in the fail/recover model",
+    opportunities="SELECT COUNT(*) AS n FROM ends e",
+    violations="""
+SELECT e.kind AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, e.at_ns,
+  e.at_ns AS until_ns, e.broker, e.exit_code
+FROM ends e WHERE e.exit_code IS NOT NULL""",
+    explain=_explain,
+    needs=("samples",),
+    rests_on=("samples", "faults"),
+    sub_kinds=("running", "starting"),
+    tie="j.broker, j.exit_code",
+)

@@ -1,0 +1,51 @@
+"""Brokers that end by themselves, and those that may have been ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify.made import alone, healthy
+from urteil.chaos.views import Ended, NodeState, NodeStatus
+from urteil.harness.history.lives import write_lives
+from urteil.harness.verify.result import GuaranteeResult, Status
+from urteil.harness.verify.synthetic import CRASH_NS, END_NS, RUN, S
+
+LIVES = [NodeStatus(node=f"b{n}", state=NodeState.RUNNING, pid=n, starts=n) for n in (1, 2, 3)]
+
+
+def _judged(run_dir: Path, *ended: Ended, fault_on: str = "b1") -> GuaranteeResult:
+    """The run in which these ended, with one fault from CRASH_NS on."""
+    write_lives(run_dir, RUN, END_NS, LIVES, ended)
+    tables = healthy()
+    tables["faults"][0]["targets"] = f'["{fault_on}"]'
+    tables["samples"] = []
+    return alone("unexpected_exit", run_dir, tables)
+
+
+def _end(code: int, *, starting: bool = False, at_ns: int = END_NS) -> Ended:
+    return Ended(node="b1", starts=2, at_ns=at_ns, exit_code=code, starting=starting)
+
+
+def test_brokers_that_live_are_counted_by_their_lives(tmp_path: Path) -> None:
+    result = _judged(tmp_path)
+    assert (result.status, result.opportunities) == (Status.HOLDS, 1 + 2 + 3)
+
+
+@pytest.mark.parametrize("code", [0, 1, -6, -11, 134])
+def test_who_ends_by_itself_is_found(code: int, tmp_path: Path) -> None:
+    (finding,) = _judged(tmp_path, _end(code, at_ns=CRASH_NS + S)).findings
+    assert finding.sub_kind == "running"
+    assert finding.sentence.startswith(f"Broker 1 ended with exit code {code}, though nobody")
+
+
+@pytest.mark.parametrize("code", [-9, 137, -15, 143])
+def test_who_may_have_been_ended_is_not(code: int, tmp_path: Path) -> None:
+    assert not _judged(tmp_path, _end(code)).violations
+
+
+@pytest.mark.parametrize(("fault_on", "found"), [("b1", 1), ("zk1", 0)])
+def test_who_starts_needs_the_others(fault_on: str, found: int, tmp_path: Path) -> None:
+    end = _end(1, starting=True, at_ns=CRASH_NS + S)
+    assert _judged(tmp_path, end, fault_on=fault_on).violations == found

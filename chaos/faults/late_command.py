@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from urteil.chaos import selectors
@@ -38,7 +39,7 @@ class LateCommand(Fault):
             late = pack(node)
             controls.stop(node)
             new = controls.start(node).pid
-            until(lambda node=node: _in_sync(controls, node), deadline_s=SETTLES_S)  # type: ignore[misc]
+            until(partial(_in_sync, controls, node), deadline_s=SETTLES_S)
             answer = controls.commands.send(node, late) or "no error"
             acted = acted and old is not None and new != old
             told.append(f"{node}: pid {old} ended, pid {new} answers to a late {command}: {answer}")

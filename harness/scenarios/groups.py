@@ -34,7 +34,7 @@ GROUP_CALM = Scenario(
     cluster=cluster(),
     workload=load(),
     faults=(),
-    guarantees=(*OWNERSHIP, *POSITIONS, "poll_skip"),
+    guarantees=(*OWNERSHIP, *POSITIONS, "poll_skip", "no_progress"),
     duration_s=30.0,
 )
 """Long enough for a member to be put out of it three times."""

@@ -32,7 +32,9 @@ TICK_NS = S // 5
 ROWS = 131_072
 MOMENTARY = ("kill_client", "pause_client", "slow_poll", "second_session")
 """Faults of clients that disturb a group when they begin and when they are healed."""
-READER_BOUND_NS = 20 * S
+FINAL = "final reader"
+BOUNDS_NS = {"consumer": 20 * S, FINAL: 30 * S}
+"""How long who reads by itself may be given nothing; a group, as long as its members may die."""
 SLACK_NS = 10 * S
 
 _COLUMNS = "client session topic_id partition complete_ns outcome position_after"
@@ -65,13 +67,15 @@ class _Unit:
     bound_ns: int
     stall_ns: int
     committed: Mapping[int, int]
+    commits: Sequence[tuple[int, bool]]
 
 
 def calms(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """Rows of `calms`, each with `reached`, the highest position that anybody of the unit was at or
     committed by its end; `moved`, whether it was given anything in it; `lately`, whether in the
-    last `bound_ns` of it; `live`, whether all of it who should have polled in the second half
-    of those. None of a run that was imported: it does not say what its clients were to read."""
+    last `bound_ns` of it; how often it `tried` to commit then, and how often it `committed`;
+    `live`, whether all of it who should have polled in the second half of those. None of a run
+    that was imported: it does not say what its clients were to read."""
     if facts.runtime == IMPORTED:
         return []
     units = _units(run_dir, small, scenario, facts)
@@ -93,16 +97,18 @@ def end_of_load_ns(facts: RunFacts) -> int:
 def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[_Unit]:
     """Those that read uncommitted records; in a run without transactions all."""
     limit_ns = end_of_load_ns(facts)
+    over_ns = max((phase.end_ns for phase in facts.phases), default=0)
     killed = {op["subject"]: op["complete_ns"] for op in small.ops if op["act"] == "kill client"}
     in_transactions = evidence.row_count(run_dir, "txns") > 0
     given = _given(run_dir)
     known: dict[tuple[str, str], list[_Client]] = defaultdict(list)
     for row in small.clients:
-        if row["kind"] not in ("group", "consumer") or row["begin_ns"] is None:
+        if row["kind"] not in ("group", "consumer", "final") or row["begin_ns"] is None:
             continue
         if row["isolation"] == "read_committed" and in_transactions:
             continue
-        ends = (row["end_ns"], killed.get(row["client"]), limit_ns)
+        last_ns = over_ns if row["kind"] == "final" else limit_ns
+        ends = (row["end_ns"], killed.get(row["client"]), last_ns)
         known[_unit_of(row, given)].append(
             _Client(
                 who=(row["client"], row["session"]),
@@ -115,19 +121,30 @@ def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> 
     )
     swept = _swept(run_dir, small.numbers)
     commits = _committed(run_dir, small.numbers) if known else {}
+    tries = _tries(run_dir) if known else {}
     stall_ns = _time_ns(scenario, "max_poll_interval_ms")
     return [
         _Unit(
             name=name,
             kind=kind,
             clients=clients,
-            slots=_of_topics(ours, given[name], small) if kind == "group" else ours & swept[name],
-            bound_ns=group_bound_ns(scenario) if kind == "group" else READER_BOUND_NS,
+            slots=_slots(kind, ours, given[name], swept[name], small),
+            bound_ns=BOUNDS_NS.get(kind) or group_bound_ns(scenario),
             stall_ns=stall_ns if kind == "group" else 0,
             committed=commits.get(name, {}),
+            commits=tries.get(name, ()),
         )
         for (kind, name), clients in sorted(known.items())
     ]
+
+
+def _slots(
+    kind: str, ours: frozenset[int], given: set[str], swept: set[int], small: Small
+) -> frozenset[int]:
+    """A final reader that could begin nowhere was to read all."""
+    if kind == "group":
+        return _of_topics(ours, given, small)
+    return ours if kind == FINAL and not swept else ours & swept
 
 
 def group_bound_ns(scenario: Scenario) -> int:
@@ -155,6 +172,8 @@ def _swept(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, set[int]]:
 
 def _unit_of(client: Row, given: Mapping[str, set[str]]) -> tuple[str, str]:
     """Kind and name: a group that somebody joined, or a reader that chose its partitions."""
+    if client["kind"] == "final":
+        return FINAL, str(client["client"])
     joined = client["kind"] == "group" or client["group"] in given
     if joined and client["group"] is not None:
         return "group", str(client["group"])
@@ -185,6 +204,15 @@ def _committed(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, dict[int,
         if p is not None and row["outcome"] != "fail" and row["offset"] is not None:
             known = found[row["group"]]
             known[p] = max(known.get(p, 0), row["offset"])
+    return found
+
+
+def _tries(run_dir: Path) -> dict[str, list[tuple[int, bool]]]:
+    """When members of a group tried to commit, and whether that succeeded."""
+    found: dict[str, list[tuple[int, bool]]] = defaultdict(list)
+    for row in evidence.rows(run_dir, "commits"):
+        if row["invoke_ns"] is not None:
+            found[row["group"]].append((row["invoke_ns"], row["outcome"] == "ok"))
     return found
 
 
@@ -228,7 +256,7 @@ def _stretches(unit: _Unit, p: int, small: Small) -> list[Stretch]:
     if unit.kind == "group":
         for spans in small.spans.values():
             disturbed += [one for one in _headless(spans) if spans[0].topic == OFFSETS_TOPIC]
-    return _between(disturbed, begin_ns, end_ns)
+    return between(disturbed, begin_ns, end_ns)
 
 
 def _faults(faults: Iterable[Row]) -> list[Stretch]:
@@ -254,7 +282,8 @@ def _headless(spans: Iterable[Span]) -> list[Stretch]:
     ]
 
 
-def _between(disturbed: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
+def between(disturbed: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
+    """What is left of that time."""
     found: list[Stretch] = []
     calm_ns = begin_ns
     for one in sorted(disturbed, key=lambda one: one.begin_ns):
@@ -280,6 +309,8 @@ def _row(
     bound_ns = unit.bound_ns + (unit.stall_ns if "slow_poll" in asleep.values() else 0)
     last_ns = max((at_ns for at_ns, _ in given), default=-FOREVER_NS)
     reached = max((position for _, position in given), default=0)
+    late_ns = calm.end_ns - bound_ns
+    tried = [ok for at_ns, ok in unit.commits if late_ns < at_ns <= calm.end_ns]
     return {
         "who": unit.name,
         "kind": unit.kind,
@@ -289,7 +320,9 @@ def _row(
         "bound_ns": bound_ns,
         "reached": max(reached, unit.committed.get(p, 0)),
         "moved": int(last_ns >= calm.begin_ns),
-        "lately": int(last_ns > calm.end_ns - bound_ns),
+        "lately": int(last_ns > late_ns),
+        "tried": len(tried),
+        "committed": sum(tried),
         "live": int(_live(unit, calm, bound_ns // 2, beats, asleep)),
     }
 

@@ -67,8 +67,10 @@ DERIVED: dict[str, pa.Schema] = {
     ),
     "trials": _schema("n:i p:l fault:s targets:s begin_ns:l from_ns:l to_ns:l"),
     "resumptions": _schema("p:l fault:s targets:s whole_ns:l from_ns:l to_ns:l"),
+    "quiets": _schema("p:l from_ns:l to_ns:l bound_ns:l"),
     "calms": _schema(
-        "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i live:i"
+        "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i live:i "
+        "tried:i committed:i"
     ),
     "expulsions": _schema("n:i who:s p:l times:i from_ns:l to_ns:l"),
     "departures": _schema("n:i who:s grp:s p:l left_ns:l limit_ns:l taken_ns:l died:i"),

@@ -1,19 +1,29 @@
-"""What must be acknowledged again once every fault is healed: rows of the table `resumptions`."""
+"""What must be acknowledged again once every fault is healed, and go on to be while none acts: rows
+of the tables `resumptions` and `quiets`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from urteil.harness.scenario import Scenario
+from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.verify.calms import between, end_of_load_ns
 from urteil.harness.verify.derived import Derived
 from urteil.harness.verify.evidence import Row, targets_of
-from urteil.harness.verify.impact import SECOND_NS, acting, unhealthy, whole_again_ns
+from urteil.harness.verify.impact import (
+    SECOND_NS,
+    Stretch,
+    acting,
+    load_of,
+    unhealthy,
+    whole_again_ns,
+)
 from urteil.harness.verify.parts import setting
 from urteil.harness.verify.rations import QUOTA
 from urteil.harness.verify.timeline import FOREVER_NS
 
 _FRESH_METADATA_NS = 3 * SECOND_NS
 _MS_NS = 1_000_000
+SLACK_NS = 5 * SECOND_NS
 
 
 def resumptions(derived: Derived, scenario: Scenario, clients: Sequence[Row]) -> list[Row]:
@@ -41,6 +51,23 @@ def resumptions(derived: Derived, scenario: Scenario, clients: Sequence[Row]) ->
     return [
         {"p": part["p"], "fault": last["fault"], "targets": ",".join(targets_of(last))}
         | {"whole_ns": whole_ns, "from_ns": from_ns, "to_ns": to_ns}
+        for part in derived.parts
+        if part["ours"] and not part["gone"]
+    ]
+
+
+def quiets(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
+    """Where nothing is in the way of producers: a partition and a stretch of the load each in which
+    no fault acts and every replica is in sync, if it is longer than `bound_ns`."""
+    if any(fault["fault"] == QUOTA for fault in derived.faults) or not derived.tables.get("spans"):
+        return []
+    busy = [*map(acting, derived.faults), *unhealthy(derived)]
+    load = Stretch(load_of(facts).begin_ns, end_of_load_ns(facts))
+    bound_ns = _noticed_ns(scenario) + SLACK_NS
+    return [
+        {"p": part["p"], "from_ns": one.begin_ns, "to_ns": one.end_ns, "bound_ns": bound_ns}
+        for one in between(busy, load.begin_ns, load.end_ns)
+        if one.end_ns - one.begin_ns >= bound_ns
         for part in derived.parts
         if part["ours"] and not part["gone"]
     ]

@@ -80,13 +80,19 @@ def _missing(run_dir: Path, facts: RunFacts) -> list[str]:
 
 def empty(run_dir: Path, facts: RunFacts) -> list[str]:
     """Tables that every run has, and this one has not; of logs that hold nothing there are no
-    records."""
+    records, and no passes where final readers alone would have made some, and came to an end."""
     wanted = [table for table in REQUIRED if table not in facts.withheld]
     found = [table for table in wanted if evidence.row_count(run_dir, table) == 0]
     if "replicas" in found and "logs" not in found:
         logs = evidence.rows(run_dir, "logs")
         if all((row["log_start"] or 0) == row["log_end"] for row in logs):
             found.remove("replicas")
+    if "passes" in found:
+        clients = evidence.rows(run_dir, "clients")
+        final = [row for row in clients if row["kind"] == "final"]
+        readers = any(row["kind"] == "consumer" for row in clients)
+        if final and not readers and all(row["end_ns"] is not None for row in final):
+            found.remove("passes")
     return found
 
 

@@ -71,7 +71,8 @@ def _offsets(
     while tps and not stop.asked() and time.monotonic() < deadline:
         try:
             return ask(tps)
-        except KafkaError:
+        except KafkaError as error:
+            sweeper.failed(error)
             stop.wait(RETRY_S)
     return {}
 

@@ -140,6 +140,10 @@ class Sweeper:
             self._note_poll(invoke_ns, "ok", None, [])
         return sum(len(found) for found in records.values())
 
+    def failed(self, error: KafkaError) -> None:
+        """Note that this client lives and asks, of no partition of its own."""
+        self._note_poll(time.monotonic_ns(), "info", type(error).__name__, [])
+
     def close(self) -> None:
         self._kafka.close(autocommit=False, timeout_ms=2_000)
 
@@ -181,7 +185,7 @@ class Sweeper:
         try:
             starts, ends = self.earliest(affected), self.latest(affected)
         except KafkaError as again:
-            self._note_poll(time.monotonic_ns(), "info", type(again).__name__, [])
+            self.failed(again)
             return
         for tp in affected:
             diverged = lost[tp]

@@ -218,7 +218,7 @@ class Workload:
         """Records acknowledged at `since_ns` (CLOCK_MONOTONIC) or later."""
         return self._tails.acked_since(since_ns)
 
-    def stop_producers(self, deadline_s: float = FLUSH_DEADLINE_S + END_GRACE_S) -> None:
+    def stop_producers(self, deadline_s: float = 2 * FLUSH_DEADLINE_S) -> None:
         """Let producers flush and end; one past the deadline is killed, its open sends unknown.
         Rights change for the last time: see `finish_visits`."""
         for name in self._visitors:

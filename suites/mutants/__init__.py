@@ -186,6 +186,9 @@ NAMES = (
     "active_positions_expire",
     "session_end_is_fatal",
     "torn_tail_is_fatal",
+    "delayed_produces_forgotten",
+    "ends_never_known",
+    "commits_always_wait",
 )
 
 

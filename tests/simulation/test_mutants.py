@@ -166,6 +166,11 @@ ELSEWHERE = {
     "requests_unthrottled",
     "snapshots_of_nobody",  # nor producers that are idle while segments roll
     "active_positions_expire",
+    "session_end_is_fatal",  # nor a process that may end by itself
+    "torn_tail_is_fatal",
+    "delayed_produces_forgotten",  # nor the question whether work goes on undisturbed
+    "commits_always_wait",
+    "ends_never_known",
 }
 FIRST = {
     *("ack_before_replication", "elect_any_replica", "truncate_to_high_watermark"),

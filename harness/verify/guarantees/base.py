@@ -52,6 +52,7 @@ _MADE_OF = {
     "recoveries": ("faults", "states"),
     "chores": ("faults", "states", "admin_ops"),
     "leftovers": ("faults", "states", "logs", "samples"),
+    "quiets": ("faults", "states"),
     "ends": ("samples", "faults"),
     "rations": ("admin_ops", "clients", "faults", "states"),
     "calms": ("polls", "passes", "commits", "clients", "assignments", "faults", "states"),

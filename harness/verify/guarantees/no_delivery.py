@@ -2,13 +2,15 @@
 
 Judged where it was left alone: no fault acted, nobody led anew, no member came, went, fell asleep
 or woke up. A group may stand still for twice its session timeout and 10 s then (and for
-max.poll.interval.ms more while a member does not poll), a reader for 20 s. What waits for them was
-acknowledged with acks=all before that time began, lies in the final log where it was acknowledged,
-and nobody of the group was ever beyond it. All who should poll did so to the last: a client that
-hangs is no finding. Readers of committed records are judged in runs without transactions alone.
+max.poll.interval.ms more while a member does not poll), a reader for 20 s, a final one for 30 s.
+What waits for them was acknowledged with acks=all before that time began, lies in the final log
+where it was acknowledged, and nobody of the group was ever beyond it. All who should poll did so
+to the last: a client that hangs is no finding. Readers of committed records are judged in runs
+without transactions alone.
 
-Nor is a member put out of its group again and again while it polls (see `expulsions`), nor one
-waited for that has left, or that is dead for longer than its session lasts (`departures`).
+Nor does all fail that a group tries to commit in such a time, nor is a member put out of it again
+and again while it polls (see `expulsions`), nor one waited for that has left, or that is dead for
+longer than its session lasts (`departures`).
 """
 
 from __future__ import annotations
@@ -27,6 +29,11 @@ def _explain(row: Mapping[str, Any]) -> str:
         return (
             f"{row['who']} was put out of its group {row['waiting']} times in {calm_s}, though it "
             "polled all the time and nobody disturbed it."
+        )
+    if row["sub_kind"] == "commits stand still":
+        return (
+            f"{row['who']} could commit nothing in the last of {calm_s} in which nobody disturbed "
+            f"it, though its members tried {row['waiting']} times."
         )
     if row["sub_kind"] == "left behind":
         return (
@@ -66,6 +73,12 @@ WHERE {_STILL} AND c.lately = 0 AND v.outcome = 'ok' AND v.acks = -1 AND v.at_ac
   AND v.ack_off >= c.reached AND v.complete_ns <= c.to_ns - c.bound_ns
 GROUP BY c.kind, c.p, c.to_ns, c.bound_ns, c.who, c.reached, c.from_ns
 UNION ALL
+SELECT 'commits stand still', CAST(NULL AS INT), CAST(NULL AS BIGINT),
+  MAX(c.to_ns - c.bound_ns), MAX(c.to_ns), c.who, CAST(NULL AS BIGINT), MAX(c.tried),
+  CAST(MAX(c.to_ns - c.from_ns) AS DOUBLE) / CAST(1000000000 AS DOUBLE)
+FROM calms c WHERE {_STILL} AND c.kind = 'group' AND c.committed = 0 AND c.tried > 2
+GROUP BY c.who
+UNION ALL
 SELECT 'member put out', e.p, CAST(NULL AS BIGINT), e.from_ns, e.to_ns, e.who,
   CAST(NULL AS BIGINT), e.times,
   CAST(e.to_ns - e.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE)
@@ -84,6 +97,8 @@ FROM departures d WHERE d.taken_ns IS NULL OR d.taken_ns > d.limit_ns""",
     sub_kinds=(
         "group stands still",
         "consumer stands still",
+        "final reader stands still",
+        "commits stand still",
         "member put out",
         "left behind",
         "kept dead",

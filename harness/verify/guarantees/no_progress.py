@@ -6,7 +6,8 @@ follower that can fetch nothing has to leave the ISR); alone and on a whole clus
 session timeout plus 1.5 x replica.lag.time.max.ms on, or from when a client gives up on the old
 leader, if later; and only where somebody was sending to the partition for the last two seconds of
 it. And wherever faults were healed and every replica is back, what two producers still wait for has
-to be acknowledged, or something else of that partition.
+to be acknowledged, or something else of that partition. Nor does a partition stop while no fault
+acts and every replica is in sync.
 """
 
 from __future__ import annotations
@@ -49,9 +50,32 @@ WHERE (o.beats > 0 OR o.waiting > 1)
 """It served again, or two that wait all the time show that it did not."""
 
 
+_STOPPED = f"""
+FROM (SELECT o.p, o.since_ns, o.to_ns, COUNT(DISTINCT v.client) AS waiting
+      FROM (SELECT t.p, t.to_ns, t.bound_ns,
+              GREATEST(t.from_ns, COALESCE(MAX(k.last_ns), t.from_ns)) AS since_ns
+            FROM quiets t LEFT JOIN ticks k ON k.p = t.p AND k.first_ns <= t.to_ns
+            GROUP BY t.p, t.from_ns, t.to_ns, t.bound_ns) o
+      JOIN vals v ON v.sent_p = o.p
+      JOIN clients c ON c.client = v.client AND c.session = v.session
+        AND c.kind = 'producer' AND c.transactional_id IS NULL
+        AND c.end_ns >= o.since_ns + o.bound_ns
+      WHERE o.to_ns - o.since_ns >= o.bound_ns AND v.invoke_ns <= o.since_ns + {_WAIT_NS}
+        AND {WAITS} >= o.since_ns + o.bound_ns AND NOT ({REFUSED})
+      GROUP BY o.p, o.since_ns, o.to_ns) d
+WHERE d.waiting > 1
+"""
+"""Two wait for as long as it may take, and nobody was answered since."""
+
+
 def _explain(row: Mapping[str, Any]) -> str:
     place, fault = f"{row['topic']}-{row['partition']}", f"{row['fault']} on {row['targets']}"
     for_s = f"{float(row['silent_s']):.1f} s"
+    if row["sub_kind"] == "stopped":
+        return (
+            f"{place} acknowledged nothing for {for_s}, in which no fault acted and every replica "
+            f"was in sync, although {row['waiting']} producers waited for it."
+        )
     if row["sub_kind"] == "not resumed":
         return (
             f"{place} acknowledged nothing in the {for_s} after {fault} was healed and every "
@@ -70,7 +94,7 @@ GUARANTEE = Guarantee(
     "through the failure of N-M brokers, once leadership has moved.",
     source="Kafka documentation, 4.7 Replication: Availability and Durability Guarantees",
     opportunities=f"""SELECT SUM(b.n) AS n FROM (SELECT COUNT(*) AS n {_TRIED}
-      UNION ALL SELECT COUNT(*) AS n {_RESUMED}) b""",
+      UNION ALL SELECT COUNT(*) AS n {_RESUMED} UNION ALL SELECT COUNT(*) FROM quiets t) b""",
     violations=f"""
 SELECT 'stalled' AS sub_kind, o.p, CAST(NULL AS BIGINT) AS off, o.from_ns AS at_ns,
   o.to_ns AS until_ns, o.fault, o.targets,
@@ -82,10 +106,14 @@ WHERE NOT EXISTS (SELECT 1 FROM ticks k WHERE k.p = o.p AND k.last_ns >= o.from_
 UNION ALL
 SELECT 'not resumed', o.p, CAST(NULL AS BIGINT), o.whole_ns, o.to_ns, o.fault, o.targets,
   CAST(o.to_ns - o.whole_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), o.waiting
-{_RESUMED} AND o.beats = 0""",
+{_RESUMED} AND o.beats = 0
+UNION ALL
+SELECT 'stopped', d.p, CAST(NULL AS BIGINT), d.since_ns, d.to_ns, CAST(NULL AS STRING),
+  CAST(NULL AS STRING), CAST(d.to_ns - d.since_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE),
+  d.waiting {_STOPPED}""",
     explain=_explain,
-    needs=("sends", "faults"),
+    needs=("sends",),
     rests_on=("sends", "faults", "states", "clients"),
-    sub_kinds=("stalled", "not resumed"),
+    sub_kinds=("stalled", "not resumed", "stopped"),
     tie="j.fault, j.targets",
 )

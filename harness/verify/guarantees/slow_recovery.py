@@ -60,7 +60,7 @@ SELECT c.kind, c.p, NULL, c.from_ns, c.to_ns, NULL, NULL,
   (c.to_ns - c.from_ns) / 1000000000.0, c.limit_s, c.asked, c.stands
 FROM chores c WHERE c.late = 1""",
     explain=_explain,
-    needs=("faults", "states"),
+    needs=("states",),
     rests_on=("faults", "states"),
     sub_kinds=(
         "late",

@@ -5,9 +5,9 @@ ListOffsets by time is compared with the final leader's log; offsets below its s
 and a record that was cleaned away since. Replicas clean on their own: of a compacted topic a leader
 owes only what all of them have still. `none` needs a record that was acknowledged before, an answer
 of who led, and a log of which nothing was deleted, by anybody or by retention: Apache Kafka looks
-into a segment below the start, of which no record is left, and into no other. The largest time is compared with the records
-before the answer, and with what was acknowledged before the question: none may be newer. No answer
-to it accuses nobody: the newest record may not be committed yet.
+into a segment below the start, of which no record is left, and into no other. The largest time is
+compared with the records before the answer, and with what was acknowledged before the question:
+none may be newer. No answer to it accuses nobody: the newest record may not be committed yet.
 """
 
 from __future__ import annotations
@@ -173,8 +173,8 @@ LEFT JOIN (SELECT s.slot FROM slots s JOIN parts c ON c.p = s.p AND c.compacted 
   ON w.slot = f.p * {SLOT} + f.first_off
 LEFT JOIN ({_LED}) d ON d.p = f.p AND d.node = f.node AND d.invoke_ns = f.at_ns
 WHERE f.kind = 1 AND (
-  (f.told < 0 AND q.log_start = 0 AND q.cut_to IS NULL AND f.first_off IS NOT NULL AND e.complete_ns < f.at_ns
-    AND COALESCE(d.led, 1) = 1
+  (f.told < 0 AND q.log_start = 0 AND q.cut_to IS NULL AND f.first_off IS NOT NULL
+    AND e.complete_ns < f.at_ns AND COALESCE(d.led, 1) = 1
     AND (q.compacted = 0 OR w.slot IS NOT NULL))
   OR (f.told >= q.log_start AND f.first_off < f.told AND (q.compacted = 0 OR w.slot IS NOT NULL))
   OR (f.told >= q.log_start AND h.slot IS NOT NULL

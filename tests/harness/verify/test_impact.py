@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify.made import ONE, alone, copy_of, healthy, judged, named
+from tests.harness.verify.made import ONE, Tables, alone, copy_of, healthy, judged, named
 from urteil.harness import crowd
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
@@ -61,18 +61,18 @@ def _silence(**fault: Any) -> dict[str, list[dict[str, Any]]]:
     [
         ({}, Status.VIOLATED),
         ({"fault": "partition", "targets": '["b2->b1"]'}, Status.VIOLATED),
-        ({"fault": "partition", "targets": '["b2->b1", "b3->b1"]'}, Status.NOT_JUDGED),
-        ({"fault": "partition", "targets": '["client->b1"]'}, Status.NOT_JUDGED),
+        ({"fault": "partition", "targets": '["b2->b1", "b3->b1"]'}, Status.HOLDS),
+        ({"fault": "partition", "targets": '["client->b1"]'}, Status.HOLDS),
         ({"fault": "shutdown"}, Status.VIOLATED),
         ({"fault": "disk_gone"}, Status.VIOLATED),
         ({"fault": "isolate", "targets": json.dumps(BROKERS + ZK)}, Status.VIOLATED),
         ({"fault": "isolate", "targets": json.dumps(BROKERS + ZK + CLIENT)}, Status.VIOLATED),
-        ({"fault": "isolate", "targets": json.dumps(BROKERS)}, Status.NOT_JUDGED),
-        ({"fault": "isolate", "targets": json.dumps(ZK)}, Status.NOT_JUDGED),
-        ({"targets": '["b1", "b2"]'}, Status.NOT_JUDGED),
-        ({"targets": '["zk1"]'}, Status.NOT_JUDGED),
-        ({"fault": "pause"}, Status.NOT_JUDGED),
-        ({"acted": False}, Status.NOT_JUDGED),
+        ({"fault": "isolate", "targets": json.dumps(BROKERS)}, Status.HOLDS),
+        ({"fault": "isolate", "targets": json.dumps(ZK)}, Status.HOLDS),
+        ({"targets": '["b1", "b2"]'}, Status.HOLDS),
+        ({"targets": '["zk1"]'}, Status.HOLDS),
+        ({"fault": "pause"}, Status.HOLDS),
+        ({"acted": False}, Status.HOLDS),
     ],
 )
 def test_progress_is_demanded_of_a_majority_alone(
@@ -91,7 +91,7 @@ def test_progress_is_not_demanded_while_leadership_may_move(tmp_path: Path) -> N
 @pytest.mark.usefixtures("few")
 def test_progress_is_not_demanded_where_the_scenario_promises_none(tmp_path: Path) -> None:
     result = judged(tmp_path, _silence(), scenario=synthetic.scenario(ONE, survives=False))
-    assert named(result, "no_progress").status is Status.NOT_JUDGED
+    assert named(result, "no_progress").status is Status.HOLDS
 
 
 def _stuck(**client: Any) -> dict[str, list[dict[str, Any]]]:
@@ -127,6 +127,36 @@ def test_what_is_waited_for_is_acknowledged_once_all_is_healed(tmp_path: Path) -
 def test_it_takes_two_plain_producers_that_wait(client: dict[str, Any], tmp_path: Path) -> None:
     result = alone("no_progress", tmp_path, _stuck(**client))
     assert "not resumed" not in {one.sub_kind for one in result.findings}
+
+
+def _silent_calm(since_ns: int = BEGIN_NS + 10 * S, **client: Any) -> Tables:
+    """Nothing is acknowledged from then on, in a run without faults."""
+    tables = healthy()
+    tables["faults"] = []
+    tables["states"] = tables["states"][:1]
+    for row in tables["sends"]:
+        if row["complete_ns"] >= since_ns:
+            row |= {"outcome": "info", "complete_ns": None, "offset": None, "partition": None}
+    for row in tables["clients"]:
+        row |= {"begin_ns": BEGIN_NS, "end_ns": END_NS}
+    next(row for row in tables["clients"] if row["client"] == "p1").update(client)
+    return tables
+
+
+def test_a_partition_that_nobody_disturbs_goes_on(tmp_path: Path) -> None:
+    (finding,) = alone("no_progress", tmp_path, _silent_calm()).findings
+    assert finding.sub_kind == "stopped"
+    assert "acknowledged nothing for 20.0 s, in which no fault acted" in finding.sentence
+    assert finding.sentence.endswith("although 2 producers waited for it.")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"since_ns": END_NS - 8 * S}, {"session": 9}, {"end_ns": None}, {"transactional_id": "t"}],
+    ids=["not for long", "one alone", "it may have died", "in transactions"],
+)
+def test_a_partition_may_rest_for_a_while(asked: dict[str, Any], tmp_path: Path) -> None:
+    assert not alone("no_progress", tmp_path, _silent_calm(**asked)).violations
 
 
 def test_whoever_is_acknowledged_after_healing_shows_that_the_partition_serves(

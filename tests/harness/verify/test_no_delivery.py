@@ -13,7 +13,7 @@ from tests.harness.verify import made
 from tests.harness.verify.made import Tables
 from tests.harness.verify.test_group_guarantees import judge
 from urteil.harness.scenario import Phase, RunFacts
-from urteil.harness.verify import synthetic
+from urteil.harness.verify import synthetic, trust
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import END_NS, TOPIC, TOPIC_ID, S
 
@@ -75,6 +75,33 @@ def test_a_reader_that_is_given_nothing(tmp_path: Path) -> None:
     tables["passes"].append(WHO | PLACE | swept)
     (finding,) = judged(tmp_path, tables).findings
     assert finding.sub_kind == "consumer stands still"
+
+
+@pytest.mark.parametrize(("end_ns", "missed"), [(OVER_NS, []), (None, ["passes"])])
+def test_final_readers_that_began_nowhere_left_no_passes(
+    end_ns: int | None, missed: list[str], tmp_path: Path
+) -> None:
+    """Where others would have left some, or these died, the table may have gone missing."""
+    tables = waiting(kind="final", group=None, begin_ns=LED_NS + S, end_ns=end_ns)
+    tables["passes"], tables["reads"] = [], []
+    tables["clients"] = [row for row in tables["clients"] if row["kind"] != "consumer"]
+    for row in tables["clients"]:
+        if row["kind"] == "final" and row["client"] != "g9":
+            row |= {"begin_ns": END_NS, "end_ns": END_NS + 1}
+    assert judged(tmp_path, tables).violations == 1
+    assert [one for one in trust.empty(tmp_path, synthetic.facts(ONE)) if one == "passes"] == missed
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_final_reader_that_is_given_nothing(begun: bool, tmp_path: Path) -> None:
+    """Also one that is not told where a log begins or ends, and so begins nowhere."""
+    tables = waiting(kind="final", group=None, begin_ns=LED_NS + S)
+    swept = {"pass": 9, "from_offset": 0, "to_offset": 0, "isolation": "read_uncommitted"}
+    swept |= {"final": True, "complete": False, "begin_ns": LED_NS + S, "end_ns": OVER_NS}
+    if begun:
+        tables["passes"].append(WHO | PLACE | swept)
+    (finding,) = judged(tmp_path, tables).findings
+    assert (finding.sub_kind, finding.offset) == ("final reader stands still", 0)
 
 
 @pytest.mark.parametrize(
@@ -188,3 +215,22 @@ def test_a_member_that_polled_too_late_was_put_out_rightly(tmp_path: Path) -> No
         row for row in tables["polls"] if row["client"] != "g9" or row["complete_ns"] not in held_up
     ]
     assert not findings(judged(tmp_path, tables))
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "found"),
+    [("info info fail", 1), ("info ok fail", 0), ("fail fail", 0)],
+    ids=["none", "one", "too few to tell"],
+)
+def test_a_group_that_can_commit_nothing(outcomes: str, found: int, tmp_path: Path) -> None:
+    tables = waiting()
+    for n, outcome in enumerate(outcomes.split()):
+        told = {"group": "late", "outcome": outcome, "offset": 0}
+        at_ns = LED_NS + (50 + n) * S
+        tables["commits"].append(WHO | PLACE | told | {"invoke_ns": at_ns, "complete_ns": at_ns})
+    result = judged(tmp_path, tables)
+    sentences = [one.sentence for one in result.findings if one.sub_kind == "commits stand still"]
+    assert len(sentences) == found
+    for sentence in sentences:
+        assert "late could commit nothing" in sentence
+        assert "its members tried 3 times" in sentence

@@ -1,0 +1,42 @@
+"""A coordinator never has its group loaded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "commits are told that their group is being loaded, from the thirtieth on"
+MODELS = "groups that stay in loading for ever"
+SCENARIO = "group-calm"
+GUARANTEE = "no_delivery"
+BEFORE = 30
+
+
+def apply(mark: Mark) -> None:
+    """Come back later."""
+    from urteil.broker.wire.errors import ErrorCode
+
+    asked: Counter[str] = Counter()
+
+    def make(original: Function) -> Function:
+        async def commit(
+            coordinator: Any,
+            group_id: str,
+            member_id: str,
+            instance_id: Any,
+            generation: int,
+            positions: Any,
+        ) -> Any:
+            asked[group_id] += 1
+            if asked[group_id] > BEFORE:
+                mark.hit()
+                return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            return await original(
+                coordinator, group_id, member_id, instance_id, generation, positions
+            )
+
+        return commit
+
+    replace("urteil.broker.groups.coordinator:GroupCoordinator.commit", make)

@@ -86,6 +86,14 @@ TRANSACTIONS = scenario(
     duration_s=16.0,
 )
 
+TRANSACTIONS_CALM = scenario(
+    "transactions-calm",
+    "transactions that nobody disturbs: one after the other ends",
+    load=writers(),
+    guarantees=("no_progress",),
+    duration_s=24.0,
+)
+
 RESTART = scenario(
     "transactions-restart",
     "leaders with aborted and open transactions in their logs shut down and come back; readers get "
@@ -275,6 +283,7 @@ LATE_PRODUCE = scenario(
 
 FAMILY = (
     TRANSACTIONS,
+    TRANSACTIONS_CALM,
     RESTART,
     CLEANED,
     HELD_OPEN,

@@ -67,6 +67,7 @@ DERIVED: dict[str, pa.Schema] = {
     ),
     "trials": _schema("n:i p:l fault:s targets:s begin_ns:l from_ns:l to_ns:l"),
     "resumptions": _schema("p:l fault:s targets:s whole_ns:l from_ns:l to_ns:l"),
+    "standstills": _schema("from_ns:l to_ns:l tried:i ended:i clients:i"),
     "quiets": _schema("p:l from_ns:l to_ns:l bound_ns:l"),
     "calms": _schema(
         "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i live:i "

@@ -24,7 +24,7 @@ from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.numbers import numbers
 from urteil.harness.verify.rest import save_rest
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
-from urteil.harness.verify.resumption import quiets, resumptions
+from urteil.harness.verify.resumption import quiets, resumptions, standstills
 from urteil.harness.verify.sound import Sound, sound
 from urteil.harness.verify.strangers import strangers
 from urteil.harness.verify.threads import threads
@@ -253,6 +253,7 @@ def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
     clients = evidence.rows(run_dir, "clients")
     derived.tables["resumptions"] = resumptions(derived, scenario, clients)
     derived.tables["quiets"] = quiets(derived, scenario, facts)
+    derived.tables["standstills"] = standstills(derived, scenario, facts)
     derived.tables["commit_breaks"] = commit_breaks(
         run_dir, derived, Coordinators.of(derived), scenario
     )

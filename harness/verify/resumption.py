@@ -1,5 +1,5 @@
 """What must be acknowledged again once every fault is healed, and go on to be while none acts: rows
-of the tables `resumptions` and `quiets`."""
+of the tables `resumptions`, `quiets` and `standstills`."""
 
 from __future__ import annotations
 
@@ -57,20 +57,48 @@ def resumptions(derived: Derived, scenario: Scenario, clients: Sequence[Row]) ->
 
 
 def quiets(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
-    """Where nothing is in the way of producers: a partition and a stretch of the load each in which
-    no fault acts and every replica is in sync, if it is longer than `bound_ns`."""
-    if any(fault["fault"] == QUOTA for fault in derived.faults) or not derived.tables.get("spans"):
-        return []
-    busy = [*map(acting, derived.faults), *unhealthy(derived)]
-    load = Stretch(load_of(facts).begin_ns, end_of_load_ns(facts))
-    bound_ns = _noticed_ns(scenario) + SLACK_NS
+    """Where nothing is in the way of producers: a partition and a stretch of the load each."""
     return [
-        {"p": part["p"], "from_ns": one.begin_ns, "to_ns": one.end_ns, "bound_ns": bound_ns}
-        for one in between(busy, load.begin_ns, load.end_ns)
-        if one.end_ns - one.begin_ns >= bound_ns
+        {"p": part["p"], "from_ns": one.begin_ns, "to_ns": one.end_ns}
+        | {"bound_ns": _bound_ns(scenario)}
+        for one in _quiet(derived, scenario, facts)
         for part in derived.parts
         if part["ours"] and not part["gone"]
     ]
+
+
+def standstills(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
+    """What became of transactions in the end of each such stretch: how many `ended` as their client
+    asked, and how many others were `tried`, by how many `clients`."""
+    found = []
+    for one in _quiet(derived, scenario, facts):
+        since_ns = one.end_ns - _bound_ns(scenario)
+        lately = [
+            row
+            for row in derived.tables["txn_p"]
+            if row["end_ns"] is not None and since_ns < row["end_ns"] <= one.end_ns
+        ]
+        failed = [row for row in lately if row["outcome"] == "unknown"]
+        found.append(
+            {"from_ns": since_ns, "to_ns": one.end_ns, "tried": len(failed)}
+            | {"ended": sum(row["outcome"] in ("committed", "aborted") for row in lately)}
+            | {"clients": len({row["client"] for row in failed})}
+        )
+    return [row for row in found if row["tried"] or row["ended"]]
+
+
+def _quiet(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Stretch]:
+    """Stretches of the load in which no fault acts and every replica is in sync, as far as they are
+    long enough to tell."""
+    if any(fault["fault"] == QUOTA for fault in derived.faults) or not derived.tables.get("spans"):
+        return []
+    busy = [*map(acting, derived.faults), *unhealthy(derived)]
+    found = between(busy, load_of(facts).begin_ns, end_of_load_ns(facts))
+    return [one for one in found if one.end_ns - one.begin_ns >= _bound_ns(scenario)]
+
+
+def _bound_ns(scenario: Scenario) -> int:
+    return _noticed_ns(scenario) + SLACK_NS
 
 
 def _noticed_ns(scenario: Scenario) -> int:

@@ -189,6 +189,7 @@ NAMES = (
     "delayed_produces_forgotten",
     "ends_never_known",
     "commits_always_wait",
+    "transactions_always_concurrent",
 )
 
 

@@ -21,21 +21,12 @@ def apply(mark: Mark) -> None:
     asked: Counter[str] = Counter()
 
     def make(original: Function) -> Function:
-        async def commit(
-            coordinator: Any,
-            group_id: str,
-            member_id: str,
-            instance_id: Any,
-            generation: int,
-            positions: Any,
-        ) -> Any:
+        async def commit(coordinator: Any, group_id: str = "", *given: Any, **more: Any) -> Any:
             asked[group_id] += 1
             if asked[group_id] > BEFORE:
                 mark.hit()
                 return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            return await original(
-                coordinator, group_id, member_id, instance_id, generation, positions
-            )
+            return await original(coordinator, group_id, *given, **more)
 
         return commit
 

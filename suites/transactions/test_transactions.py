@@ -10,7 +10,9 @@ from urteil.suites.verdicts import assert_found_and_permitted, assert_holds
 WHOLE = ("torn_txn", "aborted_read", "precommitted_read", "hanging_txn")
 
 
-@pytest.mark.parametrize("result", ["transactions", "transactions-restart"], indirect=True)
+@pytest.mark.parametrize(
+    "result", ["transactions", "transactions-restart", "transactions-calm"], indirect=True
+)
 def test_a_transaction_is_visible_as_a_whole_or_not_at_all(result: Result) -> None:
     assert_holds(result, *WHOLE)
 

@@ -171,6 +171,7 @@ ELSEWHERE = {
     "delayed_produces_forgotten",  # nor the question whether work goes on undisturbed
     "commits_always_wait",
     "ends_never_known",
+    "transactions_always_concurrent",
 }
 FIRST = {
     *("ack_before_replication", "elect_any_replica", "truncate_to_high_watermark"),

@@ -53,6 +53,7 @@ _MADE_OF = {
     "chores": ("faults", "states", "admin_ops"),
     "leftovers": ("faults", "states", "logs", "samples"),
     "quiets": ("faults", "states"),
+    "standstills": ("faults", "states", "txns"),
     "ends": ("samples", "faults"),
     "rations": ("admin_ops", "clients", "faults", "states"),
     "calms": ("polls", "passes", "commits", "clients", "assignments", "faults", "states"),

@@ -7,7 +7,7 @@ session timeout plus 1.5 x replica.lag.time.max.ms on, or from when a client giv
 leader, if later; and only where somebody was sending to the partition for the last two seconds of
 it. And wherever faults were healed and every replica is back, what two producers still wait for has
 to be acknowledged, or something else of that partition. Nor does a partition stop while no fault
-acts and every replica is in sync.
+acts and every replica is in sync, nor do all transactions fail.
 """
 
 from __future__ import annotations
@@ -71,6 +71,11 @@ WHERE d.waiting > 1
 def _explain(row: Mapping[str, Any]) -> str:
     place, fault = f"{row['topic']}-{row['partition']}", f"{row['fault']} on {row['targets']}"
     for_s = f"{float(row['silent_s']):.1f} s"
+    if row["sub_kind"] == "transactions stopped":
+        return (
+            f"No transaction ended as its client asked in {for_s}, in which no fault acted and "
+            f"every replica was in sync, though {row['waiting']} were tried."
+        )
     if row["sub_kind"] == "stopped":
         return (
             f"{place} acknowledged nothing for {for_s}, in which no fault acted and every replica "
@@ -94,7 +99,10 @@ GUARANTEE = Guarantee(
     "through the failure of N-M brokers, once leadership has moved.",
     source="Kafka documentation, 4.7 Replication: Availability and Durability Guarantees",
     opportunities=f"""SELECT SUM(b.n) AS n FROM (SELECT COUNT(*) AS n {_TRIED}
-      UNION ALL SELECT COUNT(*) AS n {_RESUMED} UNION ALL SELECT COUNT(*) FROM quiets t) b""",
+      UNION ALL SELECT COUNT(*) AS n {_RESUMED} UNION ALL SELECT COUNT(*) FROM quiets t
+      JOIN (SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p) b
+        ON b.p = t.p AND b.first_ns < t.to_ns
+      UNION ALL SELECT COUNT(*) FROM standstills t) b""",
     violations=f"""
 SELECT 'stalled' AS sub_kind, o.p, CAST(NULL AS BIGINT) AS off, o.from_ns AS at_ns,
   o.to_ns AS until_ns, o.fault, o.targets,
@@ -110,10 +118,14 @@ SELECT 'not resumed', o.p, CAST(NULL AS BIGINT), o.whole_ns, o.to_ns, o.fault, o
 UNION ALL
 SELECT 'stopped', d.p, CAST(NULL AS BIGINT), d.since_ns, d.to_ns, CAST(NULL AS STRING),
   CAST(NULL AS STRING), CAST(d.to_ns - d.since_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE),
-  d.waiting {_STOPPED}""",
+  d.waiting {_STOPPED}
+UNION ALL
+SELECT 'transactions stopped', CAST(NULL AS INT), NULL, t.from_ns, t.to_ns, NULL, NULL,
+  CAST(t.to_ns - t.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), CAST(t.tried AS BIGINT)
+FROM standstills t WHERE t.ended = 0 AND t.tried > 2 AND t.clients > 1""",
     explain=_explain,
     needs=("sends",),
     rests_on=("sends", "faults", "states", "clients"),
-    sub_kinds=("stalled", "not resumed", "stopped"),
+    sub_kinds=("stalled", "not resumed", "stopped", "transactions stopped"),
     tie="j.fault, j.targets",
 )

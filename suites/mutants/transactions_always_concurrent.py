@@ -1,0 +1,33 @@
+"""A coordinator never comes to an end with a transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "whoever ends a transaction is told that another end is under way, from the sixtieth on"
+MODELS = "coordinators whose pending transition is never completed, as in KAFKA-12671"
+SCENARIO = "transactions-calm"
+GUARANTEE = "no_progress"
+BEFORE = 60
+
+
+def apply(mark: Mark) -> None:
+    """Come back later."""
+    from urteil.broker.wire.errors import ErrorCode
+
+    ended = 0
+
+    def make(original: Function) -> Function:
+        async def end(coordinator: Any, *given: Any, **more: Any) -> Any:
+            nonlocal ended
+            ended += 1
+            if ended > BEFORE:
+                mark.hit()
+                return ErrorCode.CONCURRENT_TRANSACTIONS
+            return await original(coordinator, *given, **more)
+
+        return end
+
+    replace("urteil.broker.transactions.coordinator:TransactionCoordinator.end", make)

@@ -1,7 +1,7 @@
 """Brokers that ended though nobody ended them: rows of the derived table `ends`.
 
-What somebody outside may have done (SIGKILL, as the kernel does where memory is short, and SIGTERM)
-is nobody's fault here. A broker needs others to start: one that ends meanwhile is not judged while
+What somebody outside may have done is nobody's fault here: SIGKILL, as the kernel does where memory
+is short, and SIGTERM, upon which a broker may end with 0. A broker needs others to start: one that ends meanwhile is not judged while
 a fault acts that is not its own.
 """
 
@@ -19,7 +19,7 @@ from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.impact import acting
 from urteil.harness.verify.small import Small
 
-_KILLED = (-9, -15, 137, 143)
+_KILLED = (-9, -15, 137, 143, 0)
 
 
 def ends(run_dir: Path, small: Small) -> list[Row]:

@@ -1,8 +1,8 @@
 """Brokers that ended though nobody ended them: rows of the derived table `ends`.
 
 What somebody outside may have done is nobody's fault here: SIGKILL, as the kernel does where memory
-is short, and SIGTERM, upon which a broker may end with 0. A broker needs others to start: one that ends meanwhile is not judged while
-a fault acts that is not its own.
+is short, and SIGTERM, upon which a broker may end with 0. A broker needs others to start: one that
+ends meanwhile is not judged while a fault acts that is not its own.
 """
 
 from __future__ import annotations

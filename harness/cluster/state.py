@@ -43,13 +43,7 @@ class ClusterState:
 
     def registered(self) -> dict[str, int]:
         """Brokers in `/brokers/ids`, each with the zxid of its registration."""
-        names = self._children("/brokers/ids")
-        found = self._all([f"/brokers/ids/{name}" for name in names])
-        return {
-            f"b{name}": one[1].czxid
-            for name, one in sorted(zip(names, found, strict=True), key=lambda pair: int(pair[0]))
-            if one is not None
-        }
+        return {node: stat.czxid for node, (_, stat) in self._registered().items()}
 
     def controller(self) -> str | None:
         found = self._all(["/controller"])[0]
@@ -62,13 +56,7 @@ class ClusterState:
 
     def registrations(self) -> dict[str, dict[str, Any]]:
         """What each broker in `/brokers/ids` says of itself."""
-        names = self._children("/brokers/ids")
-        found = self._all([f"/brokers/ids/{name}" for name in names])
-        return {
-            f"b{name}": json.loads(one[0])
-            for name, one in zip(names, found, strict=True)
-            if one is not None
-        }
+        return {node: json.loads(data) for node, (data, _) in self._registered().items()}
 
     def cluster_id(self) -> str:
         found = self._all(["/cluster/id"])[0]
@@ -119,6 +107,15 @@ class ClusterState:
     def is_gone(self, topic: str) -> bool:
         """Whether neither the topic nor the wish for its end is there."""
         return topic not in self._children("/brokers/topics") and not self.is_going(topic)
+
+    def _registered(self) -> dict[str, tuple[bytes, Any]]:
+        names = self._children("/brokers/ids")
+        found = self._all([f"/brokers/ids/{name}" for name in names])
+        return {
+            f"b{name}": one
+            for name, one in sorted(zip(names, found, strict=True), key=lambda pair: int(pair[0]))
+            if one is not None
+        }
 
     def _children(self, path: str) -> list[str]:
         try:

@@ -141,13 +141,12 @@ class Play:
 
     def _note_lives(self, cluster: Cluster | ExternalCluster) -> None:
         """Once more whether every part lives, and which brokers ended by themselves."""
-        controls = cluster.controls()
+        controls, lives = cluster.controls(), []
         try:
-            controls.check()
             lives = [controls.status(node) for node in controls.brokers]
+            controls.check()
         except LabFailure as failure:
             self._problem(str(failure))
-            lives = []
         write_lives(self.run_dir, self.facts.run, time.monotonic_ns(), lives, controls.ended)
 
     def _load(self, cluster: Cluster | ExternalCluster, workload: Workload) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "whoever ends a transaction is told that another end is under way, from the sixtieth on"
-MODELS = "coordinators whose pending transition is never completed, as in KAFKA-12671"
+MODELS = "coordinators whose pending transition is never completed"
 SCENARIO = "transactions-calm"
 GUARANTEE = "no_progress"
 BEFORE = 60

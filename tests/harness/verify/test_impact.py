@@ -16,7 +16,7 @@ from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.impact import Stretch, longest_gap_s, whole_again_ns
 from urteil.harness.verify.result import Status, Verdict
-from urteil.harness.verify.synthetic import BEGIN_NS, CRASH_NS, END_NS, HEALED_NS, S
+from urteil.harness.verify.synthetic import BEGIN_NS, CRASH_NS, END_NS, HEALED_NS, RUN, S
 from urteil.harness.verify.timeline import FOREVER_NS
 
 
@@ -157,6 +157,43 @@ def test_a_partition_that_nobody_disturbs_goes_on(tmp_path: Path) -> None:
 )
 def test_a_partition_may_rest_for_a_while(asked: dict[str, Any], tmp_path: Path) -> None:
     assert not alone("no_progress", tmp_path, _silent_calm(**asked)).violations
+
+
+def _transactions(*outcomes: str, clients: int = 2) -> Tables:
+    """A run without faults, in whose last seconds transactions came to these ends."""
+    tables = _silent_calm(END_NS)
+    tables["txns"] = []
+    for n, outcome in enumerate(outcomes):
+        ends_ns = END_NS - (n + 1) * S
+        tables["txns"].append(
+            {"run": RUN, "client": f"t{n % clients}", "session": 0, "txn": n, "outcome": outcome}
+            | {"transactional_id": f"t{n % clients}", "begin_ns": ends_ns - S, "end_ns": ends_ns}
+        )
+    return tables
+
+
+def test_transactions_that_nobody_disturbs_end_as_was_asked(tmp_path: Path) -> None:
+    (finding,) = alone("no_progress", tmp_path, _transactions(*["unknown"] * 3)).findings
+    assert finding.sub_kind == "transactions stopped"
+    assert finding.sentence.startswith("No transaction ended as its client asked in ")
+    assert finding.sentence.endswith("though 3 were tried.")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "clients"),
+    [
+        (("unknown", "unknown", "committed", "unknown"), 2),
+        (("unknown", "unknown", "aborted", "unknown"), 2),
+        (("unknown", "unknown"), 2),
+        (("unknown", "unknown", "unknown"), 1),
+    ],
+    ids=["one commits", "one aborts", "too few to tell", "one alone"],
+)
+def test_some_transactions_may_fail(
+    outcomes: tuple[str, ...], clients: int, tmp_path: Path
+) -> None:
+    tables = _transactions(*outcomes, clients=clients)
+    assert not alone("no_progress", tmp_path, tables).violations
 
 
 def test_whoever_is_acknowledged_after_healing_shows_that_the_partition_serves(

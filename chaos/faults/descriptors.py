@@ -71,13 +71,14 @@ class OutOfDescriptors(Fault):
         controls.limit_descriptors(node, min(now.lowest_free, FIRST_OPENED))
 
     def _give_back(self, controls: Controls, node: str) -> str:
-        """The limit, to a process that lost it and lives."""
+        """The limit, to a process that lost it and lives. Of one that is gone an engine may not know
+        yet that it ended."""
         if node not in self._before:
             return ""
         try:
             return f"{node}: {controls.limit_descriptors(node, self._before[node].limit)}"
         except LabFailure:
-            if controls.status(node).state is not NodeState.DEAD:
+            if not until(lambda: _is_dead(controls, node), deadline_s=HEALED_S):
                 raise
         return ""
 
@@ -89,7 +90,7 @@ class OutOfDescriptors(Fault):
 
         def is_plain() -> bool:
             nonlocal answered_s
-            if controls.status(node).state is NodeState.DEAD:
+            if _is_dead(controls, node):
                 return True
             if not controls.net.probe(door, timeout_s=PROBE_S).answered:
                 answered_s = time.monotonic()
@@ -99,7 +100,7 @@ class OutOfDescriptors(Fault):
 
     def _run_again(self, controls: Controls, node: str) -> str:
         """Start another in the place of one that ended."""
-        if controls.status(node).state is NodeState.DEAD:
+        if _is_dead(controls, node):
             return f"{node} ended and runs again as pid {controls.start(node).pid}"
         controls.may_end(node, allowed=False)
         return ""
@@ -108,3 +109,7 @@ class OutOfDescriptors(Fault):
         """A link to each node, by which a new connection comes."""
         links = {link.dst: link for link in controls.net.links() if link.dst in self.targets}
         return [links[node] for node in self.targets]
+
+
+def _is_dead(controls: Controls, node: str) -> bool:
+    return controls.status(node).state is NodeState.DEAD

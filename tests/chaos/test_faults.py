@@ -11,7 +11,15 @@ from tests.waiting import until
 from urteil.chaos.aim import Aim
 from urteil.chaos.faults import FAULTS, clock, controller_deleted
 from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import Descriptors, Link, NodeState, NotHealthy, Probe
+from urteil.chaos.views import (
+    Descriptors,
+    LabFailure,
+    Link,
+    NodeState,
+    NodeStatus,
+    NotHealthy,
+    Probe,
+)
 
 ON_NODES = [name for name, fault in FAULTS.items() if fault.family != "clients"]
 """What acts on clients has a paper of its own: test_client_faults.py."""
@@ -247,6 +255,31 @@ def test_a_node_that_ends_by_what_it_could_not_open_is_started(
         return told
 
     monkeypatch.setattr(cluster, "limit_descriptors", too_late)
+    assert f"{node} ended and runs again" in fault.heal(cluster)
+    assert fault.remains(cluster) == ""
+
+
+def test_a_node_of_which_the_engine_does_not_know_yet_that_it_ended_is_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its process is gone, or a zombie, and is told to be running a little longer."""
+    cluster = PaperCluster()
+    fault = FAULTS["out_of_descriptors"](Aim(target="leader", topic="t"))
+    fault.begin(cluster)
+    (node,) = fault.targets
+    status, asked = cluster.status, iter(range(3))
+
+    def gone(name: str, most: int) -> Descriptors:
+        raise LabFailure(f"{name} is no process of this machine")
+
+    def late(name: str) -> NodeStatus:
+        if name == node and next(asked, None) is None:
+            cluster.states[node] = NodeState.DEAD
+            monkeypatch.undo()
+        return status(name)
+
+    monkeypatch.setattr(cluster, "limit_descriptors", gone)
+    monkeypatch.setattr(cluster, "status", late)
     assert f"{node} ended and runs again" in fault.heal(cluster)
     assert fault.remains(cluster) == ""
 

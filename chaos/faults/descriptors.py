@@ -71,8 +71,8 @@ class OutOfDescriptors(Fault):
         controls.limit_descriptors(node, min(now.lowest_free, FIRST_OPENED))
 
     def _give_back(self, controls: Controls, node: str) -> str:
-        """The limit, to a process that lost it and lives. Of one that is gone an engine may not know
-        yet that it ended."""
+        """The limit, to a process that lost it and lives. An engine may not know yet that one which
+        is gone ended."""
         if node not in self._before:
             return ""
         try:

@@ -83,6 +83,18 @@ def test_it_acts_heals_and_is_noted(cluster: Cluster, name: str) -> None:
     assert all(row["invoke_ns"] <= row["complete_ns"] <= time.monotonic_ns() for row in noted)
 
 
+def test_topics_are_left_to_go_while_a_replica_of_theirs_is_down(cluster: Cluster) -> None:
+    """Healing does not wait for a broker that another fault's healing is to start."""
+    controls = cluster.controls()
+    one = fault("topic_churn")
+    assert one.begin(controls).acted
+    controls.kill("b4")
+    one.heal(controls)
+    controls.start("b4")
+    controls.await_healthy(deadline_s=60)
+    assert one.remains(controls) == ""
+
+
 def test_older_records_are_deleted_and_noted(cluster: Cluster) -> None:
     controls, topic = cluster.controls(), "shortened"
     controls.admin.create_topic(topic, partitions=1, replication_factor=3)

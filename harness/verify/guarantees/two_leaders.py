@@ -1,7 +1,8 @@
 """One broker leads in one epoch: every change of leader raises it, and nobody else acknowledges.
 
 Of acknowledgements, those of sends with a single attempt count: a repeated one may be acknowledged
-by a later leader as the duplicate that it is.
+by a later leader as the duplicate that it is. Who was `deposed` by ZooKeeper's state learns of it
+soon where no fault acts: it is asked for what was sent five seconds later.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
 from urteil.harness.verify.timeline import CLOCK_SLACK_NS
 
+_LONG_NS = 5_000_000_000
 _ANSWERED = "v.outcome = 'ok' AND v.at_ack = 1 AND v.attempts = 1 AND v.node IS NOT NULL"
 _JUDGED = f"""
 FROM kinds v JOIN (SELECT s.p, s.leader_epoch, MIN(s.leader) AS leader FROM spans s
@@ -27,6 +29,10 @@ _SEVERAL = f"""
 SELECT v.sent_p AS p, COALESCE(v.epoch, -1) AS epoch FROM kinds v WHERE {_ANSWERED}
 GROUP BY v.sent_p, COALESCE(v.epoch, -1) HAVING MIN(v.node) <> MAX(v.node)
 """
+_REIGNS = """
+SELECT s.p, s.leader, s.leader_epoch, MIN(s.begin_ns) AS begin_ns, MAX(s.end_ns) AS end_ns
+FROM spans s WHERE s.leader >= 0 GROUP BY s.p, s.leader, s.leader_epoch
+"""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -35,6 +41,12 @@ def _explain(row: Mapping[str, Any]) -> str:
         return (
             f"Broker {row['node']} acknowledged {row['value_id']} at {place(row)}, though it had "
             f"said before that broker {row['leader']} leads in epoch {epoch}."
+        )
+    if row["sub_kind"] == "deposed":
+        return (
+            f"Broker {row['node']} acknowledged {row['value_id']} at {place(row)}, though by "
+            f"ZooKeeper's state broker {row['leader']} had led in epoch {epoch} for five seconds "
+            "and more, with no fault at work."
         )
     if row["sub_kind"] in ("two in one epoch", "two acknowledged"):
         return f"Brokers {row['leader']} and {row['node']} both led {place(row)} in epoch {epoch}."
@@ -76,10 +88,18 @@ WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.attempts = 1
   AND NOT EXISTS (SELECT 1 FROM spans s WHERE s.p = v.sent_p AND s.leader = v.node
                   AND s.leader_epoch > w.leader_epoch
                   AND s.begin_ns - {CLOCK_SLACK_NS} <= v.complete_ns)
-GROUP BY v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.node""",
+GROUP BY v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.node
+UNION ALL
+SELECT 'deposed', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.node,
+  s.leader, s.leader_epoch
+FROM vals v JOIN ({_REIGNS}) s ON s.p = v.sent_p AND s.leader <> v.node
+  AND s.begin_ns + {_LONG_NS} <= v.invoke_ns AND v.complete_ns < s.end_ns
+WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.attempts = 1
+  AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.begin_ns <= v.complete_ns
+                  AND v.invoke_ns < w.end_ns + {_LONG_NS})""",
     explain=_explain,
     needs=("sends", "replicas", "states"),
-    rests_on=("sends", "replicas", "states", "samples"),
-    sub_kinds=("not the leader", "two in one epoch", "two acknowledged", "knew better"),
+    rests_on=("sends", "replicas", "states", "samples", "faults"),
+    sub_kinds=("not the leader", "two in one epoch", "two acknowledged", "knew better", "deposed"),
     tie="j.value_id, j.leader_epoch",
 )

@@ -1,0 +1,94 @@
+"""Who was deposed acknowledges nothing more: by ZooKeeper's state, and by what it said itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify.made import ONE, Tables, alone, healthy
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.result import GuaranteeResult, Status
+from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, LED_NS, S
+
+LEADS, DEPOSED = 2, 1
+"""After the crash of the first broker, a second before LED_NS."""
+
+
+def _healed_early() -> Tables:
+    tables = healthy()
+    (fault,) = tables["faults"]
+    fault |= {"end_ns": LED_NS, "healed_ns": LED_NS}
+    return tables
+
+
+def _judged(run_dir: Path, tables: Tables) -> GuaranteeResult:
+    return alone("two_leaders", run_dir, tables, scenario=synthetic.scenario(ONE))
+
+
+def _acknowledged(tables: Tables, at_ns: int) -> str:
+    """One more record, of acks=1, acknowledged by who led before; nothing is left of it."""
+    last = tables["sends"][-1]
+    value_id = f"{last['value_id']}-deposed"
+    tables["sends"].append(
+        last
+        | {"value_id": value_id, "op": last["op"] + 1, "acks": 1, "offset": None, "node": DEPOSED}
+        | {"invoke_ns": at_ns, "complete_ns": at_ns + S // 100}
+    )
+    return value_id
+
+
+def test_a_leader_that_was_deposed_long_ago_and_acknowledges_is_found(tmp_path: Path) -> None:
+    tables = _healed_early()
+    value_id = _acknowledged(tables, LED_NS + 6 * S)
+    result = _judged(tmp_path, tables)
+    (finding,) = result.findings
+    assert (finding.sub_kind, finding.records[0]["value_id"]) == ("deposed", value_id)
+    assert "for five seconds and more, with no fault at work" in finding.sentence
+    assert result.status is Status.VIOLATED
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda send: send.update(attempts=2), id="a later leader's duplicate"),
+        pytest.param(lambda send: send.update(outcome="info"), id="nobody acknowledged it"),
+        pytest.param(lambda send: send.update(node=LEADS), id="who leads did"),
+        pytest.param(lambda send: send.update(node=None), id="nobody knows who did"),
+        pytest.param(
+            lambda send: send.update(invoke_ns=LED_NS + 3 * S, complete_ns=LED_NS + 6 * S),
+            id="it was sent before it could know",
+        ),
+    ],
+)
+def test_what_says_nothing_of_who_was_deposed(
+    tmp_path: Path, spoil: Callable[[dict[str, object]], None]
+) -> None:
+    tables = _healed_early()
+    _acknowledged(tables, LED_NS + 6 * S)
+    spoil(tables["sends"][-1])
+    assert _judged(tmp_path, tables).violations == 0
+
+
+def test_a_fault_may_keep_the_news_from_it(tmp_path: Path) -> None:
+    tables = healthy()
+    (fault,) = tables["faults"]
+    fault |= {"begin_ns": BEGIN_NS, "end_ns": END_NS - 9 * S, "healed_ns": END_NS - 9 * S}
+    _acknowledged(tables, END_NS - 5 * S)
+    assert _judged(tmp_path, tables).violations == 0
+
+
+def test_a_leader_that_said_before_that_another_leads_is_found(tmp_path: Path) -> None:
+    """Also while a fault acts: it knew."""
+    tables = healthy()
+    value_id = _acknowledged(tables, LED_NS + 3 * S)
+    epoch = max(row["leader_epoch"] for row in tables["states"])
+    where = '{"topic": "urteil", "partition": "0"}'
+    for metric, value in (("metadata_leader", LEADS), ("metadata_leader_epoch", epoch)):
+        tables["samples"].append(
+            {"run": synthetic.RUN, "at_ns": LED_NS + 2 * S, "source": f"b{DEPOSED}"}
+            | {"metric": metric, "labels": where, "value": float(value)}
+        )
+    (finding,) = _judged(tmp_path, tables).findings
+    assert (finding.sub_kind, finding.records[0]["value_id"]) == ("knew better", value_id)

@@ -18,7 +18,7 @@ from urteil.harness.workload.limits import LIMITS
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
-REPEATED = WorkloadSpec(topics=(DURABLE,), options=SENT_AGAIN | {"probe": "1"})
+REPEATED = WorkloadSpec(topics=(DURABLE,), options=SENT_AGAIN)
 GROUP = WorkloadSpec(kind="group", topics=(DURABLE,), consumers=2)
 SAFE = (*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back")
 FOUR = ClusterSpec(brokers=4)

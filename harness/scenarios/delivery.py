@@ -133,7 +133,7 @@ REWRITTEN = Scenario(
                 | {"compression.type": "gzip", "message.timestamp.type": "LogAppendTime"},
             ),
         ),
-        options={"linger_ms": "100", "probe": "1"},
+        options={"linger_ms": "100"},
     ),
     faults=(fault("crash", "leader", 5, 5),),
     guarantees=(*REPLICATION, "corrupt", "duplicate", "sequence_gap", "time_index_wrong"),

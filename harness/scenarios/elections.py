@@ -10,7 +10,7 @@ from urteil.harness.scenarios.common import DURABLE, IMPATIENT, LAX, REPLICATION
 LOAD = WorkloadSpec(topics=(DURABLE,))
 # Producers that do not wait in step with each other: while one is answered, another's records are
 # already on their way, so the leader's watermark is ahead of what its followers were told.
-MANY_LOAD = WorkloadSpec(topics=(DURABLE,), producers=5, options={"probe": "1"})
+MANY_LOAD = WorkloadSpec(topics=(DURABLE,), producers=5)
 LAX_LOAD = WorkloadSpec(topics=(LAX,))
 STEADY_LOAD = WorkloadSpec(topics=(DURABLE,), rate_records_per_s=60)
 """Records far enough apart that a cut reaches both followers between two of them."""

@@ -55,7 +55,7 @@ LEADER_MOVES = Scenario(
     ),
     workload=WorkloadSpec(topics=(DURABLE,), producers=5, acks=1, idempotent=False),
     faults=(fault("rolling_restart", "all", 4, 0),),
-    guarantees=(*REPLICATION, "unclean_leader", "epoch_went_back"),
+    guarantees=(*REPLICATION, "two_leaders", "unclean_leader", "epoch_went_back"),
 )
 
 RETURNED_LEADER = Scenario(
@@ -109,7 +109,7 @@ LATE_METADATA = Scenario(
     about="a broker restarts, then who led what before is told to it once more, as by a controller "
     "whose request to its life before was held up",
     cluster=cluster(),
-    workload=WorkloadSpec(topics=(DURABLE,), options={"probe": "1"}),
+    workload=WorkloadSpec(topics=(DURABLE,)),
     faults=(fault("late_command", "bystander", 4, 1),),
     guarantees=(*REPLICATION, "disagreement", "no_progress"),
     duration_s=24.0,

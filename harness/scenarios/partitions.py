@@ -12,10 +12,9 @@ ELECTIONS = ("unclean_leader", "epoch_went_back")
 
 ISOLATE_LEADER = Scenario(
     name="isolate-leader",
-    about="a leader cut off from all other brokers, not from ZooKeeper nor its clients, of which "
-    "one asks where the logs end",
+    about="a leader cut off from all other brokers, not from ZooKeeper nor its clients",
     cluster=cluster(),
-    workload=msgspec.structs.replace(LOAD, options={"probe": "1"}),
+    workload=LOAD,
     faults=(fault("isolate", "leader", 5, 9),),
     guarantees=(*REPLICATION, "duplicate", "end_below_ack"),
 )

@@ -77,7 +77,6 @@ INDEXES = Scenario(
             ),
             TopicSpec(name="pairs", replication_factor=2, config={"min.insync.replicas": "1"}),
         ),
-        options={"probe": "1"},
     ),
     faults=(fault("crash", "leader", 5, 8),),
     guarantees=(
@@ -98,14 +97,13 @@ INDEXES = Scenario(
 DELETION = Scenario(
     name="deletion",
     about="an administrator deletes the older records of one topic, those of another go by age, "
-    "while a leader dies; a client asks for what lies before the begin",
+    "while a leader dies",
     cluster=cluster(log_retention_check_interval_ms="1000", log_initial_task_delay_ms="1000"),
     workload=WorkloadSpec(
         topics=(
             TopicSpec(config={"min.insync.replicas": "2", "segment.bytes": "16384"}),
             msgspec.structs.replace(SHORT, config=SHORT.config | {"retention.ms": "4000"}),
         ),
-        options={"probe": "1"},
     ),
     faults=(
         fault("delete_records", "topic", 3, 2),

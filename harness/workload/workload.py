@@ -84,10 +84,10 @@ class Workload:
     record to its end, `transaction_timeout_ms` (8000), `delayed_ends` (0), `late_produces` (0),
     `overdue_txns` (0), `takeovers` (0), `rests` (0), `zombie_offsets` (0), `present_offsets` (0);
     `offset_reads_ms`: how often their positions are asked for from outside (250); `records`: how
-    many `bulk` sends in all (100000); `probe`: 1 adds a client that asks all brokers who leads and
-    where partitions end; `corrupt_batches` and `corrupt_every_ms`: batches with a wrong CRC, or
-    beyond limits that their topic has, from a client of its own; `repeated_rounds` and
-    `repeated_every_ms`: batches sent again and too early from another one, with `repeated_late`
+    many `bulk` sends in all (100000); `probe`: 0 leaves out the client that asks all brokers who
+    leads and where partitions begin and end; `corrupt_batches` and `corrupt_every_ms`: batches with
+    a wrong CRC, or beyond limits that their topic has, from a client of its own; `repeated_rounds`
+    and `repeated_every_ms`: batches sent again and too early from another one, with `repeated_late`
     also long after; `questions`: how many rounds of those of which a client knows the answer.
     """
 
@@ -140,8 +140,7 @@ class Workload:
         self._members = load.consumers if load.kind == "group" else 0
         if load.kind == "mixed":
             self._members = int(load.options.get("members", "2"))
-        asked = in_transactions or load.options.get("probe", "0") != "0"
-        self._probes = ["probe"] if asked else []
+        self._probes = ["probe"] if load.options.get("probe", "1") != "0" else []
         self._visitors = ["visitor"] if self._doors else []
         self._tails = Tails([self._journal(name) for name in self._producers])
         self._problems: list[str] = []

@@ -9,7 +9,7 @@ from urteil.suites.mutants.patching import Function, Mark, replace
 ABOUT = "a leader ignores the LeaderAndIsr that makes it a follower, and takes writes"
 MODELS = "a stale leader that is not fenced"
 SCENARIO = "leader-moves"
-GUARANTEE = "lost_write"
+GUARANTEE = "two_leaders"
 
 
 def apply(mark: Mark) -> None:

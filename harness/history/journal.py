@@ -234,12 +234,13 @@ class OffsetAnswer(msgspec.Struct, tag="answer", array_like=True, frozen=True):
 
 
 class TxnBegin(msgspec.Struct, tag="txn", array_like=True, frozen=True):
-    """A transaction begins, of the producer that was initialised between the two init times."""
+    """A transaction begins, of the producer that was initialised between the two init times; of
+    none where that failed."""
 
     txn: int
     begin_ns: int
-    init_invoke_ns: int
-    init_ns: int
+    init_invoke_ns: int | None
+    init_ns: int | None
     producer_id: int | None = None
     epoch: int | None = None
 

@@ -56,7 +56,7 @@ DERIVED: dict[str, pa.Schema] = {
     "members": _schema("client:s session:i bits:l"),
     "settings": _schema("in_flight:i wall_ns:l commits_before:i promise:s txns_over_ns:l"),
     "txn_p": _schema(
-        "client:s session:i txn:l tid:s begin_ns:l commit_ns:l end_ns:l outcome:s fate:s "
+        "client:s session:i txn:l tid:s begin_ns:l commit_ns:l end_ns:l asked:i outcome:s fate:s "
         "fenced_ns:l cut_short:i late:i grp:s"
     ),
     "stands": _schema("grp:s p:l position:l asked_ns:l"),
@@ -67,7 +67,7 @@ DERIVED: dict[str, pa.Schema] = {
     ),
     "trials": _schema("n:i p:l fault:s targets:s begin_ns:l from_ns:l to_ns:l"),
     "resumptions": _schema("p:l fault:s targets:s whole_ns:l from_ns:l to_ns:l"),
-    "standstills": _schema("from_ns:l to_ns:l tried:i ended:i clients:i"),
+    "standstills": _schema("grp:s from_ns:l to_ns:l tried:i ended:i clients:i"),
     "quiets": _schema("p:l from_ns:l to_ns:l bound_ns:l"),
     "calms": _schema(
         "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i live:i "

@@ -3,6 +3,7 @@ of the tables `resumptions`, `quiets` and `standstills`."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from urteil.harness.scenario import RunFacts, Scenario
@@ -68,23 +69,25 @@ def quiets(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
 
 
 def standstills(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
-    """What became of transactions in the end of each such stretch: how many `ended` as their client
-    asked, and how many others were `tried`, by how many `clients`."""
+    """What became of transactions in the end of each such stretch, of those that move one group's
+    positions and of those that move none: how many `ended` as their client asked, and how many
+    others were `tried`, by how many `clients`. Who was shut out says nothing."""
     found = []
     for one in _quiet(derived, scenario, facts):
         since_ns = one.end_ns - _bound_ns(scenario)
-        lately = [
-            row
-            for row in derived.tables["txn_p"]
-            if row["end_ns"] is not None and since_ns < row["end_ns"] <= one.end_ns
-        ]
-        failed = [row for row in lately if row["outcome"] == "unknown"]
-        found.append(
-            {"from_ns": since_ns, "to_ns": one.end_ns, "tried": len(failed)}
-            | {"ended": sum(row["outcome"] in ("committed", "aborted") for row in lately)}
-            | {"clients": len({row["client"] for row in failed})}
-        )
-    return [row for row in found if row["tried"] or row["ended"]]
+        by_group: dict[str | None, list[Row]] = defaultdict(list)
+        for row in derived.tables["txn_p"]:
+            lately = row["end_ns"] is not None and since_ns < row["end_ns"] <= one.end_ns
+            if lately and row["outcome"] != "fenced":
+                by_group[row["grp"]].append(row)
+        for grp, rows in by_group.items():
+            failed = [row for row in rows if not row["asked"]]
+            found.append(
+                {"grp": grp, "from_ns": since_ns, "to_ns": one.end_ns, "tried": len(failed)}
+                | {"ended": len(rows) - len(failed)}
+                | {"clients": len({row["client"] for row in failed})}
+            )
+    return found
 
 
 def _quiet(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Stretch]:

@@ -46,6 +46,7 @@ def txn_rows(run_dir: Path, faults: Sequence[Row], scenario: Scenario) -> list[R
             "begin_ns": txn["begin_ns"],
             "commit_ns": txn["commit_invoke_ns"],
             "end_ns": txn["end_ns"],
+            "asked": int(txn["outcome"] in ("committed", "aborted") and txn["error"] is None),
             "outcome": txn["outcome"],
             "fate": _fate(txn),
             "fenced_ns": _fenced_ns(txn, inits[txn["transactional_id"]]),

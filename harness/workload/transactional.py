@@ -1,7 +1,8 @@
 """Transactions of one producer of confluent-kafka, journaled: begin, records, offsets, end.
 
 A commit that was asked for and did not return well is `unknown`, whatever came after it: it may
-have been carried out. A transaction whose commit was never asked for is never committed.
+have been carried out. A transaction whose commit was never asked for is never committed; where a
+part of it failed, `error` of its abort says why.
 """
 
 from __future__ import annotations
@@ -72,17 +73,22 @@ class Transactions:
         self._hung = False
         self._init_ns = (0, 0)
         self._txn: Open | None = None
-        self._txns = self._ops = self._commits = self._failed = self._open = 0
+        self._txns = self._ops = self._commits = self._open = 0
+        self._failed: str | None = None
 
     def ready(self) -> bool:
-        """Whether there is an initialised producer; makes one where there is none."""
+        """Whether there is an initialised producer; makes one where there is none. Where that
+        fails, it is a transaction that was aborted before it began."""
         if self._kafka is not None:
             return True
         began_ns = time.monotonic_ns()
         kafka = Producer(self._config)
         try:
             kafka.init_transactions(CALL_S)
-        except KafkaException:
+        except KafkaException as refused:
+            self._txns += 1
+            self._journal.write(TxnBegin(self._txns, began_ns, None, None))
+            self._over(self._txns, "aborted", name_of(refused))
             return False
         self._kafka, self._init_ns = kafka, (began_ns, time.monotonic_ns())
         return True
@@ -91,7 +97,7 @@ class Transactions:
         """The new transaction's number; None when the producer is gone."""
         assert self._kafka is not None
         self._txns += 1
-        self._failed = self._open = 0
+        self._failed, self._open = None, 0
         self._hung = False
         self._journal.write(TxnBegin(self._txns, time.monotonic_ns(), *self._init_ns))
         try:
@@ -120,8 +126,8 @@ class Transactions:
                 on_delivery=partial(self._on_delivery, self._txn.number, op, partition),
             )  # fmt: skip
         except (KafkaException, BufferError) as error:
-            self._failed, self._open = self._failed + 1, self._open - 1
-            self._journal.write(ended(Fail, op, name_of(error), partition, attempts=0))
+            self._failed, self._open = name_of(error), self._open - 1
+            self._journal.write(ended(Fail, op, self._failed, partition, attempts=0))
             return False
         self._take_deliveries()
         return True
@@ -141,8 +147,8 @@ class Transactions:
         member = consumer.consumer_group_metadata()
         try:
             _in_time(partial(self._kafka.send_offsets_to_transaction, moved, member, CALL_S))
-        except KafkaException:
-            self._failed += 1
+        except KafkaException as refused:
+            self._failed = name_of(refused)
         except TimeoutError:
             self._hung = True
 
@@ -159,6 +165,7 @@ class Transactions:
             outcome, error = self._carry_out(self._kafka.commit_transaction, asked=True)
         else:
             outcome, error = self._carry_out(self._kafka.abort_transaction, asked=False)
+            error = error or self._failed
         self._over(txn.number, outcome, error)
         if txn.commit is not None:
             told = error or ("the transaction was aborted" if outcome == "aborted" else None)
@@ -226,7 +233,7 @@ class Transactions:
     ) -> None:
         if txn == self._txns:  # what an abort purged may be told in the next transaction
             self._open -= 1
-            self._failed += error is not None
+            self._failed = error.name() if error is not None else self._failed
         if error is not None:
             self._journal.write(ended(Info, op, error.name(), partition))
             return

@@ -72,8 +72,9 @@ def _explain(row: Mapping[str, Any]) -> str:
     place, fault = f"{row['topic']}-{row['partition']}", f"{row['fault']} on {row['targets']}"
     for_s = f"{float(row['silent_s']):.1f} s"
     if row["sub_kind"] == "transactions stopped":
+        of = f" of group {row['grp']}" if row["grp"] else ""
         return (
-            f"No transaction ended as its client asked in {for_s}, in which no fault acted and "
+            f"No transaction{of} ended as its client asked in {for_s}, in which no fault acted and "
             f"every replica was in sync, though {row['waiting']} were tried."
         )
     if row["sub_kind"] == "stopped":
@@ -107,25 +108,25 @@ GUARANTEE = Guarantee(
 SELECT 'stalled' AS sub_kind, o.p, CAST(NULL AS BIGINT) AS off, o.from_ns AS at_ns,
   o.to_ns AS until_ns, o.fault, o.targets,
   CAST(o.to_ns - o.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS silent_s,
-  CAST(NULL AS BIGINT) AS waiting
+  CAST(NULL AS BIGINT) AS waiting, CAST(NULL AS STRING) AS grp
 FROM (SELECT t.* {_TRIED}) o
 WHERE NOT EXISTS (SELECT 1 FROM ticks k WHERE k.p = o.p AND k.last_ns >= o.from_ns
                   AND k.first_ns <= o.to_ns)
 UNION ALL
 SELECT 'not resumed', o.p, CAST(NULL AS BIGINT), o.whole_ns, o.to_ns, o.fault, o.targets,
-  CAST(o.to_ns - o.whole_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), o.waiting
+  CAST(o.to_ns - o.whole_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), o.waiting, NULL
 {_RESUMED} AND o.beats = 0
 UNION ALL
 SELECT 'stopped', d.p, CAST(NULL AS BIGINT), d.since_ns, d.to_ns, CAST(NULL AS STRING),
   CAST(NULL AS STRING), CAST(d.to_ns - d.since_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE),
-  d.waiting {_STOPPED}
+  d.waiting, NULL {_STOPPED}
 UNION ALL
 SELECT 'transactions stopped', CAST(NULL AS INT), NULL, t.from_ns, t.to_ns, NULL, NULL,
-  CAST(t.to_ns - t.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), CAST(t.tried AS BIGINT)
-FROM standstills t WHERE t.ended = 0 AND t.tried > 2 AND t.clients > 1""",
+  CAST(t.to_ns - t.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), CAST(t.tried AS BIGINT), t.grp
+FROM standstills t WHERE t.ended = 0 AND t.tried > 2 AND (t.clients > 1 OR t.tried > 5)""",
     explain=_explain,
     needs=("sends",),
     rests_on=("sends", "faults", "states", "clients"),
     sub_kinds=("stalled", "not resumed", "stopped", "transactions stopped"),
-    tie="j.fault, j.targets",
+    tie="j.fault, j.targets, j.grp",
 )

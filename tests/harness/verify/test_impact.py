@@ -159,15 +159,19 @@ def test_a_partition_may_rest_for_a_while(asked: dict[str, Any], tmp_path: Path)
     assert not alone("no_progress", tmp_path, _silent_calm(**asked)).violations
 
 
-def _transactions(*outcomes: str, clients: int = 2) -> Tables:
-    """A run without faults, in whose last seconds transactions came to these ends."""
+def _transactions(*outcomes: str, clients: int = 2, first: str = "t") -> Tables:
+    """A run without faults, in whose last seconds transactions came to these ends; `refused` is
+    that of one of which a part failed, and was aborted."""
     tables = _silent_calm(END_NS)
     tables["txns"] = []
     for n, outcome in enumerate(outcomes):
         ends_ns = END_NS - (n + 1) * S
+        error = "NOT_COORDINATOR" if outcome == "refused" else None
+        name = f"{first}{n % clients}"
         tables["txns"].append(
-            {"run": RUN, "client": f"t{n % clients}", "session": 0, "txn": n, "outcome": outcome}
-            | {"transactional_id": f"t{n % clients}", "begin_ns": ends_ns - S, "end_ns": ends_ns}
+            {"run": RUN, "client": name, "session": 0, "txn": n, "transactional_id": name}
+            | {"begin_ns": ends_ns - S, "end_ns": ends_ns, "error": error}
+            | {"outcome": "aborted" if error else outcome}
         )
     return tables
 
@@ -179,15 +183,40 @@ def test_transactions_that_nobody_disturbs_end_as_was_asked(tmp_path: Path) -> N
     assert finding.sentence.endswith("though 3 were tried.")
 
 
+def test_transactions_that_are_aborted_for_what_was_refused_are_no_progress(tmp_path: Path) -> None:
+    (finding,) = alone("no_progress", tmp_path, _transactions(*["refused"] * 3)).findings
+    assert finding.sub_kind == "transactions stopped"
+
+
+def test_others_transactions_say_nothing_of_those_that_move_a_groups_positions(
+    tmp_path: Path,
+) -> None:
+    """One copier is enough, when it fails often enough."""
+    tables = _transactions(*["committed"] * 4)
+    tables["txns"] += _transactions(*["refused"] * 6, clients=1, first="x")["txns"]
+    tables["clients"].append({"run": RUN, "client": "x0", "session": 0, "group": "movers"})
+    (finding,) = alone("no_progress", tmp_path, tables).findings
+    assert finding.sentence.startswith("No transaction of group movers ended as its client asked")
+
+
 @pytest.mark.parametrize(
     ("outcomes", "clients"),
     [
+        (("fenced", "fenced", "fenced"), 2),
+        (("refused", "refused", "aborted", "refused"), 2),
         (("unknown", "unknown", "committed", "unknown"), 2),
         (("unknown", "unknown", "aborted", "unknown"), 2),
         (("unknown", "unknown"), 2),
-        (("unknown", "unknown", "unknown"), 1),
+        (("unknown",) * 5, 1),
     ],
-    ids=["one commits", "one aborts", "too few to tell", "one alone"],
+    ids=[
+        "shut out",
+        "an abort was wanted",
+        "one commits",
+        "one aborts",
+        "too few to tell",
+        "one alone",
+    ],
 )
 def test_some_transactions_may_fail(
     outcomes: tuple[str, ...], clients: int, tmp_path: Path

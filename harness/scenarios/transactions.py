@@ -88,8 +88,8 @@ TRANSACTIONS = scenario(
 
 TRANSACTIONS_CALM = scenario(
     "transactions-calm",
-    "transactions that nobody disturbs: one after the other ends",
-    load=writers(),
+    "transactions that nobody disturbs, a group's positions in some: one after the other ends",
+    load=copiers(),
     guarantees=("no_progress",),
     duration_s=24.0,
 )

@@ -394,6 +394,20 @@ def test_an_epoch_that_only_one_tells_is_named(tmp_path: Path) -> None:
     assert finding.sentence.endswith("in epoch 1, but broker 2 tells epoch 0."), finding.sentence
 
 
+@pytest.mark.parametrize(("sooner_s", "found"), [(1, 0), (9, 0), (11, 1)])
+def test_a_broker_that_came_back_has_ten_seconds_to_hear_who_leads(
+    sooner_s: int, found: int, tmp_path: Path
+) -> None:
+    """Apache Kafka needed 6.7 of them on a crowded machine."""
+    tables = healthy()
+    views = [row for row in tables["samples"] if row["source"] == "b2"]
+    for row in views:
+        row["value"] = {"metadata_leader": -1.0}.get(row["metric"], row["value"] - 1)
+    came = {"path": "/brokers/ids/2", "at_ns": views[0]["at_ns"] - sooner_s * S, "version": 1}
+    tables["states"].append({"run": "r", "zxid": 90} | came)
+    assert alone("disagreement", tmp_path, tables).violations == found
+
+
 _DIFFERS = {
     "sequence": 7, "producer_id": 5, "producer_epoch": 1, "timestamp_ms": 1, "batch_bytes": 1
 }  # fmt: skip

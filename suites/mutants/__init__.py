@@ -190,6 +190,8 @@ NAMES = (
     "ends_never_known",
     "commits_always_wait",
     "transactions_always_concurrent",
+    "static_return_disturbs",
+    "isr_changes_untold",
 )
 
 

@@ -22,6 +22,8 @@ ELSEWHERE = {
     "last_commits_not_loaded",
     "session_never_expires",
     "static_member_not_fenced",
+    "static_return_disturbs",
+    "isr_changes_untold",  # nor is Metadata compared
     "commit_note_lost",
     "groups_share_positions",
     "failed_commit_is_success",

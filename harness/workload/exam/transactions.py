@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +44,10 @@ from urteil.harness.workload.limits import MOST_TRANSACTION_MS
 
 Told = tuple[int, str]
 TIMEOUT_MS = 30_000
+LONG_MS, LONG_EVERY_S, LONG_PARTITIONS = 1_500, 0.5, 14
+"""Several times its timeout, and the time between two looks of the coordinator."""
+BEING_ENDED = 51
+"""CONCURRENT_TRANSACTIONS: its coordinator is about to."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -152,6 +158,21 @@ def _too_long(brokers: Brokers, name: str) -> Told:
     return one.node, names(told)
 
 
+def _kept_alive(brokers: Brokers, name: str) -> Told:
+    """A transaction that takes in a partition more time and again, beyond its timeout."""
+    led(brokers, name, LONG_PARTITIONS)
+    one = writer(brokers, name)
+    check("InitProducerId", one.init(LONG_MS))
+    began_s, errors = time.monotonic(), []
+    for p in range(LONG_PARTITIONS):
+        errors = one.add({name: [p]})
+        if max(errors) not in (0, BEING_ENDED):
+            break
+        threading.Event().wait(LONG_EVERY_S)
+    early = time.monotonic() - began_s < LONG_MS / 1000
+    return one.node, f"{names(errors)}{', too early' if early else ''}"
+
+
 def _whole(brokers: Brokers, name: str) -> Told:
     """A transaction over two partitions, described while it lasts and afterwards."""
     leader, _ = led(brokers, name, 2)
@@ -235,6 +256,11 @@ TRANSACTIONS = (
         f"{MOST_TRANSACTION_MS} ms",
         answer="InvalidTransactionTimeout, InvalidTransactionTimeout, No",
         ask=_too_long,
+    ),
+    Question(
+        about=f"a transaction of {LONG_MS} ms that takes in partitions for longer",
+        answer="ProducerFenced",
+        ask=_kept_alive,
     ),
     Question(
         about="what is told of a transaction over two partitions, while it lasts and afterwards",

@@ -199,6 +199,8 @@ NAMES = (
     "settings_of_all_unheard",
     "positions_expire_with_their_log",
     "decisions_on_one_replica",
+    "notices_end_with_session",
+    "uncommitted_held_back",
 )
 
 

@@ -25,6 +25,7 @@ ELSEWHERE = {
     "static_return_disturbs",
     "isr_changes_untold",  # nor is Metadata compared
     "codec_not_applied",  # nor does anybody ask what it knows the answer of
+    "uncommitted_held_back",
     "nulls_packed_as_empty",
     "positions_outlive_topics",
     "timed_from_last_step",
@@ -45,6 +46,7 @@ ELSEWHERE = {
     "txn_coordinator_keeps_office",
     "groups_not_loaded",
     "settings_heard_once",  # nor settings that change
+    "notices_end_with_session",
     "topic_settings_forgotten",
     "append_after_io_error",  # nor disks that fill up
     "flush_ms_ignored",  # nor settings that flush by time

@@ -9,7 +9,7 @@ from typing import Any
 from kafka.protocol.admin import DeleteRecordsRequest
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from kafka.protocol.producer import ProduceRequest
-from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from urteil.harness.workload.exam.question import (
     Brokers,
@@ -25,7 +25,6 @@ LATEST, EARLIEST, NEWEST = -1, -2, -3
 BASE_MS = 1_600_000_000_000
 PREFIX = 16
 """Bytes of a batch that its broker writes: offset, length, epoch."""
-GZIP = 1
 WAIT_MS = 700
 LONG_MS = 2_500
 MOST = 1 << 20
@@ -259,19 +258,6 @@ def _as_it_was(brokers: Brokers, name: str) -> Told:
     return leader, "as it was" if bytes(part.records or b"")[PREFIX:] == sent[PREFIX:] else "other"
 
 
-def _recoded(brokers: Brokers, name: str) -> Told:
-    """The same, in a topic with a codec of its own."""
-    leader = brokers.nodes[0]
-    brokers.create(name, [[leader]], compression_type="gzip")
-    written(brokers, leader, name, batch(b"", None, b"last"))
-    (part,) = parts_of(fetch(brokers, leader, name, {0: 0}))
-    found = DefaultRecordBatch(bytes(part.records or b""))
-    codec = "gzip" if found.compression_type == GZIP else f"codec {found.compression_type}"
-    told = [(one.key, one.value, one.headers) for one in found]
-    sent = [(None, value, [("empty", None)]) for value in (b"", None, b"last")]
-    return leader, f"{codec}, {'as they were' if told == sent else told}"
-
-
 def _epoch_ends(brokers: Brokers, name: str) -> Told:
     leader, _ = led(brokers, name)
     written(brokers, leader, name, batch(b"0", b"1"))
@@ -359,11 +345,6 @@ RECORDS = (
     ),
     Question(
         about="records without keys, with empty values, or none", answer="as it was", ask=_as_it_was
-    ),
-    Question(
-        about="the same where the topic has a codec (compression.type)",
-        answer="gzip, as they were",
-        ask=_recoded,
     ),
     Question(
         about="where an epoch ends that lasts, and one that never was",

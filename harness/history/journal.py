@@ -274,6 +274,8 @@ class View(msgspec.Struct, tag="view", array_like=True, frozen=True):
     partition: int
     leader: int
     leader_epoch: int
+    in_sync: int = -1
+    """How many replicas it says are in sync; -1 where that is not told."""
 
 
 class Access(msgspec.Struct, tag="access", array_like=True, frozen=True):

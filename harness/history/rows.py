@@ -385,5 +385,8 @@ class JournalRows:
         for metric, value in (
             ("metadata_leader", view.leader),
             ("metadata_leader_epoch", view.leader_epoch),
+            ("metadata_in_sync", view.in_sync),
         ):
+            if metric == "metadata_in_sync" and value < 0:
+                continue
             yield "samples", common | {"metric": metric, "value": float(value)}

@@ -121,17 +121,18 @@ PREFERRED = Scenario(
 
 SETTINGS = Scenario(
     name="settings",
-    about="min.insync.replicas is lowered while only the leader is in sync, then set back; then "
-    "only the leader is left again",
+    about="min.insync.replicas is lowered while only the leader is in sync, then set back when the "
+    "sessions of all brokers have ended; then only the leader is left again",
     cluster=cluster(),
     workload=IMPATIENT,
     faults=(
-        fault("min_isr", "topic", 4, 9),
+        fault("min_isr", "topic", 4, 17),
         fault("pause", "followers", 5, 6),
-        fault("pause", "followers", 24, 7),
+        fault("session_expired", "all", 17, 1),
+        fault("pause", "followers", 32, 7),
     ),
     guarantees=(*REPLICATION, "unclean_leader", "epoch_went_back", "ack_below_min_isr"),
-    duration_s=34.0,
+    duration_s=42.0,
 )
 
 RETENTION_CHANGED = Scenario(
@@ -214,7 +215,7 @@ KNOWN_ANSWERS = Scenario(
     cluster=ClusterSpec(config=LIMITS),
     workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=100, options={"questions": "1"}),
     guarantees=(*REPLICATION, "wrong_answer"),
-    duration_s=50.0,
+    duration_s=60.0,
 )
 
 FAMILY = (

@@ -116,15 +116,15 @@ STATIC_MEMBERS = Scenario(
     about="a static member dies and is back within its session, then another session takes the "
     "place of one that lives; their coordinator dies, then a member again",
     cluster=cluster(),
-    workload=load(static="1", session_timeout_ms="10000"),
+    workload=load(static="1", session_timeout_ms="15000"),
     faults=(
         fault("kill_client", "member", 5, 2),
-        fault("second_session", "member", 10, 13),
-        fault("crash", "coordinator", 15, 5),
-        fault("kill_client", "member", 25, 2),
+        fault("second_session", "member", 12, 13),
+        fault("crash", "coordinator", 17, 5),
+        fault("kill_client", "member", 27, 2),
     ),
     guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS, "zombie_commit"),
-    duration_s=34.0,
+    duration_s=38.0,
 )
 """The coordinator dies beside the one who was replaced: its successor must know who it was, and
 give the one who is back in the end what its predecessor had stored."""

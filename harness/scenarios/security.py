@@ -32,15 +32,17 @@ RIGHTS_CRASH = Scenario(
 
 RIGHTS_CUT_OFF = Scenario(
     name="rights-cut-off",
-    about="brokers cannot reach ZooKeeper for a while, and hear of the changes late",
+    about="brokers cannot reach ZooKeeper for a while, and hear of the changes late; then the "
+    "sessions of all end, and they go on to hear of them",
     cluster=msgspec.structs.replace(USERS, config={"zookeeper.session.timeout.ms": "6000"}),
     workload=LOAD,
     faults=(
         fault("broker_from_zookeeper", "follower", 4, 3),
         fault("broker_from_zookeeper", "controller", 11, 3),
+        fault("session_expired", "all", 17, 1),
     ),
     guarantees=GUARDED,
-    duration_s=20.0,
+    duration_s=32.0,
 )
 
 FAMILY = (RIGHTS, RIGHTS_CRASH, RIGHTS_CUT_OFF)

@@ -55,7 +55,7 @@ def _left(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> list[R
         is_static = row["instance"] is not None  # such a member says nothing when it ends
         if row["kind"] == "group" and row["end_ns"] is not None and not is_static:
             ends[row["group"]][row["client"], row["session"]] = row["end_ns"]
-    disturbed, end_ns = _disturbances(small, STORM), end_of_load_ns(facts)
+    disturbed, end_ns = disturbances(small, STORM), end_of_load_ns(facts)
     rows: list[Row] = []
     for (group, p), events in sorted(given.items()):
         for at_ns, event, who in events:
@@ -75,7 +75,7 @@ def _died(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> list[R
     for row in small.clients:
         if row["kind"] == "group" and row["end_ns"] is not None:
             ends[row["group"]].append((row["client"], row["end_ns"]))
-    disturbed, end_ns = _disturbances(small, KILLING), end_of_load_ns(facts)
+    disturbed, end_ns = disturbances(small, KILLING), end_of_load_ns(facts)
     kills = [(op["complete_ns"], op["subject"]) for op in small.ops if op["act"] == KILL]
     rows: list[Row] = []
     for (group, p), events in sorted(given.items()):
@@ -123,7 +123,7 @@ def _events(run_dir: Path, small: Small) -> Events:
     return found
 
 
-def _disturbances(small: Small, but: str) -> list[Stretch]:
+def disturbances(small: Small, but: str) -> list[Stretch]:
     """Faults of any other name, and changes of the group's coordinator."""
     found = [acting(fault) for fault in small.faults if fault["fault"] != but]
     for spans in small.spans.values():

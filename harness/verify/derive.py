@@ -37,6 +37,7 @@ from urteil.harness.verify.members import members
 from urteil.harness.verify.parts import administered, late_begin, part_row, segments
 from urteil.harness.verify.promises import settled
 from urteil.harness.verify.rations import rations
+from urteil.harness.verify.returns import returns
 from urteil.harness.verify.shortened import shortened
 from urteil.harness.verify.small import (
     Key,
@@ -87,6 +88,7 @@ def derive(
     found.tables["leftovers"] = leftovers(run_dir, small, scenario, facts)
     found.tables["ends"] = ends(run_dir, small)
     found.tables["departures"] = departures(run_dir, small, scenario, facts)
+    found.tables["returns"] = returns(run_dir, small, scenario, facts)
     found.tables["rations"] = rations(small, scenario, facts)
     found.tables["expulsions"] = expulsions(run_dir, small, scenario, facts)
     killed = damaged | killed_clients(small.ops)

@@ -31,7 +31,7 @@ DERIVED: dict[str, pa.Schema] = {
         "short_until_ns:l "
         "max_start:l active_base:l ends_ns:l calm_ns:l"
     ),
-    "views": _schema("p:l broker:i at_ns:l leader:i leader_epoch:i"),
+    "views": _schema("p:l broker:i at_ns:l leader:i leader_epoch:i isr_size:i"),
     "answers": _schema(
         "p:l node:i invoke_ns:l complete_ns:l api_version:i kind:s query:s asked_ms:l "
         "asked_epoch:l led_epoch:l found_ms:l offset:l leader_epoch:i error:s"
@@ -75,6 +75,7 @@ DERIVED: dict[str, pa.Schema] = {
     ),
     "expulsions": _schema("n:i who:s p:l times:i from_ns:l to_ns:l"),
     "departures": _schema("n:i who:s grp:s p:l left_ns:l limit_ns:l taken_ns:l died:i"),
+    "returns": _schema("n:i who:s grp:s p:l died_ns:l back_ns:l before:i after:i"),
     "rations": _schema("n:i client:s kind:s rate:d from_ns:l to_ns:l record_bytes:l bytes:l"),
     "recoveries": _schema(
         "n:i fault:s targets:s p:l healed_ns:l recovery_s:d deadline_s:d judged:i"

@@ -366,7 +366,11 @@ def _samples(partition: int, leader: int) -> Rows:
         {"at_ns": END_NS + 7 * S, "source": f"b{broker}", "metric": metric, "value": value}
         | {"labels": json.dumps({"topic": TOPIC, "partition": partition})}
         for broker in BROKERS
-        for metric, value in (("metadata_leader", float(leader)), ("metadata_leader_epoch", 1.0))
+        for metric, value in (
+            ("metadata_leader", float(leader)),
+            ("metadata_leader_epoch", 1.0),
+            ("metadata_in_sync", 3.0),
+        )
     ]
 
 

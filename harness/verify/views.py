@@ -12,7 +12,12 @@ import pyarrow.parquet as pq
 from urteil.harness.verify import evidence
 from urteil.harness.verify.evidence import Row
 
-LEADER, EPOCH = "metadata_leader", "metadata_leader_epoch"
+LEADER = "metadata_leader"
+TOLD = {
+    LEADER: "leader",
+    "metadata_leader_epoch": "leader_epoch",
+    "metadata_in_sync": "isr_size",
+}
 """Metrics of `samples` with labels topic and partition (or topic_id), from source `b<id>`."""
 MOST = (1 << 31) - 1
 """Ids of brokers, and epochs, have 32 bits."""
@@ -24,11 +29,11 @@ def views(
     topic_ids: dict[str, str],
     begin_ns: int,
 ) -> list[Row]:
-    """Rows of the derived table `views`: a leader and its epoch as one broker told them, since the
-    run's begin; a time before that is that of another clock."""
+    """Rows of the derived table `views`: a leader, its epoch and how many are in sync, as one
+    broker told them, since the run's begin; a time before that is that of another clock."""
     found: dict[tuple[int, int, int], Row] = {}
     for part in evidence.files(run_dir, "samples"):
-        table = pq.read_table(part, filters=[("metric", "in", [LEADER, EPOCH])])
+        table = pq.read_table(part, filters=[("metric", "in", list(TOLD))])
         for row in table.to_pylist():
             place = _place(row, numbers, topic_ids)
             if place is None or not _told(row, begin_ns):
@@ -37,7 +42,7 @@ def views(
             view = found.setdefault(
                 (p, broker, row["at_ns"]), {"p": p, "broker": broker, "at_ns": row["at_ns"]}
             )
-            view["leader" if row["metric"] == LEADER else "leader_epoch"] = int(row["value"])
+            view[TOLD[row["metric"]]] = int(row["value"])
     return [view for view in found.values() if "leader" in view]
 
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from urteil.harness.history.journal import Access, JournalWriter
 from urteil.harness.workload.client import Stop, run_client
+from urteil.harness.workload.exam.codecs import CODED
 from urteil.harness.workload.exam.groups import GROUPS
 from urteil.harness.workload.exam.question import Brokers, Question, Refused
 from urteil.harness.workload.exam.quotas import QUOTAS
@@ -24,7 +25,7 @@ from urteil.harness.workload.exam.topics import TOPICS
 from urteil.harness.workload.exam.transactions import TRANSACTIONS
 from urteil.harness.workload.spec import ClientSpec
 
-QUESTIONS: Sequence[Question] = (*GROUPS, *RECORDS, *TOPICS, *TRANSACTIONS, *QUOTAS)
+QUESTIONS: Sequence[Question] = (*GROUPS, *RECORDS, *CODED, *TOPICS, *TRANSACTIONS, *QUOTAS)
 PATIENCE_NS, LONG_NS = 10_000_000_000, 20_000_000_000
 RETRY_S = 0.2
 UNANSWERED = (OSError, struct.error)

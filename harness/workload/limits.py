@@ -11,5 +11,6 @@ LIMITS = {
     "group.min.session.timeout.ms": str(LEAST_SESSION_MS),
     "group.max.session.timeout.ms": str(MOST_SESSION_MS),
     "transaction.max.timeout.ms": str(MOST_TRANSACTION_MS),
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 """As a broker's properties have them."""

@@ -93,9 +93,9 @@ class Asker:
             at_ns = time.monotonic_ns()
             self._led = {(one[0], one[1]): one[3] for one in found if one[2] == node}
             known = {(one[0], one[1]) for one in found}
-            unknown = [(*slot, -1, -1) for slot in self._slots if slot not in known]
-            for topic, partition, leader, epoch in [*found, *unknown]:
-                self._journal.write(View(at_ns, node, topic, partition, leader, epoch))
+            unknown = [(*slot, -1, -1, -1) for slot in self._slots if slot not in known]
+            for told in [*found, *unknown]:
+                self._journal.write(View(at_ns, node, *told))
         return node
 
     def _ends(self, wire: Wire, node: int, asked_ms: int, *, committed: bool = False) -> None:

@@ -108,14 +108,13 @@ class Answer:
     def skip(self, count: int) -> None:
         self._at += count
 
-    def ids(self) -> None:
-        """Pass over an array of broker ids."""
-        for _ in range(self.take(">i")):
-            self.take(">i")
+    def ids(self) -> list[int]:
+        """An array of broker ids."""
+        return [self.take(">i") for _ in range(self.take(">i"))]
 
 
-def read_metadata(frame: bytes) -> tuple[dict[str, int], list[tuple[str, int, int, int]]]:
-    """Brokers by address, and (topic, partition, leader, leader epoch)."""
+def read_metadata(frame: bytes) -> tuple[dict[str, int], list[tuple[str, int, int, int, int]]]:
+    """Brokers by address, and (topic, partition, leader, leader epoch, how many are in sync)."""
     answer = Answer(frame)
     answer.take(">i")
     brokers: dict[str, int] = {}
@@ -133,9 +132,8 @@ def read_metadata(frame: bytes) -> tuple[dict[str, int], list[tuple[str, int, in
         for _ in range(answer.take(">i")):
             answer.take(">h")
             partition, leader, epoch = (answer.take(">i") for _ in range(3))
-            found.append((topic, partition, leader, epoch))
-            for _ in range(3):
-                answer.ids()
+            _, in_sync, _ = answer.ids(), answer.ids(), answer.ids()
+            found.append((topic, partition, leader, epoch, len(in_sync)))
         answer.take(">i")
     return brokers, found
 

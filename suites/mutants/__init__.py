@@ -190,6 +190,17 @@ NAMES = (
     "ends_never_known",
     "commits_always_wait",
     "transactions_always_concurrent",
+    "static_return_disturbs",
+    "isr_changes_untold",
+    "codec_not_applied",
+    "nulls_packed_as_empty",
+    "positions_outlive_topics",
+    "timed_from_last_step",
+    "settings_of_all_unheard",
+    "positions_expire_with_their_log",
+    "decisions_on_one_replica",
+    "notices_end_with_session",
+    "uncommitted_held_back",
 )
 
 

@@ -22,6 +22,16 @@ ELSEWHERE = {
     "last_commits_not_loaded",
     "session_never_expires",
     "static_member_not_fenced",
+    "static_return_disturbs",
+    "isr_changes_untold",  # nor is Metadata compared
+    "codec_not_applied",  # nor does anybody ask what it knows the answer of
+    "uncommitted_held_back",
+    "nulls_packed_as_empty",
+    "positions_outlive_topics",
+    "timed_from_last_step",
+    "settings_of_all_unheard",
+    "positions_expire_with_their_log",
+    "decisions_on_one_replica",
     "commit_note_lost",
     "groups_share_positions",
     "failed_commit_is_success",
@@ -36,6 +46,7 @@ ELSEWHERE = {
     "txn_coordinator_keeps_office",
     "groups_not_loaded",
     "settings_heard_once",  # nor settings that change
+    "notices_end_with_session",
     "topic_settings_forgotten",
     "append_after_io_error",  # nor disks that fill up
     "flush_ms_ignored",  # nor settings that flush by time

@@ -58,6 +58,7 @@ _MADE_OF = {
     "rations": ("admin_ops", "clients", "faults", "states"),
     "calms": ("polls", "passes", "commits", "clients", "assignments", "faults", "states"),
     "departures": ("assignments", "clients", "faults", "states", "admin_ops"),
+    "returns": ("assignments", "clients", "faults", "states", "admin_ops"),
     "expulsions": ("polls", "assignments", "faults", "states"),
     "grps": ("clients", "assignments", "commits"),
     "members": ("clients", "assignments", "commits"),

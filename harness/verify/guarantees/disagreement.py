@@ -1,5 +1,5 @@
 """Long after healing everybody says the same of who leads: ZooKeeper, each broker's Metadata, and
-the leader by what it answers.
+the leader by what it answers; and of how many replicas are in sync.
 
 Asked are answers at least five seconds after the last fault was healed and after the state's last
 version was written, and before its next, of brokers that have been there for ten: on a crowded
@@ -38,6 +38,11 @@ _DENIED = "(a.error LIKE '%NOT_LEADER%' OR a.error LIKE '%NotLeader%' OR a.error
 def _explain(row: Mapping[str, Any]) -> str:
     where = f"{row['topic']}-{row['partition']}"
     known = f"ZooKeeper has said for long that broker {row['leader']} leads {where}"
+    if row["sub_kind"] == "in sync":
+        return (
+            f"ZooKeeper has said for long that {row['members']} replicas of {where} are in sync, "
+            f"but broker {row['node']} tells {row['told']}."
+        )
     if row["told"] == row["leader"] and row["sub_kind"] == "metadata":
         epochs = f"broker {row['node']} tells epoch {row['told_epoch']}"
         return f"{known} in epoch {row['leader_epoch']}, but {epochs}."
@@ -54,31 +59,36 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 GUARANTEE = Guarantee(
     name="disagreement",
-    about="long after healing, brokers and ZooKeeper do not agree who leads",
-    promise="The controller tells every broker of each change of leadership, and brokers serve "
-    "what they lead, and nothing else.",
+    about="long after healing, brokers and ZooKeeper do not agree who leads, or is in sync",
+    promise="The controller tells every broker of each change of leadership and of the in-sync "
+    "replicas, and brokers serve what they lead, and nothing else.",
     source="Kafka documentation, 4.7 Replication; KAFKA-7165, KAFKA-7235",
     opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_VIEWS} "
     f"UNION ALL SELECT COUNT(*) AS n {_ANSWERS}) u",
     violations=f"""
 SELECT 'metadata' AS sub_kind, w.p, CAST(NULL AS BIGINT) AS off, MIN(w.at_ns) AS at_ns,
   MAX(w.at_ns) AS until_ns, w.broker AS node, w.leader AS told, w.leader_epoch AS told_epoch,
-  s.leader, s.leader_epoch, s.version
+  s.leader, s.leader_epoch, s.version, CAST(NULL AS INT) AS members
 {_VIEWS} AND (w.leader <> s.leader OR w.leader_epoch <> s.leader_epoch)
 GROUP BY w.p, w.broker, w.leader, w.leader_epoch, s.leader, s.leader_epoch, s.version
 UNION ALL
+SELECT 'in sync', w.p, NULL, MIN(w.at_ns), MAX(w.at_ns), w.broker, w.isr_size, NULL,
+  s.leader, s.leader_epoch, s.version, s.isr_size
+{_VIEWS} AND w.leader = s.leader AND w.leader_epoch = s.leader_epoch AND w.isr_size <> s.isr_size
+GROUP BY w.p, w.broker, w.isr_size, s.leader, s.leader_epoch, s.version, s.isr_size
+UNION ALL
 SELECT 'another leads', a.p, NULL, MIN(a.invoke_ns), MAX(a.complete_ns), a.node, a.node, NULL,
-  s.leader, s.leader_epoch, s.version
+  s.leader, s.leader_epoch, s.version, NULL
 {_ANSWERS} AND a.error IS NULL AND a.node >= 0 AND a.node <> s.leader AND a.kind <> 'epoch'
 GROUP BY a.p, a.node, s.leader, s.leader_epoch, s.version
 UNION ALL
 SELECT 'the leader denies', a.p, NULL, MIN(a.invoke_ns), MAX(a.complete_ns), a.node, NULL, NULL,
-  s.leader, s.leader_epoch, s.version
+  s.leader, s.leader_epoch, s.version, NULL
 {_ANSWERS} AND a.node = s.leader AND {_DENIED}
 GROUP BY a.p, a.node, s.leader, s.leader_epoch, s.version""",
     explain=_explain,
     needs=("states",),
     rests_on=("states", "samples", "offset_answers", "faults"),
-    sub_kinds=("metadata", "another leads", "the leader denies"),
+    sub_kinds=("metadata", "in sync", "another leads", "the leader denies"),
     tie="j.node, j.version",
 )

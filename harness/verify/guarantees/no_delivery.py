@@ -10,7 +10,8 @@ without transactions alone.
 
 Nor does all fail that a group tries to commit in such a time, nor is a member put out of it again
 and again while it polls (see `expulsions`), nor one waited for that has left, or that is dead for
-longer than its session lasts (`departures`).
+longer than its session lasts (`departures`), nor disturbed by a static one that is back before its
+session runs out (`returns`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ def _explain(row: Mapping[str, Any]) -> str:
         return (
             f"{row['who']} was put out of its group {row['waiting']} times in {calm_s}, though it "
             "polled all the time and nobody disturbed it."
+        )
+    if row["sub_kind"] == "rebalanced":
+        return (
+            f"{row['who']}, a static member, was back {calm_s} after its death, before its session "
+            f"ran out, but went on in a later generation (by {row['waiting']})."
         )
     if row["sub_kind"] == "commits stand still":
         return (
@@ -57,13 +63,14 @@ GUARANTEE = Guarantee(
     name="no_delivery",
     about="a group or a reader that lives was given nothing of what was acknowledged",
     promise="If a consumer does not send heartbeats before its session times out, it is removed "
-    "from the group and a rebalance is initiated; consumers see the records that were committed "
-    "to the log.",
+    "from the group and a rebalance is initiated, and none when a static member is back before; "
+    "consumers see the records that were committed to the log.",
     source="Kafka documentation, Consumer Configs: session.timeout.ms; 4.6 Message Delivery "
-    "Semantics; KIP-62",
+    "Semantics; KIP-62; KIP-345",
     opportunities=f"""SELECT SUM(o.n) AS n
 FROM (SELECT COUNT(*) AS n FROM calms c WHERE c.moved = 1 OR ({_STILL})
-      UNION ALL SELECT COUNT(*) FROM expulsions UNION ALL SELECT COUNT(*) FROM departures) o""",
+      UNION ALL SELECT COUNT(*) FROM expulsions UNION ALL SELECT COUNT(*) FROM departures
+      UNION ALL SELECT COUNT(*) FROM returns) o""",
     violations=f"""
 SELECT c.kind || ' stands still' AS sub_kind, c.p, MIN(v.ack_off) AS off,
   c.to_ns - c.bound_ns AS at_ns, c.to_ns AS until_ns, c.who, c.reached, COUNT(*) AS waiting,
@@ -87,7 +94,11 @@ UNION ALL
 SELECT CASE WHEN d.died = 1 THEN 'kept dead' ELSE 'left behind' END, d.p, NULL, d.left_ns,
   d.limit_ns, d.who, NULL, NULL,
   CAST(d.limit_ns - d.left_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE)
-FROM departures d WHERE d.taken_ns IS NULL OR d.taken_ns > d.limit_ns""",
+FROM departures d WHERE d.taken_ns IS NULL OR d.taken_ns > d.limit_ns
+UNION ALL
+SELECT 'rebalanced', r.p, NULL, r.died_ns, r.back_ns, r.who, NULL, r.after - r.before,
+  CAST(r.back_ns - r.died_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE)
+FROM returns r WHERE r.after > r.before""",
     explain=_explain,
     needs=("sends", "polls"),
     rests_on=(
@@ -102,6 +113,7 @@ FROM departures d WHERE d.taken_ns IS NULL OR d.taken_ns > d.limit_ns""",
         "member put out",
         "left behind",
         "kept dead",
+        "rebalanced",
     ),
     tie="j.who",
 )

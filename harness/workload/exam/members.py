@@ -23,6 +23,9 @@ SESSION_MS, REBALANCE_MS = 6_000, 2_000
 CONSUMER = "consumer"
 
 
+NO_POSITIONS = "none"
+
+
 def subscription(topic: str) -> bytes:
     """What a consumer of one topic tells its group (version 0)."""
     return struct.pack(">hi", 0, 1) + text(topic) + struct.pack(">i", -1)
@@ -122,7 +125,7 @@ class Member:
             for topic in told.topics
             for one in topic.partitions
         ]
-        return " ".join(sorted(found)) or "none"
+        return " ".join(sorted(found)) or NO_POSITIONS
 
     def leave(self, *others: Member) -> list[int]:
         """The errors of its leaving, and theirs, in one request."""

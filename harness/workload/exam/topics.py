@@ -13,9 +13,13 @@ from kafka.protocol.admin import (
     IncrementalAlterConfigsRequest,
 )
 
+from urteil.harness.workload.exam.members import NO_POSITIONS, member
 from urteil.harness.workload.exam.question import (
+    OF_GROUP,
+    OF_TRANSACTIONS,
     Brokers,
     Question,
+    awaited,
     by_all,
     check,
     name_of,
@@ -25,7 +29,7 @@ from urteil.harness.workload.limits import LIMITS
 
 Told = tuple[int, str]
 OF_TOPIC, OF_BROKER = 2, 4
-BY_TOPIC, BY_FILE, BY_DEFAULT = 1, 4, 5
+BY_TOPIC, BY_ALL, BY_FILE, BY_DEFAULT = 1, 3, 4, 5
 """Who set a value (`DescribeConfigsResponse.ConfigSource`)."""
 SET, DELETE, APPEND, SUBTRACT = range(4)
 KEPT_MS, LARGEST = "123456789", "54321"
@@ -162,10 +166,12 @@ ADDED = f"delete,compact by {BY_TOPIC}"
 CHANGED = f"delete by {BY_TOPIC}, 9 by {BY_TOPIC}, {BY_DEFAULT}"
 
 
-def _alter(brokers: Brokers, topic: str, *changes: tuple[str, int, str | None]) -> None:
+def _alter(
+    brokers: Brokers, name: str, *changes: tuple[str, int, str | None], kind: int = OF_TOPIC
+) -> None:
     kinds: Any = IncrementalAlterConfigsRequest.AlterConfigsResource
     asked = kinds(
-        resource_type=OF_TOPIC, resource_name=topic,
+        resource_type=kind, resource_name=name,
         configs=[
             kinds.AlterableConfig(name=key, config_operation=operation, value=value)
             for key, operation, value in changes
@@ -174,6 +180,58 @@ def _alter(brokers: Brokers, topic: str, *changes: tuple[str, int, str | None]) 
     request = IncrementalAlterConfigsRequest[0](resources=[asked], validate_only=False)
     (told,) = brokers.ask(brokers.controller, request).responses
     check("IncrementalAlterConfigs", told.error_code)
+
+
+def _made_anew(brokers: Brokers, name: str) -> Told:
+    """What is left of a topic and of a group's position there when it has a namesake."""
+    brokers.create(name, [brokers.nodes], retention_ms=KEPT_MS)
+    group = member(brokers, name)
+    check("OffsetCommit", group.commit(name, {0: 17})[0])
+    request = DeleteTopicsRequest[4](topic_names=[name], timeout_ms=5_000)
+    check("DeleteTopics", brokers.ask(brokers.controller, request).responses[0].error_code)
+    if awaited(group.positions, NO_POSITIONS) != NO_POSITIONS:
+        return group.node, group.positions()
+    brokers.create(name, [brokers.nodes])
+    return by_all(
+        brokers, lambda node: _configs(brokers, node, OF_TOPIC, name, ["retention.ms"])[-1], ANEW
+    )
+
+
+ANEW = str(BY_DEFAULT)
+
+
+def _internal(brokers: Brokers, name: str) -> Told:
+    """Of offsets and decisions the last ones are kept for ever, on as many replicas as is set."""
+    for kind in (OF_GROUP, OF_TRANSACTIONS):
+        brokers.coordinator(name, kind)  # which makes them
+
+    def told(node: int) -> str:
+        kept = [_configs(brokers, node, OF_TOPIC, topic, ["cleanup.policy"]) for topic in INTERNAL]
+        wanted = _configs(brokers, node, OF_BROKER, str(node), ["transaction.state.log.min.isr"])
+        found = _configs(brokers, node, OF_TOPIC, INTERNAL[1], ["min.insync.replicas"])
+        same = found.split()[0] == wanted.split()[0]
+        return f"{', '.join(kept)}, {'as set' if same else found}"
+
+    return by_all(brokers, told, KEPT)
+
+
+INTERNAL = ("__consumer_offsets", "__transaction_state")
+KEPT = f"compact by {BY_TOPIC}, compact by {BY_TOPIC}, as set"
+
+
+def _for_all(brokers: Brokers, name: str) -> Told:
+    """A setting of all brokers, and the end of it (KIP-226)."""
+    _alter(brokers, "", (OF_ALL, SET, "11"), kind=OF_BROKER)
+
+    def told(node: int) -> str:
+        return _configs(brokers, node, OF_BROKER, str(node), [OF_ALL])
+
+    found = by_all(brokers, told, f"11 by {BY_ALL}")
+    _alter(brokers, "", (OF_ALL, DELETE, None), kind=OF_BROKER)
+    return found
+
+
+OF_ALL = "background.threads"
 
 
 def _own_settings(brokers: Brokers, name: str) -> Told:
@@ -229,5 +287,20 @@ TOPICS = (
     Question(about="DescribeConfigs of a topic by all", answer=SETTINGS, ask=_settings),
     Question(about="IncrementalAlterConfigs, as all tell it", answer=CHANGED, ask=_changed),
     Question(about="DescribeConfigs of each broker", answer=OWN, ask=_own_settings),
+    Question(
+        about="a setting of all brokers, as each of them tells it",
+        answer=f"11 by {BY_ALL}",
+        ask=_for_all,
+    ),
+    Question(
+        about="how long the internal topics keep what is in them, and on how many replicas",
+        answer=KEPT,
+        ask=_internal,
+    ),
+    Question(
+        about="what a topic has of the settings and positions of one that had its name",
+        answer=ANEW,
+        ask=_made_anew,
+    ),
     Question(about="DescribeCluster by all", answer="one cluster", ask=_cluster),
 )

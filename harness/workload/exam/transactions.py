@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +44,10 @@ from urteil.harness.workload.limits import MOST_TRANSACTION_MS
 
 Told = tuple[int, str]
 TIMEOUT_MS = 30_000
+LONG_MS, LONG_EVERY_S, LONG_PARTITIONS = 1_500, 0.5, 14
+"""Several times its timeout, and the time between two looks of the coordinator."""
+BEING_ENDED = 51
+"""CONCURRENT_TRANSACTIONS: its coordinator is about to."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -152,6 +158,22 @@ def _too_long(brokers: Brokers, name: str) -> Told:
     return one.node, names(told)
 
 
+def _kept_alive(brokers: Brokers, name: str) -> Told:
+    """A transaction that takes in a partition more time and again, beyond its timeout; its id had
+    another one before."""
+    led(brokers, name, LONG_PARTITIONS)
+    one = _begun(brokers, name)
+    check("InitProducerId", one.init(LONG_MS))
+    began_s, errors = time.monotonic(), []
+    for p in range(LONG_PARTITIONS):
+        errors = one.add({name: [p]})
+        if max(errors) not in (0, BEING_ENDED):
+            break
+        threading.Event().wait(LONG_EVERY_S)
+    early = time.monotonic() - began_s < LONG_MS / 1000
+    return one.node, f"{names(errors)}{', too early' if early else ''}"
+
+
 def _whole(brokers: Brokers, name: str) -> Told:
     """A transaction over two partitions, described while it lasts and afterwards."""
     leader, _ = led(brokers, name, 2)
@@ -162,6 +184,9 @@ def _whole(brokers: Brokers, name: str) -> Told:
         told = produce(brokers, leader, name, p, data, transactional_id=name)
         check("Produce", told.responses[0].partition_responses[0].error_code)
     during = f"{one.described()} {one.listed()} {_open_at(brokers, leader, name, one.id)}"
+    for who, committed in (("all", False), ("committed", True)):
+        parts = _read(brokers, leader, name, committed=committed)
+        during += f", {who} {sum(bool(part.records) for part in parts)}"
     ends = [
         list_offset(brokers, leader, name, LATEST, committed=committed).offset
         for committed in (True, False)
@@ -172,12 +197,12 @@ def _whole(brokers: Brokers, name: str) -> Told:
         list_offset(brokers, leader, name, LATEST, committed=committed).offset
         for committed in (True, False)
     ]
-    shown = [part.last_stable_offset for part in _committed(brokers, leader, name)]
+    shown = [part.last_stable_offset for part in _read(brokers, leader, name, committed=True)]
     return one.node, f"{during}, {after}, {ends}, {shown}"
 
 
-def _committed(brokers: Brokers, leader: int, name: str) -> list[Any]:
-    told = fetch(brokers, leader, name, {0: 0, 1: 0}, committed=True)
+def _read(brokers: Brokers, leader: int, name: str, *, committed: bool) -> list[Any]:
+    told = fetch(brokers, leader, name, {0: 0, 1: 0}, committed=committed)
     return sorted(parts_of(told), key=lambda one: int(one.partition_index))
 
 
@@ -237,8 +262,14 @@ TRANSACTIONS = (
         ask=_too_long,
     ),
     Question(
+        about=f"a transaction of {LONG_MS} ms that takes in partitions for longer",
+        answer="ProducerFenced",
+        ask=_kept_alive,
+    ),
+    Question(
         about="what is told of a transaction over two partitions, while it lasts and afterwards",
-        answer=f"Ongoing {TIMEOUT_MS} [0, 1] Ongoing [0, 0], CompleteCommit, [0, 1, 2, 2], [2, 2]",
+        answer=f"Ongoing {TIMEOUT_MS} [0, 1] Ongoing [0, 0], all 2, committed 0, CompleteCommit, "
+        "[0, 1, 2, 2], [2, 2]",
         ask=_whole,
     ),
     Question(

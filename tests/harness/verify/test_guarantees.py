@@ -408,6 +408,20 @@ def test_a_broker_that_came_back_has_ten_seconds_to_hear_who_leads(
     assert alone("disagreement", tmp_path, tables).violations == found
 
 
+def test_who_tells_of_fewer_in_sync_than_there_are_is_named(tmp_path: Path) -> None:
+    tables = healthy()
+    old = [
+        row
+        for row in tables["samples"]
+        if row["metric"] == "metadata_in_sync" and row["source"] == "b2"
+    ]
+    for row in old:
+        row["value"] -= 1
+    (finding, *_) = alone("disagreement", tmp_path, tables).findings
+    assert finding.sub_kind == "in sync"
+    assert finding.sentence.endswith("are in sync, but broker 2 tells 2."), finding.sentence
+
+
 _DIFFERS = {
     "sequence": 7, "producer_id": 5, "producer_epoch": 1, "timestamp_ms": 1, "batch_bytes": 1
 }  # fmt: skip

@@ -63,8 +63,8 @@ UNION ALL
 SELECT 'position', l.p, l.position_before, l.prev_ns, l.invoke_ns, l.client, l.session, l.poll,
   CAST(NULL AS STRING), l.prev_after, l.unclean_on, l.unclean_floor,
   l.lost_floor, l.spoilt_ns
-FROM (SELECT e.client, e.session, e.poll, e.position_before, e.invoke_ns, e.event, r.p,
-        r.unclean_on, r.unclean_floor, r.lost_floor, r.spoilt_ns,
+FROM (SELECT e.client, e.session, e.poll, e.position_before, e.invoke_ns, e.complete_ns,
+        e.event, r.p, r.unclean_on, r.unclean_floor, r.lost_floor, r.spoilt_ns,
         LAG(e.position_after) OVER w AS prev_after,
         LAG(e.event) OVER w AS prev_event, LAG(e.complete_ns) OVER w AS prev_ns
       FROM polls e JOIN parts r ON e.topic_id = r.topic_id AND e.partition = r.partition
@@ -75,6 +75,10 @@ WHERE l.position_before < l.prev_after AND l.event IS NULL AND l.prev_event IS N
                   WHERE b.client = l.client AND b.session = l.session AND r.p = l.p
                     AND b.from_offset = l.position_before AND b.begin_ns >= l.prev_ns
                     AND b.begin_ns <= l.invoke_ns)
+  AND NOT EXISTS (SELECT 1 FROM assignments a JOIN parts r ON r.topic_id = a.topic_id
+                    AND r.partition = a.partition
+                  WHERE a.client = l.client AND a.session = l.session AND r.p = l.p
+                    AND a.at_ns >= l.prev_ns AND a.at_ns <= l.complete_ns)
 UNION ALL
 SELECT 'out of range', k.p, k.off, k.at_ns, k.until_ns, k.client, k.session, k.poll, k.value_id,
   CAST(NULL AS BIGINT), q.unclean_on, q.unclean_floor, q.lost_floor, q.spoilt_ns

@@ -97,6 +97,20 @@ def test_a_new_pass_begins_where_it_likes(tmp_path: Path) -> None:
     assert alone("nonmonotonic_poll", tmp_path / "told", tables).violations == 0
 
 
+def test_a_position_may_go_back_with_an_assignment_that_polls_do_not_tell(tmp_path: Path) -> None:
+    """Whose polls have no events, but who tells what it was assigned, was moved by that."""
+    tables = healthy()
+    poll = next(row for row in tables["polls"] if row["poll"] == 3 and row["client"] == "c0")
+    poll["position_before"] -= 10
+    own = {name: poll[name] for name in ("run", "client", "session", "topic_id", "partition")}
+    given = own | {"group": "g", "member_id": "c0", "event": "assigned"}
+    early = given | {"generation": 1, "at_ns": 1}
+    tables["assignments"].append(early)
+    assert alone("nonmonotonic_poll", tmp_path / "early", tables).violations == 1
+    tables["assignments"].append(early | {"generation": 2, "at_ns": poll["complete_ns"] - 1})
+    assert alone("nonmonotonic_poll", tmp_path / "told", tables).violations == 0
+
+
 @pytest.mark.parametrize("event", ["seek", "reset", "rebalance"])
 def test_events_excuse_skips_and_steps_back(event: str, tmp_path: Path) -> None:
     tables = healthy()

@@ -6,8 +6,9 @@ and a record that was cleaned away since. Replicas clean on their own: of a comp
 owes only what all of them have still. `none` needs a record that was acknowledged before, an answer
 of who led, and a log of which nothing was deleted, by anybody or by retention: Apache Kafka looks
 into a segment below the start, of which no record is left, and into no other. The largest time is
-compared with the records before the answer, and with what was acknowledged before the question:
-none may be newer. No answer to it accuses nobody: the newest record may not be committed yet.
+compared with the records before the answer, and with what was acknowledged before the question and
+is there still: none may be newer. No answer to it accuses nobody: the newest record may not be
+committed yet.
 """
 
 from __future__ import annotations
@@ -97,10 +98,10 @@ _KNOWN = _NEWER.format(
       SELECT v.sent_p, NULL, v.complete_ns, NULL, v.ack_off, NULL, v.timestamp_ms, 1
       FROM vals v JOIN parts q ON q.p = v.sent_p JOIN (SELECT DISTINCT a.p {_NEWEST}) w
         ON w.p = v.sent_p
-      WHERE v.outcome = 'ok' AND v.acks = -1 AND v.ack_off >= q.max_start
+      WHERE v.outcome = 'ok' AND v.acks = -1 AND v.at_ack = 1 AND v.ack_off >= q.max_start
         AND v.timestamp_ms IS NOT NULL AND q.compacted = 0""",
 )
-"""Answers with the largest time that was acknowledged before the question."""
+"""Answers with the largest time that was acknowledged before the question, and was not lost."""
 
 
 def _not_newest(found: str) -> str:

@@ -269,6 +269,26 @@ def test_no_two_producers_are_given_one_id(second: int, found: list[str], tmp_pa
     assert [finding.sub_kind for finding in result.findings] == found
 
 
+@pytest.mark.parametrize(("lost", "found"), [(True, []), (False, ["not the newest"])])
+def test_a_record_that_was_lost_is_not_the_newest_any_more(
+    lost: bool, found: list[str], tmp_path: Path
+) -> None:
+    """Right after an unclean election a leader tells the last record that it has: whether others
+    may be lost, lost_write says (Apache Kafka under `unclean-on` 73102)."""
+    tables = healthy()
+    newest = max(tables["sends"], key=lambda row: row["offset"])
+    before = next(row for row in tables["sends"] if row["offset"] == newest["offset"] - 1)
+    if lost:
+        tables["replicas"] = [r for r in tables["replicas"] if r["offset"] != newest["offset"]]
+    at_ns = newest["complete_ns"] + 1
+    answer = {"query": "max", "timestamp_ms": before["timestamp_ms"], "offset": before["offset"]}
+    answer |= {"node": 2, "error": None, "leader_epoch": 1}
+    answer |= {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
+    tables["offset_answers"].append(tables["offset_answers"][0] | answer)
+    result = alone("time_index_wrong", tmp_path, tables)
+    assert [finding.sub_kind for finding in result.findings] == found
+
+
 def test_any_broker_gives_ids_to_producers(tmp_path: Path) -> None:
     tables = healthy()
     told, (*_, view) = tables["offset_answers"][0], tables["samples"]

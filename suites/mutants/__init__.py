@@ -190,6 +190,7 @@ NAMES = (
     "ends_never_known",
     "commits_always_wait",
     "transactions_always_concurrent",
+    "moves_with_transactions_refused",
     "static_return_disturbs",
     "isr_changes_untold",
     "codec_not_applied",

@@ -183,6 +183,7 @@ ELSEWHERE = {
     "commits_always_wait",
     "ends_never_known",
     "transactions_always_concurrent",
+    "moves_with_transactions_refused",
 }
 FIRST = {
     *("ack_before_replication", "elect_any_replica", "truncate_to_high_watermark"),

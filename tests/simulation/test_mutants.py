@@ -80,6 +80,7 @@ ELSEWHERE = {
     "cleaner_loses_of_compressed",
     "retention_by_wrong_clock",  # nor retention
     "retention_never_runs",
+    "begin_told_too_early",
     "deleted_records_served",
     "size_limit_ignored",
     "compacted_never_deleted",
@@ -106,6 +107,7 @@ ELSEWHERE = {
     "transactions_unasked",
     "produce_unthrottled",  # nor quotas
     "fetches_unthrottled",
+    "quotas_twice_as_large",
     "producer_expired_by_marker_time",
     "sequence_does_not_wrap",
     "one_partition_answers_for_all",  # nor partitions with different replicas

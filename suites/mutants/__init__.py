@@ -203,6 +203,7 @@ NAMES = (
     "uncommitted_held_back",
     "begin_told_too_early",
     "quotas_twice_as_large",
+    "sessions_over_at_takeover",
 )
 
 

@@ -45,6 +45,7 @@ ELSEWHERE = {
     "positions_expire_early",
     "txn_coordinator_keeps_office",
     "groups_not_loaded",
+    "sessions_over_at_takeover",
     "settings_heard_once",  # nor settings that change
     "notices_end_with_session",
     "topic_settings_forgotten",

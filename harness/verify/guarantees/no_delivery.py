@@ -9,7 +9,8 @@ to the last: a client that hangs is no finding. Readers of committed records are
 without transactions alone.
 
 Nor does all fail that a group tries to commit in such a time, nor is a member put out of it again
-and again while it polls (see `expulsions`), nor one waited for that has left, or that is dead for
+and again while it polls (see `expulsions`), nor by who has just begun to coordinate (`takeovers`),
+nor one waited for that has left, or that is dead for
 longer than its session lasts (`departures`), nor disturbed by a static one that is back before its
 session runs out (`returns`). A final reader is not told again and again of a begin that is none
 (`turned away`).
@@ -50,6 +51,11 @@ _STILL = "c.live = 1 AND c.to_ns - c.from_ns >= c.bound_ns"
 
 def _explain(row: Mapping[str, Any]) -> str:
     calm_s = f"{float(row['calm_s']):.1f} s"
+    if row["sub_kind"] == "put out at takeover":
+        return (
+            f"{row['who']} was put out of its group {calm_s} after broker {row['reached']} had "
+            "begun to coordinate it, which is less than its session."
+        )
     if row["sub_kind"] == "member put out":
         return (
             f"{row['who']} was put out of its group {row['waiting']} times in {calm_s}, though it "
@@ -115,8 +121,8 @@ SELECT 'commits stand still', CAST(NULL AS INT), CAST(NULL AS BIGINT),
 FROM calms c WHERE {_STILL} AND c.kind = 'group' AND c.committed = 0 AND c.tried > 2
 GROUP BY c.who
 UNION ALL
-SELECT 'member put out', e.p, CAST(NULL AS BIGINT), e.from_ns, e.to_ns, e.who,
-  CAST(NULL AS BIGINT), e.times,
+SELECT CASE WHEN e.leader IS NULL THEN 'member put out' ELSE 'put out at takeover' END, e.p,
+  CAST(NULL AS BIGINT), e.from_ns, e.to_ns, e.who, CAST(e.leader AS BIGINT), e.times,
   CAST(e.to_ns - e.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE)
 FROM expulsions e
 UNION ALL
@@ -143,6 +149,7 @@ SELECT 'turned away', t.p, t.from_offset, t.first_ns, t.last_ns, t.client, NULL,
         "final reader stands still",
         "commits stand still",
         "member put out",
+        "put out at takeover",
         "left behind",
         "kept dead",
         "rebalanced",

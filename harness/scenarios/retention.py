@@ -57,7 +57,7 @@ RETENTION = Scenario(
         fault("crash", "leader", 5, 5, topic="short"),
         fault("rolling_restart", "all", 14, 0),
     ),
-    guarantees=(*REPLICATION, "retained_too_short", "kept_too_long"),
+    guarantees=(*REPLICATION, "retained_too_short", "kept_too_long", "no_delivery"),
     duration_s=38.0,
 )
 """So many keys that most have one value, which the cleaner keeps until it is too old."""

@@ -122,7 +122,7 @@ def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> 
     swept = _swept(run_dir, small.numbers)
     commits = _committed(run_dir, small.numbers) if known else {}
     tries = _tries(run_dir) if known else {}
-    stall_ns = _time_ns(scenario, "max_poll_interval_ms")
+    stall_ns = time_ns(scenario, "max_poll_interval_ms")
     return [
         _Unit(
             name=name,
@@ -153,10 +153,10 @@ def group_bound_ns(scenario: Scenario) -> int:
 
 
 def session_timeout_ns(scenario: Scenario) -> int:
-    return _time_ns(scenario, "session_timeout_ms")
+    return time_ns(scenario, "session_timeout_ms")
 
 
-def _time_ns(scenario: Scenario, name: str) -> int:
+def time_ns(scenario: Scenario, name: str) -> int:
     return int(scenario.workload.options.get(name, GROUP_TIMES[name])) * 1_000_000
 
 

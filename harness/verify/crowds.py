@@ -16,8 +16,12 @@ MOST = 12.0
 with Apache Kafka's, and 10 as those started."""
 STRETCH_NS = 10_000_000_000
 
-AT_ONCE = {"kept_too_long": frozenset({"on a replica", "told", "fetched"})}
-"""Kinds of findings that no lateness makes: deleted records were gone before that was answered."""
+AT_ONCE = {
+    "kept_too_long": frozenset({"on a replica", "told", "fetched"}),
+    "no_delivery": frozenset({"turned away"}),
+}
+"""Kinds of findings that no lateness makes: deleted records were gone before that was answered, and
+where a log begins its leader knows."""
 
 
 def excuses(one: GuaranteeResult) -> bool:

@@ -48,6 +48,7 @@ from urteil.harness.verify.small import (
     sort_passes,
     unasked,
 )
+from urteil.harness.verify.takeovers import takeovers
 from urteil.harness.verify.timeline import FOREVER_NS, Span
 from urteil.harness.verify.transactions import over_ns, stands, txn_rows
 from urteil.harness.verify.views import answers, views
@@ -90,7 +91,12 @@ def derive(
     found.tables["departures"] = departures(run_dir, small, scenario, facts)
     found.tables["returns"] = returns(run_dir, small, scenario, facts)
     found.tables["rations"] = rations(small, scenario, facts)
-    found.tables["expulsions"] = expulsions(run_dir, small, scenario, facts)
+    found.tables["expulsions"] = [
+        row | {"n": number}
+        for number, row in enumerate(
+            expulsions(run_dir, small, scenario, facts) + takeovers(run_dir, small, scenario, facts)
+        )
+    ]
     killed = damaged | killed_clients(small.ops)
     found.tables["damaged"] = [{"client": name} for name in sorted(damaged)]
     found.tables["killed"] = [{"client": name} for name in sorted(killed)]

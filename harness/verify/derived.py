@@ -73,7 +73,7 @@ DERIVED: dict[str, pa.Schema] = {
         "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i live:i "
         "tried:i committed:i"
     ),
-    "expulsions": _schema("n:i who:s p:l times:i from_ns:l to_ns:l"),
+    "expulsions": _schema("n:i who:s p:l times:i from_ns:l to_ns:l leader:i"),
     "departures": _schema("n:i who:s grp:s p:l left_ns:l limit_ns:l taken_ns:l died:i"),
     "returns": _schema("n:i who:s grp:s p:l died_ns:l back_ns:l before:i after:i"),
     "rations": _schema("n:i client:s kind:s rate:d from_ns:l to_ns:l record_bytes:l bytes:l"),

@@ -202,6 +202,9 @@ NAMES = (
     "decisions_on_one_replica",
     "notices_end_with_session",
     "uncommitted_held_back",
+    "begin_told_too_early",
+    "quotas_twice_as_large",
+    "sessions_over_at_takeover",
 )
 
 

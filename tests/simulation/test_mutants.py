@@ -45,6 +45,7 @@ ELSEWHERE = {
     "positions_expire_early",
     "txn_coordinator_keeps_office",
     "groups_not_loaded",
+    "sessions_over_at_takeover",
     "settings_heard_once",  # nor settings that change
     "notices_end_with_session",
     "topic_settings_forgotten",
@@ -80,6 +81,7 @@ ELSEWHERE = {
     "cleaner_loses_of_compressed",
     "retention_by_wrong_clock",  # nor retention
     "retention_never_runs",
+    "begin_told_too_early",
     "deleted_records_served",
     "size_limit_ignored",
     "compacted_never_deleted",
@@ -106,6 +108,7 @@ ELSEWHERE = {
     "transactions_unasked",
     "produce_unthrottled",  # nor quotas
     "fetches_unthrottled",
+    "quotas_twice_as_large",
     "producer_expired_by_marker_time",
     "sequence_does_not_wrap",
     "one_partition_answers_for_all",  # nor partitions with different replicas

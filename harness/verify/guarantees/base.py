@@ -59,7 +59,7 @@ _MADE_OF = {
     "calms": ("polls", "passes", "commits", "clients", "assignments", "faults", "states"),
     "departures": ("assignments", "clients", "faults", "states", "admin_ops"),
     "returns": ("assignments", "clients", "faults", "states", "admin_ops"),
-    "expulsions": ("polls", "assignments", "faults", "states"),
+    "expulsions": ("polls", "assignments", "clients", "faults", "states"),
     "grps": ("clients", "assignments", "commits"),
     "members": ("clients", "assignments", "commits"),
     "commit_breaks": (

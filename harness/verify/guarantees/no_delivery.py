@@ -9,9 +9,11 @@ to the last: a client that hangs is no finding. Readers of committed records are
 without transactions alone.
 
 Nor does all fail that a group tries to commit in such a time, nor is a member put out of it again
-and again while it polls (see `expulsions`), nor one waited for that has left, or that is dead for
+and again while it polls (see `expulsions`), nor by who has just begun to coordinate (`takeovers`),
+nor one waited for that has left, or that is dead for
 longer than its session lasts (`departures`), nor disturbed by a static one that is back before its
-session runs out (`returns`).
+session runs out (`returns`). A final reader is not told again and again of a begin that is none
+(`turned away`).
 """
 
 from __future__ import annotations
@@ -21,15 +23,48 @@ from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 
+_TURNED_AWAY = """
+FROM (SELECT b.p, b.client, b.session, b.from_offset, b.last_ns,
+        SUM(CASE WHEN f.complete_ns > b.last_ns - 20000000000 THEN 1 ELSE 0 END) AS times,
+        MIN(f.complete_ns) AS first_ns
+      FROM (SELECT q.p, w.client, w.session, w.from_offset, w.begin_ns,
+              MAX(f.complete_ns) AS last_ns
+            FROM passes w JOIN parts q ON q.topic_id = w.topic_id AND q.partition = w.partition
+            JOIN polls f ON f.client = w.client AND f.session = w.session AND f.outcome = 'fail'
+              AND f.error = 'OffsetOutOfRangeError' AND f.complete_ns > w.begin_ns
+            WHERE w.final AND NOT w.complete AND q.gone = 0
+            GROUP BY q.p, w.client, w.session, w.from_offset, w.begin_ns) b
+      JOIN polls f ON f.client = b.client AND f.session = b.session AND f.outcome = 'fail'
+        AND f.error = 'OffsetOutOfRangeError' AND f.complete_ns > b.begin_ns
+      GROUP BY b.p, b.client, b.session, b.from_offset, b.last_ns) t
+JOIN (SELECT a.p, a.invoke_ns, a.offset FROM answers a
+      WHERE a.kind = 'earliest' AND a.error IS NULL) e
+  ON e.p = t.p AND e.invoke_ns > t.last_ns - 20000000000 AND e.invoke_ns <= t.last_ns
+WHERE t.times >= 20 AND t.first_ns <= t.last_ns - 20000000000
+GROUP BY t.p, t.client, t.from_offset, t.first_ns, t.last_ns, t.times
+HAVING COUNT(*) >= 10 AND MIN(e.offset) = t.from_offset AND MAX(e.offset) = t.from_offset
+"""
+"""Final readers that were told for 20 s and longer that a partition begins where there is nothing,
+as they were told when they asked for it: a begin that moves on is told anew."""
 _STILL = "c.live = 1 AND c.to_ns - c.from_ns >= c.bound_ns"
 
 
 def _explain(row: Mapping[str, Any]) -> str:
     calm_s = f"{float(row['calm_s']):.1f} s"
+    if row["sub_kind"] == "put out at takeover":
+        return (
+            f"{row['who']} was put out of its group {calm_s} after broker {row['reached']} had "
+            "begun to coordinate it, which is less than its session."
+        )
     if row["sub_kind"] == "member put out":
         return (
             f"{row['who']} was put out of its group {row['waiting']} times in {calm_s}, though it "
             "polled all the time and nobody disturbed it."
+        )
+    if row["sub_kind"] == "turned away":
+        return (
+            f"{row['who']} was told for {calm_s} that {row['topic']}-{row['partition']} begins at "
+            f"{row['off']}, and {row['waiting']} times in the last 20 s that nothing is there."
         )
     if row["sub_kind"] == "rebalanced":
         return (
@@ -86,8 +121,8 @@ SELECT 'commits stand still', CAST(NULL AS INT), CAST(NULL AS BIGINT),
 FROM calms c WHERE {_STILL} AND c.kind = 'group' AND c.committed = 0 AND c.tried > 2
 GROUP BY c.who
 UNION ALL
-SELECT 'member put out', e.p, CAST(NULL AS BIGINT), e.from_ns, e.to_ns, e.who,
-  CAST(NULL AS BIGINT), e.times,
+SELECT CASE WHEN e.leader IS NULL THEN 'member put out' ELSE 'put out at takeover' END, e.p,
+  CAST(NULL AS BIGINT), e.from_ns, e.to_ns, e.who, CAST(e.leader AS BIGINT), e.times,
   CAST(e.to_ns - e.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE)
 FROM expulsions e
 UNION ALL
@@ -98,12 +133,15 @@ FROM departures d WHERE d.taken_ns IS NULL OR d.taken_ns > d.limit_ns
 UNION ALL
 SELECT 'rebalanced', r.p, NULL, r.died_ns, r.back_ns, r.who, NULL, r.after - r.before,
   CAST(r.back_ns - r.died_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE)
-FROM returns r WHERE r.after > r.before""",
+FROM returns r WHERE r.after > r.before
+UNION ALL
+SELECT 'turned away', t.p, t.from_offset, t.first_ns, t.last_ns, t.client, NULL, t.times,
+  CAST(t.last_ns - t.first_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) {_TURNED_AWAY}""",
     explain=_explain,
     needs=("sends", "polls"),
     rests_on=(
         *("sends", "replicas", "logs", "polls", "clients", "faults", "states", "commits"),
-        "assignments",
+        *("assignments", "passes", "offset_answers"),
     ),
     sub_kinds=(
         "group stands still",
@@ -111,9 +149,11 @@ FROM returns r WHERE r.after > r.before""",
         "final reader stands still",
         "commits stand still",
         "member put out",
+        "put out at takeover",
         "left behind",
         "kept dead",
         "rebalanced",
+        "turned away",
     ),
     tie="j.who",
 )

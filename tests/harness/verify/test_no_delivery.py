@@ -234,3 +234,26 @@ def test_a_group_that_can_commit_nothing(outcomes: str, found: int, tmp_path: Pa
     for sentence in sentences:
         assert "late could commit nothing" in sentence
         assert "its members tried 3 times" in sentence
+
+
+@pytest.mark.parametrize(
+    ("told", "last_s", "found"), [([7], 40, 1), ([7], 18, 0), ([7, 8], 40, 0), ([6], 40, 0)]
+)
+def test_a_begin_where_nothing_is(told: list[int], last_s: int, found: int, tmp_path: Path) -> None:
+    """A final reader asks for the begin, is refused there, and asks again."""
+    tables = waiting(kind="final", group=None, begin_ns=LED_NS + S)
+    model = tables["passes"][0]
+    swept = model | WHO | PLACE | {"pass": 0, "from_offset": 7, "to_offset": 9, "final": True}
+    tables["passes"].append(swept | {"complete": False, "begin_ns": LED_NS, "end_ns": OVER_NS})
+    model = tables["offset_answers"][0] | PLACE
+    for n in range(10 * last_s):
+        at_ns = LED_NS + S + n * S // 10
+        refused = {"outcome": "fail", "error": "OffsetOutOfRangeError"}
+        tables["polls"].append(polled(at_ns) | refused)
+        asked = {"query": "earliest", "invoke_ns": at_ns + 1, "complete_ns": at_ns + 2}
+        tables["offset_answers"].append(model | asked | {"offset": told[n % len(told)]})
+    result = judged(tmp_path, tables)
+    sentences = [one.sentence for one in result.findings if one.sub_kind == "turned away"]
+    assert len(sentences) == found
+    for one in sentences:
+        assert one.startswith("g9 was told for 39.9 s that urteil-0 begins at 7, and 200 times")

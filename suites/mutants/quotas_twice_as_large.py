@@ -1,0 +1,25 @@
+"""Who has a quota has another one beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "clients are held up when they took twice what their quota allows"
+MODELS = "a rate that is measured over half of its windows"
+SCENARIO = "quotas"
+GUARANTEE = "quota_exceeded"
+
+
+def apply(mark: Mark) -> None:
+    """Compare with another limit."""
+
+    def make(original: Function) -> Function:
+        def throttle(rate: Any, limit: float, now_ms: float) -> int:
+            mark.hit()
+            return int(original(rate, 2 * limit, now_ms))
+
+        return throttle
+
+    replace("urteil.broker.quotas.rates:Rate.throttle_ms", make)

@@ -1,5 +1,5 @@
-"""Numbers that nothing can have been, and rows that lack what they are about, as the footers of the
-files tell: damage, so nobody is accused of them."""
+"""Numbers that nothing can have been, words that no check knows, and rows that lack what they are
+about, as the files tell: damage, so nobody is accused of them."""
 
 from __future__ import annotations
 
@@ -64,6 +64,25 @@ TOLD_BY_ALL = {
 }
 """Columns that every row of a file tells, or none. Flags are not among them: null is not set."""
 
+_ISOLATIONS = frozenset({"read_uncommitted", "read_committed"})
+_OUTCOMES = frozenset({"ok", "fail", "info"})
+WORDS = {
+    "clients": {"isolation": _ISOLATIONS},
+    "passes": {"isolation": _ISOLATIONS},
+    "txns": {"outcome": frozenset({"committed", "aborted", "unknown", "fenced"})},
+    "commits": {"outcome": _OUTCOMES},
+    "commit_reads": {"outcome": _OUTCOMES},
+    "admin_ops": {"outcome": _OUTCOMES},
+    "polls": {"outcome": _OUTCOMES, "event": frozenset({"seek", "reset", "rebalance"})},
+    "assignments": {
+        "event": frozenset({"assigned", "revoked", "lost", "given", "kept", "forgotten"})
+    },
+    "replicas": {"control": frozenset({"commit", "abort"})},
+    "indexes": {"kind": frozenset({"offset", "time", "txn"})},
+}
+"""Columns that hold one of a few words, or null: of a row with another one no check knows what it
+says. (What sends became is asked with their values.)"""
+
 
 def limits(table: str, column: pa.Field) -> tuple[int, int] | None:
     """The least and the most that a column may hold; None where anything goes. No number reaches
@@ -89,6 +108,24 @@ def wild(part: pq.ParquetFile, table: str, ours: pa.Schema) -> dict[str, int]:
             low, high = _reach(part, column.name)
             if low < ends[0] or high > ends[1]:
                 told[column.name] = low if low < ends[0] else high
+    return told
+
+
+def strange(part: pq.ParquetFile, table: str) -> dict[str, str]:
+    """Columns with words that are none of theirs in `part`, each with the first."""
+    names = {column.path for column in part.schema}
+    texts = {
+        name: known
+        for name, known in WORDS.get(table, {}).items()
+        if name in names and nulls(part, name) < part.metadata.num_rows
+    }
+    told: dict[str, str] = {}
+    for group in range(part.num_row_groups if texts else 0):
+        rows = part.read_row_group(group, [*texts])
+        for name, known in texts.items():
+            others = {str(one) for one in pc.unique(rows[name]).to_pylist() if one is not None}
+            if others - known:
+                told[name] = min(others - known)
     return told
 
 

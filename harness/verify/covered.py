@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from pathlib import Path
 
 from urteil.harness.verify.coordinators import DEATHS, GRACE_NS
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.harm import Harm, losses, with_losses
 from urteil.harness.verify.lineage import agreed_end
+from urteil.harness.verify.lost_epochs import began, lost_epochs
 from urteil.harness.verify.timeline import FOREVER_NS, NO_OFFSET, Span, floors
 
 
 def lay_floors(
-    part: Row, spans: list[Span], logs: list[Row], hurt: list[Harm], faults: list[Row]
+    run_dir: Path,
+    part: Row,
+    spans: list[Span],
+    logs: list[Row],
+    hurt: list[Harm],
+    faults: list[Row],
 ) -> list[Row]:
     """Rows of `floors`; what they say of the whole run goes into the partition's row `part`."""
     leader = next((row for row in logs if row["broker"] == part["final_leader"]), None)
-    starts = _epoch_starts(leader) if leader else {}
+    starts = _starts_ever(leader) if leader else {}
+    reigns = lost_epochs(spans, starts) if leader else []
+    taken = began(run_dir, part["topic_id"], part["partition"], reigns)
     lost = losses(spans, hurt)
-    found = with_losses(floors(spans, starts, leader["log_end"] if leader else 0), lost)
+    log_end = leader["log_end"] if leader else 0
+    found = with_losses(floors(spans, starts, log_end, taken), lost)
     begun = [span.begin_ns for span in spans if span.begins_epoch]
     unclean_floor = min((floor.unclean_floor for floor in found), default=NO_OFFSET)
     spoilt = [one.at_ns for one in lost]
@@ -89,6 +99,13 @@ def epoch_rows(p: int, logs: list[Row]) -> list[Row]:
 
 def _epoch_starts(row: Row) -> dict[int, int]:
     return {int(epoch): int(start) for epoch, start in json.loads(row["epochs"] or "{}").items()}
+
+
+def _starts_ever(row: Row) -> dict[int, int]:
+    """Where epochs began; 0 for what may have begun below a log's start. Who deletes records sets
+    the start of the epoch that they end in to where the log begins, and forgets those before it."""
+    start = row["log_start"] or 0
+    return {epoch: at if at > start else 0 for epoch, at in _epoch_starts(row).items()}
 
 
 def divergence_floor(logs: list[Row], leader: int | None) -> int:

@@ -80,7 +80,7 @@ def derive(
     for place in _places(small, damaged, found.tables["answers"]):
         short |= {f"{row['topic']}-{row['partition']}" for row in place.stopped}
         found.unasked += place.unasked()
-        _add_place(found.tables, place, small, scenario, facts)
+        _add_place(found.tables, place, small, run_dir, scenario, facts)
     found.short = sorted(short)
     _add_clients(found.tables, run_dir, small, scenario, facts)
     _add_settings(found.tables, small, scenario)
@@ -144,10 +144,15 @@ def _places(small: Small, damaged: frozenset[str], answered: list[Row]) -> Itera
 
 
 def _add_place(
-    tables: dict[str, list[Row]], place: _Place, small: Small, scenario: Scenario, facts: RunFacts
+    tables: dict[str, list[Row]],
+    place: _Place,
+    small: Small,
+    run_dir: Path,
+    scenario: Scenario,
+    facts: RunFacts,
 ) -> None:
     """A partition's row of `parts`, and its rows of what is told by partition."""
-    part = _part(tables, place, small, scenario, facts)
+    part = _part(tables, place, small, run_dir, scenario, facts)
     tables["parts"].append(part)
     tables["pass_bits"] += [
         {"client": row["client"], "session": row["session"], "pass": row["pass"], "p": place.p}
@@ -171,7 +176,12 @@ def _add_place(
 
 
 def _part(
-    tables: dict[str, list[Row]], place: _Place, small: Small, scenario: Scenario, facts: RunFacts
+    tables: dict[str, list[Row]],
+    place: _Place,
+    small: Small,
+    run_dir: Path,
+    scenario: Scenario,
+    facts: RunFacts,
 ) -> Row:
     part = part_row(
         place.key, place.p, place.topic, scenario, place.spans, place.logs, place.whole,
@@ -179,7 +189,7 @@ def _part(
     )  # fmt: skip
     part |= {"gone": int(place.key in small.gone)} | administered(part, small.ops)
     hurt = harms(small.faults, part["topic"], place.key[1])
-    tables["floors"] += lay_floors(part, place.spans, place.logs, hurt, small.faults)
+    tables["floors"] += lay_floors(run_dir, part, place.spans, place.logs, hurt, small.faults)
     part |= settled(place.topic, scenario, facts, small.faults, small.ops)
     part["flushed_ns"] = flushed_ns(place.spans, hurt, part.pop("flush_ns"))
     part |= shortened(place.topic, small.ops, small.faults, part["ends_ns"])

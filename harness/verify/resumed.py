@@ -43,7 +43,8 @@ def resumed(run_dir: Path) -> Iterator[Resumed]:
     moved = _moved(run_dir) if firsts else {}
     for key, (poll, read_ns, offset) in sorted(firsts.items(), key=lambda one: one[1][1]):
         assigned = given.get(key)
-        if assigned is None or assigned["at_ns"] > read_ns or moved.get(key[0], poll + 1) <= poll:
+        first_moved = min(moved.get(who, poll + 1) for who in (key[0], (*key[0][:2], None, None)))
+        if assigned is None or assigned["at_ns"] > read_ns or first_moved <= poll:
             continue
         yield Resumed(
             group=assigned["group"],
@@ -95,9 +96,9 @@ def _lowest(rows: pa.Table, name: str) -> pa.Table:
     return rows.join(lows, [*_KEYS, name], join_type="inner")
 
 
-def _moved(run_dir: Path) -> dict[Member, int]:
-    """The first poll at which a member's position was moved."""
-    found: dict[Member, int] = {}
+def _moved(run_dir: Path) -> dict[tuple[str, int, str | None, int | None], int]:
+    """The first poll at which a member's position was moved; one without a partition is for all."""
+    found: dict[tuple[str, int, str | None, int | None], int] = {}
     for batch in _batches(run_dir, "polls", [*_WHO, "poll", "event"]):
         for row in batch.filter(pc.is_in(batch["event"], pa.array(MOVED))).to_pylist():
             member = row["client"], row["session"], row["topic_id"], row["partition"]

@@ -186,6 +186,9 @@ def _columns(part: Path, table: str, have: pa.Schema) -> list[str]:
             f"{', '.join(far)} with numbers that none can be ({numbers}); they count as unknown: "
             f"{cells.AGAIN}"
         )
+    if strange := bounds.strange(file, table):
+        words = ", ".join(f"{word[:60]!r}" for word in strange.values())
+        told.append(f"{', '.join(strange)} with words that no check knows ({words})")
     if lost := bounds.blank(file, table):
         told.append(f"it has rows without {', '.join(lost)}: {cells.AGAIN}")
     return told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from urteil.harness.verify.evidence import Row
@@ -155,8 +155,13 @@ class Floor:
         }
 
 
-def floors(spans: list[Span], starts: dict[int, int], log_end: int) -> list[Floor]:
-    """Floors of one partition from its states and its final leader's epoch starts and end."""
+def floors(
+    spans: list[Span], starts: dict[int, int], log_end: int, lost: Mapping[int, int] | None = None
+) -> list[Floor]:
+    """Floors of one partition from its states and its final leader's epoch starts and end.
+
+    `lost` are epochs that an unclean one took whole, each with where it began.
+    """
     begun = [(span.begin_ns + CLOCK_SLACK_NS, span) for span in spans if span.begins_epoch]
     if not spans:
         return [_floor(-FOREVER_NS, FOREVER_NS, 0, 0)]
@@ -169,6 +174,8 @@ def floors(spans: list[Span], starts: dict[int, int], log_end: int) -> list[Floo
         if span.previous is None and span.version == 0:  # made then: there was nothing to take
             continue
         start = _start(span.leader_epoch, starts, log_end)
+        if span.unclean:
+            start = min([start, *_taken(span, starts, lost or {})])
         any_floor = min(any_floor, start)
         if span.unclean:
             unclean_floor = min(unclean_floor, start)
@@ -186,6 +193,15 @@ def _floor(
         unclean_floor=unclean_floor,
         leader=leader,
     )
+
+
+def _taken(span: Span, starts: Mapping[int, int], lost: Mapping[int, int]) -> Iterator[int]:
+    """Where the epochs right before an unclean one began that the final log does not know."""
+    before = span.previous
+    while before is not None and before.leader_epoch not in starts:
+        if before.leader_epoch in lost:
+            yield lost[before.leader_epoch]
+        before = before.previous
 
 
 def _start(epoch: int, starts: dict[int, int], log_end: int) -> int:

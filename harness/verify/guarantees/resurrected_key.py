@@ -7,7 +7,7 @@ delete.retention.ms may have seen the value and missed its tombstone.
 from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
-from urteil.harness.verify.guarantees.keys import LOSABLE, latest, older
+from urteil.harness.verify.guarantees.keys import LATEST_LOSABLE, latest, older
 
 GUARANTEE = Guarantee(
     name="resurrected_key",
@@ -17,7 +17,7 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 4.8 Log Compaction: delete.retention.ms",
     opportunities=latest(1),
     violations=older(1, excused="h.took_ns <= q.delete_retention_ns"),
-    permitted=LOSABLE,
+    permitted=LATEST_LOSABLE,
     explain=lambda row: (
         f"Key {row['key']!r} was deleted by {row['latest_value_id']} at offset "
         f"{row['latest_off']}, yet shows {row['value_id']} at {place(row)} ({row['sub_kind']})."

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
-from urteil.harness.verify.guarantees.keys import LOSABLE, latest, older
+from urteil.harness.verify.guarantees.keys import LATEST_LOSABLE, latest, older
 from urteil.harness.verify.timeline import FOREVER_NS
 
 _SLACK_NS = 15_000_000_000
@@ -76,7 +76,7 @@ SELECT 'not cleaned', k.p, k.off, k.next_ns, k.next_ns, k.value_id, k.key, k.nex
 UNION ALL
 SELECT 'tombstone kept', k.p, k.off, k.complete_ns, k.complete_ns, k.value_id, k.key, k.value_id,
   k.off, -1, k.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_OVER} AND k.log_slots > 0""",
-    permitted=LOSABLE,
+    permitted=LATEST_LOSABLE,
     explain=_explain,
     sub_kinds=("in the log", "in a pass", "not cleaned", "tombstone kept"),
 )

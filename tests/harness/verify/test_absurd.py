@@ -74,6 +74,29 @@ def test_rows_that_tell_of_nobody_are_told(table: str, column: str, tmp_path: Pa
     assert any(one.startswith(told) for one in result.reasons)
 
 
+@pytest.mark.parametrize(
+    ("table", "column", "word"),
+    [
+        ("passes", "isolation", "READ_COMMITTED"),
+        ("clients", "isolation", "read-committed"),
+        ("polls", "event", "assigned"),
+        ("commits", "outcome", "OK"),
+        ("assignments", "event", "ASSIGNED"),
+        ("replicas", "control", "COMMIT"),
+    ],
+)
+def test_a_word_that_no_check_knows_is_told(
+    table: str, column: str, word: str, tmp_path: Path
+) -> None:
+    """What is written so would be taken for another isolation, or for nothing at all."""
+    tables = healthy()
+    tables[table][1][column] = word
+    result = judged(tmp_path, tables)
+    assert result.verdict is Verdict.UNKNOWN
+    told = f"evidence/{table}/part-0.parquet: {column} with words that no check knows ({word!r})"
+    assert told in result.reasons
+
+
 def test_what_a_coordinator_has_no_number_for_is_no_damage(tmp_path: Path) -> None:
     tables = healthy()
     tables["states"][-1] |= {"leader": -2, "at_ns": tables["states"][-1]["at_ns"]}

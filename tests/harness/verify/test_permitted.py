@@ -68,6 +68,23 @@ def test_what_was_acknowledged_without_an_offset_may_be_lost_in_an_election(tmp_
     assert named(result, "lost_write").violations == 1
 
 
+@pytest.mark.parametrize("tombstone", [False, True])
+def test_a_key_may_show_what_was_written_before_a_last_value_that_may_be_lost(
+    tombstone: bool, tmp_path: Path
+) -> None:
+    """The older value lies below where the epoch began that took the last one."""
+    tables = healthy(ACKS_ONE)
+    for name in ("sends", "reads", "replicas"):
+        for row in tables[name]:
+            row["key"] = "twice" if row["offset"] == HALF - 20 else f"k{row['offset']}"
+    _sent_before_the_election(tables, HALF)
+    tables["sends"][-1] |= {"key": "twice", "tombstone": tombstone}
+    facts = synthetic.facts(ACKS_ONE, topics=made.topic(cleanup_policy="compact"))
+    name = "resurrected_key" if tombstone else "stale_value_visible"
+    found = alone(name, tmp_path, tables, shape=ACKS_ONE, facts=facts)
+    assert (found.violations, found.permitted) == (0, 1)
+
+
 def test_acks_one_does_not_permit_the_loss_of_what_was_replicated(tmp_path: Path) -> None:
     tables = healthy(ACKS_ONE)
     _lose(tables, {50})

@@ -40,9 +40,13 @@ def filled(table: str, have: pa.Table, run: str, settings: Settings) -> pa.Table
             value = pa.scalar(own.get(column.name), column.type)
             have = have.append_column(column, pa.repeat(value, len(have)))
     if table == "sends" and "op" not in names:
-        return _with(have, "op", _counted(have, ("client",), "invoke_ns"))
+        return _with(have, "op", _counted(have, ("client",), ("invoke_ns",)))
     if table == "reads" and "poll" not in names:
-        have = _with(have, "poll", _counted(have, ("client", "session"), "read_ns"))
+        order = ("read_ns", "position_in_poll")
+        have = _with(have, "poll", _counted(have, ("client", "session"), order))
+    elif table == "reads" and "position_in_poll" not in names:
+        places = _counted(have, ("client", "session", "poll"), ("read_ns",))
+        have = _with(have, "position_in_poll", places)
     if table == "reads" and "pass" not in names:
         return _with(have, "pass", _stretches(have))
     return have
@@ -94,10 +98,11 @@ def _stretches(reads: pa.Table) -> list[int]:
     return found
 
 
-def _counted(have: pa.Table, whose: tuple[str, ...], by: str) -> list[int]:
-    """The number of each row among its client's, by time, then as they stand."""
+def _counted(have: pa.Table, whose: tuple[str, ...], by: tuple[str, ...]) -> list[int]:
+    """The number of each row among those of `whose`, in the order of `by`, then as they stand."""
     keys = list(zip(*(have[name].to_pylist() for name in whose), strict=True))
-    times = [time or 0 for time in have[by].to_pylist()]
+    columns = ([time or 0 for time in have[name].to_pylist()] for name in by)
+    times = list(zip(*columns, strict=True))
     counts: dict[tuple[Any, ...], int] = defaultdict(int)
     found = [0] * len(keys)
     for at in sorted(range(len(keys)), key=times.__getitem__):

@@ -35,11 +35,12 @@ BUCKET = 1 << 5
 TICK_NS = 100_000_000
 
 REST = f"""
-3 * CAST(COALESCE(l.batch_bytes, 0) AS BIGINT) + 5 * CAST(COALESCE(l.sequence, 0) AS BIGINT)
-+ 7 * CAST(COALESCE(l.producer_epoch, 0) AS BIGINT) + 11 * (COALESCE(l.producer_id, 0) % {EPOCH})
+3 * CAST(COALESCE(l.batch_bytes, 0) AS BIGINT) + 5 * CAST(COALESCE(l.sequence, -1) AS BIGINT)
++ 7 * CAST(COALESCE(l.producer_epoch, -1) AS BIGINT) + 11 * (COALESCE(l.producer_id, -1) % {EPOCH})
 + 13 * (COALESCE(l.timestamp_ms, 0) % {EPOCH}) + CASE WHEN l.transactional THEN 17 ELSE 0 END
 + CASE WHEN l.control = 'abort' THEN 19 WHEN l.control IS NOT NULL THEN 23 ELSE 0 END"""
-"""One number of what else a batch says, so that replicas which differ in any of it differ in it."""
+"""One number of what else a batch says, so that replicas which differ in any of it differ in it.
+No producer is told as -1, as Kafka writes it, or by null."""
 
 TIMES = 1 << 61
 

@@ -1,6 +1,7 @@
 """A compacted topic keeps at least the last value of every key.
 
 Judged of keys of which every send is resolved: acknowledged with an offset, or failed for certain.
+Of a value that was written twice a reader may be given the second one alone: the first was cleaned.
 """
 
 from __future__ import annotations
@@ -40,14 +41,15 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 4.8 Log Compaction",
     opportunities=f"SELECT COUNT(*) AS n FROM keyed k JOIN parts q ON q.p = k.p {_JUDGED}",
     violations=f"""
-SELECT CASE WHEN k.log_slots > 0 AND k.unserved = 1 THEN 'not served'
+SELECT CASE WHEN k.log_slots = 1 AND k.unserved = 1 THEN 'not served'
     WHEN k.log_slots > 0 THEN 'not on a follower' WHEN k.copies > 0 THEN 'on some replicas'
     WHEN k.shown_off IS NULL THEN 'absent' ELSE 'older shown' END AS sub_kind,
   k.p, k.off, k.invoke_ns AS at_ns, k.complete_ns AS until_ns, k.value_id, k.client, k.key,
   k.shown_off, k.copies, {WHOSE}
 FROM keyed k JOIN parts q ON q.p = k.p
 LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {FLOORS} {_JUDGED}
-  AND (k.log_slots = 0 OR k.unserved = 1 OR (k.copies < c.copies AND k.off < q.agreed_end))""",
+  AND (k.log_slots = 0 OR (k.log_slots = 1 AND k.unserved = 1)
+    OR (k.copies < c.copies AND k.off < q.agreed_end))""",
     permitted=f"CASE WHEN x.sub_kind = 'not served' THEN NULL ELSE ({LOSABLE}) END",
     explain=_explain,
     sub_kinds=("absent", "older shown", "on some replicas", "not on a follower", "not served"),

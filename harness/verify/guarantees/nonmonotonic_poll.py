@@ -66,10 +66,12 @@ SELECT 'position', l.p, l.position_before, l.prev_ns, l.invoke_ns, l.client, l.s
 FROM (SELECT e.client, e.session, e.poll, e.position_before, e.invoke_ns, e.complete_ns,
         e.event, r.p, r.unclean_on, r.unclean_floor, r.lost_floor, r.spoilt_ns,
         LAG(e.position_after) OVER w AS prev_after,
-        LAG(e.event) OVER w AS prev_event, LAG(e.complete_ns) OVER w AS prev_ns
+        LAG(e.event) OVER w AS prev_event, LAG(e.complete_ns) OVER w AS prev_ns,
+        LAG(e.poll) OVER w AS prev_poll
       FROM polls e JOIN parts r ON e.topic_id = r.topic_id AND e.partition = r.partition
       WINDOW w AS (PARTITION BY e.client, e.session, r.p ORDER BY e.poll)) l
 WHERE l.position_before < l.prev_after AND l.event IS NULL AND l.prev_event IS NULL
+  AND l.prev_poll < l.poll
   AND NOT EXISTS (SELECT 1 FROM passes b JOIN parts r ON r.topic_id = b.topic_id
                     AND r.partition = b.partition
                   WHERE b.client = l.client AND b.session = l.session AND r.p = l.p

@@ -51,6 +51,8 @@ SUBSETS: dict[str, dict[str, tuple[str, ...] | None]] = {
     "sends and reads": dict.fromkeys(NEEDED),
     "clients": dict.fromkeys((*NEEDED, "clients")),
     "passes": dict.fromkeys((*NEEDED, "clients", "passes")),
+    "polls without places": LEAST | {"reads": (*LEAST["reads"], "poll")},
+    "places without polls": LEAST | {"reads": (*LEAST["reads"], "pass", "position_in_poll")},
 }
 
 
@@ -60,6 +62,20 @@ def test_a_correct_history_of_few_tables_passes(columns: Any, tmp_path: Path) ->
     assert (violated(result), result.reasons, result.verdict) == ({}, [], Verdict.PASS)
     holds = {one.name for one in result.guarantees if one.status is Status.HOLDS}
     assert {"lost_write", "phantom", "duplicate", "inconsistent_offset", "stale_append"} <= holds
+
+
+def test_places_in_polls_order_what_one_poll_brought(tmp_path: Path) -> None:
+    """Whatever the order of the rows; without them the rows do."""
+    tables = healthy()
+    bring(tmp_path / "in", tables, SUBSETS["polls without places"])
+    told = {"acks": -1, "idempotent": True, "isolation": "read_committed", "command": ""}
+    load(tmp_path / "in", tmp_path / "run", **told)  # type: ignore[arg-type]
+    reads = pq.read_table(tmp_path / "run" / "evidence" / "reads").to_pylist()
+    for row, own in zip(reads, tables["reads"], strict=True):
+        assert row["position_in_poll"] == own["position_in_poll"]
+    tables["reads"].sort(key=lambda row: (row["read_ns"], -row["position_in_poll"]))
+    columns = SUBSETS["places without polls"]
+    assert judged(tmp_path / "turned", tables, columns).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize("columns", SUBSETS.values(), ids=SUBSETS)

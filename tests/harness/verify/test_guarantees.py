@@ -78,6 +78,20 @@ def test_a_position_that_goes_back_is_found_in_polls_alone(tmp_path: Path) -> No
     assert (finding.sub_kind, finding.offset) == ("position", 140)
 
 
+def test_one_poll_has_one_position_however_often_it_is_told(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["polls"] += [dict(row) for row in tables["polls"] if row["poll"] == 3]
+    assert alone("nonmonotonic_poll", tmp_path, tables).violations == 0
+
+
+def test_no_producer_is_told_by_null_or_as_kafka_does(tmp_path: Path) -> None:
+    tables = healthy()
+    for row in tables["replicas"]:
+        none = None if row["broker"] == 2 else -1
+        row |= dict.fromkeys(("producer_id", "producer_epoch", "sequence"), none)
+    assert alone("replica_divergence", tmp_path, tables).violations == 0
+
+
 def test_a_new_pass_begins_where_it_likes(tmp_path: Path) -> None:
     """A reader that sweeps twice, and tells its polls, has sought in between."""
     tables = healthy()

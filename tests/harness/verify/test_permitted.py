@@ -85,6 +85,22 @@ def test_a_key_may_show_what_was_written_before_a_last_value_that_may_be_lost(
     assert (found.violations, found.permitted) == (0, 1)
 
 
+def test_of_a_last_value_that_was_written_twice_the_first_may_be_cleaned(tmp_path: Path) -> None:
+    """A retry without idempotence: one leader has both still, another served the second alone."""
+    tables = healthy(ACKS_ONE)
+    first, second = HALF - 20, HALF - 10
+    tables["sends"] = [row for row in tables["sends"] if row["offset"] != first]
+    value = next(row["value_id"] for row in tables["sends"] if row["offset"] == second)
+    for name in ("sends", "reads", "replicas"):
+        for row in tables[name]:
+            row["key"] = f"k{second if row['offset'] == first else row['offset']}"
+            row["value_id"] = value if row["offset"] == first else row["value_id"]
+    tables["reads"] = [row for row in tables["reads"] if row["offset"] != first]
+    facts = synthetic.facts(ACKS_ONE, topics=made.topic(cleanup_policy="compact"))
+    found = alone("latest_value_lost", tmp_path, tables, shape=ACKS_ONE, facts=facts)
+    assert (found.violations, found.permitted) == (0, 0)
+
+
 def test_acks_one_does_not_permit_the_loss_of_what_was_replicated(tmp_path: Path) -> None:
     tables = healthy(ACKS_ONE)
     _lose(tables, {50})

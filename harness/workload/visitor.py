@@ -5,13 +5,13 @@
 `visitor` and `stranger` log in by SCRAM at the listener for users of each broker and try all the
 time to read and write a topic, to find a group and to describe the cluster. Meanwhile an
 administrator grants the visitor these rights one by one and takes them back, by removing what
-allows or by adding what denies; `root`, who may do all, has each broker tell what it knows of them.
-What is granted to the stranger is so for another address alone; and everybody tries a topic and a
-group beside those, whose names are nearly the same, and which nobody grants, and in turn all else
-that nobody may there: to ask, change and delete. `guest` tries two passwords; which of them is his
-changes too, and at times neither is. On SIGUSR1 the visitor gets all rights once more and loses
-them, some by each way; from then on nothing changes any more. The journal has every try with what
-the broker said, and every change.
+allows or by adding what denies; `root`, who may do all, has each broker tell what it knows of
+them. What is granted to the stranger is so for another address alone, or denied as well, from the
+start to the end; and everybody tries a topic and a group beside those, whose names are nearly the
+same, and which nobody grants, and in turn all else that nobody may there: to ask, change and
+delete. `guest` tries two passwords; which of them is his changes too, and at times neither is. On
+SIGUSR1 the visitor gets all rights once more and loses them, some by each way; from then on
+nothing changes any more. The journal has every try with what the broker said, and every change.
 """
 
 from __future__ import annotations
@@ -91,6 +91,12 @@ def vain_tries(user: str) -> list[Try]:
         Try("Describe Group beside", Acl(who, wire.GROUP, group, wire.DESCRIBE),
             lambda at, _: wire.find_group(at, group)),
     ]  # fmt: skip
+
+
+def forbidden_for_good(user: str) -> list[Acl]:
+    """Entries of what is beside: all is denied there, and allowed as well, which does not help."""
+    who, (topic, group) = f"User:{user}", BESIDE
+    return [Acl(who, wire.TOPIC, topic, wire.ALL), Acl(who, wire.GROUP, group, wire.ALL)]
 
 
 def more_vain_tries(user: str) -> list[Try]:
@@ -254,6 +260,9 @@ class Administrator:
             self._until(lambda at, u=user, p=password: wire.set_password(at, u, p))  # type: ignore[misc]
         for acl in [replace(one.acl, host=ELSEWHERE) for one in tries("stranger", 0)]:
             self._until(lambda at, a=acl: wire.create_acl(at, a, wire.ALLOW))  # type: ignore[misc]
+        for kind in (wire.DENY, wire.ALLOW):
+            for acl in forbidden_for_good("stranger"):
+                self._until(lambda at, a=acl, k=kind: wire.create_acl(at, a, k))  # type: ignore[misc]
         for one in self._tries[::2]:
             self._grant(one)
 

@@ -205,6 +205,7 @@ NAMES = (
     "begin_told_too_early",
     "quotas_twice_as_large",
     "sessions_over_at_takeover",
+    "denials_not_read_at_start",
 )
 
 

@@ -102,6 +102,7 @@ ELSEWHERE = {
     "duplicate_answered_as_newest",
     "idle_producers_forgotten",
     "acl_removal_unheard",
+    "denials_not_read_at_start",
     "acl_prefix_by_equality",
     "old_password_works",
     "deletion_unasked",

@@ -49,7 +49,7 @@ DERIVED: dict[str, pa.Schema] = {
         "p:l broker:i log_start:l log_end:l high_watermark:l recovery_point:l in_isr:i "
         "epochs_told:i"
     ),
-    "windows": _schema("n:i begin_ns:l end_ns:l"),
+    "windows": _schema("n:i begin_ns:l end_ns:l away:i"),
     "damaged": _schema("client:s"),
     "killed": _schema("client:s"),
     "grps": _schema("grp:s bit:l"),

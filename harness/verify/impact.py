@@ -15,6 +15,7 @@ from urteil.harness.verify.timeline import FOREVER_NS
 
 SECOND_NS = 1_000_000_000
 _MS_NS = 1_000_000
+AWAY = frozenset({"crash", "shutdown"})
 BROKER = re.compile(r"b\d+")
 _CLIENT_SLACK_NS = SECOND_NS
 _SHORTEST_TRIAL_NS = 2 * SECOND_NS
@@ -37,11 +38,18 @@ def acting(fault: Row) -> Stretch:
 
 
 def windows(derived: Derived) -> list[Row]:
-    """Rows of the derived table `windows`: when each fault could act."""
+    """Rows of the derived table `windows`: when each fault could act, and the broker that was
+    `away` where that is all that it did."""
     return [
         {"n": n, "begin_ns": acting(fault).begin_ns, "end_ns": acting(fault).end_ns}
+        | {"away": _away(fault)}
         for n, fault in enumerate(derived.faults)
     ]
+
+
+def _away(fault: Row) -> int | None:
+    gone = targets_of(fault) if fault["fault"] in AWAY else ()
+    return int(gone[0].removeprefix("b")) if len(gone) == 1 and BROKER.fullmatch(gone[0]) else None
 
 
 def _ailing(derived: Derived) -> list[Row]:

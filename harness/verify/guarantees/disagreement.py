@@ -1,9 +1,10 @@
 """Long after healing everybody says the same of who leads: ZooKeeper, each broker's Metadata, and
 the leader by what it answers; and of how many replicas are in sync.
 
-Asked are answers at least five seconds after the last fault was healed and after the state's last
-version was written, and before its next, of brokers that have been there for ten: on a crowded
-machine a healthy one needed more than six to hear of what it leads.
+Asked are answers at least five seconds after a fault was healed and after the state's last version
+was written, and before its next, of brokers that have been there for ten: on a crowded machine a
+healthy one needed more than six to hear of what it leads. That a broker is away keeps the others
+from hearing of nothing, but of what it led itself.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ _HEARD_NS = 10_000_000_000
 _CALM = f"""
 JOIN parts q ON q.p = {{0}}.p
 JOIN spans s ON s.p = {{0}}.p AND {{1}} >= s.begin_ns + {_LONG_NS} AND {{2}} < s.end_ns
-WHERE s.leader >= 0 AND q.ours = 1 AND q.gone = 0 AND {{1}} >= q.calm_ns + {_LONG_NS}
-  AND {{2}} <= q.ends_ns
+WHERE s.leader >= 0 AND q.ours = 1 AND q.gone = 0 AND {{2}} <= q.ends_ns
+  AND NOT EXISTS (SELECT 1 FROM windows f
+                  WHERE f.begin_ns <= {{2}} AND {{1}} < f.end_ns + {_LONG_NS}
+                    AND COALESCE(f.away, {{3}}) IN ({{3}}, s.leader))
   AND NOT EXISTS (SELECT 1 FROM states b WHERE b.path LIKE '/brokers/ids/%' AND b.version >= 0
                   AND SUBSTRING(b.path, 14) = CAST({{3}} AS STRING)
                   AND b.at_ns <= {{1}} AND {{1}} < b.at_ns + {_HEARD_NS})

@@ -456,6 +456,21 @@ def test_a_broker_that_came_back_has_ten_seconds_to_hear_who_leads(
     assert alone("disagreement", tmp_path, tables).violations == found
 
 
+@pytest.mark.parametrize(("target", "found"), [("b1", 1), ("b2", 0), ("b3", 0), ("b1->b3", 0)])
+def test_who_hears_nothing_while_another_broker_is_away_is_named(
+    target: str, found: int, tmp_path: Path
+) -> None:
+    """b3 tells that nobody leads; b2 does."""
+    tables = healthy()
+    (fault,) = tables["faults"]
+    views = [row for row in tables["samples"] if row["source"] == "b3"]
+    for row in views:
+        row["value"] = -1.0 if row["metric"] == "metadata_leader" else row["value"]
+    fault |= {"targets": f'["{target}"]', "end_ns": END_NS + 60 * S, "healed_ns": END_NS + 60 * S}
+    result = alone("disagreement", tmp_path, tables)
+    assert result.violations == found
+
+
 def test_who_tells_of_fewer_in_sync_than_there_are_is_named(tmp_path: Path) -> None:
     tables = healthy()
     old = [

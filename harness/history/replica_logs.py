@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
+import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,8 @@ import msgspec
 from crc32c import crc32c
 from kafka.errors import KafkaError
 from kafka.record.default_records import ControlRecord, DefaultRecordBatch
+from snappy import UncompressError
+from zstandard import ZstdError
 
 from urteil.harness.history.index_files import Layout, read_indexes
 from urteil.harness.workload.payload import decode, decode_copy, key_text, of_client_ms
@@ -29,6 +32,10 @@ _CRC_FROM = 21
 _TRANSACTIONAL, _CONTROL = 0x10, 0x20
 _SEQUENCES = 1 << 31
 """They begin at 0 again behind the last one, within a batch too."""
+_UNREADABLE = (
+    *(KafkaError, struct.error, ValueError, OSError),
+    *(EOFError, zlib.error, UncompressError, RuntimeError, ZstdError),  # of gzip, snappy, lz4, zstd
+)
 _FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 
 
@@ -148,7 +155,7 @@ def _batch_rows(log: ReplicaLog, segment: int, batch: memoryview, run: str) -> I
     crc_holds = crc32c(batch[_CRC_FROM:]) == header[4]
     try:
         records = list(DefaultRecordBatch(batch))
-    except (KafkaError, struct.error, ValueError, OSError) as error:
+    except _UNREADABLE as error:
         log.damage.append(f"the batch at offset {header[0]} cannot be read: {error}")
         yield common | {"offset": header[0], "intact": False}
         return

@@ -100,7 +100,7 @@ def _sent_and_lost(tables: made.Tables, offset: int, at_ns: int = CRASH_NS - S /
     """A send that was acknowledged at an offset which another record has in the end."""
     value = {"value_id": f"r/p0/{100_000 + offset}", "op": 100_000 + offset, "client": "p0"}
     row = tables["sends"][offset] | value | {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
-    tables["sends"].append(row)
+    tables["sends"].append(row | {"node": 1 if at_ns < LED_NS else 2})
 
 
 def _cut(tables: made.Tables, *brokers: int, low: int = FLOOR) -> None:

@@ -197,12 +197,12 @@ def test_a_leader_epoch_that_no_log_knows_is_none(tmp_path: Path) -> None:
 def test_a_begin_that_is_told_to_anybody_lies_where_logs_begin(tmp_path: Path) -> None:
     tables = healthy()
     place = {name: tables["sends"][0][name] for name in ("run", "topic_id", "topic", "partition")}
-    asked = {"node": 2, "invoke_ns": BEGIN_NS, "complete_ns": BEGIN_NS + 1, "api_version": 7}
+    asked = {"node": 1, "invoke_ns": BEGIN_NS, "complete_ns": BEGIN_NS + 1, "api_version": 7}
     tables["offset_answers"] = [place | asked | {"query": "earliest", "offset": 1}]
     result = judged(tmp_path / "late", tables)
     (finding,) = named(result, "unseen").findings
     assert (finding.sub_kind, finding.offset) == ("told too late", 0)
-    assert "Broker 2 told that urteil-0 begins at 1, though every" in finding.sentence
+    assert "Broker 1 told that urteil-0 begins at 1, though every" in finding.sentence
     tables["offset_answers"][0]["offset"] = 0
     assert judged(tmp_path / "right", tables).verdict is Verdict.PASS
     tables["offset_answers"][0]["offset"] = 50

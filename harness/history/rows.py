@@ -382,11 +382,8 @@ class JournalRows:
             "source": f"b{view.node}",
             "labels": json.dumps(labels),
         }
-        for metric, value in (
-            ("metadata_leader", view.leader),
-            ("metadata_leader_epoch", view.leader_epoch),
-            ("metadata_in_sync", view.in_sync),
-        ):
-            if metric == "metadata_in_sync" and value < 0:
-                continue
+        told = {"metadata_leader": view.leader, "metadata_leader_epoch": view.leader_epoch}
+        if view.in_sync >= 0:
+            told["metadata_in_sync"] = view.in_sync
+        for metric, value in told.items():
             yield "samples", common | {"metric": metric, "value": float(value)}

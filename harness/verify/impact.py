@@ -15,7 +15,8 @@ from urteil.harness.verify.timeline import FOREVER_NS
 
 SECOND_NS = 1_000_000_000
 _MS_NS = 1_000_000
-AWAY = frozenset({"crash", "shutdown"})
+_ABSENCES = frozenset({"crash", "shutdown"})
+"""Faults that do nothing but take brokers away."""
 BROKER = re.compile(r"b\d+")
 _CLIENT_SLACK_NS = SECOND_NS
 _SHORTEST_TRIAL_NS = 2 * SECOND_NS
@@ -48,7 +49,7 @@ def windows(derived: Derived) -> list[Row]:
 
 
 def _away(fault: Row) -> int | None:
-    gone = targets_of(fault) if fault["fault"] in AWAY else ()
+    gone = targets_of(fault) if fault["fault"] in _ABSENCES else ()
     return int(gone[0].removeprefix("b")) if len(gone) == 1 and BROKER.fullmatch(gone[0]) else None
 
 

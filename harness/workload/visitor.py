@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVarTuple
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
@@ -36,6 +37,7 @@ from urteil.harness.workload.raw import Wire, sole_batch
 from urteil.harness.workload.spec import ClientSpec
 from urteil.harness.workload.visit_wire import Acl, Refused
 
+Told = TypeVarTuple("Told")
 VISITED, GROUP = "urteil-visited", "urteil-visited"
 BESIDE = f"{VISITED}-too", GROUP[:-3]
 """A topic and a group of which no right speaks, neither by its name nor by its prefix."""
@@ -257,12 +259,12 @@ class Administrator:
         finally:
             admin.close()
         for user, password in {**PASSWORDS, ROOT: ROOT}.items():
-            self._until(lambda at, u=user, p=password: wire.set_password(at, u, p))  # type: ignore[misc]
+            self._until(wire.set_password, user, password)
         for acl in [replace(one.acl, host=ELSEWHERE) for one in tries("stranger", 0)]:
-            self._until(lambda at, a=acl: wire.create_acl(at, a, wire.ALLOW))  # type: ignore[misc]
+            self._until(wire.create_acl, acl, wire.ALLOW)
         for kind in (wire.DENY, wire.ALLOW):
             for acl in forbidden_for_good("stranger"):
-                self._until(lambda at, a=acl, k=kind: wire.create_acl(at, a, k))  # type: ignore[misc]
+                self._until(wire.create_acl, acl, kind)
         for one in self._tries[::2]:
             self._grant(one)
 
@@ -349,7 +351,7 @@ class Administrator:
 
         self._until(once)
 
-    def _until(self, ask: Callable[[Wire], int]) -> None:
+    def _until(self, ask: Callable[[Wire, *Told], int], *told: *Told) -> None:
         """Ask one broker after the other until one answers without an error."""
         addresses = list(self._spec.bootstrap)
         self._random.shuffle(addresses)
@@ -360,7 +362,7 @@ class Administrator:
                 except OSError:
                     continue
                 try:
-                    if not ask(at):
+                    if not ask(at, *told):
                         return
                 except BROKEN:
                     continue

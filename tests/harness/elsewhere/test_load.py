@@ -68,8 +68,10 @@ def test_places_in_polls_order_what_one_poll_brought(tmp_path: Path) -> None:
     """Whatever the order of the rows; without them the rows do."""
     tables = healthy()
     bring(tmp_path / "in", tables, SUBSETS["polls without places"])
-    told = {"acks": -1, "idempotent": True, "isolation": "read_committed", "command": ""}
-    load(tmp_path / "in", tmp_path / "run", **told)  # type: ignore[arg-type]
+    load(
+        tmp_path / "in", tmp_path / "run",
+        acks=-1, idempotent=True, isolation="read_committed", command="",
+    )  # fmt: skip
     reads = pq.read_table(tmp_path / "run" / "evidence" / "reads").to_pylist()
     for row, own in zip(reads, tables["reads"], strict=True):
         assert row["position_in_poll"] == own["position_in_poll"]

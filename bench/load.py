@@ -86,10 +86,14 @@ class Load:
             raise click.ClickException(f"{main} failed:\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    def _client_file(self, option: str) -> list[str]:
+    def _client_file(self, option: str, **more: str) -> list[str]:
         file = self.cluster.run_dir / "client.properties"
-        file.write_text("".join(f"{name}={value}\n" for name, value in self.client.items()))
-        return [option, str(file)] if self.client else []
+        settings = {
+            **self.client,
+            **{name.replace("_", "."): value for name, value in more.items()},
+        }
+        file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        return [option, str(file)]
 
     def produce(
         self,
@@ -116,11 +120,16 @@ class Load:
         return Produced(float(rate), float(p50), float(p99))
 
     def consume(self, topic: str, records: int) -> float:
-        """MB/s while fetching (the last column but one of ConsumerPerformance)."""
+        """MB/s while fetching (the last column but one of ConsumerPerformance).
+
+        The consumer asks a broker for the partitions of which it holds nothing, one request at a
+        time. Where only those at their end are among them, that request waits `fetch.max.wait.ms`
+        before the next can go: by default half a second, at random, of a fetch that takes less.
+        """
         output = self.tool(
             "ConsumerPerformance",
             ["--bootstrap-server", self.bootstrap, "--topic", topic,
              "--messages", str(records), "--timeout", "60000",
-             *self._client_file("--consumer.config")],
+             *self._client_file("--consumer.config", fetch_max_wait_ms="10")],
         )  # fmt: skip
         return float(output.strip().splitlines()[-1].split(",")[-2])

@@ -16,8 +16,10 @@ from collections.abc import Sequence
 
 from urteil.harness.history.journal import Access, JournalWriter
 from urteil.harness.workload.client import Stop, run_client
+from urteil.harness.workload.exam.appends import APPENDS
 from urteil.harness.workload.exam.codecs import CODED
 from urteil.harness.workload.exam.groups import GROUPS
+from urteil.harness.workload.exam.places import PLACES
 from urteil.harness.workload.exam.question import Brokers, Question, Refused
 from urteil.harness.workload.exam.quotas import QUOTAS
 from urteil.harness.workload.exam.records import RECORDS
@@ -25,7 +27,10 @@ from urteil.harness.workload.exam.topics import TOPICS
 from urteil.harness.workload.exam.transactions import TRANSACTIONS
 from urteil.harness.workload.spec import ClientSpec
 
-QUESTIONS: Sequence[Question] = (*GROUPS, *RECORDS, *CODED, *TOPICS, *TRANSACTIONS, *QUOTAS)
+QUESTIONS: Sequence[Question] = (
+    *(*GROUPS, *RECORDS, *APPENDS, *CODED),
+    *(*TOPICS, *PLACES, *TRANSACTIONS, *QUOTAS),
+)
 PATIENCE_NS, LONG_NS = 10_000_000_000, 20_000_000_000
 RETRY_S = 0.2
 UNANSWERED = (OSError, struct.error)

@@ -206,6 +206,7 @@ NAMES = (
     "quotas_twice_as_large",
     "sessions_over_at_takeover",
     "denials_not_read_at_start",
+    "stamped_as_sent",
 )
 
 

@@ -179,6 +179,7 @@ ELSEWHERE = {
     "idle_watermarks_untold",
     "replication_unthrottled",
     "requests_unthrottled",
+    "stamped_as_sent",
     "snapshots_of_nobody",  # nor producers that are idle while segments roll
     "active_positions_expire",
     "session_end_is_fatal",  # nor a process that may end by itself

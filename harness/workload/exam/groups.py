@@ -20,6 +20,7 @@ from urteil.harness.workload.exam.question import (
     names,
     together,
 )
+from urteil.harness.workload.exam.records import led
 from urteil.harness.workload.limits import LEAST_SESSION_MS, MOST_MEMBERS, MOST_SESSION_MS
 
 Told = tuple[int, str]
@@ -202,6 +203,33 @@ def _one_place_unknown(brokers: Brokers, name: str) -> Told:
     return one.node, f"{names(told)}, {one.positions()}"
 
 
+def _commits_of_others(brokers: Brokers, name: str) -> Told:
+    """Positions move by who is a member, in this generation, and by nobody else."""
+    led(brokers, name)
+    one = alone(brokers, name)
+    strangers = [
+        member(brokers, name, id=one.id, generation=one.generation - 1),
+        member(brokers, name, id="nobody", generation=one.generation),
+        member(brokers, name),
+        one,
+    ]
+    told = [who.commit(name, {0: at})[0] for at, who in enumerate(strangers)]
+    return one.node, f"{names(told)}, {one.positions()}"
+
+
+def _deleted_empty(brokers: Brokers, name: str) -> Told:
+    """A group that nobody is in any more, with its positions; and once more."""
+    led(brokers, name)
+    one = alone(brokers, name)
+    check("OffsetCommit", one.commit(name, {0: 7})[0])
+    check("LeaveGroup", one.leave()[0])
+    told = []
+    for _ in range(2):
+        request = DeleteGroupsRequest[1](groups_names=[name])
+        told += [found.error_code for found in brokers.ask(one.node, request).results]
+    return one.node, f"{names(told)}, {one.positions()}"
+
+
 def _nameless(brokers: Brokers, name: str) -> Told:
     one = member(brokers, name)
     one.group = ""
@@ -296,6 +324,16 @@ GROUPS = (
         about="positions of a partition that there is, and one that there is not",
         answer="No, UnknownTopicOrPartition, 0:3",
         ask=_one_place_unknown,
+    ),
+    Question(
+        about="positions by a member in an old generation, a strange one, none, and a member",
+        answer="IllegalGeneration, UnknownMemberId, UnknownMemberId, No, 0:3",
+        ask=_commits_of_others,
+    ),
+    Question(
+        about="DeleteGroups of one without members, twice, and its positions",
+        answer="No, GroupIdNotFound, none",
+        ask=_deleted_empty,
     ),
     Question(about="JoinGroup of a group without a name", answer="InvalidGroupId", ask=_nameless),
 )

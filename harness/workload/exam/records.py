@@ -31,11 +31,15 @@ MOST = 1 << 20
 
 
 def batch(
-    *values: bytes | None, transactional: bool = False, producer: tuple[int, int] = (-1, -1)
+    *values: bytes | None,
+    transactional: bool = False,
+    producer: tuple[int, int] = (-1, -1),
+    sequence: int = 0,
 ) -> bytes:
-    """Records ten milliseconds apart, without keys, each with a header that has no value."""
+    """Records ten milliseconds apart, without keys, each with a header that has no value; the
+    sequence is a transaction's."""
     builder = DefaultRecordBatchBuilder(
-        2, 0, transactional, *producer, 0 if transactional else -1, MOST
+        2, 0, transactional, *producer, sequence if transactional else -1, MOST
     )
     for number, value in enumerate(values):
         builder.append(number, BASE_MS + 10 * number, None, value, [("empty", None)])
@@ -265,22 +269,24 @@ def _epoch_ends(brokers: Brokers, name: str) -> Told:
     return leader, " ".join(f"{one.leader_epoch}:{one.end_offset}" for one in told)
 
 
+def delete_records(brokers: Brokers, node: int, topic: str, offset: int) -> Any:
+    kinds = DeleteRecordsRequest.DeleteRecordsTopic
+    part = kinds.DeleteRecordsPartition(partition_index=0, offset=offset)
+    asked = kinds(name=topic, partitions=[part])
+    request = DeleteRecordsRequest[1](topics=[asked], timeout_ms=2_000)
+    return brokers.ask(node, request).topics[0].partitions[0]
+
+
 def _delete_records(brokers: Brokers, name: str) -> Told:
     leader, follower = led(brokers, name)
     written(brokers, leader, name, batch(b"0", b"1", b"2"))
-    kinds = DeleteRecordsRequest.DeleteRecordsTopic
-
-    def delete(node: int, offset: int) -> Any:
-        part = kinds.DeleteRecordsPartition(partition_index=0, offset=offset)
-        request = DeleteRecordsRequest[1](
-            topics=[kinds(name=name, partitions=[part])], timeout_ms=2_000
-        )
-        return brokers.ask(node, request).topics[0].partitions[0]
-
-    refused = [delete(leader, 4).error_code, delete(follower, 1).error_code]
+    refused = [
+        delete_records(brokers, node, name, offset).error_code
+        for node, offset in ((leader, 4), (follower, 1))
+    ]
     begins = [list_offset(brokers, leader, name, EARLIEST).offset]
     for upto in (2, -1):
-        told = delete(leader, upto)
+        told = delete_records(brokers, leader, name, upto)
         check("DeleteRecords", told.error_code)
         begins += [told.low_watermark, list_offset(brokers, leader, name, EARLIEST).offset]
     return leader, f"{names(refused)}, {' '.join(map(str, begins))}"

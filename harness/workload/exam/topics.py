@@ -35,7 +35,7 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 KEPT_MS, LARGEST = "123456789", "54321"
 
 
-def _placed(brokers: Brokers, topic: str, wanted: Sequence[Sequence[int]]) -> Told:
+def placed(brokers: Brokers, topic: str, wanted: Sequence[Sequence[int]]) -> Told:
     def told(node: int) -> str:
         found = [
             [one.leader_id, *one.replica_nodes, *sorted(one.isr_nodes), *one.offline_replicas]
@@ -53,7 +53,7 @@ def _as_assigned(brokers: Brokers, name: str) -> Told:
     nodes = brokers.nodes
     wanted = [[*nodes[at:], *nodes[:at]] for at in range(len(nodes))]
     brokers.create(name, wanted)
-    return _placed(brokers, name, wanted)
+    return placed(brokers, name, wanted)
 
 
 def _spread(brokers: Brokers, name: str) -> Told:
@@ -119,7 +119,7 @@ def _more_partitions(brokers: Brokers, name: str) -> Told:
 
     check("CreatePartitions", asked(3, wanted[1:]))
     fewer = name_of(asked(2, None))
-    node, told = _placed(brokers, name, wanted)
+    node, told = placed(brokers, name, wanted)
     return node, f"{told}, {fewer}"
 
 
@@ -146,13 +146,13 @@ SETTINGS = f"{KEPT_MS} by {BY_TOPIC}, {LARGEST} by {BY_TOPIC}, delete by {BY_DEF
 def _changed(brokers: Brokers, name: str) -> Told:
     """Values that are added to a list, and taken out of it; and one that is set back."""
     brokers.create(name, [brokers.nodes], retention_ms=KEPT_MS)
-    _alter(brokers, name, ("cleanup.policy", APPEND, "compact"), ("retention.ms", DELETE, None))
+    alter(brokers, name, ("cleanup.policy", APPEND, "compact"), ("retention.ms", DELETE, None))
     node, added = by_all(
         brokers, lambda node: _configs(brokers, node, OF_TOPIC, name, ["cleanup.policy"]), ADDED
     )
     if added != ADDED:
         return node, added
-    _alter(brokers, name, ("cleanup.policy", SUBTRACT, "compact"), ("max.message.bytes", SET, "9"))
+    alter(brokers, name, ("cleanup.policy", SUBTRACT, "compact"), ("max.message.bytes", SET, "9"))
     keys = ("cleanup.policy", "max.message.bytes")
 
     def told(node: int) -> str:
@@ -166,7 +166,7 @@ ADDED = f"delete,compact by {BY_TOPIC}"
 CHANGED = f"delete by {BY_TOPIC}, 9 by {BY_TOPIC}, {BY_DEFAULT}"
 
 
-def _alter(
+def alter(
     brokers: Brokers, name: str, *changes: tuple[str, int, str | None], kind: int = OF_TOPIC
 ) -> None:
     kinds: Any = IncrementalAlterConfigsRequest.AlterConfigsResource
@@ -221,13 +221,13 @@ KEPT = f"compact by {BY_TOPIC}, compact by {BY_TOPIC}, as set"
 
 def _for_all(brokers: Brokers, name: str) -> Told:
     """A setting of all brokers, and the end of it (KIP-226)."""
-    _alter(brokers, "", (OF_ALL, SET, "11"), kind=OF_BROKER)
+    alter(brokers, "", (OF_ALL, SET, "11"), kind=OF_BROKER)
 
     def told(node: int) -> str:
         return _configs(brokers, node, OF_BROKER, str(node), [OF_ALL])
 
     found = by_all(brokers, told, f"11 by {BY_ALL}")
-    _alter(brokers, "", (OF_ALL, DELETE, None), kind=OF_BROKER)
+    alter(brokers, "", (OF_ALL, DELETE, None), kind=OF_BROKER)
     return found
 
 

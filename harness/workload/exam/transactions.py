@@ -240,6 +240,52 @@ def _nothing_to_end(brokers: Brokers, name: str) -> Told:
     return one.node, name_of(one.end())
 
 
+def _ids(brokers: Brokers, name: str) -> Told:
+    """No two producers have one id, whoever gives it."""
+    request = InitProducerIdRequest[4]
+    found = [
+        brokers.ask(
+            node,
+            request(
+                transactional_id=None, transaction_timeout_ms=TIMEOUT_MS, producer_id=-1,
+                producer_epoch=-1,
+            ),
+        )
+        for node in (*brokers.nodes, *brokers.nodes)
+    ]  # fmt: skip
+    for one in found:
+        check("InitProducerId", one.error_code)
+    ids = [one.producer_id for one in found]
+    epochs = {one.producer_epoch for one in found}
+    return brokers.nodes[0], "each its own" if len(set(ids)) == len(ids) and epochs == {0} else (
+        f"{ids} with {epochs}"
+    )
+
+
+def _aborted(brokers: Brokers, name: str) -> Told:
+    """What a reader of committed records is told to leave out: of a transaction that was committed,
+    of one that was aborted, after both. (Each batch has a segment of its own, as its time is years
+    before its marker's.)"""
+    leader, _ = led(brokers, name)
+    one = _begun(brokers, name)
+    for number, commit in enumerate((True, False)):
+        check("AddPartitionsToTxn", max(one.add({name: [0]})))
+        data = batch(b"x", transactional=True, producer=(one.id, one.epoch), sequence=number)
+        told = produce(brokers, leader, name, 0, data, transactional_id=name)
+        check("Produce", told.responses[0].partition_responses[0].error_code)
+        check("EndTxn", one.end(commit=commit))
+        one.settled("CompleteCommit" if commit else "CompleteAbort")
+    found = []
+    for at in (0, 2, 4):
+        (part,) = parts_of(fetch(brokers, leader, name, {0: at}, committed=True))
+        gone = [
+            f"{'its' if told.producer_id == one.id else told.producer_id} from {told.first_offset}"
+            for told in part.aborted_transactions
+        ]
+        found.append(" ".join(gone) or "none")
+    return leader, ", ".join(found)
+
+
 def _positions(brokers: Brokers, name: str) -> Told:
     """Positions of two partitions: before the end, after a commit, after an abort."""
     led(brokers, name, 2)
@@ -286,6 +332,12 @@ TRANSACTIONS = (
         about="EndTxn of a transaction that nobody began",
         answer="InvalidTxnState",
         ask=_nothing_to_end,
+    ),
+    Question(about="the ids that all brokers give to producers", answer="each its own", ask=_ids),
+    Question(
+        about="aborted transactions that readers of committed records are told: before, at, after",
+        answer="none, its from 2, none",
+        ask=_aborted,
     ),
     Question(
         about="positions in a transaction: before and after its commit, and its abort",

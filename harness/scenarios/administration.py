@@ -212,7 +212,7 @@ KNOWN_ANSWERS = Scenario(
     name="known-answers",
     about="a client asks all brokers what it knows the answer of: of groups, topics, records and "
     "transactions of its own, which nobody disturbs",
-    cluster=ClusterSpec(config=LIMITS),
+    cluster=ClusterSpec(config=LIMITS, racks=True),
     workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=100, options={"questions": "1"}),
     guarantees=(*REPLICATION, "wrong_answer"),
     duration_s=60.0,

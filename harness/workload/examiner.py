@@ -4,8 +4,8 @@
 
 What is asked are groups, topics and transactions of its own, which nobody else touches: each
 question is asked until its answer is right, for ten seconds at most (for twenty where a broker
-does not answer, or refuses what has to come before), every time about another one. `options`:
-`questions`, how many rounds.
+does not answer, or refuses what has to come before), every time about another one. Two are asked
+at a time. `options`: `questions`, how many rounds.
 """
 
 from __future__ import annotations
@@ -13,26 +13,46 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 from urteil.harness.history.journal import Access, JournalWriter
 from urteil.harness.workload.client import Stop, run_client
+from urteil.harness.workload.exam.administration import ADMINISTRATION
 from urteil.harness.workload.exam.appends import APPENDS
 from urteil.harness.workload.exam.codecs import CODED
+from urteil.harness.workload.exam.connections import CONNECTIONS
+from urteil.harness.workload.exam.endings import ENDINGS
+from urteil.harness.workload.exam.fetches import FETCHES
 from urteil.harness.workload.exam.groups import GROUPS
-from urteil.harness.workload.exam.places import PLACES
+from urteil.harness.workload.exam.producing import PRODUCING
 from urteil.harness.workload.exam.question import Brokers, Question, Refused
 from urteil.harness.workload.exam.quotas import QUOTAS
+from urteil.harness.workload.exam.rebalances import REBALANCES
 from urteil.harness.workload.exam.records import RECORDS
+from urteil.harness.workload.exam.settings import SETTINGS
 from urteil.harness.workload.exam.topics import TOPICS
 from urteil.harness.workload.exam.transactions import TRANSACTIONS
 from urteil.harness.workload.spec import ClientSpec
 
 QUESTIONS: Sequence[Question] = (
-    *(*GROUPS, *RECORDS, *APPENDS, *CODED),
-    *(*TOPICS, *PLACES, *TRANSACTIONS, *QUOTAS),
+    *CONNECTIONS,
+    *GROUPS,
+    *REBALANCES,
+    *RECORDS,
+    *APPENDS,
+    *PRODUCING,
+    *FETCHES,
+    *CODED,
+    *TOPICS,
+    *ADMINISTRATION,
+    *SETTINGS,
+    *TRANSACTIONS,
+    *ENDINGS,
+    *QUOTAS,
 )
 PATIENCE_NS, LONG_NS = 10_000_000_000, 20_000_000_000
-RETRY_S = 0.2
+RETRY_S, AT_A_TIME = 0.2, 2
 UNANSWERED = (OSError, struct.error)
 
 
@@ -43,7 +63,7 @@ class Examiner:
         self._spec = spec
         self._journal = journal
         self._stop = stop
-        self._given = 0
+        self._numbers = count(1)
 
     def ask(self, question: Question) -> None:
         """Until it is answered well, or for long enough. What was not over when the run was is not
@@ -64,8 +84,7 @@ class Examiner:
 
     def _once(self, question: Question) -> tuple[int, str]:
         """Which broker said what; -1 where it did not come to that."""
-        self._given += 1
-        name = f"{self._spec.client}-{self._given}"
+        name = f"{self._spec.client}-{next(self._numbers)}"
         try:
             timeout_s = self._spec.workload.request_timeout_ms / 1000
             return question.ask(Brokers(self._spec.bootstrap, timeout_s), name)
@@ -81,8 +100,8 @@ def examine(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """So many rounds, then wait for the end."""
     examiner = Examiner(spec, journal, stop)
     for _ in range(int(spec.workload.options["questions"])):
-        for question in QUESTIONS:
-            examiner.ask(question)
+        with ThreadPoolExecutor(AT_A_TIME) as pool:
+            list(pool.map(examiner.ask, QUESTIONS))
     while not stop.asked():
         stop.wait(0.2)
 

@@ -207,6 +207,14 @@ NAMES = (
     "sessions_over_at_takeover",
     "denials_not_read_at_start",
     "stamped_as_sent",
+    "syncs_never_expire",
+    "absent_stay",
+    "first_sequence_free",
+    "sessions_in_any_epoch",
+    "groups_not_deleted",
+    "racks_ignored",
+    "answered_as_ready",
+    "duplicate_nowhere",
 )
 
 

@@ -180,6 +180,14 @@ ELSEWHERE = {
     "replication_unthrottled",
     "requests_unthrottled",
     "stamped_as_sent",
+    "syncs_never_expire",
+    "absent_stay",
+    "first_sequence_free",
+    "sessions_in_any_epoch",
+    "groups_not_deleted",
+    "racks_ignored",
+    "answered_as_ready",
+    "duplicate_nowhere",
     "snapshots_of_nobody",  # nor producers that are idle while segments roll
     "active_positions_expire",
     "session_end_is_fatal",  # nor a process that may end by itself

@@ -217,19 +217,6 @@ def _commits_of_others(brokers: Brokers, name: str) -> Told:
     return one.node, f"{names(told)}, {one.positions()}"
 
 
-def _deleted_empty(brokers: Brokers, name: str) -> Told:
-    """A group that nobody is in any more, with its positions; and once more."""
-    led(brokers, name)
-    one = alone(brokers, name)
-    check("OffsetCommit", one.commit(name, {0: 7})[0])
-    check("LeaveGroup", one.leave()[0])
-    told = []
-    for _ in range(2):
-        request = DeleteGroupsRequest[1](groups_names=[name])
-        told += [found.error_code for found in brokers.ask(one.node, request).results]
-    return one.node, f"{names(told)}, {one.positions()}"
-
-
 def _nameless(brokers: Brokers, name: str) -> Told:
     one = member(brokers, name)
     one.group = ""
@@ -329,11 +316,6 @@ GROUPS = (
         about="positions by a member in an old generation, a strange one, none, and a member",
         answer="IllegalGeneration, UnknownMemberId, UnknownMemberId, No, 0:3",
         ask=_commits_of_others,
-    ),
-    Question(
-        about="DeleteGroups of one without members, twice, and its positions",
-        answer="No, GroupIdNotFound, none",
-        ask=_deleted_empty,
     ),
     Question(about="JoinGroup of a group without a name", answer="InvalidGroupId", ask=_nameless),
 )

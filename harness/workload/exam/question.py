@@ -3,6 +3,7 @@ them, so that it is known which broker answered what."""
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -45,23 +46,36 @@ class Brokers:
     def nodes(self) -> list[int]:
         return sorted(self._addresses)
 
-    def ask(self, node: int, request: Any) -> Any:
+    def ask(self, node: int, request: Any, client_id: str = "examiner") -> Any:
         """The answer of one broker. Raises OSError when it gives none in time."""
-        return self._ask(self._addresses[node], request)
+        return self._ask(self._addresses[node], request, client_id)
+
+    def answers_after(self, node: int, request: Any) -> bool:
+        """Whether, when a request that has no answer and Metadata are sent at once, the first
+        answer is that to the latter. Raises OSError where the connection is closed."""
+        frames = [_frame(request, 1), _frame(_about(), 2)]
+        with closing(Wire(self._addresses[node], self._timeout_s)) as wire:
+            data = wire.ask(b"".join(frames))
+        return bool(struct.unpack_from(">i", data)[0] == 2)
+
+    def order(self, node: int, requests: Sequence[Any]) -> list[int]:
+        """Which of several requests that are sent at once is answered first, second ..."""
+        frames = [_frame(request, number) for number, request in enumerate(requests)]
+        with closing(Wire(self._addresses[node], self._timeout_s)) as wire:
+            return [struct.unpack_from(">i", data)[0] for data in wire.ask_all(frames)]
 
     def throttled_ms(self, node: int, client_id: str) -> int:
         """How long a broker has this client wait."""
-        return int(self._ask(self._addresses[node], _about(), client_id).throttle_time_ms)
+        return int(self.ask(node, _about(), client_id).throttle_time_ms)
 
     def _ask(self, address: str, request: Any, client_id: str = "examiner") -> Any:
-        request.with_header(correlation_id=1, client_id=client_id)
         with closing(Wire(address, self._timeout_s)) as wire:
-            data = wire.ask(bytes(request.encode(header=True, framed=True)))
+            data = wire.ask(_frame(request, 1, client_id))
         return ResponseClassRegistry.get_response_class(request.header).decode(data, header=True)
 
-    def metadata(self, node: int, topic: str) -> Any:
+    def metadata(self, node: int, topic: str, version: int = 7) -> Any:
         """What one broker tells of one topic."""
-        (told,) = self.ask(node, _about(topic)).topics
+        (told,) = self.ask(node, _about(topic, version=version)).topics
         return told
 
     @property
@@ -168,7 +182,12 @@ def together(acts: Sequence[Callable[[], T]]) -> list[T]:
         return [one.result() for one in [pool.submit(act) for act in acts]]
 
 
-def _about(*topics: str) -> Any:
+def _frame(request: Any, correlation: int, client_id: str = "examiner") -> bytes:
+    request.with_header(correlation_id=correlation, client_id=client_id)
+    return bytes(request.encode(header=True, framed=True))
+
+
+def _about(*topics: str, version: int = 7) -> Any:
     """Metadata of these topics, none of which is made by that."""
     asked = [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
-    return MetadataRequest[7](topics=asked, allow_auto_topic_creation=False)
+    return MetadataRequest[version](topics=asked, allow_auto_topic_creation=False)

@@ -84,15 +84,18 @@ def fetch(
     session: tuple[int, int] = (0, -1),
     forgotten: Sequence[int] = (),
     wait_ms: int = 0,
+    least: int = 1,
     most: int = MOST,
+    most_of_each: int = MOST,
     committed: bool = False,
+    rack: str = "",
 ) -> Any:
     """The whole answer of Fetch 11 from these offsets by partition."""
     kinds = FetchRequest
     parts = [
         kinds.FetchTopic.FetchPartition(
             partition=p, current_leader_epoch=epoch, fetch_offset=offset, log_start_offset=-1,
-            partition_max_bytes=MOST,
+            partition_max_bytes=most_of_each,
         )
         for p, offset in offsets.items()
     ]  # fmt: skip
@@ -100,10 +103,10 @@ def fetch(
     return brokers.ask(
         node,
         kinds[11](
-            replica_id=-1, max_wait_ms=wait_ms, min_bytes=1, max_bytes=most,
+            replica_id=-1, max_wait_ms=wait_ms, min_bytes=least, max_bytes=most,
             isolation_level=int(committed), session_id=session[0], session_epoch=session[1],
             topics=[kinds.FetchTopic(topic=topic, partitions=parts)] if parts else [],
-            forgotten_topics_data=gone, rack_id="",
+            forgotten_topics_data=gone, rack_id=rack,
         ),
     )  # fmt: skip
 
@@ -270,10 +273,12 @@ def _epoch_ends(brokers: Brokers, name: str) -> Told:
 
 
 def delete_records(brokers: Brokers, node: int, topic: str, offset: int) -> Any:
+    """Partition 0 of the answer of DeleteRecords up to this offset; -1 is the end."""
     kinds = DeleteRecordsRequest.DeleteRecordsTopic
     part = kinds.DeleteRecordsPartition(partition_index=0, offset=offset)
-    asked = kinds(name=topic, partitions=[part])
-    request = DeleteRecordsRequest[1](topics=[asked], timeout_ms=2_000)
+    request = DeleteRecordsRequest[1](
+        topics=[kinds(name=topic, partitions=[part])], timeout_ms=2_000
+    )
     return brokers.ask(node, request).topics[0].partitions[0]
 
 
@@ -281,8 +286,8 @@ def _delete_records(brokers: Brokers, name: str) -> Told:
     leader, follower = led(brokers, name)
     written(brokers, leader, name, batch(b"0", b"1", b"2"))
     refused = [
-        delete_records(brokers, node, name, offset).error_code
-        for node, offset in ((leader, 4), (follower, 1))
+        delete_records(brokers, leader, name, 4).error_code,
+        delete_records(brokers, follower, name, 1).error_code,
     ]
     begins = [list_offset(brokers, leader, name, EARLIEST).offset]
     for upto in (2, -1):

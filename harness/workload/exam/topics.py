@@ -123,7 +123,7 @@ def _more_partitions(brokers: Brokers, name: str) -> Told:
     return node, f"{told}, {fewer}"
 
 
-def _configs(brokers: Brokers, node: int, kind: int, name: str, keys: Sequence[str]) -> str:
+def configs(brokers: Brokers, node: int, kind: int, name: str, keys: Sequence[str]) -> str:
     asked = DescribeConfigsRequest.DescribeConfigsResource(
         resource_type=kind, resource_name=name, configuration_keys=list(keys)
     )
@@ -137,7 +137,7 @@ def _configs(brokers: Brokers, node: int, kind: int, name: str, keys: Sequence[s
 def _settings(brokers: Brokers, name: str) -> Told:
     brokers.create(name, [brokers.nodes], retention_ms=KEPT_MS, max_message_bytes=LARGEST)
     keys = ("retention.ms", "max.message.bytes", "cleanup.policy")
-    return by_all(brokers, lambda node: _configs(brokers, node, OF_TOPIC, name, keys), SETTINGS)
+    return by_all(brokers, lambda node: configs(brokers, node, OF_TOPIC, name, keys), SETTINGS)
 
 
 SETTINGS = f"{KEPT_MS} by {BY_TOPIC}, {LARGEST} by {BY_TOPIC}, delete by {BY_DEFAULT}"
@@ -148,7 +148,7 @@ def _changed(brokers: Brokers, name: str) -> Told:
     brokers.create(name, [brokers.nodes], retention_ms=KEPT_MS)
     alter(brokers, name, ("cleanup.policy", APPEND, "compact"), ("retention.ms", DELETE, None))
     node, added = by_all(
-        brokers, lambda node: _configs(brokers, node, OF_TOPIC, name, ["cleanup.policy"]), ADDED
+        brokers, lambda node: configs(brokers, node, OF_TOPIC, name, ["cleanup.policy"]), ADDED
     )
     if added != ADDED:
         return node, added
@@ -156,8 +156,8 @@ def _changed(brokers: Brokers, name: str) -> Told:
     keys = ("cleanup.policy", "max.message.bytes")
 
     def told(node: int) -> str:
-        found = _configs(brokers, node, OF_TOPIC, name, keys)
-        return f"{found}, {_configs(brokers, node, OF_TOPIC, name, ['retention.ms'])[-1]}"
+        found = configs(brokers, node, OF_TOPIC, name, keys)
+        return f"{found}, {configs(brokers, node, OF_TOPIC, name, ['retention.ms'])[-1]}"
 
     return by_all(brokers, told, CHANGED)
 
@@ -191,9 +191,10 @@ def _made_anew(brokers: Brokers, name: str) -> Told:
     check("DeleteTopics", brokers.ask(brokers.controller, request).responses[0].error_code)
     if awaited(group.positions, NO_POSITIONS) != NO_POSITIONS:
         return group.node, group.positions()
+    awaited(lambda: names(brokers.create_errors(name, partitions=1, validate=True)), "No")
     brokers.create(name, [brokers.nodes])
     return by_all(
-        brokers, lambda node: _configs(brokers, node, OF_TOPIC, name, ["retention.ms"])[-1], ANEW
+        brokers, lambda node: configs(brokers, node, OF_TOPIC, name, ["retention.ms"])[-1], ANEW
     )
 
 
@@ -206,9 +207,9 @@ def _internal(brokers: Brokers, name: str) -> Told:
         brokers.coordinator(name, kind)  # which makes them
 
     def told(node: int) -> str:
-        kept = [_configs(brokers, node, OF_TOPIC, topic, ["cleanup.policy"]) for topic in INTERNAL]
-        wanted = _configs(brokers, node, OF_BROKER, str(node), ["transaction.state.log.min.isr"])
-        found = _configs(brokers, node, OF_TOPIC, INTERNAL[1], ["min.insync.replicas"])
+        kept = [configs(brokers, node, OF_TOPIC, topic, ["cleanup.policy"]) for topic in INTERNAL]
+        wanted = configs(brokers, node, OF_BROKER, str(node), ["transaction.state.log.min.isr"])
+        found = configs(brokers, node, OF_TOPIC, INTERNAL[1], ["min.insync.replicas"])
         same = found.split()[0] == wanted.split()[0]
         return f"{', '.join(kept)}, {'as set' if same else found}"
 
@@ -224,7 +225,7 @@ def _for_all(brokers: Brokers, name: str) -> Told:
     alter(brokers, "", (OF_ALL, SET, "11"), kind=OF_BROKER)
 
     def told(node: int) -> str:
-        return _configs(brokers, node, OF_BROKER, str(node), [OF_ALL])
+        return configs(brokers, node, OF_BROKER, str(node), [OF_ALL])
 
     found = by_all(brokers, told, f"11 by {BY_ALL}")
     alter(brokers, "", (OF_ALL, DELETE, None), kind=OF_BROKER)
@@ -236,7 +237,7 @@ OF_ALL = "background.threads"
 
 def _own_settings(brokers: Brokers, name: str) -> Told:
     return by_all(
-        brokers, lambda node: _configs(brokers, node, OF_BROKER, str(node), list(LIMITS)), OWN
+        brokers, lambda node: configs(brokers, node, OF_BROKER, str(node), list(LIMITS)), OWN
     )
 
 

@@ -146,7 +146,7 @@ def writer(brokers: Brokers, name: str) -> Writer:
     return Writer(brokers=brokers, name=name, node=brokers.coordinator(name, OF_TRANSACTIONS))
 
 
-def _begun(brokers: Brokers, name: str) -> Writer:
+def begun(brokers: Brokers, name: str) -> Writer:
     one = writer(brokers, name)
     check("InitProducerId", one.init())
     return one
@@ -162,7 +162,7 @@ def _kept_alive(brokers: Brokers, name: str) -> Told:
     """A transaction that takes in a partition more time and again, beyond its timeout; its id had
     another one before."""
     led(brokers, name, LONG_PARTITIONS)
-    one = _begun(brokers, name)
+    one = begun(brokers, name)
     check("InitProducerId", one.init(LONG_MS))
     began_s, errors = time.monotonic(), []
     for p in range(LONG_PARTITIONS):
@@ -177,7 +177,7 @@ def _kept_alive(brokers: Brokers, name: str) -> Told:
 def _whole(brokers: Brokers, name: str) -> Told:
     """A transaction over two partitions, described while it lasts and afterwards."""
     leader, _ = led(brokers, name, 2)
-    one = _begun(brokers, name)
+    one = begun(brokers, name)
     check("AddPartitionsToTxn", max(one.add({name: [0, 1]})))
     for p in range(2):
         data = batch(b"x", transactional=True, producer=(one.id, one.epoch))
@@ -220,7 +220,7 @@ def _open_at(brokers: Brokers, leader: int, name: str, producer_id: int) -> list
 
 def _shut_out(brokers: Brokers, name: str) -> Told:
     led(brokers, name)
-    one = _begun(brokers, name)
+    one = begun(brokers, name)
     known = (one.id, one.epoch)
     check("InitProducerId", one.init())
     later = f"{one.id - known[0]} {one.epoch - known[1]}"
@@ -230,13 +230,13 @@ def _shut_out(brokers: Brokers, name: str) -> Told:
 
 def _unknown_partition(brokers: Brokers, name: str) -> Told:
     led(brokers, name)
-    one = _begun(brokers, name)
+    one = begun(brokers, name)
     told = one.add({name: [0], f"{name}-never": [0]})
     return one.node, names(told)
 
 
 def _nothing_to_end(brokers: Brokers, name: str) -> Told:
-    one = _begun(brokers, name)
+    one = begun(brokers, name)
     return one.node, name_of(one.end())
 
 
@@ -267,7 +267,7 @@ def _aborted(brokers: Brokers, name: str) -> Told:
     of one that was aborted, after both. (Each batch has a segment of its own, as its time is years
     before its marker's.)"""
     leader, _ = led(brokers, name)
-    one = _begun(brokers, name)
+    one = begun(brokers, name)
     for number, commit in enumerate((True, False)):
         check("AddPartitionsToTxn", max(one.add({name: [0]})))
         data = batch(b"x", transactional=True, producer=(one.id, one.epoch), sequence=number)
@@ -289,7 +289,7 @@ def _aborted(brokers: Brokers, name: str) -> Told:
 def _positions(brokers: Brokers, name: str) -> Told:
     """Positions of two partitions: before the end, after a commit, after an abort."""
     led(brokers, name, 2)
-    reader, one = member(brokers, name), _begun(brokers, name)
+    reader, one = member(brokers, name), begun(brokers, name)
     told = []
     for turn, commit in enumerate((True, False)):
         one.move(name, name, {0: 10 + turn, 1: 20 + turn})

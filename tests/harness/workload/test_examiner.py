@@ -13,12 +13,11 @@ import pytest
 from tests.harness.workload.specs import spec_of
 from urteil.harness.cluster import Cluster
 from urteil.harness.history.journal import Access
-from urteil.harness.scenario import ClusterSpec
+from urteil.harness.scenarios.administration import KNOWN_ANSWERS
 from urteil.harness.targets import UrteilTarget
 from urteil.harness.workload import examiner
 from urteil.harness.workload.exam.question import Question, Refused
 from urteil.harness.workload.examiner import LONG_NS, PATIENCE_NS, QUESTIONS, Examiner
-from urteil.harness.workload.limits import LIMITS
 
 S = 1_000_000_000
 
@@ -106,7 +105,7 @@ class _Never:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(ClusterSpec(config=LIMITS), UrteilTarget(), tmp_path) as started:
+    with Cluster(KNOWN_ANSWERS.cluster, UrteilTarget(), tmp_path) as started:
         yield started
 
 

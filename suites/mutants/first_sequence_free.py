@@ -1,0 +1,29 @@
+"""A producer's next epoch may begin with any sequence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "the first batch of a producer's new epoch is taken, whatever was lost before it"
+MODELS = "ProducerAppendInfo.checkSequence without the case of a new epoch (KIP-360)"
+SCENARIO = "known-answers"
+GUARANTEE = "wrong_answer"
+
+
+def apply(mark: Mark) -> None:
+    """As if nothing were known of the producer."""
+
+    def make(original: Function) -> Function:
+        def follows(entry: Any, header: Any) -> bool:
+            if original(entry, header):
+                return True
+            if header.producer_epoch == entry.epoch:
+                return False
+            mark.hit()
+            return True
+
+        return follows
+
+    replace("urteil.broker.log.producers:_follows", make)

@@ -10,7 +10,8 @@
          0 or 1 there, or NULL where it is NULL;
 `tries`  from when on, and until when, somebody tried to write, by partition and 100 ms;
 `shared` slots with more than one row: how many values somebody saw there, and all their copies;
-`gaps`   reads that did not follow their predecessor's offset, or their pass's begin;
+`gaps`   reads that did not follow their predecessor's offset, or their pass's begin (`again`: at
+         the very place of that one, so that the row stands there twice);
 `ticks`  acknowledgements by partition and 100 ms, and the last offset with acks=all;
 `held`   how many rows of each log and leader epoch lie between the log's start and its end, from
          where to where, and how many beyond it, or lack what they are compared by.
@@ -253,6 +254,8 @@ SELECT g.* FROM (
     r.generation, p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)) AS slot,
     COALESCE(LAG(r.offset) OVER w, b.from_offset - 1) AS prev_off,
     COALESCE(LAG(r.poll) OVER w, r.poll) AS prev_poll,
+    CASE WHEN LAG(r.poll) OVER w = r.poll AND LAG(r.offset) OVER w = r.offset
+      AND LAG(r.position_in_poll) OVER w = r.position_in_poll THEN 1 ELSE 0 END AS again,
     COALESCE(LAG(r.generation) OVER w, r.generation) AS prev_generation,
     CASE WHEN LAG(r.poll) OVER w IS NULL THEN b.begin_ns END AS begin_ns,
     LAG(r.value_id) OVER w AS prev_value_id, LAG(r.read_ns) OVER w AS prev_read_ns

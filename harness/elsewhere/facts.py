@@ -25,6 +25,12 @@ from urteil.harness.scenario import (
 from urteil.harness.verify.parts import ENDS, LOG
 from urteil.harness.verify.trust import REQUIRED
 
+DEFAULTS = {
+    "min.insync.replicas": "1",
+    "zookeeper.session.timeout.ms": "18000",
+    "replica.lag.time.max.ms": "30000",
+}
+"""Apache Kafka's, where the lab gives its own brokers others."""
 Tables = dict[str, pa.Table]
 Configs = dict[str, dict[str, str]]
 
@@ -58,8 +64,8 @@ def describe(
     )  # fmt: skip
     scenario = Scenario(
         name="elsewhere", about="a history that somebody else recorded", workload=load,
-        cluster=ClusterSpec(brokers=3 if "logs" in have else 1), guarantees=("lost_write",),
-        minimum_acks=1, target="elsewhere", runtime=IMPORTED,
+        cluster=ClusterSpec(brokers=3 if "logs" in have else 1, config=DEFAULTS),
+        guarantees=("lost_write",), minimum_acks=1, target="elsewhere", runtime=IMPORTED,
     )  # fmt: skip
     save(run_dir / "scenario.json", scenario)
     save(run_dir / "run.json", facts)

@@ -51,6 +51,12 @@ def _ranges(logs: Any) -> bool:
     )
 
 
+def _object(told: Any) -> bool:
+    """Whose parts by partition are such, too."""
+    parts = ("elected", "offsets", "low_watermarks")
+    return isinstance(told, dict) and all(isinstance(told.get(one, {}), dict) for one in parts)
+
+
 NEEDED: dict[str, tuple[str, ...]] = {
     "logs": ("broker", "topic_id", "partition", "log_end"),
     "passes": ("client", "session", "pass", "topic_id", "partition", "to_offset"),
@@ -69,6 +75,8 @@ JSON: dict[str, dict[str, tuple[str, Fits]]] = {
         "targets": ("a name, or a list of names", lambda told: isinstance(told, list)),
         "harm": ('{"at_ns": t, "brokers": {"b1": {"topic-0": [low, high]}}}', _harm),
     },
+    "admin_ops": dict.fromkeys(("before", "after"), ("an object", _object)),
+    "samples": {"labels": ("an object", _object)},
 }
 
 
@@ -91,6 +99,12 @@ def odd(table: str, name: str, rows: Sequence[Row]) -> Iterator[str]:
         if wrong:
             first = " ".join(wrong[0][:60].split())
             yield f"{name}: {column} of {len(wrong)} rows is not {kind}, as {first}: {AGAIN}"
+
+
+def labels(row: Row) -> Row:
+    """The labels of a row of `samples`; none where they are not what they should be."""
+    told = row["labels"] or "{}"
+    return dict(json.loads(told)) if _fits("samples", "labels", told) else {}
 
 
 def _placed(table: str, row: Row) -> bool:

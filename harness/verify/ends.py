@@ -7,14 +7,13 @@ ends meanwhile is not judged while a fault acts that is not its own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from urteil.harness.history.lives import EXIT_CODE, STARTING, STARTS, WHILE
-from urteil.harness.verify import evidence
+from urteil.harness.verify import cells, evidence
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.impact import acting
 from urteil.harness.verify.small import Small
@@ -33,7 +32,7 @@ def ends(run_dir: Path, small: Small) -> list[Row]:
             blank = {"at_ns": row["at_ns"], "broker": broker, "kind": None, "exit_code": None}
             found += [blank] * told
             continue
-        kind = json.loads(row["labels"] or "{}").get(WHILE)
+        kind = cells.labels(row).get(WHILE)
         if told not in _KILLED and not (kind == STARTING and _disturbed(small, broker, row)):
             found.append({"at_ns": row["at_ns"], "broker": broker, "kind": kind, "exit_code": told})
     return found

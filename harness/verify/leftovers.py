@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from urteil.harness.history.leftovers import GONE_FILE, METRIC
 from urteil.harness.scenario import RunFacts, Scenario
-from urteil.harness.verify import evidence
+from urteil.harness.verify import cells, evidence
 from urteil.harness.verify.chores import OWN
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.impact import SECOND_NS, acting
@@ -131,7 +131,7 @@ def _set_aside(run_dir: Path, small: Small, scenario: Scenario, end_ns: int) -> 
     }
     for part in evidence.files(run_dir, "samples"):
         for row in pq.read_table(part, filters=[("metric", "=", METRIC)]).to_pylist():
-            path = str(json.loads(row["labels"] or "{}").get("path"))
+            path = str(cells.labels(row).get("path"))
             broker = int(str(row["source"]).removeprefix("b"))
             since_ns = started.get(f"/brokers/ids/{broker}")
             if since_ns is not None and row["value"] is not None:

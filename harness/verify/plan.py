@@ -3,14 +3,16 @@
 `slots`  a row for each (partition, offset, value) that anybody acknowledged, read or has on disk
          (`on_leader`: the final leader has it; without any logs, that somebody read it);
 `vals`   a row for each value: its send, if there is one, joined with where it ended up;
-`committed` slots of the final leader's records in transactions whose commit was acknowledged;
+`committed` slots of the final leader's records in transactions whose commit was acknowledged, but
+         where an unclean election, or a disk, took their marker;
 `keyed`  sends to compacted topics but those of aborted transactions, with the last of their key;
 `odd`    values of which not all is well: not acknowledged, elsewhere than that, missing, not shown;
 `kinds`  how many values are alike in what most checks ask of them; what is counted or measured is
          0 or 1 there, or NULL where it is NULL;
 `tries`  from when on, and until when, somebody tried to write, by partition and 100 ms;
 `shared` slots with more than one row: how many values somebody saw there, and all their copies;
-`gaps`   reads that did not follow their predecessor's offset, or their pass's begin;
+`gaps`   reads that did not follow their predecessor's offset, or their pass's begin (`again`: at
+         the very place of that one, so that the row stands there twice);
 `ticks`  acknowledgements by partition and 100 ms, and the last offset with acks=all;
 `held`   how many rows of each log and leader epoch lie between the log's start and its end, from
          where to where, and how many beyond it, or lack what they are compared by.
@@ -253,6 +255,8 @@ SELECT g.* FROM (
     r.generation, p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)) AS slot,
     COALESCE(LAG(r.offset) OVER w, b.from_offset - 1) AS prev_off,
     COALESCE(LAG(r.poll) OVER w, r.poll) AS prev_poll,
+    CASE WHEN LAG(r.poll) OVER w = r.poll AND LAG(r.offset) OVER w = r.offset
+      AND LAG(r.position_in_poll) OVER w = r.position_in_poll THEN 1 ELSE 0 END AS again,
     COALESCE(LAG(r.generation) OVER w, r.generation) AS prev_generation,
     CASE WHEN LAG(r.poll) OVER w IS NULL THEN b.begin_ns END AS begin_ns,
     LAG(r.value_id) OVER w AS prev_value_id, LAG(r.read_ns) OVER w AS prev_read_ns
@@ -292,12 +296,27 @@ JOIN logs_p l ON l.p = q.p AND l.broker = r.broker
 GROUP BY l.p, l.broker, r.leader_epoch
 """
 
-COMMITTED = """
+ENDED = """
+SELECT s.p, s.off, s.slot, s.value_id, MIN(CASE WHEN s.marks >= 2 THEN s.marks END) OVER (
+    PARTITION BY s.p, s.pid, s.turn ORDER BY s.off DESC
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS ended, s.marks
+FROM (SELECT s.p, s.off, s.slot, s.value_id, s.pid, s.marks,
+        COALESCE(SUM(CASE WHEN s.marks >= 2 THEN 1 ELSE 0 END) OVER (PARTITION BY s.p, s.pid
+          ORDER BY s.off ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn
+      FROM slots s WHERE s.on_leader = 1 AND s.marks >= 1) s
+"""
+"""Transactional records in the final leader's log with what their producer's next marker is there,
+if there is one: 4 and more of an abort."""
+
+_SPOILT = ENDED.replace("s WHERE", "s JOIN parts q ON q.p = s.p AND q.spoilt_ns IS NOT NULL WHERE")
+COMMITTED = f"""
 SELECT s.p, s.off, s.slot, s.bucket, s.value_id, s.grps
 FROM slots s JOIN vals v ON v.value_id = s.value_id AND v.first_slot = s.slot
 JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
+JOIN parts q ON q.p = s.p LEFT JOIN ({_SPOILT}) m ON m.slot = s.slot
 WHERE s.on_leader = 1 AND s.marks = 1 AND v.outcome = 'ok' AND v.log_slots = 1
-  AND t.fate = 'committed' AND t.late = 0 {in_transactions}
+  AND t.fate = 'committed' AND t.late = 0 {{in_transactions}}
+  AND (q.spoilt_ns IS NULL OR m.ended < 4)
 """
 
 STAGES = {

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from urteil.harness.history.schema import SCHEMAS
@@ -76,8 +77,15 @@ def _tell_cells(found: Sound) -> None:
     for table in sorted(cells.NEEDED.keys() | cells.JSON.keys()):
         for part in evidence.files(found.run_dir, table):
             name = str(part.relative_to(found.run_dir))
-            for sentence in cells.odd(table, name, evidence.rows_of(part, table)):
+            rows = _labels(part) if table == "samples" else evidence.rows_of(part, table)
+            for sentence in cells.odd(table, name, rows):
                 found.tear(table, sentence)
+
+
+def _labels(part: Path) -> list[Row]:
+    """Those of a part of `samples`, each once: its rows grow with the load."""
+    column = pq.read_table(part, columns=["labels"])["labels"]
+    return [{"labels": one} for one in pc.unique(column).to_pylist()]
 
 
 def _once(run_dir: Path, table: str, known: set[str] | None, found: Sound) -> Iterator[Path]:

@@ -19,6 +19,7 @@ from urteil.harness.verify.small import assigned_first, assigned_last
 LACKING = {
     "blank reads": "reads lack their client, session, offset, time or whether they were intact "
     "(evidence/reads)",
+    "doubled reads": "reads are at a place in a poll that another row has (evidence/reads)",
     "blank replicas": "records on disks lack offset, leader epoch, CRC, time, or a sequence's "
     "producer, or a producer's sequence (evidence/replicas)",
     "beyond replicas": "records on disks lie beyond the end of their log (evidence/logs)",
@@ -31,11 +32,20 @@ LACKING = {
     "(evidence/admin_ops)",
     "nameless txns": "sends are of transactions that evidence/txns does not have",
 }
-DOUBTED = ("blank reads", "blank replicas", "blank accesses", "blank admin_ops", "nameless txns")
+DOUBTED = (
+    "blank reads",
+    "doubled reads",
+    "blank replicas",
+    "blank accesses",
+    "blank admin_ops",
+    "nameless txns",
+)
 TALLY = """
 SELECT 'blank reads' AS what, -1 AS n, COUNT(*) AS found FROM reads r
 WHERE r.offset IS NULL OR r.intact IS NULL OR r.read_ns IS NULL OR r.client IS NULL
   OR r.session IS NULL
+UNION ALL
+SELECT 'doubled reads', -1, SUM(g.again) FROM gaps g
 UNION ALL
 SELECT 'blank replicas', -1, SUM(h.blank) FROM held h
 UNION ALL

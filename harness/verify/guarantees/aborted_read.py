@@ -6,25 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.torn_txn import SPOILED
+from urteil.harness.verify.plan import ENDED
 from urteil.harness.verify.words import counted
 
-_ABORTED = """
-FROM (SELECT s.p, s.off, s.value_id, MIN(CASE WHEN s.marks >= 2 THEN s.marks END) OVER (
-        PARTITION BY s.p, s.pid, s.turn ORDER BY s.off DESC
-        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS ended, s.marks
-      FROM (SELECT s.p, s.off, s.value_id, s.pid, s.marks,
-              COALESCE(SUM(CASE WHEN s.marks >= 2 THEN 1 ELSE 0 END) OVER (PARTITION BY s.p, s.pid
-                ORDER BY s.off ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn
-            FROM slots s WHERE s.on_leader = 1 AND s.marks >= 1) s) t
+_ABORTED = f"""
+FROM ({ENDED}) t
 JOIN vals v ON v.value_id = t.value_id
 JOIN parts q ON q.p = t.p
 JOIN reads r ON r.value_id = t.value_id AND r.topic_id = q.topic_id AND r.partition = q.partition
   AND r.offset = t.off
 JOIN clients c ON c.client = r.client AND c.session = r.session
+LEFT JOIN txn_p w ON w.client = v.client AND w.session = v.session AND w.txn = v.txn
 WHERE t.marks = 1 AND t.ended >= 4 AND c.isolation = 'read_committed'
 """
 """Reads under read_committed of records whose producer's next marker in the log is an abort. (What
-an application copied in vain has its value again, where it was copied once more.)"""
+an application copied in vain has its value again, where it was copied once more.) Where its own
+marker was lost, a later one of that producer ends it."""
 
 _CLEANED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p
@@ -64,14 +62,18 @@ SELECT COUNT(*) + (SELECT COUNT(*) FROM slots s WHERE s.on_leader = 1 AND s.mark
     violations=f"""
 SELECT CASE WHEN v.n_reads > 0 THEN 'read' ELSE 'on disk' END AS sub_kind, v.p,
   v.shown_slot % {SLOT} AS off, v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id,
-  v.client, v.error, v.n_reads, v.copies
+  v.client, v.error, v.n_reads, v.copies, 0 AS spoiled
 {_JUDGED} AND v.shown_slot IS NOT NULL
 UNION ALL
 SELECT 'aborted transaction', t.p, t.off, MIN(v.invoke_ns), MIN(r.read_ns), t.value_id,
-  MIN(r.client), 'an abort marker', COUNT(*), 0 {_ABORTED} GROUP BY t.p, t.off, t.value_id
+  MIN(r.client), 'an abort marker', COUNT(*), 0,
+  MAX(CASE WHEN w.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END) {_ABORTED}
+  GROUP BY t.p, t.off, t.value_id
 UNION ALL
 SELECT 'aborted and cleaned', v.p, v.shown_slot % {SLOT}, v.invoke_ns, v.read_ns, v.value_id,
-  v.client, 'an abort', v.n_reads, v.copies {_CLEANED}""",
+  v.client, 'an abort', v.n_reads, v.copies,
+  CASE WHEN t.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END {_CLEANED}""",
+    permitted=f"CASE WHEN x.spoiled = 1 THEN '{SPOILED}' END",
     explain=_explain,
     rests_on=("sends", "reads", "replicas", "clients"),
     sub_kinds=("read", "on disk", "aborted transaction", "aborted and cleaned"),

@@ -100,6 +100,22 @@ def test_all_tables_without_what_a_run_says_of_itself(tmp_path: Path) -> None:
     assert found == {"replica_divergence": [50], "hole": [50]}
 
 
+@pytest.mark.parametrize("asked", [None, "2"])
+def test_one_replica_in_sync_is_enough_unless_a_topic_asks_for_more(
+    asked: str | None, tmp_path: Path
+) -> None:
+    """By Apache Kafka's default, which is not the lab's."""
+    tables = healthy()
+    for row in tables["states"]:
+        row["isr"] = f"[{row['leader']}]" if row["version"] == 1 else row["isr"]
+    bring(tmp_path / "in", {}, {})
+    if asked:
+        told = {"urteil": {"min.insync.replicas": asked}}
+        (tmp_path / "in" / "topics.json").write_text(json.dumps(told))
+    found = violated(judged(tmp_path, tables, ALL))
+    assert ("ack_below_min_isr" in found) == (asked is not None)
+
+
 def test_a_skip_is_found_where_passes_are_told(tmp_path: Path) -> None:
     """Without `pass` a reader may have been moved; nobody is accused then."""
     tables = healthy()

@@ -266,6 +266,20 @@ def test_doubled_rows_and_clocks_that_went_back_accuse_nobody(tmp_path: Path) ->
     assert told in result.reasons
 
 
+@pytest.mark.parametrize("client", ["c0", "final"])
+def test_a_read_that_stands_twice_is_no_second_delivery(client: str, tmp_path: Path) -> None:
+    tables = healthy()
+    tables["reads"] += [
+        dict(row) for row in tables["reads"] if (row["client"], row["offset"]) == (client, 50)
+    ]
+    tables["manifest"] = [row for row in tables["manifest"] if row["kind"] == "journal"]
+    result = judged(tmp_path, tables)
+    told = "reads are at a place in a poll that another row has (evidence/reads)"
+    assert (result.verdict, [one for one in result.reasons if told in one]) == (
+        Verdict.UNKNOWN, result.reasons,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(("table", "ahead"), [("sends", "complete_ns"), ("polls", "complete_ns")])
 @pytest.mark.usefixtures("few")
 def test_a_clock_that_went_back_in_the_middle_names_the_file_and_the_rest_is_judged(

@@ -9,6 +9,7 @@ import pytest
 from tests.harness.verify.made import Tables, healthy, judged
 from urteil.harness.verify.cells import JSON, clean, odd
 from urteil.harness.verify.result import Result, Status, Verdict
+from urteil.harness.verify.synthetic import RUN
 
 KNOWN = {"zxid": 1, "at_ns": 1, "version": 0}
 LOG = {"broker": 1, "topic_id": "t", "partition": 0, "log_end": 7, "epochs": '{"0": 0}'}
@@ -30,6 +31,9 @@ def violated(result: Result) -> set[str]:
         ("faults", "targets", "b1->b2", '{"b": 1}'),
         ("faults", "targets", '["b1->b2"]', "[" * 100_000),
         ("faults", "harm", '{"at_ns": 1, "brokers": {"b1": {"t-0": [4, null]}}}', "{x"),
+        ("admin_ops", "after", '{"elected": {"0": "b1"}}', '{"elected": [0]}'),
+        ("admin_ops", "before", "{}", "50"),
+        ("samples", "labels", '{"topic": "t"}', "[1]"),
         ("faults", "harm", "{}", '{"brokers": {"b1": {"t-0": [4, null]}}}'),
     ],
 )
@@ -59,6 +63,8 @@ def _spoil(tables: Tables) -> None:
     tables["faults"][0]["harm"] = "{"
     tables["logs"][0]["broker"] = None
     tables["logs"][1]["epochs"] = "?"
+    act = {"run": RUN, "act": "elect preferred", "outcome": "ok", "subject": "urteil"}
+    tables["admin_ops"] = [act | {"invoke_ns": 1, "complete_ns": 2, "after": '{"elected": [0]}'}]
     tables["sends"][5]["outcome"] = "OK"
     for row in tables["reads"]:
         row["session"] = None
@@ -83,6 +89,7 @@ def test_odd_cells_accuse_nobody_and_each_is_a_reason(tmp_path: Path) -> None:
         "evidence/faults/part-0.parquet: harm of 1 rows",
         "evidence/logs/part-0.parquet: 1 rows lack one of broker",
         "evidence/logs/part-0.parquet: epochs of 1 rows",
+        "evidence/admin_ops/part-0.parquet: after of 1 rows is not an object",
         "1 send without value_id, outcome or times",
         "reads lack their client, session",
         "2 records on disks lack offset, leader epoch, CRC, time, or a sequence's producer",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.verify.made import topic
 from tests.harness.verify.test_group_guarantees import judge
-from tests.harness.verify.test_transaction_guarantees import ONE, Tables, made
+from tests.harness.verify.test_transaction_guarantees import ONE, Tables, made, of, show
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult
 
@@ -97,3 +97,29 @@ def test_the_last_transaction_is_judged_by_what_is_stable(tmp_path: Path) -> Non
     tables = _marked()
     _without(tables, LAST, "marker")
     assert not _found(tmp_path, tables)
+
+
+@pytest.mark.parametrize("unclean", [False, True])
+def test_an_unclean_election_may_leave_a_transaction_to_the_next_ones_end(
+    unclean: bool, tmp_path: Path
+) -> None:
+    """It took the markers; the producer went on, and aborted. So its records are aborted ones."""
+    tables = made()
+    show(tables, of(tables, "committed"), 0)
+    pids = {row["producer_id"] for row in tables["replicas"]}
+    tables["replicas"] += [
+        row | {"offset": ONE.records + n, "batch_base": ONE.records + n, "control": "abort"}
+        | {"value_id": None, "key": None, "sequence": -1, "producer_id": pid}
+        for n, pid in enumerate(sorted(pids)) for row in tables["replicas"] if row["offset"] == 0
+    ]  # fmt: skip
+    for row in tables["logs"]:
+        row["log_end"] = row["high_watermark"] = ONE.records + len(pids)
+    config = {}
+    if unclean:
+        config = {"unclean_leader_election_enable": "true"}
+        states = sorted(tables["states"], key=lambda row: row["version"])
+        states[2]["isr"] = f"[{states[2]['leader']}]"
+    told = synthetic.facts(ONE, topics=topic(**config))
+    names = ("poll_skip", "aborted_read")
+    found = judge(tmp_path, tables, synthetic.scenario(ONE), told, names)
+    assert {name: found[name].violations > 0 for name in names} == dict.fromkeys(names, not unclean)

@@ -33,7 +33,12 @@ def _cut_the_head(tables: Tables) -> None:
 def _cut_the_head_and_say_so(tables: Tables) -> None:
     """An administrator's DeleteRecords, which was refused."""
     _cut_the_head(tables)
-    act = {"act": "DeleteRecords", "outcome": "fail", "subject": f"{TOPIC}-0", "after": "50"}
+    act = {
+        "act": "DeleteRecords",
+        "outcome": "fail",
+        "subject": f"{TOPIC}-0",
+        "after": '{"offsets": {"0": 50}}',
+    }
     tables["admin_ops"] = [{"invoke_ns": BEGIN_NS, "complete_ns": BEGIN_NS + 1, **act}]
 
 

@@ -122,7 +122,7 @@ class GroupAdministration:
         entries: list[tuple[Message, Message | None]] = [
             (records.OffsetCommitKey(group=name, topic=topic, partition=partition), None)
             for topic, partition in places
-            if (topic, partition) in known
+            if (topic, partition) in known or shard.pending.is_on_its_way((name, topic, partition))
         ]
         if whole and group.generation > 0:  # one that never had members has no record
             entries.append((records.GroupMetadataKey(group=name), None))

@@ -188,7 +188,7 @@ class GroupCoordinator:
         self, shard: Shard, group: Group, now: Stored, request: JoinRequest
     ) -> None:
         """So that whoever coordinates next knows the static member by its new id."""
-        error = await self.append(shard, [now], errors=GROUP_ERRORS)
+        error = await self._store(shard, group, now)
         group.came_back(request, error, self._clock.monotonic_ms())
         self._after(shard, group)
 
@@ -231,7 +231,7 @@ class GroupCoordinator:
         generation: int,
         assignments: dict[str, bytes],
     ) -> None:
-        error = await self.append(shard, [now], errors=GROUP_ERRORS)
+        error = await self._store(shard, group, now)
         now_ms = self._clock.monotonic_ms()
         if error is ErrorCode.NONE:
             group.assigned(generation, assignments, now_ms)
@@ -323,11 +323,11 @@ class GroupCoordinator:
         if error is not ErrorCode.NONE or not positions:
             return error
         places = [(group_id, *where) for where in positions]
-        shard.pending.appending(places)
+        shard.pending.appending(places, producer[0])
         try:
             return await self.append(shard, _entries(group_id, positions), producer, guard)
         finally:
-            shard.pending.appended(places)
+            shard.pending.appended(places, producer[0])
 
     def transaction_ended(
         self, partition: int, producer_id: int, marker_offset: int, *, commit: bool
@@ -343,6 +343,12 @@ class GroupCoordinator:
         """To be stored: the group as it is now, whatever comes until then."""
         value = snapshot(group, assignments, self._clock.now_ms())
         return records.GroupMetadataKey(group=group.group_id), value
+
+    async def _store(self, shard: Shard, group: Group, now: Stored) -> ErrorCode:
+        """Into the log; not if the group was deleted since: its tombstone is there already."""
+        if group.state is GroupState.DEAD:
+            return ErrorCode.NONE
+        return await self.append(shard, [now], errors=GROUP_ERRORS)
 
     async def append(
         self,
@@ -393,7 +399,7 @@ class GroupCoordinator:
         self._schedule(group)
 
     async def _store_empty(self, shard: Shard, group: Group, now: Stored) -> None:
-        error = await self.append(shard, [now])
+        error = await self._store(shard, group, now)
         if error is not ErrorCode.NONE:
             log.warning("group %s: its emptiness was not stored: %s", group.group_id, error.name)
 

@@ -193,8 +193,7 @@ class Group:
         self._wait(member, answer)
         if self.state is GroupState.STABLE and elected(self.members.values()) == self.protocol:
             return True
-        if self.state is not GroupState.PREPARING_REBALANCE:
-            self._prepare_rebalance(now_ms)
+        self._prepare_rebalance(now_ms)
         return False
 
     def _call(self, member: Member, instance_id: str, member_id: str) -> None:

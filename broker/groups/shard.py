@@ -71,10 +71,12 @@ class Shard:
         group, topic, partition = place
         positions = self.offsets.setdefault(group, {})
         known = positions.get((topic, partition))
-        if known is not None and known.log_offset > log_offset:
+        is_outdated = known is not None and known.log_offset > log_offset
+        if is_outdated or self.pending.is_deleted(place, log_offset):
             return  # two commits in flight: the later record counts, whichever answers last
         if value is None:
             positions.pop((topic, partition), None)
+            self.pending.note_tombstone(place, log_offset)
         else:
             positions[topic, partition] = Committed(decode_offset(value), log_offset)
 

@@ -119,6 +119,12 @@ class TransactionCoordinator:
     def _is_ours(self, shard: Shard) -> bool:
         return self._shards.get(shard.partition) is shard
 
+    def _is_told_of(self, shard: Shard) -> bool:
+        """Whether the controller told of the topics since this broker began to lead. It tells of
+        roles first: what the metadata lack until then need not be deleted."""
+        known = self._metadata.partition(TRANSACTIONS_TOPIC, shard.partition)
+        return known is not None and known.leader_epoch >= shard.leader_epoch
+
     async def _load(self, shard: Shard) -> None:
         hosted = self._replicas.partition(TRANSACTIONS_TOPIC, shard.partition)
         if hosted is None:
@@ -349,6 +355,8 @@ class TransactionCoordinator:
         prepared: TxnMetadata,
         step: TxnMetadata,
     ) -> None:
+        while self._is_ours(shard) and not self._is_told_of(shard):
+            await self._markers.breathe()
         marker = Marker(
             producer_id=prepared.producer_id,
             producer_epoch=prepared.producer_epoch,
@@ -386,7 +394,9 @@ class TransactionCoordinator:
     async def _append(
         self, shard: Shard, transactional_id: str, step: TxnMetadata | None
     ) -> ErrorCode:
-        """One record with acks=all; without a step the tombstone."""
+        """One record with acks=all; without a step the tombstone. Nothing of an earlier term's."""
+        if not self._is_ours(shard):
+            return ErrorCode.NOT_COORDINATOR
         key = records.encode_key(transactional_id)
         value = None if step is None else records.encode_value(step)
         batch = build_batch([(key, value, (), self._clock.now_ms())])
@@ -428,6 +438,8 @@ class TransactionCoordinator:
                 self._tasks.spawn(self._abort(shard, transactional_id, txn))
 
     async def _abort(self, shard: Shard, transactional_id: str, txn: Transaction) -> None:
+        if not txn.is_overdue(self._clock.now_ms()):
+            return  # its producer ends it just now
         error = await self._fence(shard, transactional_id, txn)
         if error is not ErrorCode.NONE:
             log.warning("%s could not be aborted: %s", transactional_id, error.name)

@@ -86,7 +86,7 @@ class Markers:
             if left:
                 log.info("%s: %d partitions are tried again: %s", marker, len(left), outcome)
                 waits_for(frozenset(left))
-                await self._breathe()
+                await self.breathe()
         return False
 
     def _forget_deleted(self, left: set[TopicPartition]) -> None:
@@ -104,7 +104,7 @@ class Markers:
             outcome.update(answer)
         return outcome
 
-    async def _breathe(self) -> None:
+    async def breathe(self) -> None:
         """Until the cluster's metadata changed, and for a moment otherwise."""
         calls = iter((None,))  # the first look is before anything changed
         await Delayed(lambda: next(calls, True), lambda: True).wait(
@@ -157,6 +157,9 @@ class _Queue:
                     outcomes = await self._send([order for order, _ in taken])
                 except (ConnectionError, TimeoutError) as error:
                     log.info("markers did not get through: %s", error)
+                    outcomes = [{} for _ in taken]
+                except Exception:
+                    log.exception("markers failed; they are tried again")
                     outcomes = [{} for _ in taken]
                 for (_, future), outcome in zip(taken, outcomes, strict=True):
                     if not future.done():

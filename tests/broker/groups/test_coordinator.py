@@ -13,6 +13,7 @@ import pytest
 from tests.broker.replication.hosting import Hosting
 from tests.broker.server.raw import run
 from tests.waiting import LONG_S
+from urteil.broker.groups.administration import GroupAdministration
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from urteil.broker.groups.group import Group
 from urteil.broker.groups.member import JoinRequest
@@ -344,6 +345,67 @@ def test_members_hear_why_nothing_was_stored(
         told = await groups.sync("h", other.member_id, None, other.generation, None, None, given)
         assert told.error.name == of_groups
         here.following.cancel()
+        here.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("commits", [1, 2], ids=["none before", "one before"])
+@pytest.mark.parametrize("in_transaction", [False, True])
+def test_a_position_on_its_way_that_is_deleted_does_not_come_back(
+    tmp_path: Path, commits: int, in_transaction: bool
+) -> None:
+    """Its record is before the tombstone, though it is heard of after it."""
+
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        partition = here.lead(0, replicas=(1, 2))
+        await until(lambda: here.is_loaded)
+        (shard,) = here.groups.shards()
+        committing = []
+        for number in range(commits):
+            positions = {("t", 0): OffsetCommitValue(offset=number)}
+            is_last = number == commits - 1
+            waiting = asyncio.ensure_future(
+                here.groups.commit_in_transaction("g", "", None, -1, (7, 0), TRUSTED, positions)
+                if in_transaction and is_last
+                else here.groups.commit("g", "", None, -1, positions)
+            )
+            await until(lambda end=number: partition.log.log_end_offset > end)  # type: ignore[misc]
+            committing.append(waiting)
+            if not is_last:
+                partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)
+                assert await waiting is ErrorCode.NONE
+        administration = GroupAdministration(here.groups, Clock())
+        assert await administration.delete_offsets("g", [("t", 0)]) == (
+            ErrorCode.NONE,
+            {("t", 0): ErrorCode.NONE},
+        )
+        partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)
+        assert await committing[-1] is ErrorCode.NONE
+        shard.transaction_ended(7, partition.log.log_end_offset, commit=True)
+        assert not shard.offsets["g"]
+        assert not shard.pending.concerns("g")
+        here.close()
+
+    run(scenario())
+
+
+def test_what_is_stored_later_does_not_bring_a_deleted_group_back(tmp_path: Path) -> None:
+    """Its last member leaves, and it is deleted at the same moment."""
+
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        here.lead(0)
+        await until(lambda: here.is_loaded)
+        joined = await here.groups.join("g", request())
+        here.groups.leave("g", [(joined.member_id, None)])
+        administration = GroupAdministration(here.groups, Clock())
+        assert await administration.delete("g") is ErrorCode.NONE
+        await until(lambda: not here.groups.tasks._running)
+        here.lead_again(2)
+        await until(lambda: here.is_loaded)
+        assert not here.groups.shards()[0].groups
         here.close()
 
     run(scenario())

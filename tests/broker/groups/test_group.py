@@ -312,3 +312,18 @@ def test_resigning_tells_everybody_who_waits() -> None:
     group.resign(ErrorCode.NOT_COORDINATOR)
     assert c.joins[-1].error is ErrorCode.NOT_COORDINATOR
     assert c.heartbeat(11) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_a_static_member_that_comes_back_in_a_rebalance_is_the_last_one_waited_for() -> None:
+    """As in Apache Kafka, whose handleJoinGroup looks again after every member."""
+    group = new_group()
+    a = Client(group, "a", instance_id="i")
+    b = Client(group, "b")
+    a.join(0)
+    settle(group, [a], 0)
+    b.join(10)
+    assert group.state is GroupState.PREPARING_REBALANCE
+    again = Client(group, "a", instance_id="i")
+    again.join(20)
+    assert group.state is GroupState.COMPLETING_REBALANCE
+    assert again.generation == b.generation == 2

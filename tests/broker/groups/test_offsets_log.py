@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from urteil.broker.groups.group import Group
+from urteil.broker.groups.pending import Committed
 from urteil.broker.groups.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -113,3 +114,17 @@ def test_groups_of_which_nothing_is_left_are_not_loaded() -> None:
     shard.transaction_ended(7, 3, commit=False)
     shard.finish_loading(lambda one: Group(one, initial_delay_ms=0, max_size=9), 1000)
     assert shard.groups == {}
+
+
+def test_ended_transactions_are_remembered_only_while_something_of_theirs_is_on_its_way() -> None:
+    """Else a coordinator would remember every producer that ever committed positions."""
+    shard, where = Shard(0), ("g", "t", 0)
+    for producer_id in range(100):
+        shard.pending.appending([where], producer_id)
+        shard.transaction_ended(producer_id, 2 * producer_id + 1, commit=True)
+        committed = Committed(OffsetCommitValue(offset=producer_id), 2 * producer_id)
+        shard.pending.add(producer_id, where, committed)
+        assert not shard.pending.groups()
+        shard.pending.appended([where], producer_id)
+        shard.transaction_ended(producer_id, 1000, commit=False)
+    assert not shard.pending._ended

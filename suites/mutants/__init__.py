@@ -214,6 +214,8 @@ NAMES = (
     "racks_ignored",
     "answered_as_ready",
     "duplicate_nowhere",
+    "unclean_allowed_unheard",
+    "departed_stay_in_sync",
 )
 
 

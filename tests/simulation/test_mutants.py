@@ -187,6 +187,8 @@ ELSEWHERE = {
     "racks_ignored",
     "answered_as_ready",
     "duplicate_nowhere",
+    "unclean_allowed_unheard",  # nor settings of topics that change
+    "departed_stay_in_sync",  # nor whether who left is in sync
     "snapshots_of_nobody",  # nor producers that are idle while segments roll
     "active_positions_expire",
     "session_end_is_fatal",  # nor a process that may end by itself

@@ -3,6 +3,7 @@ what order it answers."""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,12 +32,15 @@ from urteil.harness.workload.exam.records import (
     produce,
     written,
 )
+from urteil.harness.workload.probe_wire import frame
 
 Told = tuple[int, str]
 ASKED = range(4, 13)
 """Versions of Metadata in which no topic need be made."""
 PRODUCED, FETCHED = range(3, 12), range(4, 13)
 """Versions of Produce and Fetch with batches as they are, the latter by topics' names."""
+API_VERSIONS, NEVER, NO_TAGS = 18, 99, b"\0"
+"""The key of ApiVersions, a version that it does not have, and how the header of such ends."""
 OF_NOTHING = 9
 """No key of a coordinator is of this type."""
 
@@ -78,7 +82,10 @@ def _offered(brokers: Brokers, name: str) -> Told:
     node = brokers.nodes[0]
     first = told(node)
     node, found = by_all(brokers, told, first)
-    return node, f"{first.split()[0]}, {'the same' if found == first else 'others'}"
+    data = brokers.raw(node, frame((API_VERSIONS, NEVER), 1, NO_TAGS))
+    error, entries, key = struct.unpack_from(">hih", data, 4)
+    refused = f"{name_of(error)} {entries} of {key}"
+    return node, f"{first.split()[0]}, {'the same' if found == first else 'others'}, {refused}"
 
 
 NEEDED: Sequence[tuple[Any, int]] = (
@@ -218,7 +225,11 @@ CONNECTIONS = (
         answer="[0, 1, 2]",
         ask=_in_order,
     ),
-    Question(about="which versions brokers offer", answer="[], the same", ask=_offered),
+    Question(
+        about="which versions brokers offer, and say so to who knows none of them",
+        answer=f"[], the same, UnsupportedVersion 1 of {API_VERSIONS}",
+        ask=_offered,
+    ),
     Question(
         about="Metadata of a topic in all versions, of all topics, of none",
         answer="True 0",

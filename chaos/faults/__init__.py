@@ -3,6 +3,7 @@
 from urteil.chaos.aim import Aim
 from urteil.chaos.faults.add_broker import AddBroker
 from urteil.chaos.faults.add_partitions import AddPartitions
+from urteil.chaos.faults.allow_unclean import AllowUnclean
 from urteil.chaos.faults.bandwidth import Bandwidth
 from urteil.chaos.faults.base import Fault, Proof
 from urteil.chaos.faults.bridge import Bridge
@@ -81,6 +82,7 @@ FAULTS: dict[str, type[Fault]] = {
         DiskSlow,
         ElectPreferred,
         ElectUnclean,
+        AllowUnclean,
         Flapping,
         Isolate,
         KillClient,

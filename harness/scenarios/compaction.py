@@ -52,7 +52,7 @@ COMPACTION = Scenario(
     cluster=CLEANING,
     workload=PACKED,
     faults=(fault("crash", "leader", 5, 6, topic="eager"),),
-    guarantees=("lost_write", *OWN, "tombstone_too_early", "compacted_too_early"),
+    guarantees=("lost_write", *OWN, "tombstone_too_early", "compacted_too_early", "sequence_gap"),
     duration_s=32.0,
 )
 

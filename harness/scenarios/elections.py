@@ -54,6 +54,22 @@ UNCLEAN_ASKED = Scenario(
     duration_s=27.0,
 )
 
+UNCLEAN_ALLOWED = Scenario(
+    name="unclean-allowed",
+    about="unclean election forbidden, until an administrator allows it: somebody leads at once",
+    cluster=cluster(min_insync_replicas="1"),
+    workload=LAX_LOAD,
+    faults=(
+        LONE_LEADER[0],
+        fault("crash", "leader", 12, 25),
+        fault("allow_unclean", "topic", 13.5, 22),
+    ),
+    guarantees=("phantom", "replica_divergence", "slow_recovery"),
+    must_find=("lost_write",),
+    duration_s=42.0,
+)
+"""The last in sync is away for longer than whoever lives may take to lead."""
+
 LONE_SHUTDOWN = Scenario(
     name="lone-shutdown",
     about="followers leave the ISR, then its last member shuts down: nobody may take over",
@@ -243,6 +259,7 @@ FAMILY = (
     UNCLEAN_ON,
     UNCLEAN_OFF,
     UNCLEAN_ASKED,
+    UNCLEAN_ALLOWED,
     LONE_SHUTDOWN,
     MIN_ISR,
     CUT_CRASH,

@@ -3,7 +3,8 @@
 A chore ends by itself where every broker is there and nothing is in its way. An election of
 preferred leaders is over when it is answered (KIP-460). Leaders go back to them by themselves
 (`balance`), and those of who shuts down to others before (`handover`). Replicas that are in sync
-stay so (`fallen`).
+stay so (`fallen`). Who may lead does, where nobody else does (`leaderless`), and who left
+is in sync no more (`departed`).
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from typing import Any
 from urteil.chaos.administration import ActFailed
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.balance import given_back
+from urteil.harness.verify.departed import kept_in_sync
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.fallen import fallen_out
 from urteil.harness.verify.handover import handovers
 from urteil.harness.verify.impact import SECOND_NS, Stretch, acting, load_of
+from urteil.harness.verify.leaderless import leaderless
 from urteil.harness.verify.small import Small
 from urteil.harness.verify.timeline import CLOCK_SLACK_NS, FOREVER_NS
 
@@ -56,7 +59,8 @@ def chores(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
                     found[key] = row | {"from_ns": from_ns, "to_ns": to_ns, "late": int(late)}
                     found[key]["p"] = small.numbers.get(row["key"])
     unheeded = _unheeded(small.ops, list(_calms(small, end_ns)))
-    return [*found.values(), *unheeded, *_elections(small), *handovers(small)]
+    led = [*leaderless(small, scenario, load_ns), *kept_in_sync(small, end_ns)]
+    return [*found.values(), *unheeded, *_elections(small), *handovers(small), *led]
 
 
 def _unheeded(ops: Sequence[Row], calms: Sequence[Stretch]) -> Iterator[Row]:

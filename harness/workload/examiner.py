@@ -21,6 +21,7 @@ from urteil.harness.workload.client import Stop, run_client
 from urteil.harness.workload.exam.administration import ADMINISTRATION
 from urteil.harness.workload.exam.appends import APPENDS
 from urteil.harness.workload.exam.codecs import CODED
+from urteil.harness.workload.exam.compaction import COMPACTION
 from urteil.harness.workload.exam.connections import CONNECTIONS
 from urteil.harness.workload.exam.endings import ENDINGS
 from urteil.harness.workload.exam.fetches import FETCHES
@@ -31,11 +32,13 @@ from urteil.harness.workload.exam.quotas import QUOTAS
 from urteil.harness.workload.exam.rebalances import REBALANCES
 from urteil.harness.workload.exam.records import RECORDS
 from urteil.harness.workload.exam.settings import SETTINGS
+from urteil.harness.workload.exam.takeovers import TAKEOVERS
 from urteil.harness.workload.exam.topics import TOPICS
 from urteil.harness.workload.exam.transactions import TRANSACTIONS
 from urteil.harness.workload.spec import ClientSpec
 
 QUESTIONS: Sequence[Question] = (
+    *COMPACTION,
     *CONNECTIONS,
     *GROUPS,
     *REBALANCES,
@@ -50,6 +53,7 @@ QUESTIONS: Sequence[Question] = (
     *TRANSACTIONS,
     *ENDINGS,
     *QUOTAS,
+    *TAKEOVERS,
 )
 PATIENCE_NS, LONG_NS = 10_000_000_000, 20_000_000_000
 RETRY_S, AT_A_TIME = 0.2, 2

@@ -11,6 +11,7 @@ LIMITS = {
     "group.min.session.timeout.ms": str(LEAST_SESSION_MS),
     "group.max.session.timeout.ms": str(MOST_SESSION_MS),
     "transaction.max.timeout.ms": str(MOST_TRANSACTION_MS),
+    "log.cleaner.backoff.ms": "1000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 """As a broker's properties have them."""

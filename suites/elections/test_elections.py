@@ -47,7 +47,9 @@ def test_a_partition_waits_for_its_last_in_sync_replica(result: Result) -> None:
     assert_holds(result, "lost_write", "unclean_leader")
 
 
-@pytest.mark.parametrize("repeats", ["unclean-on", "unclean-asked"], indirect=True)
+@pytest.mark.parametrize(
+    "repeats", ["unclean-on", "unclean-asked", "unclean-allowed"], indirect=True
+)
 def test_unclean_election_loses_a_suffix_and_it_is_permitted(repeats: list[Result]) -> None:
     assert_found_and_permitted(repeats, "lost_write")
 

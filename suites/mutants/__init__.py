@@ -215,6 +215,11 @@ NAMES = (
     "racks_ignored",
     "answered_as_ready",
     "duplicate_nowhere",
+    "idle_producers_cleaned",
+    "instances_not_loaded",
+    "cleaned_of_nobody",
+    "unclean_allowed_unheard",
+    "departed_stay_in_sync",
 )
 
 

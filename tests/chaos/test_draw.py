@@ -163,6 +163,7 @@ def test_what_cannot_be_drawn_from_is_refused(asked: Draw, told: str) -> None:
         ("power_cut", "all", {"durability"}),
         ("disk_emptied", "follower", {"durability"}),
         ("elect_unclean", "leader", {"clean_election", "durability"}),
+        ("allow_unclean", "topic", {"clean_election", "durability"}),
         ("retention", "topic", {"retention"}),
         ("crash", "all", set()),
     ],

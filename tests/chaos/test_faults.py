@@ -30,15 +30,15 @@ FAMILIES = {
 
 
 HASTY = (
-    *("disk_slow", "elect_preferred", "elect_unclean", "late_command", "reassign"),
-    *("recreate_topic", "topic_churn"),
+    *("allow_unclean", "disk_slow", "elect_preferred", "elect_unclean", "late_command"),
+    *("reassign", "recreate_topic", "topic_churn"),
 )
 
 
 def prepared(name: str, *, toothless: bool = False) -> PaperCluster:
     """A cluster in which the fault finds what it is for."""
     cluster = PaperCluster(toothless=toothless, zookeepers=3)
-    if name == "elect_unclean":
+    if name in ("allow_unclean", "elect_unclean"):
         cluster.view = replace(VIEW, leader=None)
     return cluster
 

@@ -79,6 +79,7 @@ ELSEWHERE = {
     "cleaner_renumbers",
     "offset_gap_breaks_cleaner",
     "cleaner_loses_of_compressed",
+    "cleaned_of_nobody",
     "retention_by_wrong_clock",  # nor retention
     "retention_never_runs",
     "begin_told_too_early",
@@ -188,6 +189,10 @@ ELSEWHERE = {
     "racks_ignored",
     "answered_as_ready",
     "duplicate_nowhere",
+    "idle_producers_cleaned",
+    "instances_not_loaded",
+    "unclean_allowed_unheard",  # nor settings of topics that change
+    "departed_stay_in_sync",  # nor whether who left is in sync
     "snapshots_of_nobody",  # nor producers that are idle while segments roll
     "active_positions_expire",
     "session_end_is_fatal",  # nor a process that may end by itself

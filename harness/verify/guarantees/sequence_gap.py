@@ -6,7 +6,8 @@ may have been deleted, and a broker that knows nothing of a producer takes what 
 acknowledged, was told that it is out of order. Where one of them is lost, and may be, that is
 permitted, as it is of a leader that was deposed meanwhile and may not know. `shared id`: two
 producers were given one id (workloads with a `probe`). `stripped`: records lie
-there without the id that their producer sent, by which brokers know them again.
+there without the id that their producer sent, by which brokers know them again (which a cleaner
+leaves as it is).
 """
 
 from __future__ import annotations
@@ -49,8 +50,7 @@ WHERE v.sent = 1 AND v.outcome <> 'ok' AND v.idempotent = 1 AND v.acks = -1
 
 _STRIPPED = """
 SELECT s.p, MIN(s.off) AS off, MIN(s.value_id) AS value_id, v.client, COUNT(*) AS n
-FROM slots s JOIN parts q ON q.p = s.p AND q.compacted = 0
-JOIN sends v ON v.value_id = s.value_id AND v.producer_id >= 0 AND v.outcome = 'ok'
+FROM slots s JOIN sends v ON v.value_id = s.value_id AND v.producer_id >= 0 AND v.outcome = 'ok'
 WHERE s.on_leader = 1 AND s.copies > 0 AND s.pid IS NULL AND s.marks < 2
 GROUP BY s.p, v.client
 """

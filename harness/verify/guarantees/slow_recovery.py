@@ -4,7 +4,9 @@ to, and topics that were to be deleted are gone. `not elected`: a preferred lead
 who had asked for it was told that it was elected. `not given back`: leadership is to go back to
 preferred leaders by itself, and did not. `not handed over`: who shut down in an orderly way still
 led a partition when it left, though others were in sync. `fell out`: replicas fell out of sync and
-stayed so, though every broker was there and no fault acted."""
+stayed so, though every broker was there and no fault acted. `leaderless`: nobody led a partition
+though a member of its in-sync replicas lived, or any where unclean elections are allowed.
+`kept in sync`: a leader had left, another one was elected, and the first was still in sync."""
 
 from __future__ import annotations
 
@@ -20,8 +22,10 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"An administrator asked {row['asked']}, and was told that it was elected, but "
             f"{row['stands']}."
         )
-    if row["sub_kind"] == "not handed over":
+    if row["sub_kind"] in ("not handed over", "kept in sync"):
         return f"{row['asked']}, but {row['stands']}."
+    if row["sub_kind"] == "leaderless":
+        return f"{row['asked']}, but {row['stands']}, for {float(row['recovery_s']):.0f} s."
     if row["sub_kind"] == "fell out":
         return f"{row['asked']}, then {row['stands']}, for {float(row['recovery_s']):.0f} s."
     if row["asked"] is not None:
@@ -45,9 +49,12 @@ GUARANTEE = Guarantee(
     "reassignment goes on across controllers until its target replicas are in place, and a topic "
     "marked for deletion is deleted; a preferred leader is elected before the request for it is "
     "answered, and leads again by itself where auto.leader.rebalance.enable is on; a broker that "
-    "is stopped gracefully has its partitions led by other replicas before.",
+    "is stopped gracefully has its partitions led by other replicas before; a partition without "
+    "leader gets one as soon as a member of its in-sync set is back, or unclean elections are "
+    "enabled; brokers without a session are in sync no more.",
     source="Kafka documentation, 4.7 Replication; 6.1 Basic Kafka Operations: Graceful shutdown, "
-    "Balancing leadership; KIP-455; KIP-460; the deadline is the scenario's",
+    "Balancing leadership; KIP-455; KIP-460; unclean.leader.election.enable; the deadline is the "
+    "scenario's",
     opportunities="SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n FROM recoveries r "
     "WHERE r.judged = 1 UNION ALL SELECT COUNT(*) FROM chores c) o",
     violations="""
@@ -71,6 +78,8 @@ FROM chores c WHERE c.late = 1""",
         "not given back",
         "not handed over",
         "fell out",
+        "leaderless",
+        "kept in sync",
     ),
     tie="j.fault, j.targets, j.asked",
 )

@@ -48,7 +48,7 @@ RATES = {"producer_byte_rate": 12_345_678.0, "consumer_byte_rate": 23_456_789.0}
 SHA_256, ITERATIONS, SALT = 1, 4_096, b"salt"
 
 
-def _reassign(
+def reassign(
     brokers: Brokers, topic: str, replicas: Sequence[int] | None, partition: int = 0
 ) -> int:
     """The error of the partition."""
@@ -62,7 +62,7 @@ def _reassign(
     return int(told.responses[0].partitions[0].error_code)
 
 
-def _elect(brokers: Brokers, topic: str, partition: int = 0) -> int:
+def elect(brokers: Brokers, topic: str, partition: int = 0) -> int:
     asked = ElectLeadersRequest.TopicPartitions(topic=topic, partitions=[partition])
     request = ElectLeadersRequest[2](
         election_type=PREFERRED, topic_partitions=[asked], timeout_ms=5_000
@@ -87,7 +87,7 @@ def _handed_over(brokers: Brokers, name: str) -> Told:
     and the epoch before is over for who leads."""
     before, after = led(brokers, name)
     written(brokers, before, name, batch(b"0"))
-    told = [_elect(brokers, name), _reassign(brokers, name, [after, before]), _elect(brokers, name)]
+    told = [elect(brokers, name), reassign(brokers, name, [after, before]), elect(brokers, name)]
 
     def seen(node: int) -> str:
         (part,) = brokers.metadata(node, name).partitions
@@ -110,11 +110,11 @@ def _handed_over(brokers: Brokers, name: str) -> Told:
 def _refused_moves(brokers: Brokers, name: str) -> Told:
     leader, _ = led(brokers, name)
     told = [
-        _reassign(brokers, name, [leader, NOBODY]),
-        _reassign(brokers, name, [leader, leader]),
-        _reassign(brokers, name, None),
-        _reassign(brokers, f"{name}-never", [leader]),
-        _elect(brokers, f"{name}-never"),
+        reassign(brokers, name, [leader, NOBODY]),
+        reassign(brokers, name, [leader, leader]),
+        reassign(brokers, name, None),
+        reassign(brokers, f"{name}-never", [leader]),
+        elect(brokers, f"{name}-never"),
     ]
     return brokers.controller, names(told)
 
@@ -124,7 +124,7 @@ def _moved(brokers: Brokers, name: str) -> Told:
     leader, follower = led(brokers, name)
     (other,) = set(brokers.nodes) - {leader, follower}
     written(brokers, leader, name, batch(b"x" * 1_000))
-    check("AlterPartitionReassignments", _reassign(brokers, name, [leader, other]))
+    check("AlterPartitionReassignments", reassign(brokers, name, [leader, other]))
     wanted = str([[leader, other], sorted([leader, other])])
 
     def placed(node: int) -> str:

@@ -3,6 +3,7 @@ what order it answers."""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,11 +22,25 @@ from urteil.harness.workload.exam.question import (
     name_of,
     names,
 )
-from urteil.harness.workload.exam.records import LATEST, MOST, WAIT_MS, batch, led, written
+from urteil.harness.workload.exam.records import (
+    LATEST,
+    MOST,
+    WAIT_MS,
+    batch,
+    led,
+    parts_of,
+    produce,
+    written,
+)
+from urteil.harness.workload.probe_wire import frame
 
 Told = tuple[int, str]
 ASKED = range(4, 13)
 """Versions of Metadata in which no topic need be made."""
+PRODUCED, FETCHED = range(3, 12), range(4, 13)
+"""Versions of Produce and Fetch with batches as they are, the latter by topics' names."""
+API_VERSIONS, NEVER, NO_TAGS = 18, 99, b"\0"
+"""The key of ApiVersions, a version that it does not have, and how the header of such ends."""
 OF_NOTHING = 9
 """No key of a coordinator is of this type."""
 
@@ -67,7 +82,10 @@ def _offered(brokers: Brokers, name: str) -> Told:
     node = brokers.nodes[0]
     first = told(node)
     node, found = by_all(brokers, told, first)
-    return node, f"{first.split()[0]}, {'the same' if found == first else 'others'}"
+    data = brokers.raw(node, frame((API_VERSIONS, NEVER), 1, NO_TAGS))
+    error, entries, key = struct.unpack_from(">hih", data, 4)
+    refused = f"{name_of(error)} {entries} of {key}"
+    return node, f"{first.split()[0]}, {'the same' if found == first else 'others'}, {refused}"
 
 
 NEEDED: Sequence[tuple[Any, int]] = (
@@ -139,6 +157,32 @@ def _ends(brokers: Brokers, name: str) -> Told:
     return leader, str(sorted(set(map(str, told))))
 
 
+def _written_and_read(brokers: Brokers, name: str) -> Told:
+    """A record in each version of Produce, and all of them in each version of Fetch that names
+    topics."""
+    leader, _ = led(brokers, name)
+    told = []
+    for version in PRODUCED:
+        answer = produce(brokers, leader, name, 0, batch(b"0"), version=version)
+        part = answer.responses[0].partition_responses[0]
+        told.append(name_of(part.error_code) if part.error_code else str(part.base_offset))
+    kinds = FetchRequest
+    sizes = set()
+    for version in FETCHED:
+        part = kinds.FetchTopic.FetchPartition(
+            partition=0, current_leader_epoch=-1, fetch_offset=0, last_fetched_epoch=-1,
+            log_start_offset=-1, partition_max_bytes=MOST,
+        )  # fmt: skip
+        asked = kinds[version](
+            replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=MOST, isolation_level=0,
+            session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
+            topics=[kinds.FetchTopic(topic=name, partitions=[part])],
+        )  # fmt: skip
+        (read,) = parts_of(brokers.ask(leader, asked))
+        sizes.add(len(read.records or b"") // len(batch(b"0")))
+    return leader, f"{' '.join(told)}, {sizes}"
+
+
 def _positions(brokers: Brokers, name: str) -> Told:
     """A position that there is and one that is not, in all versions of OffsetFetch but the
     first."""
@@ -181,7 +225,11 @@ CONNECTIONS = (
         answer="[0, 1, 2]",
         ask=_in_order,
     ),
-    Question(about="which versions brokers offer", answer="[], the same", ask=_offered),
+    Question(
+        about="which versions brokers offer, and say so to who knows none of them",
+        answer=f"[], the same, UnsupportedVersion 1 of {API_VERSIONS}",
+        ask=_offered,
+    ),
     Question(
         about="Metadata of a topic in all versions, of all topics, of none",
         answer="True 0",
@@ -196,6 +244,11 @@ CONNECTIONS = (
         about="where a partition ends, in all versions of ListOffsets",
         answer="['3']",
         ask=_ends,
+    ),
+    Question(
+        about="records in all versions of Produce, read in all of Fetch",
+        answer="0 1 2 3 4 5 6 7 8, {9}",
+        ask=_written_and_read,
     ),
     Question(
         about="positions that there are, and are not, in all versions of OffsetFetch",

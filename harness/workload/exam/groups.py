@@ -76,10 +76,11 @@ def _leave_together(brokers: Brokers, name: str) -> Told:
     members = [member(brokers, name) for _ in range(2)]
     pair(members)
     told = names(members[0].leave(members[1]))
-    return members[0].node, f"{told}, then {_described(brokers, name)}"
+    return members[0].node, f"{told}, then {described(brokers, name)}"
 
 
-def _described(brokers: Brokers, group: str) -> str:
+def described(brokers: Brokers, group: str) -> str:
+    """State, protocol and assignments of a group, as its coordinator tells them."""
     asked = DescribeGroupsRequest[4](groups=[group])
     (told,) = brokers.ask(brokers.coordinator(group), asked).groups
     members = [bytes(one.member_assignment).decode() for one in told.members]
@@ -87,7 +88,7 @@ def _described(brokers: Brokers, group: str) -> str:
 
 
 def _describe(brokers: Brokers, name: str) -> Told:
-    return alone(brokers, name).node, _described(brokers, name)
+    return alone(brokers, name).node, described(brokers, name)
 
 
 def _list(brokers: Brokers, name: str) -> Told:
@@ -100,7 +101,7 @@ def _list(brokers: Brokers, name: str) -> Told:
 def _delete(brokers: Brokers, name: str) -> Told:
     node = alone(brokers, name).node
     (told,) = brokers.ask(node, DeleteGroupsRequest[1](groups_names=[name])).results
-    return node, f"{name_of(told.error_code)}, {_described(brokers, name)}"
+    return node, f"{name_of(told.error_code)}, {described(brokers, name)}"
 
 
 def _delete_subscribed(brokers: Brokers, name: str) -> Told:
@@ -138,6 +139,13 @@ def _coordinators(brokers: Brokers, name: str) -> Told:
 
 def _place(brokers: Brokers, key: str, what: str) -> int:
     topic = {"offsets": "__consumer_offsets", "transactions": "__transaction_state"}[what]
+    number, _ = partition_of(brokers, key, topic)
+    partitions = brokers.metadata(brokers.nodes[0], topic).partitions
+    return next(int(one.leader_id) for one in partitions if one.partition_index == number)
+
+
+def partition_of(brokers: Brokers, key: str, topic: str) -> tuple[int, list[int]]:
+    """Where an internal topic has what is about a group or transactional id, and its replicas."""
     partitions = brokers.metadata(brokers.nodes[0], topic).partitions
     if not partitions:
         raise Refused(f"{topic} is not there yet")
@@ -145,7 +153,7 @@ def _place(brokers: Brokers, key: str, what: str) -> int:
     for letter in key:
         hashed = (31 * hashed + ord(letter)) & 0xFFFFFFFF
     wanted = (hashed & 0x7FFFFFFF) % len(partitions)
-    return next(int(one.leader_id) for one in partitions if one.partition_index == wanted)
+    return next((wanted, list(p.replica_nodes)) for p in partitions if p.partition_index == wanted)
 
 
 def _leader_leaves(brokers: Brokers, name: str) -> Told:
@@ -193,7 +201,7 @@ def _leave_by_instance(brokers: Brokers, name: str) -> Told:
     one = alone(brokers, name, instance="same")
     one.id = ""
     told = names(one.leave())
-    return one.node, f"{told}, then {_described(brokers, name)}"
+    return one.node, f"{told}, then {described(brokers, name)}"
 
 
 def _one_place_unknown(brokers: Brokers, name: str) -> Told:

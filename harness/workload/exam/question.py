@@ -58,6 +58,11 @@ class Brokers:
             data = wire.ask(b"".join(frames))
         return bool(struct.unpack_from(">i", data)[0] == 2)
 
+    def raw(self, node: int, frame: bytes) -> bytes:
+        """The answer to a whole frame, without its size. Raises OSError when there is none."""
+        with closing(Wire(self._addresses[node], self._timeout_s)) as wire:
+            return wire.ask(frame)
+
     def order(self, node: int, requests: Sequence[Any]) -> list[int]:
         """Which of several requests that are sent at once is answered first, second ..."""
         frames = [_frame(request, number) for number, request in enumerate(requests)]

@@ -13,7 +13,7 @@ from kafka.protocol.admin import (
     IncrementalAlterConfigsRequest,
 )
 
-from urteil.harness.workload.exam.question import Brokers, Question, check
+from urteil.harness.workload.exam.question import Brokers, Question, awaited, check
 from urteil.harness.workload.exam.records import batch, written
 
 Told = tuple[int, str]
@@ -29,19 +29,27 @@ POLL_S = 0.1
 
 
 def _requests(brokers: Brokers, name: str) -> Told:
-    """A client id that may take next to nothing of a processor is told to wait."""
+    """A client id that may take next to nothing of a processor is told to wait, until that is
+    over."""
+    node = brokers.nodes[0]
+    _limit(brokers, name, remove=False)
+    throttled = any(brokers.throttled_ms(node, name) for _ in range(REQUESTS))
+    _limit(brokers, name, remove=True)
+
+    def told() -> str:
+        return "throttled" if brokers.throttled_ms(node, name) else "at once"
+
+    return node, f"{'throttled' if throttled else 'at once'}, then {awaited(told, 'at once')}"
+
+
+def _limit(brokers: Brokers, name: str, *, remove: bool) -> None:
     kinds = AlterClientQuotasRequest.EntryData
     asked = kinds(
         entity=[kinds.EntityData(entity_type="client-id", entity_name=name)],
-        ops=[kinds.OpData(key=PERCENT, value=LITTLE, remove=False)],
+        ops=[kinds.OpData(key=PERCENT, value=LITTLE, remove=remove)],
     )
     request = AlterClientQuotasRequest[0](entries=[asked], validate_only=False)
-    node = brokers.nodes[0]
     check("AlterClientQuotas", brokers.ask(brokers.controller, request).entries[0].error_code)
-    for _ in range(REQUESTS):
-        if brokers.throttled_ms(node, name):
-            return node, "throttled"
-    return node, "at once"
 
 
 def _throttled(side: str, brokers: Brokers, name: str) -> Told:
@@ -100,8 +108,9 @@ def _arrives(brokers: Brokers, leader: int, topic: str, follower: int, within_s:
 
 QUOTAS = (
     Question(
-        about="requests of a client id whose request_percentage is next to nothing (KIP-124)",
-        answer="throttled",
+        about="requests of a client id whose request_percentage is next to nothing, and is over "
+        "(KIP-124)",
+        answer="throttled, then at once",
         ask=_requests,
     ),
     *(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.harness.verify import made
-from tests.harness.verify.made import ONE, alone, copy_of, healthy, judged, named
+from tests.harness.verify.made import ONE, alone, copy_of, healthy, judged, named, topic
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.canary import found, judge_copy
 from urteil.harness.verify.damage import DAMAGES, Damage
@@ -281,6 +281,22 @@ def test_no_two_producers_are_given_one_id(second: int, found: list[str], tmp_pa
     tables["offset_answers"] += [asked | {"offset": 4}, asked | {"offset": second, "node": 1}]
     result = alone("sequence_gap", tmp_path, tables)
     assert [finding.sub_kind for finding in result.findings] == found
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_records_keep_the_id_of_their_producer(policy: str, tmp_path: Path) -> None:
+    """A cleaner that packs a batch anew leaves it as it is, too."""
+    tables = healthy()
+    (sent,) = (row for row in tables["sends"] if row["offset"] == 200)
+    sent["producer_id"] = next(r["producer_id"] for r in tables["replicas"] if r["offset"] == 200)
+    facts = synthetic.facts(ONE, topics=topic(**{"cleanup.policy": policy}))
+    kept = alone("sequence_gap", tmp_path / "kept", tables, facts=facts)
+    assert [one.sub_kind for one in kept.findings] == []
+    for row in tables["replicas"]:
+        if row["offset"] == 200:
+            row |= {"producer_id": None, "producer_epoch": None, "sequence": None}
+    found = alone("sequence_gap", tmp_path / "lost", tables, facts=facts)
+    assert "stripped" in [one.sub_kind for one in found.findings]
 
 
 @pytest.mark.parametrize(("lost", "found"), [(True, []), (False, ["not the newest"])])

@@ -65,10 +65,18 @@ def describe(
     scenario = Scenario(
         name="elsewhere", about="a history that somebody else recorded", workload=load,
         cluster=ClusterSpec(brokers=3 if "logs" in have else 1, config=DEFAULTS),
-        guarantees=("lost_write",), minimum_acks=1, target="elsewhere", runtime=IMPORTED,
+        guarantees=(_own(facts.topics, have),), minimum_acks=1, target="elsewhere",
+        runtime=IMPORTED,
     )  # fmt: skip
     save(run_dir / "scenario.json", scenario)
     save(run_dir / "run.json", facts)
+
+
+def _own(topics: list[TopicFact], have: Tables) -> str:
+    """The guarantee that must be judged."""
+    if not all("compact" in topic.config.get("cleanup.policy", "") for topic in topics):
+        return "lost_write"
+    return "latest_value_lost" if "logs" in have else "stale_value_visible"
 
 
 def _span(have: Tables) -> tuple[int, int]:

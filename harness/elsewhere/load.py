@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,12 @@ def load(
             have |= {one: bare(have[one], [name]) for one in NEEDED if one in have}
     run = _run_of(have["sends"])
     whole = {one for one in brought if one not in NEEDED or _is_whole(one, have[one])}
-    have |= {one: filled(one, have[one], run, settings) for one in NEEDED if one in have}
+    ids = _ids(brought)
+    have |= {
+        one: filled(one, _placed(have[one], ids, brought[one][0]), run, settings)
+        for one in NEEDED
+        if one in have
+    }
     if "clients" not in have:
         told = settings | {"isolation": isolation, "boot_id": BOOT}
         have["clients"] = clients(have["sends"], have.get("reads"), run, told)
@@ -97,6 +103,36 @@ def _read(name: str, files: list[Path]) -> pa.Table:
         if not evidence.castable(kind, column):
             raise TablesError(f"{files[0]}: {column.name} is {kind.type}, should be {column.type}")
     return have
+
+
+def _ids(brought: dict[str, list[Path]]) -> dict[str, set[str]]:
+    """The topic ids that any table tells of a name."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for file in (file for files in brought.values() for file in files):
+        try:
+            pairs = pq.read_table(file, columns=["topic", "topic_id"])
+        except (pa.ArrowException, OSError, KeyError):
+            continue  # its own reader tells
+        if {"topic", "topic_id"} <= {*pairs.column_names}:
+            for row in pairs.group_by(["topic", "topic_id"]).aggregate([]).to_pylist():
+                if None not in row.values():
+                    found[row["topic"]].add(row["topic_id"])
+    return found
+
+
+def _placed(have: pa.Table, ids: dict[str, set[str]], file: Path) -> pa.Table:
+    """`have` with the id that other tables tell of a topic, where it tells names alone."""
+    if "topic_id" in have.column_names or not ids:
+        return have
+    column = have["topic"].to_pylist()
+    for name in dict.fromkeys(column):
+        if len(ids.get(name, ())) > 1:
+            raise TablesError(f"{file}: it has no topic_id, and topic {name} had several (it was "
+                              "deleted and made anew): tell which")  # fmt: skip
+    known = {name: next(iter(some)) for name, some in ids.items()}
+    return have.append_column(
+        "topic_id", pa.array([known.get(name, name) for name in column], pa.string())
+    )
 
 
 def _is_whole(name: str, have: pa.Table) -> bool:

@@ -100,6 +100,23 @@ def test_all_tables_without_what_a_run_says_of_itself(tmp_path: Path) -> None:
     assert found == {"replica_divergence": [50], "hole": [50]}
 
 
+def test_topics_by_name_are_those_that_other_tables_tell_with_an_id(tmp_path: Path) -> None:
+    columns = ALL | {name: tuple(set(SCHEMAS[name].names) - {"topic_id"}) for name in NEEDED}
+    assert violated(judged(tmp_path / "well", healthy(), columns)) == {}
+    tables = healthy()
+    tables["passes"][0]["topic_id"] = "another"
+    with pytest.raises(TablesError, match="it has no topic_id, and topic urteil"):
+        judged(tmp_path / "anew", tables, columns)
+
+
+def test_of_compacted_topics_their_own_promise_must_be_judged(tmp_path: Path) -> None:
+    told = {"urteil": {"cleanup.policy": "compact"}}
+    bring(tmp_path / "in", {}, {})
+    (tmp_path / "in" / "topics.json").write_text(json.dumps(told))
+    result = judged(tmp_path, healthy(), dict.fromkeys(NEEDED))
+    assert (result.verdict, result.reasons) == (Verdict.PASS, [])
+
+
 @pytest.mark.parametrize("asked", [None, "2"])
 def test_one_replica_in_sync_is_enough_unless_a_topic_asks_for_more(
     asked: str | None, tmp_path: Path

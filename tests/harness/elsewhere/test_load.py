@@ -13,7 +13,8 @@ import pytest
 from tests.harness.verify.made import ONE, Tables, healthy
 from urteil.cli.main import EXIT_WRONG_USAGE, exit_code
 from urteil.harness.elsewhere.columns import NEEDED
-from urteil.harness.elsewhere.load import TablesError, load
+from urteil.harness.elsewhere.load import load
+from urteil.harness.elsewhere.texts import TablesError
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import Result, Status, Verdict

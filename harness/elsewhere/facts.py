@@ -42,20 +42,22 @@ def describe(
     told: Configs,
     settings: Settings,
     command: str,
+    problems: list[str],
     *,
     made: bool,
 ) -> None:
     """Write `scenario.json` and `run.json` of a history with the tables `have`.
 
     `told` are settings of its topics, `settings` those of its clients; `made` says that its passes
-    are what was read, and nobody told the ends that they had to reach.
+    are what was read, and nobody told the ends that they had to reach, `problems` why not all of it
+    can be judged.
     """
     begin_ns, end_ns = _span(have)
     facts = RunFacts(
         run=run, seed=0, scenario="elsewhere", target="elsewhere", runtime=IMPORTED, boot_id="",
         command=command, topics=list(_topics(have, told, made=made)),
         phases=[Phase(name="before", begin_ns=begin_ns, end_ns=end_ns)],
-        problems=list(_unread(have, told)) if made else [],
+        problems=problems,
         withheld=[name for name in REQUIRED if name not in have or not len(have[name])],
     )  # fmt: skip
     load = WorkloadSpec(
@@ -122,7 +124,7 @@ def _mixed(have: Tables) -> set[str]:
     return set(pc.unique(sends.filter(pc.is_valid(sends["txn"]))["topic_id"]).to_pylist())
 
 
-def _unread(have: Tables, told: Configs) -> Iterator[str]:
+def unread(have: Tables, told: Configs) -> Iterator[str]:
     """Partitions with acknowledged records where nobody read, but of compacted topics."""
     stretches: dict[tuple[Any, Any], list[tuple[int, int]]] = defaultdict(list)
     if "passes" in have:

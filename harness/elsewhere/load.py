@@ -22,7 +22,8 @@ import pyarrow.parquet as pq
 
 from urteil.harness.elsewhere import texts
 from urteil.harness.elsewhere.columns import NEEDED, SHARED, Settings, bare, clients, filled
-from urteil.harness.elsewhere.facts import describe
+from urteil.harness.elsewhere.facts import describe, unread
+from urteil.harness.elsewhere.moved import passed_over
 from urteil.harness.elsewhere.texts import TablesError
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.verify import evidence
@@ -76,6 +77,7 @@ def load(
         one for one, files in brought.items()
         if _is_parquet(files) and (one not in NEEDED or _is_whole(one, files))
     }  # fmt: skip
+    stretched = "reads" in have and "pass" not in have["reads"].column_names
     ids = _ids(brought, have)
     have |= {
         one: filled(one, _placed(have[one], ids, brought[one][0]), run, settings)
@@ -90,7 +92,13 @@ def load(
         have["passes"] = _passes(have["reads"], run, _isolations(have["clients"], isolation))
     _write(run_dir / "evidence", have, {name: brought[name] for name in whole})
     settings["isolation"] = isolation
-    describe(run_dir, run, have, configs, settings, command, made=made)
+    problems = list(unread(have, configs)) if made else []
+    if made and stretched and "reads" in have:
+        compacted = {
+            name for name, told in configs.items() if "compact" in told.get("cleanup.policy", "")
+        }
+        problems += passed_over(have["sends"], have["reads"], compacted)
+    describe(run_dir, run, have, configs, settings, command, problems, made=made)
     return sum(len(have[name]) for name in NEEDED if name in have)
 
 

@@ -42,20 +42,22 @@ def describe(
     told: Configs,
     settings: Settings,
     command: str,
+    problems: list[str],
     *,
     made: bool,
 ) -> None:
     """Write `scenario.json` and `run.json` of a history with the tables `have`.
 
     `told` are settings of its topics, `settings` those of its clients; `made` says that its passes
-    are what was read, and nobody told the ends that they had to reach.
+    are what was read, and nobody told the ends that they had to reach, `problems` why not all of it
+    can be judged.
     """
     begin_ns, end_ns = _span(have)
     facts = RunFacts(
         run=run, seed=0, scenario="elsewhere", target="elsewhere", runtime=IMPORTED, boot_id="",
         command=command, topics=list(_topics(have, told, made=made)),
         phases=[Phase(name="before", begin_ns=begin_ns, end_ns=end_ns)],
-        problems=list(_unread(have, told)) if made else [],
+        problems=problems,
         withheld=[name for name in REQUIRED if name not in have or not len(have[name])],
     )  # fmt: skip
     load = WorkloadSpec(
@@ -65,10 +67,18 @@ def describe(
     scenario = Scenario(
         name="elsewhere", about="a history that somebody else recorded", workload=load,
         cluster=ClusterSpec(brokers=3 if "logs" in have else 1, config=DEFAULTS),
-        guarantees=("lost_write",), minimum_acks=1, target="elsewhere", runtime=IMPORTED,
+        guarantees=(_own(facts.topics, have),), minimum_acks=1, target="elsewhere",
+        runtime=IMPORTED,
     )  # fmt: skip
     save(run_dir / "scenario.json", scenario)
     save(run_dir / "run.json", facts)
+
+
+def _own(topics: list[TopicFact], have: Tables) -> str:
+    """The guarantee that must be judged."""
+    if not all("compact" in topic.config.get("cleanup.policy", "") for topic in topics):
+        return "lost_write"
+    return "latest_value_lost" if "logs" in have else "stale_value_visible"
 
 
 def _span(have: Tables) -> tuple[int, int]:
@@ -114,7 +124,7 @@ def _mixed(have: Tables) -> set[str]:
     return set(pc.unique(sends.filter(pc.is_valid(sends["txn"]))["topic_id"]).to_pylist())
 
 
-def _unread(have: Tables, told: Configs) -> Iterator[str]:
+def unread(have: Tables, told: Configs) -> Iterator[str]:
     """Partitions with acknowledged records where nobody read, but of compacted topics."""
     stretches: dict[tuple[Any, Any], list[tuple[int, int]]] = defaultdict(list)
     if "passes" in have:

@@ -10,6 +10,9 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from urteil.harness.elsewhere import texts
 from urteil.harness.elsewhere.columns import NEEDED, SHARED, Settings, bare, clients, filled
-from urteil.harness.elsewhere.facts import describe
+from urteil.harness.elsewhere.facts import describe, unread
+from urteil.harness.elsewhere.moved import passed_over
+from urteil.harness.elsewhere.texts import TablesError
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.verify import evidence
 
@@ -30,16 +36,16 @@ READ = (*NEEDED, "clients", "passes", "replicas", "logs", "states", "manifest")
 GROUP = ("client", "session", "pass", "topic_id", "topic", "partition")
 
 
-class TablesError(ValueError):
-    """The folder holds no history in this form; the message says where and what is expected."""
-
-
 def tables_in(folder: Path) -> dict[str, list[Path]]:
-    """The files of each table in `folder` or its folder `evidence`: NAME/*.parquet or NAME.parquet;
-    nothing where there are neither sends nor reads."""
+    """The files of each table in `folder` or its folder `evidence`: NAME/*.parquet or NAME.parquet,
+    or of another form (see `texts`); nothing where there are neither sends nor reads."""
+    ends = [".parquet", *texts.SUFFIXES, *(f"{suffix}.gz" for suffix in texts.SUFFIXES)]
     for place in (folder / "evidence", folder):
         found = {
-            name: [*sorted((place / name).glob("*.parquet")), *place.glob(f"{name}.parquet")]
+            name: [
+                *(one for end in ends for one in sorted((place / name).glob(f"*{end}"))),
+                *(one for end in ends for one in place.glob(f"{name}{end}")),
+            ]
             for name in SCHEMAS
         }
         if found["sends"] or found["reads"]:
@@ -58,16 +64,26 @@ def load(
     brought = tables_in(folder)
     configs = _configs(folder)
     if "sends" not in brought:
-        raise TablesError(f"{folder} has no sends (sends.parquet, or sends/*.parquet): without "
-                          "them nobody knows what was written")  # fmt: skip
+        raise TablesError(f"{folder} has no sends (sends.parquet, sends.csv, sends.jsonl or a "
+                          "folder sends): without them nobody knows what was written")  # fmt: skip
     settings: Settings = {"acks": acks, "idempotent": idempotent}
-    have = {name: _read(name, files) for name, files in brought.items() if name in READ}
+    have = {name: _read(name, files) for name, files in brought.items()
+            if name in READ or not _is_parquet(files)}  # fmt: skip
     for name in SHARED:
         if any(name not in have[one].column_names for one in NEEDED if one in have):
             have |= {one: bare(have[one], [name]) for one in NEEDED if one in have}
     run = _run_of(have["sends"])
-    whole = {one for one in brought if one not in NEEDED or _is_whole(one, have[one])}
-    have |= {one: filled(one, have[one], run, settings) for one in NEEDED if one in have}
+    whole = {
+        one for one, files in brought.items()
+        if _is_parquet(files) and (one not in NEEDED or _is_whole(one, files))
+    }  # fmt: skip
+    stretched = "reads" in have and "pass" not in have["reads"].column_names
+    ids = _ids(brought, have)
+    have |= {
+        one: filled(one, _placed(have[one], ids, brought[one][0]), run, settings)
+        for one in NEEDED
+        if one in have
+    }
     if "clients" not in have:
         told = settings | {"isolation": isolation, "boot_id": BOOT}
         have["clients"] = clients(have["sends"], have.get("reads"), run, told)
@@ -76,31 +92,97 @@ def load(
         have["passes"] = _passes(have["reads"], run, _isolations(have["clients"], isolation))
     _write(run_dir / "evidence", have, {name: brought[name] for name in whole})
     settings["isolation"] = isolation
-    describe(run_dir, run, have, configs, settings, command, made=made)
+    problems = list(unread(have, configs)) if made else []
+    if made and stretched and "reads" in have:
+        compacted = {
+            name for name, told in configs.items() if "compact" in told.get("cleanup.policy", "")
+        }
+        problems += passed_over(have["sends"], have["reads"], compacted)
+    describe(run_dir, run, have, configs, settings, command, problems, made=made)
     return sum(len(have[name]) for name in NEEDED if name in have)
 
 
 def _read(name: str, files: list[Path]) -> pa.Table:
     try:
-        have = pa.concat_tables(map(pq.read_table, files), promote_options="permissive")
+        parts = [pq.read_table(one) if _is_parquet([one]) else texts.read(name, one)
+                 for one in files]  # fmt: skip
+        have = pa.concat_tables(parts, promote_options="permissive")
     except (pa.ArrowException, OSError) as error:
         text = " ".join(str(error).split())[:200]
-        raise TablesError(f"{files[0]}: {name} cannot be read ({text}); expected is Parquet, all "
-                          "parts with the same columns") from None  # fmt: skip
+        raise TablesError(f"{files[0]}: {name} cannot be read ({text}); expected is Parquet, CSV "
+                          "or JSON, all parts with the same columns") from None  # fmt: skip
     needed = NEEDED.get(name, ())
     lacks = [column for column in needed if column not in have.column_names]
     lacks += [] if not needed or {"topic", "topic_id"} & {*have.column_names} else ["topic"]
     if lacks:
         raise TablesError(f"{files[0]}: {name} has no {', '.join(lacks)} (docs/evidence.md)")
     for column in SCHEMAS[name] if needed else ():
+        have = _as_text(have, column, files[0]) if column.name in have.column_names else have
         kind = have.schema.field(column.name) if column.name in have.column_names else column
         if not evidence.castable(kind, column):
             raise TablesError(f"{files[0]}: {column.name} is {kind.type}, should be {column.type}")
     return have
 
 
-def _is_whole(name: str, have: pa.Table) -> bool:
-    return {*SCHEMAS[name].names} <= {*have.column_names}
+def _is_parquet(files: list[Path]) -> bool:
+    return all(file.suffix == ".parquet" for file in files)
+
+
+def _as_text(have: pa.Table, column: pa.Field, file: Path) -> pa.Table:
+    """Numbers that came as texts, and times as such."""
+    at, kind = have.column_names.index(column.name), have.schema.field(column.name).type
+    if pa.types.is_timestamp(kind):
+        text = have.column(at).cast(pa.timestamp("ns", kind.tz)).cast(pa.string()).to_pylist()
+    elif pa.types.is_string(kind) and not pa.types.is_string(column.type):
+        text = have.column(at).to_pylist()
+    else:
+        return have
+    return have.set_column(at, column, texts.typed(text, column, file))
+
+
+def _ids(brought: dict[str, list[Path]], have: dict[str, pa.Table]) -> dict[str, set[str]]:
+    """The topic ids that any table tells of a name."""
+    others = [file for name, files in brought.items() if name not in have for file in files]
+    found: dict[str, set[str]] = defaultdict(set)
+    for pairs in chain(have.values(), _pairs(others)):
+        if {"topic", "topic_id"} <= {*pairs.column_names}:
+            for row in pairs.group_by(["topic", "topic_id"]).aggregate([]).to_pylist():
+                if None not in row.values():
+                    found[row["topic"]].add(row["topic_id"])
+    return found
+
+
+def _pairs(files: list[Path]) -> Iterator[pa.Table]:
+    """What can be read of their topics; who cannot be read is told by the judgement."""
+    for file in files:
+        try:
+            yield pq.read_table(file, columns=["topic", "topic_id"])
+        except (pa.ArrowException, OSError, KeyError):
+            continue
+
+
+def _placed(have: pa.Table, ids: dict[str, set[str]], file: Path) -> pa.Table:
+    """`have` with the id that other tables tell of a topic, where it tells names alone."""
+    if "topic_id" in have.column_names or not ids:
+        return have
+    column = have["topic"].to_pylist()
+    for name in dict.fromkeys(column):
+        if len(ids.get(name, ())) > 1:
+            raise TablesError(f"{file}: it has no topic_id, and topic {name} had several (it was "
+                              "deleted and made anew): tell which")  # fmt: skip
+    known = {name: next(iter(some)) for name, some in ids.items()}
+    return have.append_column(
+        "topic_id", pa.array([known.get(name, name) for name in column], pa.string())
+    )
+
+
+def _is_whole(name: str, files: list[Path]) -> bool:
+    """Whether every part has all columns, none of them in another form."""
+    return all(
+        column.name in part.names and evidence.castable(part.field(column.name), column)
+        for part in map(pq.read_schema, files)
+        for column in SCHEMAS[name]
+    )
 
 
 def _write(target: Path, have: dict[str, pa.Table], brought: dict[str, list[Path]]) -> None:
@@ -119,6 +201,9 @@ def _ours(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """What does not fit in a column's width stays as wide as it is: the judgement tells of it."""
     columns = []
     for field in schema:
+        if field.name not in rows.column_names:
+            columns.append(pa.chunked_array([pa.nulls(len(rows), field.type)]))
+            continue
         column = rows[field.name]
         try:
             columns.append(column.cast(field.type))

@@ -88,6 +88,9 @@ SELECT 'turned offset_answers', -1, COUNT(*) FROM offset_answers e
 WHERE e.complete_ns < e.invoke_ns
 UNION ALL
 SELECT 'turned passes', -1, COUNT(*) FROM passes e WHERE e.end_ns < e.begin_ns
+UNION ALL
+SELECT 'turned txns', -1, COUNT(*) FROM txns e
+WHERE e.end_ns < e.begin_ns OR e.end_ns < e.commit_invoke_ns
 """
 """What trust asks of the large tables: sends in each fault's window, and rows nobody can judge."""
 

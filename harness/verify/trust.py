@@ -25,6 +25,7 @@ TIMED = {
     "offset_answers": "ListOffsets answer",
     "accesses": "access attempt",
     "passes": "sweep",
+    "txns": "transaction",
 }
 """Tables whose rows begin and end, to what one row is."""
 

@@ -69,8 +69,9 @@ def import_command(
     out: Path,
     as_json: bool,
 ) -> int:
-    """Judge FILE, the history.edn of a run of jepsen.tests.kafka, or a folder of Parquet tables, of
-    which `sends` and `reads` are enough (docs/own.md); no cluster is needed.
+    """Judge FILE, the history.edn of a run of jepsen.tests.kafka, or a folder of tables
+    (Parquet, CSV or JSON) of which `sends` and `reads` are enough (docs/own.md); no cluster is
+    needed.
 
     A history of Jepsen's may be packed by gzip; of a folder of its store the history is taken.
     What a history does not tell, the settings of its clients, the options do.
@@ -108,7 +109,8 @@ def _of_jepsen(path: Path, run_dir: Path, settings: dict[str, Any]) -> None:
 
 
 def _of_tables(path: Path, run_dir: Path, settings: dict[str, Any]) -> None:
-    from urteil.harness.elsewhere.load import TablesError, load
+    from urteil.harness.elsewhere.load import load
+    from urteil.harness.elsewhere.texts import TablesError
 
     try:
         load(path, run_dir, **settings)

@@ -30,6 +30,17 @@ UNCLEAN_FLOOR = """CASE WHEN COALESCE({0}.node, -2) <> f.leader AND {0}.invoke_n
 """From where on an unclean election may have taken a send: one that began after it, or a former one
 of which the broker that answered had not heard."""
 
+_SWEPT = """
+SELECT h.p, MAX(b.invoke_ns) AS until_ns
+FROM (SELECT q.p, MAX(s.to_offset) AS reach FROM passes s
+      JOIN parts q ON q.topic_id = s.topic_id AND q.partition = s.partition
+      WHERE q.read_log = 1 AND s.final AND s.complete AND s.from_offset = 0 GROUP BY q.p) h
+JOIN vals b ON b.sent_p = h.p AND b.outcome = 'ok' AND b.acks = -1 AND b.ack_off < h.reach
+GROUP BY h.p
+"""
+"""Without logs: what was acknowledged by all before then stands before a record at which a pass
+arrived that began at the very first one. So that pass was over it, wherever it stood."""
+
 _ODD = f"""
 FROM odd v JOIN parts q ON v.sent_p = q.p
 LEFT JOIN (
@@ -39,7 +50,9 @@ LEFT JOIN (
     ON s.client = w.client AND s.session = w.session AND s.txn = w.txn
   WHERE w.fate = 'unknown' AND s.rc_shown = 1) t
   ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
-{_ASKED}"""
+LEFT JOIN ({_SWEPT}) w ON w.p = v.sent_p
+{_ASKED.replace("v.asked = 1", "v.asked = 1 OR w.until_ns > v.complete_ns AND v.ack_off IS NULL")}
+"""
 OWED = "(v.txn IS NULL OR t.txn IS NOT NULL)"
 """Without logs: what is in no transaction, in one that was committed, or in one that may have been
 and of which readers of committed records were shown something."""

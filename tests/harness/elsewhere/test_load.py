@@ -13,7 +13,8 @@ import pytest
 from tests.harness.verify.made import ONE, Tables, healthy
 from urteil.cli.main import EXIT_WRONG_USAGE, exit_code
 from urteil.harness.elsewhere.columns import NEEDED
-from urteil.harness.elsewhere.load import TablesError, load
+from urteil.harness.elsewhere.load import load
+from urteil.harness.elsewhere.texts import TablesError
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import Result, Status, Verdict
@@ -100,6 +101,23 @@ def test_all_tables_without_what_a_run_says_of_itself(tmp_path: Path) -> None:
     assert found == {"replica_divergence": [50], "hole": [50]}
 
 
+def test_topics_by_name_are_those_that_other_tables_tell_with_an_id(tmp_path: Path) -> None:
+    columns = ALL | {name: tuple(set(SCHEMAS[name].names) - {"topic_id"}) for name in NEEDED}
+    assert violated(judged(tmp_path / "well", healthy(), columns)) == {}
+    tables = healthy()
+    tables["passes"][0]["topic_id"] = "another"
+    with pytest.raises(TablesError, match="it has no topic_id, and topic urteil"):
+        judged(tmp_path / "anew", tables, columns)
+
+
+def test_of_compacted_topics_their_own_promise_must_be_judged(tmp_path: Path) -> None:
+    told = {"urteil": {"cleanup.policy": "compact"}}
+    bring(tmp_path / "in", {}, {})
+    (tmp_path / "in" / "topics.json").write_text(json.dumps(told))
+    result = judged(tmp_path, healthy(), dict.fromkeys(NEEDED))
+    assert (result.verdict, result.reasons) == (Verdict.PASS, [])
+
+
 @pytest.mark.parametrize("asked", [None, "2"])
 def test_one_replica_in_sync_is_enough_unless_a_topic_asks_for_more(
     asked: str | None, tmp_path: Path
@@ -114,6 +132,30 @@ def test_one_replica_in_sync_is_enough_unless_a_topic_asks_for_more(
         (tmp_path / "in" / "topics.json").write_text(json.dumps(told))
     found = violated(judged(tmp_path, tables, ALL))
     assert ("ack_below_min_isr" in found) == (asked is not None)
+
+
+def test_what_was_read_once_and_passed_over_by_all_later_ones_is_a_reason(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["reads"] = [
+        row for row in tables["reads"] if (row["client"], row["offset"]) != ("final", 50)
+    ]
+    result = judged(tmp_path, tables, dict(LEAST))
+    (told,) = result.reasons
+    assert told.startswith("urteil-0: the record at offset 50 was read, and passed over by whoever")
+    assert (violated(result), result.verdict) == ({}, Verdict.UNKNOWN)
+
+
+@pytest.mark.parametrize(("first", "found"), [(0, [None]), (1, [])])
+def test_what_was_acknowledged_without_an_offset_must_lie_before_what_was_sent_later(
+    first: int, found: list[None], tmp_path: Path
+) -> None:
+    """Somebody who read from the very first offset on came by it, wherever it was."""
+    tables = healthy()
+    tables["reads"] = [row for row in tables["reads"] if row["offset"] >= first]
+    tables["reads"] = [row for row in tables["reads"] if row["offset"] != 50]
+    for row in tables["sends"]:
+        row["offset"] = None if row["offset"] in (50, *range(first)) else row["offset"]
+    assert violated(judged(tmp_path, tables, dict(LEAST))).get("lost_write", []) == found
 
 
 def test_a_skip_is_found_where_passes_are_told(tmp_path: Path) -> None:
@@ -155,9 +197,9 @@ def test_settings_of_topics_and_clients_are_told_beside(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        ("no sends", "has no sends (sends.parquet, or sends/*.parquet)"),
+        ("no sends", "has no sends (sends.parquet, sends.csv, sends.jsonl"),
         ("no column", "sends.parquet: sends has no outcome, invoke_ns"),
-        ("other type", "sends.parquet: offset is string, should be int64"),
+        ("other type", "sends.parquet, row 1: offset is 'x', should be int64"),
         ("cut", "sends.parquet: sends cannot be read"),
         ("topics", "topics.json: "),
     ],

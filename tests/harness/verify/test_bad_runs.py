@@ -323,6 +323,15 @@ def test_answers_before_their_questions_accuse_nobody(tmp_path: Path) -> None:
     assert any("(evidence/offset_answers)" in reason for reason in result.reasons)
 
 
+@pytest.mark.usefixtures("few")
+def test_a_transaction_that_ended_before_it_began_is_told(tmp_path: Path) -> None:
+    tables = healthy()
+    txn = {"run": "r", "client": "p0", "session": 0, "txn": 1, "outcome": "committed"}
+    tables["txns"] = [txn | {"begin_ns": END_NS, "end_ns": END_NS - 1}]
+    told = "1 transaction ended before beginning: a clock went back (evidence/txns)"
+    assert told in judged(tmp_path, tables).reasons
+
+
 @pytest.mark.parametrize("table", ["commits", "states", "faults"])
 @pytest.mark.usefixtures("few")
 def test_columns_of_a_wrong_type_accuse_nobody_and_stop_nothing(table: str, run_dir: Path) -> None:

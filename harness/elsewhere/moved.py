@@ -1,0 +1,53 @@
+"""Records that were read, and that all who came by later were not given.
+
+Without a column `pass` nobody knows whether those were moved past them, by a seek or a rebalance,
+or whether the records are gone: a reason to judge nothing, and no violation.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Place = tuple[str, int]
+"""Topic id and partition."""
+
+
+def passed_over(sends: pa.Table, reads: pa.Table, compacted: set[str]) -> Iterator[str]:
+    """A sentence for each partition, of its first such record. Nobody is owed what is in
+    transactions, or may have been cleaned."""
+    open_ended = set(sends.filter(pc.is_valid(sends["txn"]))["value_id"].to_pylist())
+    last: dict[Place, dict[int, int]] = defaultdict(dict)
+    own: set[tuple[str, Place, int]] = set()
+    stretches: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
+    names: dict[Place, str] = {}
+    columns = ("topic", "topic_id", "partition", "offset", "read_ns", "client", "session")
+    rows = reads.sort_by([(name, "ascending") for name in ("poll", "position_in_poll")])
+    values = zip(*(rows[name].to_pylist() for name in (*columns, "value_id")), strict=True)
+    for topic, topic_id, partition, offset, read_ns, client, session, value_id in values:
+        if None in (offset, read_ns) or topic in compacted or value_id in open_ended:
+            continue
+        place = topic_id, partition
+        names[place] = topic
+        last[place][offset] = max(read_ns, last[place].get(offset, read_ns))
+        own.add((client, place, offset))
+        stretches[client, session, place].append((offset, read_ns))
+    found: dict[Place, int] = {}
+    for (client, _, place), given in stretches.items():
+        known = sorted(last[place])
+        for (before, since_ns), (offset, _) in pairwise(given):
+            for gone in known[bisect_left(known, before + 1) : bisect_left(known, offset)]:
+                if last[place][gone] < since_ns and (client, place, gone) not in own:
+                    found[place] = min(gone, found.get(place, gone))
+    for place, offset in sorted(found.items(), key=str):
+        yield (
+            f"{names[place]}-{place[1]}: the record at offset {offset} was read, and passed over "
+            "by whoever came by later: it is gone, or they were moved past it (reads with a "
+            "column pass would tell)"
+        )

@@ -431,7 +431,9 @@ class PartitionLog:
         """What has to be synced for offsets below `upto`; pass it to `finish_flush` after."""
         upto = min(upto, self.log_end_offset)
         files = [self.epochs.path]
-        for index in range(max(self.segments.floor(self.recovery_point), 0), len(self.segments)):
+        # the segment that ends at the recovery point, too: it may have been cut there
+        first = max(self.segments.floor(self.recovery_point - 1), 0)
+        for index in range(first, len(self.segments)):
             segment = self.segments[index]
             if segment.base_offset >= upto:
                 break

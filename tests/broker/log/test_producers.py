@@ -255,3 +255,18 @@ def test_an_open_transaction_is_open_after_a_restart(tmp_path: Path) -> None:
         again.update_high_watermark(2)
         assert again.last_stable_offset == 0
     assert len(read_all(again)) == 2
+
+
+def test_a_batch_that_the_log_begins_within_is_known_when_the_log_is_cut(tmp_path: Path) -> None:
+    """DeleteRecords may leave a part of it: its transaction is open, and a retry of it is one."""
+    log = open_log(tmp_path)
+    sent = batch([b"a", b"b"], producer=(1, 0, 0), transactional=True)
+    append(log, sent)
+    append(log)
+    log.update_high_watermark(2)
+    assert log.increment_log_start_offset(1) is ErrorCode.NONE
+    log.truncate_to(2)
+    assert log.last_stable_offset == 1
+    assert append(log, sent).duplicate
+    end_txn(log, 1, commit=False)
+    assert [txn.first_offset for txn in log.aborted_transactions(1, 2)] == [0]

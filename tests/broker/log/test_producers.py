@@ -270,3 +270,25 @@ def test_a_batch_that_the_log_begins_within_is_known_when_the_log_is_cut(tmp_pat
     assert append(log, sent).duplicate
     end_txn(log, 1, commit=False)
     assert [txn.first_offset for txn in log.aborted_transactions(1, 2)] == [0]
+
+
+def test_a_run_of_batches_has_the_stable_offsets_of_its_markers(tmp_path: Path) -> None:
+    """A follower takes as one run what came to the leader bit by bit: the next transaction of the
+    same producer, which is aborted too, is in the way of the stable offset, others behind the
+    marker are not."""
+    folders = [tmp_path / name for name in ("leader", "follower")]
+    for folder in folders:
+        folder.mkdir()
+    leader, follower = (open_log(folder) for folder in folders)
+    append(leader, batch(producer=(1, 0, 0), transactional=True))
+    end_txn(leader, 1, commit=False)
+    append(leader, batch(producer=(1, 0, 1), transactional=True))
+    append(leader, batch(producer=(2, 0, 0), transactional=True))
+    end_txn(leader, 1, commit=False)
+    append(leader)
+    run = memoryview(b"".join(leader.read(0, 1 << 20, upto=6).records))
+    assert follower.append_as_follower(run, NOW_MS).error is ErrorCode.NONE
+    assert follower.aborted_transactions(0, 6) == leader.aborted_transactions(0, 6)
+    for begin in range(6):
+        of_one = [txn.first_offset for txn in follower.aborted_transactions(begin, begin + 1)]
+        assert of_one == [first for first, last in ((0, 1), (2, 4)) if first <= begin <= last]

@@ -292,3 +292,23 @@ def test_a_run_of_batches_has_the_stable_offsets_of_its_markers(tmp_path: Path) 
     for begin in range(6):
         of_one = [txn.first_offset for txn in follower.aborted_transactions(begin, begin + 1)]
         assert of_one == [first for first, last in ((0, 1), (2, 4)) if first <= begin <= last]
+
+
+def test_aborts_that_were_cut_leave_a_log_that_fits(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else its next start after a clean stop takes it for damaged, and its snapshots away."""
+    log = open_log(tmp_path)
+    append(log, batch([b"a", b"b"], producer=(1, 0, 0), transactional=True))
+    end_txn(log, 1, commit=False)
+    log.truncate_to(2)
+    log.update_high_watermark(2)
+    append(log)
+    log.update_high_watermark(3)
+    log.increment_log_start_offset(2)
+    log.close()
+    remembered = Remembered(clean=True, log_start_offset=2)
+    again = open_log(tmp_path, remembered=remembered)
+    assert caplog.messages == []
+    again.update_high_watermark(3)
+    assert again.producers.is_open(1)

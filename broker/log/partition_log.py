@@ -336,8 +336,10 @@ class PartitionLog:
         self.recovery_point = min(self.recovery_point, offset)
         if self.cleaned_to is not None:
             self.cleaned_to = min(self.cleaned_to, offset)
-        if lowered and self._on_cut:
-            self._on_cut()
+        if lowered:
+            self.segments.active.file.sync()  # what was durable would be back after a power cut
+            if self._on_cut:
+                self._on_cut()
 
     def increment_log_start_offset(self, offset: int) -> ErrorCode:
         """DeleteRecords: what lies before `offset` is gone for readers, its files follow.

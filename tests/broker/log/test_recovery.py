@@ -275,13 +275,25 @@ def test_a_cut_is_durable_before_the_recovery_point_moves_on(tmp_path: Path) -> 
     log = open_log(tmp_path, config=CONFIG, storage=storage)
     for _ in range(4):
         append(log)
-    log.flush()
+        log.flush(2)
     log.truncate_to(2)
     log.roll(NOW_MS)
     append(log)
     log.flush()
     assert (log.recovery_point, log.segments.base_offsets) == (3, [0, 2])
     assert storage.cut == set()
+
+
+def test_a_cut_below_the_recovery_point_is_durable_at_once(tmp_path: Path) -> None:
+    """After a power cut the old records could stand where new ones were written over them, with
+    later segments of the new epoch behind: no epoch would tell."""
+    storage = Ledger()
+    log = open_log(tmp_path, config=CONFIG, storage=storage)
+    for _ in range(4):
+        append(log)
+    log.flush()
+    log.truncate_to(2)
+    assert not [name for name in storage.cut if name.endswith(".log")]
 
 
 def test_a_sealed_segment_without_its_index_is_read_again(tmp_path: Path) -> None:

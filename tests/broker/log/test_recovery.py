@@ -241,6 +241,26 @@ def test_a_segment_that_power_loss_left_short_ends_the_log(
     )
 
 
+@pytest.mark.parametrize("keeps", [0, 2])
+def test_a_compacted_log_that_power_loss_left_short_before_an_empty_segment_ends_there(
+    tmp_path: Path, keeps: int
+) -> None:
+    """It had just rolled: else the log would end behind records that it has not, and no leader
+    would be asked for them."""
+    config = replace(CONFIG, cleanup_policy="compact")
+    log = open_log(tmp_path, config=config)
+    for _ in range(5):
+        append(log, batch([b"x" * 50]))
+    log.roll(NOW_MS)
+    size = keeps * stored(log)[0].size
+    drop(log)
+    os.truncate(tmp_path / "00000000000000000000.log", size)
+    for kind in ("index", "timeindex"):
+        os.truncate(tmp_path / f"00000000000000000000.{kind}", 0)
+    again = open_log(tmp_path, config=config)
+    assert (again.log_end_offset, len(again.segments)) == (keeps, 1)
+
+
 class Ledger(Storage):
     """Knows which files were cut and not synced since."""
 

@@ -336,8 +336,10 @@ class PartitionLog:
         self.recovery_point = min(self.recovery_point, offset)
         if self.cleaned_to is not None:
             self.cleaned_to = min(self.cleaned_to, offset)
-        if lowered and self._on_cut:
-            self._on_cut()
+        if lowered:
+            self.segments.active.file.sync()  # what was durable would be back after a power cut
+            if self._on_cut:
+                self._on_cut()
 
     def increment_log_start_offset(self, offset: int) -> ErrorCode:
         """DeleteRecords: what lies before `offset` is gone for readers, its files follow.
@@ -431,7 +433,9 @@ class PartitionLog:
         """What has to be synced for offsets below `upto`; pass it to `finish_flush` after."""
         upto = min(upto, self.log_end_offset)
         files = [self.epochs.path]
-        for index in range(max(self.segments.floor(self.recovery_point), 0), len(self.segments)):
+        # the segment that ends at the recovery point, too: it may have been cut there
+        first = max(self.segments.floor(self.recovery_point - 1), 0)
+        for index in range(first, len(self.segments)):
             segment = self.segments[index]
             if segment.base_offset >= upto:
                 break

@@ -175,11 +175,10 @@ class Producers:
             del self.entries[producer_id]
 
     def stable_offset_after(self, txn: CompletedTxn) -> int:
-        """The last stable offset if `txn` were the next one to complete."""
-        for first, producer_id in self._ongoing.items():
-            if producer_id != txn.producer_id:
-                return first
-        return txn.last_offset + 1
+        """The last stable offset right after the marker of `txn`. What began behind it does not
+        count, be it the same producer's: a run of batches is merged as a whole."""
+        others = (first for first in self._ongoing if first != txn.first_offset)
+        return min(next(others, txn.last_offset + 1), txn.last_offset + 1)
 
     def complete(self, txn: CompletedTxn) -> AbortedTxn | None:
         """End a transaction; returns what the transaction index has to keep of it."""

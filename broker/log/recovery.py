@@ -148,6 +148,19 @@ class _Recovery:
                 removed = segments.remove_after(index)
                 if removed:
                     _log.error("%s: dropped segments %s after it", segments.directory, removed)
+        self._drop_empty_end(first)
+
+    def _drop_empty_end(self, first: int) -> None:
+        """A compacted log may have holes, but none before its empty end, since the last batch of a
+        cleaning's round stays: there the end of a segment was lost that the device never had. Else
+        the log would end behind records that it lacks, and nobody would be asked for them."""
+        segments = self.loaded.segments
+        while len(segments) > max(first, 0) + 1 and segments.active.size == 0:
+            end, base_offset = segments[len(segments) - 2].end_offset(), segments.active.base_offset
+            if not end < base_offset <= end + MAX_RELATIVE_OFFSET:  # else a leap, see `roll`
+                return
+            segments.remove_after(len(segments) - 2)
+            _log.error("%s: dropped %d behind offset %d", segments.directory, base_offset, end)
 
     def _is_sound(self, index: int) -> bool:
         segment = self.loaded.segments[index]

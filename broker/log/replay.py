@@ -53,7 +53,7 @@ def _replay(producers: Producers, segments: Segments, index: int, begin: int, en
     for batch in read_batches(segment.file, start, segment.size):
         if batch.header.base_offset >= end:
             return
-        if batch.header.base_offset >= begin and crc_ok(batch.data):
+        if crc_ok(batch.data):
             learn(producers, batch)
 
 

@@ -79,6 +79,9 @@ class TxnIndex:
         keep = [txn for txn in self.entries if txn.last_offset < offset]
         if len(keep) == len(self.entries):
             return
+        if not keep:  # an empty file would pass for a damaged one at the next start
+            self.clear()
+            return
         file = self._storage.open(self.path, create=True)
         try:
             file.truncate(len(keep) * _ENTRY.size)

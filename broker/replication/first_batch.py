@@ -1,4 +1,4 @@
-"""Batches of another log at the end of this one, whose first may begin before the log does."""
+"""Batches of another log at the end of this one, which may lie within the first of them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ log = logging.getLogger("follower")
 
 
 def append_following(plog: PartitionLog, records: memoryview, wall_ms: int) -> AppendResult:
-    """Append; an empty log may begin within the first batch, which comes whole after
-    DeleteRecords, and then it is begun anew at that batch (`Partition.
-    appendRecordsToFollowerOrFutureReplica`). Raises OSError."""
+    """Append. After DeleteRecords the other log may begin within a batch, which comes whole
+    (`Partition.appendRecordsToFollowerOrFutureReplica`): where ours ends within it, it is cut to
+    the begin of the batch. With records Apache Kafka gives such a replica up. Raises OSError."""
     appended = plog.append_as_follower(records, wall_ms)
-    start = plog.log_start_offset
-    if appended.error is ErrorCode.OFFSET_OUT_OF_RANGE and start == plog.log_end_offset:
+    if appended.error is ErrorCode.OFFSET_OUT_OF_RANGE:
         first = parse_header(records)
-        if first.base_offset < start <= first.last_offset:
-            log.info("%r: its first batch begins at %d", plog, first.base_offset)
-            plog.truncate_fully_and_start_at(first.base_offset)
-            appended = plog.append_as_follower(records, wall_ms)
+        if first.base_offset < plog.log_end_offset <= first.last_offset:
+            log.info("%r: ends within a batch that begins at %d", plog, first.base_offset)
+            plog.truncate_to(first.base_offset)
+            if plog.log_end_offset == first.base_offset:  # else to be fetched from there
+                appended = plog.append_as_follower(records, wall_ms)
     return appended

@@ -29,6 +29,7 @@ class TopicSettings:
         self._on_change = on_change
         self._known: dict[str, Mapping[str, str]] = {}
         self._late: set[asyncio.Task[None]] = set()
+        self._noticed = 0
         configs.on_change(self._changed)
 
     def overrides(self, topic: str) -> Mapping[str, str]:
@@ -41,7 +42,7 @@ class TopicSettings:
             return
         try:
             async with asyncio.timeout(READ_TIMEOUT_S):
-                found = await self._configs.overrides_of(missing)
+                found = await self._read(missing)
                 self._known.update({name: _usable(name, one) for name, one in found.items()})
         except TimeoutError:
             log.warning("settings of %d topics are not readable now: defaults", len(missing))
@@ -54,10 +55,19 @@ class TopicSettings:
         self._known.pop(topic, None)
 
     async def _read_late(self, topics: list[str]) -> None:
-        for topic, overrides in (await self._configs.overrides_of(topics)).items():
+        for topic, overrides in (await self._read(topics)).items():
             self._take(topic, overrides)
 
+    async def _read(self, topics: list[str]) -> dict[str, dict[str, str]]:
+        """What stands: a notice that comes meanwhile may tell of what was read before it."""
+        while True:
+            noticed = self._noticed
+            found = await self._configs.overrides_of(topics)
+            if noticed == self._noticed:
+                return found
+
     def _changed(self, topic: str, overrides: dict[str, str]) -> None:
+        self._noticed += 1
         # a topic that is not known is read when it comes here; a late notice of one that was
         # deleted must not stand for the settings of its successor
         if topic in self._known:

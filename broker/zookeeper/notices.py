@@ -14,11 +14,15 @@ KEPT_MS = 15 * 60 * 1000
 """How long notices stay for brokers that were away."""
 
 
+MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
+"""What is raised over JSON that is no notice."""
+
+
 class Notices:
     """Follows the notices under one path, oldest first (`ZkNodeChangeNotificationListener`).
 
     A notice only says what changed: who takes it reads what stands now. `take` is told the bytes
-    of each, once; ValueError, KeyError and TypeError say that they are no notice.
+    of each, once; an error of `MALFORMED` says that they are no notice.
     """
 
     def __init__(
@@ -89,7 +93,7 @@ class Notices:
             return
         try:
             await self._take(data)
-        except (ValueError, KeyError, TypeError) as error:
+        except MALFORMED as error:
             log.warning("%s/%s cannot be taken: %r", self._path, name, error)
 
     async def _purge(self, names: list[str]) -> None:

@@ -255,3 +255,60 @@ def test_an_open_transaction_is_open_after_a_restart(tmp_path: Path) -> None:
         again.update_high_watermark(2)
         assert again.last_stable_offset == 0
     assert len(read_all(again)) == 2
+
+
+def test_a_batch_that_the_log_begins_within_is_known_when_the_log_is_cut(tmp_path: Path) -> None:
+    """DeleteRecords may leave a part of it: its transaction is open, and a retry of it is one."""
+    log = open_log(tmp_path)
+    sent = batch([b"a", b"b"], producer=(1, 0, 0), transactional=True)
+    append(log, sent)
+    append(log)
+    log.update_high_watermark(2)
+    assert log.increment_log_start_offset(1) is ErrorCode.NONE
+    log.truncate_to(2)
+    assert log.last_stable_offset == 1
+    assert append(log, sent).duplicate
+    end_txn(log, 1, commit=False)
+    assert [txn.first_offset for txn in log.aborted_transactions(1, 2)] == [0]
+
+
+def test_a_run_of_batches_has_the_stable_offsets_of_its_markers(tmp_path: Path) -> None:
+    """A follower takes as one run what came to the leader bit by bit: the next transaction of the
+    same producer, which is aborted too, is in the way of the stable offset, others behind the
+    marker are not."""
+    folders = [tmp_path / name for name in ("leader", "follower")]
+    for folder in folders:
+        folder.mkdir()
+    leader, follower = (open_log(folder) for folder in folders)
+    append(leader, batch(producer=(1, 0, 0), transactional=True))
+    end_txn(leader, 1, commit=False)
+    append(leader, batch(producer=(1, 0, 1), transactional=True))
+    append(leader, batch(producer=(2, 0, 0), transactional=True))
+    end_txn(leader, 1, commit=False)
+    append(leader)
+    run = memoryview(b"".join(leader.read(0, 1 << 20, upto=6).records))
+    assert follower.append_as_follower(run, NOW_MS).error is ErrorCode.NONE
+    assert follower.aborted_transactions(0, 6) == leader.aborted_transactions(0, 6)
+    for begin in range(6):
+        of_one = [txn.first_offset for txn in follower.aborted_transactions(begin, begin + 1)]
+        assert of_one == [first for first, last in ((0, 1), (2, 4)) if first <= begin <= last]
+
+
+def test_aborts_that_were_cut_leave_a_log_that_fits(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else its next start after a clean stop takes it for damaged, and its snapshots away."""
+    log = open_log(tmp_path)
+    append(log, batch([b"a", b"b"], producer=(1, 0, 0), transactional=True))
+    end_txn(log, 1, commit=False)
+    log.truncate_to(2)
+    log.update_high_watermark(2)
+    append(log)
+    log.update_high_watermark(3)
+    log.increment_log_start_offset(2)
+    log.close()
+    remembered = Remembered(clean=True, log_start_offset=2)
+    again = open_log(tmp_path, remembered=remembered)
+    assert caplog.messages == []
+    again.update_high_watermark(3)
+    assert again.producers.is_open(1)

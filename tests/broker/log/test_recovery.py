@@ -14,6 +14,7 @@ from urteil.broker.log.config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.recovery import Remembered
 from urteil.broker.log.scan import read_batches
+from urteil.broker.log.storage import File, Storage
 from urteil.broker.wire.errors import ErrorCode
 
 CONFIG = LogConfig(segment_bytes=900, index_interval_bytes=150)
@@ -238,6 +239,81 @@ def test_a_segment_that_power_loss_left_short_ends_the_log(
     assert (again.log_end_offset, len(again.segments) > 1) == (
         (20, True) if compacts else (keeps, False)
     )
+
+
+@pytest.mark.parametrize("keeps", [0, 2])
+def test_a_compacted_log_that_power_loss_left_short_before_an_empty_segment_ends_there(
+    tmp_path: Path, keeps: int
+) -> None:
+    """It had just rolled: else the log would end behind records that it has not, and no leader
+    would be asked for them."""
+    config = replace(CONFIG, cleanup_policy="compact")
+    log = open_log(tmp_path, config=config)
+    for _ in range(5):
+        append(log, batch([b"x" * 50]))
+    log.roll(NOW_MS)
+    size = keeps * stored(log)[0].size
+    drop(log)
+    os.truncate(tmp_path / "00000000000000000000.log", size)
+    for kind in ("index", "timeindex"):
+        os.truncate(tmp_path / f"00000000000000000000.{kind}", 0)
+    again = open_log(tmp_path, config=config)
+    assert (again.log_end_offset, len(again.segments)) == (keeps, 1)
+
+
+class Ledger(Storage):
+    """Knows which files were cut and not synced since."""
+
+    def __init__(self) -> None:
+        self.cut: set[str] = set()
+
+    def open(self, path: Path, *, create: bool = False) -> File:
+        return LedgerFile(self.cut, super().open(path, create=create))
+
+
+class LedgerFile(File):
+    __slots__ = ("_cut",)
+
+    def __init__(self, cut: set[str], file: File) -> None:
+        super().__init__(file.path, file._fd)
+        self._cut = cut
+
+    def truncate(self, size: int) -> None:
+        if size < self.size():
+            self._cut.add(self.path.name)
+        super().truncate(size)
+
+    def sync(self) -> None:
+        super().sync()
+        self._cut.discard(self.path.name)
+
+
+def test_a_cut_is_durable_before_the_recovery_point_moves_on(tmp_path: Path) -> None:
+    """A segment that has its cut tail back after a power cut does not fit the next one: all that
+    follows would go, though it is durable. Here the log rolls right where it was cut."""
+    storage = Ledger()
+    log = open_log(tmp_path, config=CONFIG, storage=storage)
+    for _ in range(4):
+        append(log)
+        log.flush(2)
+    log.truncate_to(2)
+    log.roll(NOW_MS)
+    append(log)
+    log.flush()
+    assert (log.recovery_point, log.segments.base_offsets) == (3, [0, 2])
+    assert storage.cut == set()
+
+
+def test_a_cut_below_the_recovery_point_is_durable_at_once(tmp_path: Path) -> None:
+    """After a power cut the old records could stand where new ones were written over them, with
+    later segments of the new epoch behind: no epoch would tell."""
+    storage = Ledger()
+    log = open_log(tmp_path, config=CONFIG, storage=storage)
+    for _ in range(4):
+        append(log)
+    log.flush()
+    log.truncate_to(2)
+    assert not [name for name in storage.cut if name.endswith(".log")]
 
 
 def test_a_sealed_segment_without_its_index_is_read_again(tmp_path: Path) -> None:

@@ -31,6 +31,28 @@ def test_an_empty_log_begins_within_the_leader_s_first_batch(tmp_path: Path) -> 
     assert plain.log.read(3, 1 << 20, upto=5).size > 0
 
 
+def test_a_log_that_ends_within_the_leader_s_first_batch_is_cut_to_its_begin(
+    tmp_path: Path,
+) -> None:
+    """DeleteRecords left the leader's log starting at 1, within a batch [0, 2], and with no word of
+    the epoch before it, in which we have records that nobody else has."""
+    plain, following = follower(tmp_path)
+    plain.log.append_as_follower(records(2, leader_epoch=0), 0)
+    sent = answer(records(3, leader_epoch=1), high_watermark=3, log_start_offset=1)
+    assert following.take(sent, 0) is ErrorCode.NONE
+    assert (plain.log.log_start_offset, plain.log.log_end_offset) == (1, 3)
+    assert plain.log.epochs.entries == [(1, 1)]
+
+
+def test_a_log_whose_own_batch_lies_across_the_begin_is_asked_for_again(tmp_path: Path) -> None:
+    plain, following = follower(tmp_path)
+    plain.log.append_as_follower(records(3, leader_epoch=0), 0)
+    late = records(3, leader_epoch=1, base_offset=2)
+    sent = answer(late, high_watermark=5, log_start_offset=3)
+    assert following.take(sent, 0) is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert following.position()[0] == 0
+
+
 def test_what_comes_twice_is_not_appended(tmp_path: Path) -> None:
     plain, following = follower(tmp_path)
     sent = answer(records(2, leader_epoch=1), high_watermark=0, log_start_offset=0)

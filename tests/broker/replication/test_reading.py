@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,17 @@ def test_a_follower_that_is_no_replica_is_refused(plain: Plain) -> None:
     assert read(plain, 0, stranger).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
     refused = read(plain, 0, stranger, current_leader_epoch=3)
     assert refused.error is ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def test_a_late_fetch_of_a_follower_s_earlier_life_says_nothing(plain: Plain) -> None:
+    """It had 4 records before its machine lost power, and has 2 of them now."""
+    now, before = (replace(FOLLOWER, replica_epoch=epoch) for epoch in (20, 10))
+    assert read(plain, 2, now).error is ErrorCode.NONE
+    plain.partition.follower_fetched(3, 4, 0, 0.0)
+    assert read(plain, 4, before).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert plain.log.high_watermark == 2
+    assert read(plain, 4, now).error is ErrorCode.NONE
+    assert plain.log.high_watermark == 4
 
 
 def test_a_diverging_reader_is_told_and_does_not_count_as_fetched(plain: Plain) -> None:

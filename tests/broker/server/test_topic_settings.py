@@ -59,6 +59,28 @@ def test_a_late_notice_of_a_deleted_topic_does_not_stand_for_its_successor() -> 
     run(scenario())
 
 
+def test_a_change_while_others_are_read_is_not_lost() -> None:
+    """One topic was read, another not yet (the connection to ZooKeeper is made anew)."""
+
+    async def scenario() -> None:
+        known, configs, _ = settings()
+        configs.standing["t"] = {"retention.ms": "1000"}
+        read = configs.overrides_of
+
+        async def slowly(topics: list[str]) -> dict[str, dict[str, str]]:
+            configs.overrides_of = read
+            found: dict[str, dict[str, str]] = await read(topics)
+            configs.standing["t"] = {"retention.ms": "-1"}
+            configs.tell("t", configs.standing["t"])
+            return found
+
+        configs.overrides_of = slowly
+        await known.know(["t", "u"])
+        assert known.overrides("t") == {"retention.ms": "-1"}
+
+    run(scenario())
+
+
 def deletion() -> UpdateMetadataRequest:
     state = UpdateMetadataRequest.UpdateMetadataPartitionState(
         partition_index=0, leader=LEADER_DURING_DELETE

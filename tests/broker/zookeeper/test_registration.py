@@ -118,7 +118,8 @@ def test_topic_configs_are_read_and_followed(zookeeper: ZooKeeperServer, chroot:
             assert await configs.topic_overrides("t") == {}
             await zk.create(znodes.topic_config_path("t"), znodes.encode_config({"a": "1"}))
             changes = f"{znodes.CONFIG_CHANGES}/config_change_"
-            await zk.create(changes, b"not json", sequence=True)
+            for nonsense in (b"not json", b"[]", b'{"version":2,"entity_path":7}'):
+                await zk.create(changes, nonsense, sequence=True)
             await zk.create(changes, znodes.encode_config_change("topics/t"), sequence=True)
             await until(lambda: seen, "the change")
             assert seen == [("t", {"a": "1"})]

@@ -83,9 +83,11 @@ class Coordinating:
             started_ms=now_ms,
             updated_ms=now_ms,
         )
-        record = (encode_key(transactional_id), encode_value(metadata), (), now_ms)
+        await self.append(encode_key(transactional_id), encode_value(metadata))
+
+    async def append(self, key: bytes, value: bytes) -> None:
         where = (TRANSACTIONS_TOPIC, 0)
-        batch = memoryview(build_batch([record]))
+        batch = memoryview(build_batch([(key, value, (), self.hosting.clock.now_ms())]))
         answers = await self.hosting.replicas.append(1000, 1, {where: batch}, internal=True)
         assert answers[where].error is ErrorCode.NONE
 
@@ -152,6 +154,23 @@ def test_no_partition_is_gone_before_the_controller_said_what_there_is(
         here.hear(epoch=2)
         await until(lambda: here.state("x") is TxnState.COMPLETE_COMMIT)
         assert [places for _, places in here.written] == [(DATA,)]
+        here.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("key", "value"), [(b"", b"x"), (encode_key("z"), b"x")])
+def test_a_record_that_cannot_be_read_keeps_no_id_from_its_coordinator(
+    tmp_path: Path, key: bytes, value: bytes
+) -> None:
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        here.lead(0)
+        await here.append(key, value)
+        await here.store("x", TxnState.EMPTY)
+        here.lead_again(2)
+        await steps()
+        assert here.state("x") is TxnState.EMPTY
         here.close()
 
     run(scenario())

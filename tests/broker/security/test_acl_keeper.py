@@ -23,7 +23,13 @@ from urteil.broker.server.acl_session import AclSession
 from urteil.broker.server.config import load_config
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.server.machine import Machine
-from urteil.broker.zookeeper.acls import acl_path, decode_change, encode_change
+from urteil.broker.zookeeper.acls import (
+    CHANGE_PREFIX,
+    acl_path,
+    decode_change,
+    encode_change,
+    place_of,
+)
 from urteil.broker.zookeeper.notices import Notices
 from urteil.broker.zookeeper.session import ConnectionLoss, Session
 
@@ -182,6 +188,28 @@ def test_a_change_that_was_cut_short_is_told_when_it_is_asked_for_again(
                 await asyncio.gather(adding, return_exceptions=True)
             await first.add(ORDERS, [entry("User:ann")])
             await until(lambda: standing(second, ORDERS) == {entry("User:ann")}, "told")
+            await first.stop()
+            await second.stop()
+
+    run(scenario)
+
+
+NO_NOTICES = [b'{"resourceType":2,"name":"app-","patternType":"PREFIXED"}', b"[]", b"\xff"]
+
+
+def test_what_is_no_notice_keeps_nobody_from_the_next_one(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
+            first, second = AclKeeper(one, lambda: 0), AclKeeper(other, lambda: 0)
+            for keeper in (first, second):
+                await keeper.start()
+            for data in NO_NOTICES:
+                path = f"{place_of(PREFIX).changes}/{CHANGE_PREFIX}"
+                await one.create(path, data, sequence=True)
+            await first.add(PREFIX, [entry("User:ann")])
+            await until(lambda: standing(second, PREFIX) == {entry("User:ann")}, "the next one")
             await first.stop()
             await second.stop()
 

@@ -158,6 +158,7 @@ class GroupAdministration:
                 whole = self._ends(shard, group, gone)
                 if gone or whole:
                     await self._forget(shard, group, gone, whole=whole)
+                await asyncio.sleep(0)  # there may be many: requests go on meanwhile
 
     def _ends(
         self, shard: Shard, group: Group, gone: Sequence[Place], *, ordered: bool = False

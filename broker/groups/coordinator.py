@@ -123,8 +123,8 @@ class GroupCoordinator:
         shard = self._shards.get(self.partition_for(group_id))
         if shard is None:
             return None, ErrorCode.NOT_COORDINATOR
-        if not shard.is_loaded:
-            return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        if not shard.is_loaded or OFFSETS_TOPIC not in self._metadata.topics:
+            return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # the partitions are not known yet
         return shard, ErrorCode.NONE
 
     def shards(self) -> list[Shard]:

@@ -20,6 +20,9 @@ from urteil.broker.groups.protocols import common, elected
 from urteil.broker.groups.states import ALLOWED, GroupState
 from urteil.broker.wire.errors import ErrorCode
 
+MIN_WAIT_MS = 1
+"""Until static members are waited for again: they may ask for 0, and would keep the broker busy."""
+
 
 class Group:
     """Members, generation, protocol and state of one group; offsets are kept beside it."""
@@ -273,7 +276,7 @@ class Group:
         self._unsynced.clear()
         if self.members and not any(m.on_join is not None for m in self.members.values()):
             timeout_ms = max(m.rebalance_timeout_ms for m in self.members.values())
-            self._rebalance_deadline_ms = now_ms + timeout_ms
+            self._rebalance_deadline_ms = now_ms + max(timeout_ms, MIN_WAIT_MS)
             return
         self.generation += 1
         if not self.members:

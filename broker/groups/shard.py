@@ -43,7 +43,8 @@ class Shard:
             return
         place = decode_place(key)
         if place is None:
-            self._replay_group(decode_group_key(key), value)
+            if not self.is_loaded:  # a group that lives is ahead of what is stored of it
+                self._replay_group(decode_group_key(key), value)
         elif producer_id is not None and value is not None:
             committed = Committed(decode_offset(value), log_offset)
             self.pending.add(producer_id, place, committed)

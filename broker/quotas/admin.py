@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import math
-import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -66,11 +65,10 @@ def check_filter(components: Sequence[Component]) -> None:
 
 
 class QuotaAdmin:
-    """One change at a time, so that none is lost here."""
+    """One change at a time, of credentials too, so that none is lost here."""
 
     def __init__(self, configs: QuotaConfigs) -> None:
         self._configs = configs
-        self._turn = asyncio.Lock()
 
     async def describe(
         self, components: Sequence[Component], *, strict: bool
@@ -96,10 +94,10 @@ class QuotaAdmin:
         self, entity: Entity, changes: Mapping[str, float | None], *, validate_only: bool
     ) -> None:
         """Set quotas, and remove those that are None. Raises Refused."""
-        check_entity(entity)
+        await check_entity(entity)
         _check_names(name for _, name in entity.parts)
         kinds = (Quota.CONNECTION,) if entity.has(IP) else OF_CLIENTS
-        async with self._turn:
+        async with self._configs.turn:
             settings = await self._configs.read(entity)
             for key, value in changes.items():
                 if value is None:
@@ -125,8 +123,8 @@ def _check_names(names: Iterable[str | None]) -> None:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
 
-def check_entity(entity: Entity) -> None:
-    """Raises Refused for nobody."""
+async def check_entity(entity: Entity) -> None:
+    """Raises Refused for nobody. Waits for who knows the names of hosts."""
     if not entity.parts:
         raise _invalid("Invalid empty client quota entity")
     for type, name in entity.parts:
@@ -141,18 +139,18 @@ def check_entity(entity: Entity) -> None:
                 "ID entity."
             )
         name = entity.name(IP)
-        if name is not None and not _is_address(name):
+        if name is not None and not await _is_address(name):
             raise _invalid(f"{sanitize(name)} is not a valid IP or resolvable host.")
 
 
-def _is_address(name: str) -> bool:
+async def _is_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)
         return True
     except ValueError:
         pass
     try:
-        socket.getaddrinfo(name, None)
+        await asyncio.get_running_loop().getaddrinfo(name, None)
     except (OSError, UnicodeError):  # the latter of an empty or too long label
         return False
     return True

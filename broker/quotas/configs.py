@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 
@@ -58,6 +59,11 @@ class QuotaConfigs:
         self._configs = configs
         for kind in _KINDS:
             configs.on_change(self._taker(kind), kind)
+
+    @property
+    def turn(self) -> asyncio.Lock:
+        """Held by who changes what stands."""
+        return self._configs.turn
 
     async def load(self) -> None:
         """Take on what stands. Waits for ZooKeeper."""

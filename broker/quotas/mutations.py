@@ -22,14 +22,17 @@ class Mutations:
 
     def take(self, partitions: int) -> bool:
         """Whether they may be changed."""
-        if self._is_strict:
-            self.wait_ms = max(self.wait_ms, self._throttle.debt_ms(*self._who))
-            if self.wait_ms:
-                return False
+        if self._is_strict and self._is_in_debt():
+            return False
         self._throttle.change(*self._who, partitions)
         if not self._is_strict:
-            self.wait_ms = max(self.wait_ms, self._throttle.debt_ms(*self._who))
+            self._is_in_debt()
         return True
+
+    def _is_in_debt(self) -> bool:
+        debt_ms = self._throttle.debt_ms(*self._who)
+        self.wait_ms = max(self.wait_ms, debt_ms or 0)
+        return debt_ms is not None
 
 
 Take = Callable[[int], bool]

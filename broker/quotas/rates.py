@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+_LONG, _INT = 63, 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Rate:
     def throttle_ms(self, limit: float, now_ms: float) -> int:
         """How long to wait until the rate is down to the limit; 0 where it is not above."""
         rate, span_ms = self.measure(now_ms)
-        return round((rate - limit) / limit * span_ms) if rate > limit else 0
+        return _time_ms((rate - limit) * span_ms, limit) if rate > limit else 0
 
 
 class Average:
@@ -89,10 +92,13 @@ class TokenBucket:
     def _burst(self, limit: float) -> float:
         return self._windows.count * self._windows.size_ms / 1000 * limit
 
+    def is_in_debt(self, limit: float, now_ms: float) -> bool:
+        self._fill(limit, now_ms)
+        return self._tokens < 0
+
     def throttle_ms(self, limit: float, now_ms: float) -> int:
         """How long until the debt is paid; 0 without one."""
-        self._fill(limit, now_ms)
-        return round(-self._tokens / limit * 1000) if self._tokens < 0 else 0
+        return _time_ms(-self._tokens * 1000, limit) if self.is_in_debt(limit, now_ms) else 0
 
     def take(self, amount: float, limit: float, now_ms: float) -> None:
         """Even into debt."""
@@ -103,3 +109,16 @@ class TokenBucket:
         more = (now_ms - self._filled_ms) / 1000 * limit
         self._tokens = min(self._burst(limit), self._tokens + more)
         self._filled_ms = now_ms
+
+
+def _time_ms(owed: float, limit: float) -> int:
+    """The longest time that there is where nothing is ever paid."""
+    longest = (1 << _LONG) - 1
+    ms = owed / limit if limit else math.inf
+    return round(max(-longest, min(ms, longest)))
+
+
+def told_ms(wait_ms: int) -> int:
+    """What becomes of a time in an answer, as in Apache Kafka: what is too long for an int loses
+    what is above it, and below 0 is none. So a limit of 0 bytes holds nobody up."""
+    return max((wait_ms + (1 << _INT)) % (1 << _INT + 1) - (1 << _INT), 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 
-from urteil.broker.quotas.rates import Average, Rate, TokenBucket, Windows
+from urteil.broker.quotas.rates import Average, Rate, TokenBucket, Windows, told_ms
 from urteil.broker.quotas.table import Limit, Quota, QuotaTable
 from urteil.broker.server.live_properties import LiveProperties
 
@@ -64,6 +64,7 @@ class Throttle:
         wait_ms = rate.throttle_ms(limit.value, now_ms)
         if quota is Quota.REQUEST:
             wait_ms = min(wait_ms, self._windows.size_ms)
+        wait_ms = told_ms(wait_ms)
         if wait_ms:
             self._note(quota, wait_ms, limit)
         return wait_ms
@@ -81,14 +82,16 @@ class Throttle:
             return None
         return limit.value * (self._windows.count - 1) * self._windows.size_ms / 1000
 
-    def debt_ms(self, user: str, client_id: str) -> int:
-        """How long until the controller may be asked for changes again; 0 for now."""
+    def debt_ms(self, user: str, client_id: str) -> int | None:
+        """How long until the controller may be asked for changes again; None for now."""
         limit = self._quotas.of_client(Quota.MUTATION, user, client_id)
         if limit is None:
-            return 0
-        wait_ms = self._bucket(limit).throttle_ms(limit.value, self._now_ms())
-        if wait_ms:
-            self._note(Quota.MUTATION, wait_ms, limit)
+            return None
+        bucket, now_ms = self._bucket(limit), self._now_ms()
+        if not bucket.is_in_debt(limit.value, now_ms):
+            return None
+        wait_ms = told_ms(bucket.throttle_ms(limit.value, now_ms))
+        self._note(Quota.MUTATION, wait_ms, limit)
         return wait_ms
 
     def change(self, user: str, client_id: str, partitions: int) -> None:

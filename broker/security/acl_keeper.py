@@ -122,12 +122,13 @@ class AclKeeper:
             removed[index].append(Removed(pattern, entry, failure))
 
     async def _change(self, pattern: Pattern, change: Change) -> None:
+        known = self.table.get(pattern) or VersionedAcls()
         standing = self.table.get(pattern) or await self._store.read(pattern)
         for _ in range(MAX_RETRIES + 1):
             wanted = change(standing.entries)
             written = await self._store.write(pattern, wanted, standing.version)
             if written is not None:
-                await self._changed(pattern, standing, written)
+                await self._changed(pattern, known, written)
                 return
             await asyncio.sleep(BACKOFF_S)  # as long as Apache Kafka waits
             standing = await self._store.read(pattern)
@@ -136,7 +137,9 @@ class AclKeeper:
         )
 
     async def _changed(self, pattern: Pattern, before: VersionedAcls, after: VersionedAcls) -> None:
-        self.table.put(pattern, after)
+        """`before` is what was known here: what stood there last may be of a write whose answer
+        was lost. A change that is cut short while it is told is known here only by its notice."""
         if set(before.entries) != set(after.entries):
             log.info("ACLs of %s were changed, version %d", pattern, after.version)
             await self._notices[place_of(pattern)].give(encode_change(pattern))
+        self.table.put(pattern, after)

@@ -67,7 +67,10 @@ def check_signature(keys: Keys, header: Mapping[str, Any], signed: bytes, signat
 
 def parse_keys(text: str) -> Keys:
     """Keys that verify, with their ids; others are passed over. Raises ValueError for no set."""
-    value = json.loads(text)
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("no key set: too deep") from None
     if not isinstance(value, dict) or not isinstance(value.get("keys"), list):
         raise ValueError('no key set: {"keys": [...]}')
     found = [(one.get("kid"), _key(one)) for one in value["keys"] if isinstance(one, dict)]
@@ -79,8 +82,8 @@ def _key(value: Mapping[str, Any]) -> PublicKey | None:
         return None
     if value.get("kty") == "RSA":
         return rsa.RSAPublicNumbers(_number(value, "e"), _number(value, "n")).public_key()
-    if value.get("kty") == "EC" and value.get("crv") in _CURVES:
-        curve = _CURVES[value["crv"]]()
+    if value.get("kty") == "EC" and (name := str(value.get("crv"))) in _CURVES:
+        curve = _CURVES[name]()
         return ec.EllipticCurvePublicNumbers(
             _number(value, "x"), _number(value, "y"), curve
         ).public_key()

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from http.client import HTTPException
 from typing import Any
 from urllib.error import URLError
 from urllib.request import HTTPSHandler, ProxyHandler, build_opener
@@ -75,7 +76,7 @@ class RemoteKeys:
                 return
             try:
                 self._keys = parse_keys(self._fetch())
-            except (OSError, ValueError) as error:
+            except Exception as error:  # a server may answer anything: the search goes on
                 log.warning("the keys that sign tokens cannot be fetched: %s", error)
                 wait_s, backoff_s = backoff_s, min(backoff_s * 2, self._max_backoff_s)
             else:
@@ -101,6 +102,8 @@ def fetch(url: str, trust: str | None) -> str:
             data: bytes = answer.read(MAX_BYTES + 1)
     except URLError as error:
         raise OSError(f"{url}: {error.reason}") from None
+    except HTTPException as error:
+        raise OSError(f"{url}: {error!r}") from None
     if len(data) > MAX_BYTES:
         raise ValueError(f"{url} has more than {MAX_BYTES} bytes")
     return data.decode()

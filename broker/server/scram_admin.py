@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,11 +58,10 @@ class Described:
 
 
 class ScramAdmin:
-    """One change at a time, so that none is lost here."""
+    """One change at a time, of quotas too, so that none is lost here."""
 
     def __init__(self, configs: EntityConfigs) -> None:
         self._configs = configs
-        self._turn = asyncio.Lock()
 
     async def describe(self, users: Sequence[str] | None) -> list[Described]:
         """Those named, or all (None or empty) who have credentials."""
@@ -97,7 +95,7 @@ class ScramAdmin:
 
     async def alter(self, changes: Sequence[Upsertion]) -> list[Outcome]:
         """Of each user all of its changes, or none."""
-        async with self._turn:
+        async with self._configs.turn:
             by_user: dict[str, list[Upsertion]] = {}
             for change in changes:
                 by_user.setdefault(change.user, []).append(change)

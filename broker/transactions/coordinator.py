@@ -144,8 +144,8 @@ class TransactionCoordinator:
         shard = self._shards.get(self.partition_for(transactional_id))
         if shard is None:
             return None, ErrorCode.NOT_COORDINATOR
-        if not shard.is_loaded:
-            return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        if not shard.is_loaded or TRANSACTIONS_TOPIC not in self._metadata.topics:
+            return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # the partitions are not known yet
         return shard, ErrorCode.NONE
 
     def _known(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import struct
 
 from urteil.broker.transactions.records import decode_key, decode_value
 from urteil.broker.transactions.state import Transaction
@@ -37,7 +38,7 @@ class Shard:
     def _load(self, record: Record) -> None:
         try:
             self._replay(record.key, record.value)
-        except (WireError, ValueError) as error:
+        except (WireError, ValueError, struct.error) as error:
             log.error("__transaction_state-%d@%d: %s", self.partition, record.offset, error)
 
     def _replay(self, key: bytes | None, value: bytes | None) -> None:

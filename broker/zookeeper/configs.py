@@ -24,9 +24,12 @@ class EntityConfigs:
     """What administrators set, read, written and followed (`ZkConfigManager`).
 
     A notice only says whose configuration changed: what stands now is read and told, whole.
+    Who reads settings of users to write them changed holds `turn`: quotas and credentials share
+    their nodes.
     """
 
     def __init__(self, zk: Session, now_ms: Callable[[], int]) -> None:
+        self.turn = asyncio.Lock()
         self._zk = zk
         self._notices = Notices(zk, znodes.CONFIG_CHANGES, "config_change_", self._take, now_ms)
         self._callbacks: dict[str, list[Callback]] = {

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from urteil.broker.zookeeper.session import LOST, NoNodeError, Session
+from urteil.broker.zookeeper.session import LOST, NoNodeError, Session, SessionClosed
 
 log = logging.getLogger("notices")
 
@@ -22,7 +22,8 @@ class Notices:
     """Follows the notices under one path, oldest first (`ZkNodeChangeNotificationListener`).
 
     A notice only says what changed: who takes it reads what stands now. `take` is told the bytes
-    of each, once; an error of `MALFORMED` says that they are no notice.
+    of each, once; an error of `MALFORMED` says that they are no notice. Whatever one does, those
+    after it are heard.
     """
 
     def __init__(
@@ -95,6 +96,10 @@ class Notices:
             await self._take(data)
         except MALFORMED as error:
             log.warning("%s/%s cannot be taken: %r", self._path, name, error)
+        except SessionClosed:
+            raise
+        except Exception:
+            log.exception("%s/%s cannot be taken", self._path, name)
 
     async def _purge(self, names: list[str]) -> None:
         """Remove notices that nobody needs any more; only when a new one comes, as Kafka does."""

@@ -352,3 +352,34 @@ def test_connections_of_an_address(guarded: GuardedPair) -> None:
 def _limit_connections(one: Guarded, host: str, value: float | None) -> Any:
     request = alter([("ip", host)], {"connection_creation_rate": value})
     return one.admin.ask(request, 1)["entries"][0]["error_code"]
+
+
+LEAST: Sequence[tuple[str, float]] = [
+    ("producer_byte_rate", 0.0),
+    ("producer_byte_rate", 1.0),
+    ("request_percentage", 0.0),
+    ("controller_mutation_rate", 0.0),
+    ("controller_mutation_rate", 1e-9),
+]
+
+
+@pytest.mark.parametrize(("quota", "value"), LEAST)
+def test_least_quotas(guarded: GuardedPair, quota: str, value: float) -> None:
+    """What there is to wait is for ever, or does not fit into an answer."""
+    topic, client = f"quota-least-{quota}-{value}-{RUN}", f"least-{quota}-{value}"
+    asked: list[tuple[Message, int]] = [(produce(topic, batch([b"x" * 900_000])), 9)] * 4
+    if quota == "controller_mutation_rate":
+        asked = [(_create(f"{topic}-{one}", 1), version) for one, version in enumerate((7, 7, 5))]
+
+    def ask(one: Guarded) -> list[Any]:
+        one.admin.create(topic)
+        _set(one, client, **{quota: value})
+        seen = []
+        for request, version in asked:
+            answer = one.muted.ask(request, version, client=client)
+            one.muted.close()
+            errors = [topic["error_code"] for topic in answer.get("topics", ())]
+            seen.append((answer["throttle_time_ms"] > 0, errors))
+        return seen
+
+    guarded.same(ask)

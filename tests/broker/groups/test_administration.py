@@ -230,3 +230,24 @@ def test_a_position_that_brought_its_own_time_goes_by_it(expires_ms: int, left: 
         value = replace(known.value, expire_timestamp=until_ms)
         shard.offsets["g"][topic, 0] = Committed(value, known.log_offset)
     assert left_of(shard) == (left, [])
+
+
+def test_requests_go_on_while_much_expires() -> None:
+    shard = shard_with(group_of(), a=OLD_MS)
+    for number in range(20):
+        group = group_of()
+        group.group_id = f"g{number}"
+        shard.groups[group.group_id] = group
+    coordinator: Any = Tombstones(shard)
+    administration = GroupAdministration(coordinator, Still())
+    seen = set()
+
+    async def scenario() -> None:
+        expiring = asyncio.ensure_future(administration.expire(RETENTION_MS))
+        while not expiring.done():
+            seen.add(len(coordinator.removed))
+            await asyncio.sleep(0)
+
+    asyncio.run(scenario())
+    assert len(coordinator.removed) == 21
+    assert len(seen) > 20

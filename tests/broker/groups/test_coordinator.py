@@ -48,6 +48,7 @@ class Coordinating:
 
     def __init__(self, folder: Path) -> None:
         self.hosting = Hosting([folder])
+        self.hosting.hear(OFFSETS_TOPIC)
         self.following: asyncio.Future[None] | None = None
         self.config: Any = SimpleNamespace(
             offsets_topic_num_partitions=1,
@@ -206,8 +207,11 @@ def test_what_is_stored_is_the_group_as_it_was_assigned(tmp_path: Path) -> None:
         joining = asyncio.ensure_future(here.groups.join("g", request("n")))
         assert (await syncing).error is ErrorCode.REBALANCE_IN_PROGRESS
         await until(lambda: not here.groups.tasks._running)
-        (stored,) = here.groups.shards()[0]._stored_groups.values()
-        assert [(one.member_id, bytes(one.assignment)) for one in stored.members] == [("m", b"all")]
+        assert not here.groups.shards()[0]._stored_groups  # nobody needs it before the next term
+        here.lead_again(2)
+        await until(lambda: here.is_loaded)
+        stored = here.group.members.values()
+        assert [(one.member_id, one.assignment) for one in stored] == [("m", b"all")]
         joining.cancel()
         here.close()
 
@@ -345,6 +349,25 @@ def test_members_hear_why_nothing_was_stored(
         told = await groups.sync("h", other.member_id, None, other.generation, None, None, given)
         assert told.error.name == of_groups
         here.following.cancel()
+        here.close()
+
+    run(scenario())
+
+
+def test_no_group_is_found_before_it_is_known_how_many_partitions_there_are(
+    tmp_path: Path,
+) -> None:
+    """The setting is only for the topic that is made: another group's partition knows no positions
+    of this one."""
+
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        here.hosting.metadata.topics.clear()
+        here.lead(0)
+        await until(lambda: here.groups.shards()[0].is_loaded)
+        assert here.groups.find("g") == (None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        here.hosting.hear(OFFSETS_TOPIC, partitions=4)
+        assert here.groups.find("g") == (None, ErrorCode.NOT_COORDINATOR)
         here.close()
 
     run(scenario())

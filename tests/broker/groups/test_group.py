@@ -327,3 +327,17 @@ def test_a_static_member_that_comes_back_in_a_rebalance_is_the_last_one_waited_f
     again.join(20)
     assert group.state is GroupState.COMPLETING_REBALANCE
     assert again.generation == b.generation == 2
+
+
+def test_static_members_that_nobody_waits_for_do_not_keep_the_broker_busy() -> None:
+    group, (a, b) = stable("a", "b")
+    static = group.members[a.member_id]
+    static.instance_id, static.rebalance_timeout_ms = "i", 0
+    group.static_members["i"] = a.member_id
+    group.leave(b.member_id, None, 10)
+    for _ in range(3):
+        due_ms = group.next_deadline_ms()
+        assert due_ms is not None
+        group.tick(due_ms)
+    assert group.state is GroupState.PREPARING_REBALANCE
+    assert due_ms > 10

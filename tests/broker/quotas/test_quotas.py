@@ -113,6 +113,38 @@ def test_time_of_requests_is_held_up_for_a_window_at_most() -> None:
     assert throttle(table, clock).spend(Quota.REQUEST, "ann", "app", 5000) == 1000
 
 
+@pytest.mark.parametrize(("quota", "wait_ms"), [(Quota.PRODUCE, 0), (Quota.REQUEST, 1000)])
+def test_a_limit_of_nothing_is_what_it_is_for_apache_kafka(quota: Quota, wait_ms: int) -> None:
+    """Which divides by it, and has no room for what comes out."""
+    table = QuotaTable()
+    table.put(entity(client_id=None), {quota: 0.0})
+    assert throttle(table, Clock()).spend(quota, "ann", "app", 5000) == wait_ms
+
+
+def test_a_time_that_is_too_long_for_an_answer_is_none() -> None:
+    table = QuotaTable()
+    table.put(entity(client_id=None), {Quota.PRODUCE: 1.0})
+    ours = throttle(table, Clock())
+    waits = [ours.spend(Quota.PRODUCE, "ann", "app", 1e6) for _ in range(3)]
+    assert waits == [999_990_000, 1_999_990_000, 0]
+
+
+@pytest.mark.parametrize("is_strict", [True, False])
+def test_who_may_change_nothing_may_owe_once(is_strict: bool) -> None:
+    table = QuotaTable()
+    table.put(entity(user=None), {Quota.MUTATION: 0.0})
+    ours = throttle(table, Clock())
+    asking = [Mutations(ours, "ann", "app", is_strict=is_strict) for _ in range(2)]
+    assert [one.take(1) for one in asking] == [True, not is_strict]
+    assert [one.wait_ms for one in asking] == [0, 0]
+
+
+def test_an_address_that_may_not_come_waits_for_a_window() -> None:
+    table = QuotaTable()
+    table.put(entity(ip=None), {Quota.CONNECTION: 0.0})
+    assert throttle(table, Clock()).connect("h") == 1000
+
+
 @pytest.mark.parametrize("is_strict", [True, False])
 def test_changes_beyond_the_debt(is_strict: bool) -> None:
     table, clock = QuotaTable(), Clock()

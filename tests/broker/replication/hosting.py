@@ -14,7 +14,11 @@ from urteil.broker.log.storage import Storage
 from urteil.broker.replication.control import ReplicaControl
 from urteil.broker.replication.manager import ReplicaManager
 from urteil.broker.server.metadata_cache import MetadataCache
-from urteil.broker.wire.messages import LeaderAndIsrRequest, LeaderAndIsrResponse
+from urteil.broker.wire.messages import (
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    UpdateMetadataRequest,
+)
 
 TOPIC_ID = UUID(int=7)
 NOW_MS = 1_700_000_000_000
@@ -111,6 +115,20 @@ class Hosting:
             )
         )
         return answer.partition_errors[0].error_code
+
+    def hear(self, topic: str, *, epoch: int = 0, partitions: int = 1) -> None:
+        """The controller tells of a topic that this broker leads."""
+        kind = UpdateMetadataRequest
+        states = [
+            kind.UpdateMetadataPartitionState(
+                partition_index=one, leader=1, leader_epoch=epoch, isr=(1,), replicas=(1,)
+            )
+            for one in range(partitions)
+        ]
+        told = kind.UpdateMetadataTopicState(
+            topic_name=topic, topic_id=TOPIC_ID, partition_states=states
+        )
+        self.metadata.update(kind(controller_id=1, topic_states=[told]))
 
     def close(self) -> None:
         for log in (*self.logs.logs(), *self.logs.futures()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,15 @@ from urteil.broker.server.acl_session import AclSession
 from urteil.broker.server.config import load_config
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.server.machine import Machine
-from urteil.broker.zookeeper.acls import acl_path, decode_change, encode_change
+from urteil.broker.zookeeper.acls import (
+    CHANGE_PREFIX,
+    acl_path,
+    decode_change,
+    encode_change,
+    place_of,
+)
+from urteil.broker.zookeeper.notices import Notices
+from urteil.broker.zookeeper.session import ConnectionLoss, Session
 
 ORDERS = Pattern(ResourceType.TOPIC, "orders")
 PREFIX = Pattern(ResourceType.TRANSACTIONAL_ID, "app-", PatternType.PREFIXED)
@@ -113,6 +122,96 @@ def test_no_change_is_lost_among_brokers(zookeeper: ZooKeeperServer, chroot: str
             for keeper in keepers:
                 await until(lambda it=keeper: standing(it, ORDERS) == wanted, "all")  # type: ignore[misc]
                 await keeper.stop()
+
+    run(scenario)
+
+
+def test_a_change_whose_answer_was_lost_is_told(
+    zookeeper: ZooKeeperServer, chroot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read again it seems to have stood there all the time."""
+
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
+            first, second = AclKeeper(one, lambda: 0), AclKeeper(other, lambda: 0)
+            for keeper in (first, second):
+                await keeper.start()
+            for wanted in ({"User:ann"}, {"User:ann", "User:bob"}):
+                lose_the_next_answer(one, monkeypatch)
+                await first.add(ORDERS, [entry(who) for who in sorted(wanted)])
+                told = {entry(who) for who in wanted}
+                await until(lambda it=told: standing(second, ORDERS) == it, "told")  # type: ignore[misc]
+            lose_the_next_answer(one, monkeypatch)
+            await first.remove([AclFilter()])
+            await until(lambda: not standing(second, ORDERS), "the removal")
+            await first.stop()
+            await second.stop()
+
+    run(scenario)
+
+
+def lose_the_next_answer(zk: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To whatever is written next."""
+    monkeypatch.undo()
+    for name in ("create", "set", "delete"):
+        write = getattr(zk, name)
+
+        async def lost(*given: Any, write: Any = write, **named: Any) -> None:
+            monkeypatch.undo()
+            await write(*given, **named)
+            raise ConnectionLoss
+
+        monkeypatch.setattr(zk, name, lost)
+
+
+def test_a_change_that_was_cut_short_is_told_when_it_is_asked_for_again(
+    zookeeper: ZooKeeperServer, chroot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its request timed out between the ACL and its notice."""
+
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
+            first, second = AclKeeper(one, lambda: 0), AclKeeper(other, lambda: 0)
+            for keeper in (first, second):
+                await keeper.start()
+            reached = asyncio.Event()
+
+            async def stuck(self: Notices, data: bytes) -> None:
+                reached.set()
+                await asyncio.Event().wait()
+
+            with monkeypatch.context() as patch:
+                patch.setattr(Notices, "give", stuck)
+                adding = asyncio.ensure_future(first.add(ORDERS, [entry("User:ann")]))
+                await reached.wait()
+                adding.cancel()
+                await asyncio.gather(adding, return_exceptions=True)
+            await first.add(ORDERS, [entry("User:ann")])
+            await until(lambda: standing(second, ORDERS) == {entry("User:ann")}, "told")
+            await first.stop()
+            await second.stop()
+
+    run(scenario)
+
+
+NO_NOTICES = [b'{"resourceType":2,"name":"app-","patternType":"PREFIXED"}', b"[]", b"\xff"]
+
+
+def test_what_is_no_notice_keeps_nobody_from_the_next_one(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
+            first, second = AclKeeper(one, lambda: 0), AclKeeper(other, lambda: 0)
+            for keeper in (first, second):
+                await keeper.start()
+            for data in NO_NOTICES:
+                path = f"{place_of(PREFIX).changes}/{CHANGE_PREFIX}"
+                await one.create(path, data, sequence=True)
+            await first.add(PREFIX, [entry("User:ann")])
+            await until(lambda: standing(second, PREFIX) == {entry("User:ann")}, "the next one")
+            await first.stop()
+            await second.stop()
 
     run(scenario)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import BadStatusLine
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -114,6 +116,42 @@ def test_what_cannot_be_fetched_is_tried_again_and_the_old_keys_hold(
         assert takes(keys)
         server.status, server.text = 200, NOTHING
         until(lambda: not takes(keys), "the new set")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [BadStatusLine("what?"), '{"keys": [{"kty": "EC", "crv": []}]}', "[" * 100_000, "no JSON"],
+    ids=["no HTTP", "no curve", "deep", "no JSON"],
+)
+def test_no_answer_ends_the_search(wrong: str | Exception) -> None:
+    answers = iter([key_set(), wrong])
+
+    def answer() -> str:
+        given = next(answers, NOTHING)
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    keys = RemoteKeys(answer, 0.02, 0.02, 0.1)
+    until(lambda: not takes(keys), "the last set")
+    keys.close()
+
+
+def test_what_is_no_http_is_an_error_of_the_server() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/keys"
+        thread = threading.Thread(target=_answer_nonsense, args=(listening,))
+        thread.start()
+        with pytest.raises(OSError, match="BadStatusLine"):
+            fetch(url, None)
+        thread.join()
+
+
+def _answer_nonsense(listening: socket.socket) -> None:
+    peer, _ = listening.accept()
+    with peer:
+        peer.recv(4096)
+        peer.sendall(b"what?\r\n\r\n")
 
 
 def test_https_is_trusted_by_a_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.broker.replication.hosting import TOPIC_ID, Hosting
+from tests.broker.replication.hosting import Hosting
 from tests.broker.server.raw import run
 from tests.waiting import LONG_S
 from urteil.broker.replication.partition import Partition
@@ -21,7 +21,6 @@ from urteil.broker.transactions.records import encode_key, encode_value
 from urteil.broker.transactions.state import TxnMetadata, TxnState
 from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.wire.messages import UpdateMetadataRequest
 
 TIMEOUT_MS = 1000
 EXPIRED_MS = 10_000
@@ -67,8 +66,8 @@ class Coordinating:
 
     def hear(self, *, epoch: int) -> None:
         """What the controller says of the topics."""
-        tell(self.hosting, TRANSACTIONS_TOPIC, epoch)
-        tell(self.hosting, DATA[0], 0)
+        self.hosting.hear(TRANSACTIONS_TOPIC, epoch=epoch)
+        self.hosting.hear(DATA[0])
 
     async def store(self, transactional_id: str, state: TxnState) -> None:
         """What an earlier coordinator left in the log."""
@@ -83,9 +82,11 @@ class Coordinating:
             started_ms=now_ms,
             updated_ms=now_ms,
         )
-        record = (encode_key(transactional_id), encode_value(metadata), (), now_ms)
+        await self.append(encode_key(transactional_id), encode_value(metadata))
+
+    async def append(self, key: bytes, value: bytes) -> None:
         where = (TRANSACTIONS_TOPIC, 0)
-        batch = memoryview(build_batch([record]))
+        batch = memoryview(build_batch([(key, value, (), self.hosting.clock.now_ms())]))
         answers = await self.hosting.replicas.append(1000, 1, {where: batch}, internal=True)
         assert answers[where].error is ErrorCode.NONE
 
@@ -110,17 +111,6 @@ def markers_to(write: Any, hosting: Hosting) -> Markers:
     )
 
 
-def tell(hosting: Hosting, topic: str, epoch: int) -> None:
-    kind = UpdateMetadataRequest
-    state = kind.UpdateMetadataPartitionState(
-        partition_index=0, leader=1, leader_epoch=epoch, isr=(1,), replicas=(1,)
-    )
-    told = kind.UpdateMetadataTopicState(
-        topic_name=topic, topic_id=TOPIC_ID, partition_states=[state]
-    )
-    hosting.metadata.update(kind(controller_id=1, topic_states=[told]))
-
-
 async def until(condition: Any) -> None:
     async with asyncio.timeout(LONG_S):
         while not condition():
@@ -143,15 +133,49 @@ def test_no_partition_is_gone_before_the_controller_said_what_there_is(
     async def scenario() -> None:
         here = Coordinating(tmp_path)
         if is_known:
-            tell(here.hosting, TRANSACTIONS_TOPIC, 0)
+            here.hosting.hear(TRANSACTIONS_TOPIC)
         here.lead(0)
         await here.store("x", TxnState.PREPARE_COMMIT)
         here.lead_again(2)
         await steps()
-        assert here.state("x") is TxnState.PREPARE_COMMIT
+        (found,) = here.coordinator._all()
+        assert found[2].now.state is TxnState.PREPARE_COMMIT
         here.hear(epoch=2)
         await until(lambda: here.state("x") is TxnState.COMPLETE_COMMIT)
         assert [places for _, places in here.written] == [(DATA,)]
+        here.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("key", "value"), [(b"", b"x"), (encode_key("z"), b"x")])
+def test_a_record_that_cannot_be_read_keeps_no_id_from_its_coordinator(
+    tmp_path: Path, key: bytes, value: bytes
+) -> None:
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        here.hear(epoch=9)
+        here.lead(0)
+        await here.append(key, value)
+        await here.store("x", TxnState.EMPTY)
+        here.lead_again(2)
+        await steps()
+        assert here.state("x") is TxnState.EMPTY
+        here.close()
+
+    run(scenario())
+
+
+def test_nobody_is_found_before_it_is_known_how_many_partitions_there_are(tmp_path: Path) -> None:
+    """The setting is only for the topic that is made."""
+
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        here.lead(0)
+        await steps()
+        assert here.coordinator.find("x") == (None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        here.hosting.hear(TRANSACTIONS_TOPIC, partitions=7)
+        assert here.coordinator.find("x") == (None, ErrorCode.NOT_COORDINATOR)
         here.close()
 
     run(scenario())
@@ -211,7 +235,7 @@ def test_a_marker_is_sent_again_whatever_went_wrong(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         hosting = Hosting([tmp_path])
-        tell(hosting, DATA[0], 0)
+        hosting.hear(DATA[0])
         tries = []
 
         async def write(orders: Sequence[Order]) -> list[Outcome]:

@@ -234,6 +234,9 @@ class Connection(asyncio.Protocol):
         except OSError as error:
             self.complain(f"an answer cannot be read from its file: {error}")
             self.close()
+        except Exception:  # a bug of ours: a peer that waits for nothing is worse off
+            log.exception("a connection from %s on %s failed", self.peer_host, self.listener)
+            self.close()
 
     async def _send(self, buffers: list[Any] | None) -> None:
         self.busy = False

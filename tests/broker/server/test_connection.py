@@ -84,6 +84,20 @@ def test_a_hangup_closes_and_others_go_on() -> None:
     run(scenario())
 
 
+def test_a_peer_whose_request_meets_a_bug_does_not_wait_for_ever() -> None:
+    async def broken(connection: Connection, frame: memoryview) -> list[bytes]:
+        raise ValueError("nobody thought of that")
+
+    async def scenario() -> None:
+        async with serving(broken) as (port, _):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(framed(b"x"))
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+            writer.close()
+
+    run(scenario())
+
+
 def test_a_peer_that_does_not_read_is_not_answered_into_memory() -> None:
     answered = 0
 

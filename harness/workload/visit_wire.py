@@ -22,7 +22,8 @@ DESCRIBE_ACLS, CREATE_ACLS, DELETE_ACLS, ALTER_SCRAM = (29, 1), (30, 1), (31, 1)
 MECHANISM = "SCRAM-SHA-256"
 SCRAM_SHA_256 = 1
 ITERATIONS = 4096
-TOPIC, GROUP, CLUSTER = 2, 3, 4
+TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = 2, 3, 4, 5
+FIND_ANY_COORDINATOR = (10, 1)
 ALL, READ, WRITE, DESCRIBE = 2, 3, 4, 8
 DENY, ALLOW = 2, 3
 ANY = 1
@@ -116,6 +117,13 @@ def produce(wire: Wire, topic: str, partition: int, batch: bytes, timeout_ms: in
 
 def find_group(wire: Wire, group: str) -> int:
     return Answer(wire.ask(frame(FIND_COORDINATOR, 1, text(group)))).take(">h")
+
+
+def find_transactional_id(wire: Wire, transactional_id: str) -> int:
+    body = text(transactional_id) + struct.pack(">b", 1)
+    answer = Answer(wire.ask(frame(FIND_ANY_COORDINATOR, 1, body)))
+    answer.take(">i")
+    return answer.take(">h")
 
 
 def describe_acls(wire: Wire) -> int:

@@ -3,15 +3,16 @@
     python -m urteil.harness.workload.visitor SPEC.json
 
 `visitor` and `stranger` log in by SCRAM at the listener for users of each broker and try all the
-time to read and write a topic, to find a group and to describe the cluster. Meanwhile an
-administrator grants the visitor these rights one by one and takes them back, by removing what
-allows or by adding what denies; `root`, who may do all, has each broker tell what it knows of
-them. What is granted to the stranger is so for another address alone, or denied as well, from the
-start to the end; and everybody tries a topic and a group beside those, whose names are nearly the
-same, and which nobody grants, and in turn all else that nobody may there: to ask, change and
-delete. `guest` tries two passwords; which of them is his changes too, and at times neither is. On
-SIGUSR1 the visitor gets all rights once more and loses them, some by each way; from then on
-nothing changes any more. The journal has every try with what the broker said, and every change.
+time to read and write a topic, to find a group and a transactional id and to describe the cluster.
+Meanwhile an administrator grants the visitor these rights one by one (to find the id by the right
+to write with it, which implies that) and takes them back, by removing what allows or by adding what
+denies; `root`, who may do all, has each broker tell what it knows of them. What is granted to
+the stranger is so for another address alone, or denied as well, from the start to the end; and
+everybody tries a topic and a group beside those, whose names are nearly the same, and which nobody
+grants, and in turn all else that nobody may there: to ask, change and delete. `guest` tries two
+passwords; which of them is his changes too, and at times neither is. On SIGUSR1 the visitor gets
+all rights once more and loses them, some by each way; from then on nothing changes any more. The
+journal has every try with what the broker said, and every change.
 """
 
 from __future__ import annotations
@@ -60,11 +61,13 @@ BROKEN = (OSError, struct.error, UnicodeDecodeError, KeyError, ValueError)
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """What somebody tries, and the entry that would allow it."""
+    """What somebody tries, and the entry that would allow it. `implied`: by what is more than it,
+    the denial of which is none of it."""
 
     what: str
     acl: Acl
     ask: Callable[[Wire, int], int]
+    implied: bool = False
 
 
 def tries(user: str, timeout_ms: int) -> list[Try]:
@@ -80,6 +83,8 @@ def tries(user: str, timeout_ms: int) -> list[Try]:
             lambda at, _: wire.find_group(at, GROUP)),
         Try("Describe Cluster", Acl(who, wire.CLUSTER, "kafka-cluster", wire.DESCRIBE),
             lambda at, _: wire.describe_acls(at)),
+        Try("Find Transactional Id", Acl(who, wire.TRANSACTIONAL_ID, VISITED, wire.WRITE),
+            lambda at, _: wire.find_transactional_id(at, VISITED), implied=True),
     ]  # fmt: skip
 
 
@@ -293,7 +298,7 @@ class Administrator:
 
     def _change_acl(self, one: Try) -> None:
         if self._name(one) in self._granted:
-            self._revoke(one, by_denial=self._random.random() < 0.5)
+            self._revoke(one, by_denial=not one.implied and self._random.random() < 0.5)
         else:
             self._grant(one)
 

@@ -220,6 +220,7 @@ NAMES = (
     "cleaned_of_nobody",
     "unclean_allowed_unheard",
     "departed_stay_in_sync",
+    "implied_denied",
 )
 
 

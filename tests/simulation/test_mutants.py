@@ -105,6 +105,7 @@ ELSEWHERE = {
     "acl_removal_unheard",
     "denials_not_read_at_start",
     "acl_prefix_by_equality",
+    "implied_denied",
     "old_password_works",
     "deletion_unasked",
     "transactions_unasked",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,10 @@ from urteil.harness.workload.exam.records import batch, written
 Told = tuple[int, str]
 SET, DELETE = 0, 1
 OF_TOPIC, OF_BROKER = 2, 4
-LITTLE, PERCENT = 0.001, "request_percentage"
+LITTLE, PLENTY, PERCENT = 0.001, 1_000.0, "request_percentage"
+USER, CLIENT, NOBODY = "user", "client-id", "ANONYMOUS"
+"""Who has not logged in is called so."""
+HELD, FREE = "throttled", "at once"
 REQUESTS = 400
 LARGE, BATCHES = 900_000, 4
 """Replicas ask for a MiB at once: the first batch is under way when its cost is known."""
@@ -31,22 +35,43 @@ POLL_S = 0.1
 def _requests(brokers: Brokers, name: str) -> Told:
     """A client id that may take next to nothing of a processor is told to wait, until that is
     over."""
-    node = brokers.nodes[0]
-    _limit(brokers, name, remove=False)
-    throttled = any(brokers.throttled_ms(node, name) for _ in range(REQUESTS))
-    _limit(brokers, name, remove=True)
-
-    def told() -> str:
-        return "throttled" if brokers.throttled_ms(node, name) else "at once"
-
-    return node, f"{'throttled' if throttled else 'at once'}, then {awaited(told, 'at once')}"
+    node, entity = brokers.nodes[0], {CLIENT: name}
+    _limit(brokers, entity, LITTLE)
+    before = _is_throttled(brokers, node, name)
+    _limit(brokers, entity, None)
+    return node, f"{before}, then {awaited(lambda: _throttled_now(brokers, node, name), FREE)}"
 
 
-def _limit(brokers: Brokers, name: str, *, remove: bool) -> None:
+def _of_user(brokers: Brokers, name: str) -> Told:
+    """The same of a client id of one user, which counts before that of whoever has the id."""
+    node, entity = brokers.nodes[0], {USER: NOBODY, CLIENT: name}
+    _limit(brokers, entity, LITTLE)
+    before = _is_throttled(brokers, node, name)
+    _limit(brokers, {CLIENT: name}, LITTLE)
+    _limit(brokers, entity, PLENTY)
+    after = awaited(lambda: _throttled_now(brokers, node, name), FREE)
+    _limit(brokers, entity, None)
+    again = _is_throttled(brokers, node, name)
+    _limit(brokers, {CLIENT: name}, None)
+    return node, f"{before}, then {after}, then {again}"
+
+
+def _is_throttled(brokers: Brokers, node: int, name: str) -> str:
+    return HELD if any(brokers.throttled_ms(node, name) for _ in range(REQUESTS)) else FREE
+
+
+def _throttled_now(brokers: Brokers, node: int, name: str) -> str:
+    return HELD if brokers.throttled_ms(node, name) else FREE
+
+
+def _limit(brokers: Brokers, entity: Mapping[str, str], percent: float | None) -> None:
+    """None removes it."""
     kinds = AlterClientQuotasRequest.EntryData
     asked = kinds(
-        entity=[kinds.EntityData(entity_type="client-id", entity_name=name)],
-        ops=[kinds.OpData(key=PERCENT, value=LITTLE, remove=remove)],
+        entity=[
+            kinds.EntityData(entity_type=one, entity_name=name) for one, name in entity.items()
+        ],
+        ops=[kinds.OpData(key=PERCENT, value=percent or 0.0, remove=percent is None)],
     )
     request = AlterClientQuotasRequest[0](entries=[asked], validate_only=False)
     check("AlterClientQuotas", brokers.ask(brokers.controller, request).entries[0].error_code)
@@ -112,6 +137,11 @@ QUOTAS = (
         "(KIP-124)",
         answer="throttled, then at once",
         ask=_requests,
+    ),
+    Question(
+        about="the same of a user's client id, beside that of all users' (KIP-55)",
+        answer="throttled, then at once, then throttled",
+        ask=_of_user,
     ),
     *(
         Question(

@@ -132,6 +132,22 @@ def _partitions_tried(brokers: Brokers, name: str) -> Told:
     return node, f"{names(told)}, {count_told}"
 
 
+def _defaults(brokers: Brokers, name: str) -> Told:
+    """A topic of no certain size has what the brokers are set to (KIP-464)."""
+    check("CreateTopics", brokers.create_errors(name)[0])
+    node = brokers.controller
+    keys = ("num.partitions", "default.replication.factor")
+    told = configs(brokers, node, OF_BROKER, str(node), keys)
+    wanted = [int(one.split()[0]) for one in told.split(", ")]
+
+    def found(node: int) -> str:
+        parts = brokers.metadata(node, name).partitions
+        sizes = {len(one.replica_nodes) for one in parts}
+        return "as set" if [len(parts), *sizes] == wanted else f"{len(parts)} {sizes} for {wanted}"
+
+    return by_all(brokers, found, "as set")
+
+
 def _mutations(brokers: Brokers, name: str) -> Told:
     """Who may make next to no partition a second makes some, and is refused then (KIP-599)."""
     kinds: Any = AlterClientQuotasRequest.EntryData
@@ -180,6 +196,11 @@ SETTINGS = (
         about="how many partitions a topic has for which three were tried, and two asked for",
         answer="No, No, 2",
         ask=_partitions_tried,
+    ),
+    Question(
+        about="how many partitions and replicas a topic has for which nobody said it",
+        answer="as set",
+        ask=_defaults,
     ),
     Question(
         about="topics of a client whose controller_mutation_rate is next to nothing, and is over",

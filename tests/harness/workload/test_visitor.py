@@ -91,11 +91,11 @@ def test_what_is_granted_is_seen_and_what_is_not_is_denied(nodes: Guarded, tmp_p
 
 
 def _taken_back(changed: list[Right]) -> None:
-    """In the end the visitor had all four rights, and lost all."""
-    last = [one.granted for one in changed if one.subject.startswith("User:visitor")][-4:]
+    """In the end the visitor had all five rights, and lost all."""
+    last = [one.granted for one in changed if one.subject.startswith("User:visitor")][-5:]
     had = {one.subject for one in changed if one.subject.startswith("User:visitor")}
-    assert last == [False] * 4
-    assert len(had) == 4
+    assert last == [False] * 5
+    assert len(had) == 5
 
 
 def _lawful(entries: list[Any]) -> int:

@@ -285,5 +285,10 @@ class _Recovery:
         if not epochs_fit(loaded.segments, epochs.entries, loaded.log_end_offset):
             _log.error("%s: does not fit the log, built anew", epochs.path)
             epochs.replace(epochs_of(loaded.segments))
+        begin = epochs.entries[0][1] if epochs.entries else 0
+        if loaded.log_start_offset < begin:  # the start went back to its checkpoint's
+            before = epochs_of(loaded.segments, begin)
+            if before:
+                epochs.replace([*before, *epochs.entries])
         epochs.truncate_from_end(loaded.log_end_offset)
         epochs.truncate_from_start(loaded.log_start_offset)

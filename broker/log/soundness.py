@@ -7,6 +7,7 @@ can be compared with the heads of the batches they speak of.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from urteil.broker.log.scan import Batch, read_batches
 from urteil.broker.log.segment import DamagedSegment, LogSegment
@@ -108,10 +109,10 @@ def epochs_fit(segments: Segments, epochs: list[tuple[int, int]], log_end_offset
     return first is None or bool(epochs) or first.header.partition_leader_epoch < 0
 
 
-def epochs_of(segments: Segments) -> list[tuple[int, int]]:
-    """(epoch, start offset) as the batches have them. An epoch that a single batch has in the
-    midst of another one's is damage: it is not under the batch's checksum."""
-    heads = _Heads(segments)
+def epochs_of(segments: Segments, end: float = inf) -> list[tuple[int, int]]:
+    """(epoch, start offset) as the batches before `end` have them. An epoch that a single batch has
+    in the midst of another one's is damage: it is not under the batch's checksum."""
+    heads = _Heads(segments, end)
     found: list[tuple[int, int]] = []
     for before, (epoch, offset), after in heads.triples():
         odd = before <= after and not before <= epoch <= after
@@ -121,12 +122,15 @@ def epochs_of(segments: Segments) -> list[tuple[int, int]]:
 
 
 class _Heads:
-    def __init__(self, segments: Segments) -> None:
+    def __init__(self, segments: Segments, end: float) -> None:
         self._segments = segments
+        self._end = end
 
     def _all(self) -> Iterator[tuple[int, int]]:
         for segment in self._segments:
             for batch in read_batches(segment.file, 0, segment.size):
+                if batch.header.base_offset >= self._end:
+                    return
                 yield batch.header.partition_leader_epoch, batch.header.base_offset
 
     def triples(self) -> Iterator[tuple[int, tuple[int, int], int]]:

@@ -100,8 +100,3 @@ class TxnIndex:
     def clear(self) -> None:
         self._entries = []
         self._storage.remove(self.path)
-
-    def rename(self, path: Path) -> None:
-        if self._storage.exists(self.path):
-            self._storage.rename(self.path, path)
-        self.path = path

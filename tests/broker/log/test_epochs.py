@@ -127,3 +127,18 @@ def test_the_log_keeps_epochs_in_step(tmp_path: Path) -> None:
     assert log.epochs.entries == [(0, 0)]
     log.truncate_fully_and_start_at(9)
     assert log.latest_epoch == -1
+
+
+def test_epochs_before_a_start_that_a_kill_took_back_are_known_again(tmp_path: Path) -> None:
+    """The start is in a checkpoint once a minute, the epochs are written at once. A follower with
+    other records below that start would not be told that it diverges."""
+    log = open_log(tmp_path)
+    for epoch in (0, 1, 1, 3):
+        append(log, batch(), epoch)
+    log.update_high_watermark(4)
+    log.increment_log_start_offset(3)
+    assert log.epochs.entries == [(3, 3)]
+    again = open_log(tmp_path)
+    assert again.log_start_offset == 0
+    assert again.epochs.entries == [(0, 0), (1, 1), (3, 3)]
+    assert again.epoch_end_offset(0) == (0, 1)

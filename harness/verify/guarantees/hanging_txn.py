@@ -55,8 +55,9 @@ delete.retention.ms has not passed."""
 _UNMARKED = f"""
 SELECT u.p, MIN(u.off) AS off, MIN(u.begin_ns) AS at_ns, MAX(u.begin_ns) AS until_ns,
   MIN(u.tid) AS tid, MAX(u.spoiled) AS spoiled
-FROM (SELECT e.*, COALESCE(SUM(e.marker) OVER (PARTITION BY e.p, e.pid ORDER BY e.off
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn,
+FROM (SELECT e.*, COALESCE(SUM(e.marker) OVER (PARTITION BY e.p, e.pid
+          ORDER BY e.off, e.marker, e.begin_ns
+          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn,
         SUM(e.marker) OVER (PARTITION BY e.p, e.pid) AS markers
       FROM (SELECT k.p, k.pid, k.off, k.begin_ns, k.tid, k.spoiled, 0 AS marker FROM ({_TOLD}) k
             UNION ALL

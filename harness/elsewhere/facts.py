@@ -22,8 +22,8 @@ from urteil.harness.scenario import (
     WorkloadSpec,
     save,
 )
-from urteil.harness.verify.parts import ENDS, LOG
-from urteil.harness.verify.trust import REQUIRED
+from urteil.harness.verify.derived.parts import ENDS, LOG
+from urteil.harness.verify.soundness.trust import REQUIRED
 
 DEFAULTS = {
     "min.insync.replicas": "1",

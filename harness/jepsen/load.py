@@ -33,8 +33,8 @@ from urteil.harness.scenario import (
     WorkloadSpec,
     save,
 )
+from urteil.harness.verify.derived.parts import ENDS, LOG
 from urteil.harness.verify.evidence import write_rows
-from urteil.harness.verify.parts import ENDS, LOG
 
 GUARANTEES = ("lost_write", "inconsistent_offset", "duplicate")
 WITHHELD = ("replicas", "logs", "states")

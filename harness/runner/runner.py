@@ -23,8 +23,8 @@ from urteil.harness.scenario import RunFacts, Scenario, load_facts, save
 from urteil.harness.schedule import settled
 from urteil.harness.targets.external import PREFIX, fitted, load_external
 from urteil.harness.verify import judge
+from urteil.harness.verify.engines.spark import Warming, warm
 from urteil.harness.verify.result import Result, Verdict
-from urteil.harness.verify.spark import Warming, warm
 from urteil.harness.workload.client import boot_id
 
 Log = Callable[[str], None]

@@ -19,8 +19,8 @@ def judge(
     """Judge the run in `run_dir` and write its `result.json`.
 
     Reads `scenario.json`, `run.json` and `evidence/`. `engine` is `spark` or `duckdb`; `session`
-    is a Spark session to use (`urteil.harness.verify.spark.warm`), else one is started on `master`
-    and stopped. A judgement that hangs is interrupted, and UNKNOWN (watch.py).
+    is a Spark session to use (`urteil.harness.verify.engines.spark.warm`), else one is started on
+    `master` and stopped. A judgement that hangs is interrupted, and UNKNOWN (watch.py).
 
     Raises ValueError for an unknown engine, OSError and msgspec errors when the folder is no run; a
     check that raises is a guarantee of unknown status, not an exception.

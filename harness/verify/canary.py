@@ -14,8 +14,8 @@ from urteil.harness.scenario import Phase, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.check import Places, check
 from urteil.harness.verify.damage import DAMAGES, MADE_UP_TOPICS, Copy, Damage, Trace, Untried
-from urteil.harness.verify.derived import Derived
-from urteil.harness.verify.engines import Duck, open_views
+from urteil.harness.verify.derived.tables import Derived
+from urteil.harness.verify.engines.engine import Duck, open_views
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import GuaranteeResult
@@ -126,8 +126,8 @@ def _arrange(
     copy: Copy, scenario: Scenario, facts: RunFacts, part: Row
 ) -> tuple[Scenario, RunFacts]:
     """A scenario and facts for the copy alone, under which every damage is a violation."""
-    from urteil.harness.verify.calms import group_bound_ns
-    from urteil.harness.verify.impact import grace_ns
+    from urteil.harness.verify.derived.calms import group_bound_ns
+    from urteil.harness.verify.derived.impact import grace_ns
 
     names = {"min.insync.replicas": str(min(2, part["replication"]))}
     names |= {"unclean.leader.election.enable": "false", "cleanup.policy": "delete"}

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from urteil.harness.verify.derived import Derived
-from urteil.harness.verify.engines import Engine
+from urteil.harness.verify.derived.impact import Stretch, acting
+from urteil.harness.verify.derived.tables import Derived
+from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.guarantees import Guarantee
-from urteil.harness.verify.impact import Stretch, acting
 from urteil.harness.verify.result import Finding, GuaranteeResult, Status
 from urteil.harness.verify.witnesses import witnesses
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from urteil.harness.history.schema import SCHEMAS
-from urteil.harness.verify import cells
+from urteil.harness.verify.soundness import cells
 
 Row = dict[str, Any]
 

@@ -12,21 +12,23 @@ import msgspec
 
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, load_scenario, save
-from urteil.harness.verify import clocks, crowds, evidence, impact, nulls, plan, trust, whole
+from urteil.harness.verify import evidence, plan
 from urteil.harness.verify.check import Places, check, tallies
-from urteil.harness.verify.committed import commit_breaks
-from urteil.harness.verify.coordinators import Coordinators
-from urteil.harness.verify.derive import derive
-from urteil.harness.verify.derived import Derived
-from urteil.harness.verify.engines import ENGINES, Engine, open_engine, open_views
+from urteil.harness.verify.derived import impact
+from urteil.harness.verify.derived.committed import commit_breaks
+from urteil.harness.verify.derived.coordinators import Coordinators
+from urteil.harness.verify.derived.derive import derive
+from urteil.harness.verify.derived.resumption import quiets, resumptions, standstills
+from urteil.harness.verify.derived.tables import Derived
+from urteil.harness.verify.engines.engine import ENGINES, Engine, open_engine, open_views
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES
-from urteil.harness.verify.numbers import numbers
 from urteil.harness.verify.rest import save_rest
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
-from urteil.harness.verify.resumption import quiets, resumptions, standstills
-from urteil.harness.verify.sound import Sound, sound
-from urteil.harness.verify.strangers import strangers
+from urteil.harness.verify.soundness import clocks, crowds, nulls, trust, whole
+from urteil.harness.verify.soundness.numbers import numbers
+from urteil.harness.verify.soundness.sound import Sound, sound
+from urteil.harness.verify.soundness.strangers import strangers
 from urteil.harness.verify.threads import threads
 from urteil.harness.verify.words import counted
 

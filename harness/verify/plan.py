@@ -27,9 +27,9 @@ a hash (`rekeyed`: somebody saw the value under another key than its send's, or 
 
 from __future__ import annotations
 
-from urteil.harness.verify.cuts import Cut
-from urteil.harness.verify.engines import Engine
-from urteil.harness.verify.timeline import FOREVER_NS
+from urteil.harness.verify.derived.timeline import FOREVER_NS
+from urteil.harness.verify.engines.cuts import Cut
+from urteil.harness.verify.engines.engine import Engine
 
 SHIFT = 1 << 48
 EPOCH = 1 << 32

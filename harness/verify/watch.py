@@ -13,7 +13,9 @@ import pyarrow as pa
 
 from urteil.harness.scenario import load_facts, save
 from urteil.harness.stacks import Stacks
-from urteil.harness.verify import engines, evidence, spark
+from urteil.harness.verify import evidence
+from urteil.harness.verify.engines import engine as engines
+from urteil.harness.verify.engines import spark
 from urteil.harness.verify.result import Result, Verdict
 
 LEAST_S = 400.0

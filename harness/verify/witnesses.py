@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from urteil.harness.verify.engines import Engine
+from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.evidence import Row
 
 SHOWN = 10

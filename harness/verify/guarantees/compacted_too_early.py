@@ -6,9 +6,9 @@ records.
 
 from __future__ import annotations
 
+from urteil.harness.verify.derived.promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.keys import FLOORS, LOSABLE, WHOSE
-from urteil.harness.verify.promises import STOPPING_NS
 
 _ACTIVE = """
 LEFT JOIN (SELECT q.p, CASE WHEN MIN(r.segment_base) < MAX(r.segment_base)

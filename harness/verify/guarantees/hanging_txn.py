@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.history.journal import INITIALISE
-from urteil.harness.verify.cut_short import FORGOTTEN
+from urteil.harness.verify.derived.cut_short import FORGOTTEN
+from urteil.harness.verify.derived.promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.torn_txn import COORDINATOR, OF_TXN, SPOILED
-from urteil.harness.verify.promises import STOPPING_NS
 
 _ENDS = """
 SELECT a.p, z.txns_over_ns,

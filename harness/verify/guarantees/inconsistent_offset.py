@@ -6,8 +6,8 @@ acks=1 are none: offsets truncated at a failover are used again, which acks=1 pe
 
 from __future__ import annotations
 
+from urteil.harness.verify.derived.timeline import FOREVER_NS
 from urteil.harness.verify.guarantees.base import FELL, Guarantee, place
-from urteil.harness.verify.timeline import FOREVER_NS
 
 GUARANTEE = Guarantee(
     name="inconsistent_offset",

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from urteil.harness.verify.derived.timeline import NO_OFFSET
 from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, acks, numbered, place
-from urteil.harness.verify.timeline import NO_OFFSET
 from urteil.harness.verify.words import counted
 
 _ASKED = """WHERE v.sent = 1 AND q.compacted = 0 AND (q.has_log = 1 OR v.asked = 1)

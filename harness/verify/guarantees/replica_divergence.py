@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from urteil.harness.verify.derived.impact import SECOND_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
-from urteil.harness.verify.impact import SECOND_NS
 
 _JUDGED = """
 FROM slots s JOIN parts q ON q.p = s.p LEFT JOIN shared r ON r.slot = s.slot

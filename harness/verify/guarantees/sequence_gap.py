@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from urteil.harness.verify.derived.timeline import FOREVER_NS
 from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
-from urteil.harness.verify.timeline import FOREVER_NS
 
 _JUDGED = """
 FROM slots s JOIN parts q ON q.p = s.p

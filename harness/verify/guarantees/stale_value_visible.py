@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from urteil.harness.verify.derived.timeline import FOREVER_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.keys import LATEST_LOSABLE, latest, older
-from urteil.harness.verify.timeline import FOREVER_NS
 
 _SLACK_NS = 15_000_000_000
 

@@ -6,9 +6,9 @@ that were overwritten may go at once; where a clock was moved nobody can tell.
 
 from __future__ import annotations
 
+from urteil.harness.verify.derived.promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.keys import FLOORS, LOSABLE, WHOSE
-from urteil.harness.verify.promises import STOPPING_NS
 
 _JUDGED = """
 WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 1

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from urteil.harness.verify.derived.timeline import CLOCK_SLACK_NS
 from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
-from urteil.harness.verify.timeline import CLOCK_SLACK_NS
 
 _LONG_NS = 5_000_000_000
 _SOON_NS = 500_000_000

@@ -8,10 +8,10 @@ the group's last position must have one.
 
 from __future__ import annotations
 
+from urteil.harness.verify.derived.timeline import FOREVER_NS
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.offsets_not_atomic import INPUTS, OUTPUT_GONE, SPOILT_NS
 from urteil.harness.verify.guarantees.torn_txn import LATE_END, SPOILED
-from urteil.harness.verify.timeline import FOREVER_NS
 
 _JOINED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p

@@ -11,10 +11,10 @@ import msgspec
 
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.calms import group_bound_ns
 from urteil.harness.verify.damage import MADE_UP_TOPICS, Copy
+from urteil.harness.verify.derived.calms import group_bound_ns
+from urteil.harness.verify.derived.impact import grace_ns
 from urteil.harness.verify.guarantees import GUARANTEES
-from urteil.harness.verify.impact import grace_ns
 from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import GuaranteeResult, Result
 from urteil.harness.verify.synthetic import END_NS, RUN, Shape

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from urteil.harness.verify.administered import lowest_min_isr, unclean_asked
+from urteil.harness.verify.derived.administered import lowest_min_isr, unclean_asked
 
 S = 1_000_000_000
 

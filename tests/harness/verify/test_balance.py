@@ -11,9 +11,9 @@ import pytest
 from tests.harness.verify.made import ONE, healthy
 from urteil.harness.scenario import ClusterSpec, Phase
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.chores import chores
+from urteil.harness.verify.derived.chores import chores
+from urteil.harness.verify.derived.small import read
 from urteil.harness.verify.evidence import Row
-from urteil.harness.verify.small import read
 from urteil.harness.verify.synthetic import BEGIN_NS, CRASH_NS, END_NS, TOPIC, TOPIC_ID, S
 
 MENDED = {

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.harness.verify.made import Tables, healthy, judged
-from urteil.harness.verify.cells import JSON, clean, odd
 from urteil.harness.verify.result import Result, Status, Verdict
+from urteil.harness.verify.soundness.cells import JSON, clean, odd
 from urteil.harness.verify.synthetic import RUN
 
 KNOWN = {"zxid": 1, "at_ns": 1, "version": 0}

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.harness.verify.made import healthy, judged
-from urteil.harness.verify import clocks
-from urteil.harness.verify.clocks import went_back
 from urteil.harness.verify.result import Verdict
+from urteil.harness.verify.soundness import clocks
+from urteil.harness.verify.soundness.clocks import went_back
 
 S = 1_000_000_000
 

@@ -16,16 +16,18 @@ from tests.harness.verify.histories import runs
 from tests.harness.verify.made import ONE, copy_of, healthy
 from urteil.harness import parts
 from urteil.harness.parts import MissingPart, comet
-from urteil.harness.verify import comet as verify_comet
-from urteil.harness.verify import spark, synthetic
+from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
+from urteil.harness.verify.engines import comet as verify_comet
+from urteil.harness.verify.engines import spark
 from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import Result
 
 LARGE = """
 import json, sys
 from pathlib import Path
-from urteil.harness.verify import engines, plan, spark
+from urteil.harness.verify import plan
+from urteil.harness.verify.engines import engine as engines, spark
 spark.LARGE_ROWS, spark.PARTITIONS, engines.LOCAL_ROWS = 1, 2, 0
 compiled = spark.compile_plans
 spark.compile_plans = lambda session, on: compiled(session, False)

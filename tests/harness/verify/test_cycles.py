@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.harness.verify.test_transaction_guarantees import Tables, judged, made, of
-from urteil.harness.verify.cycles import _knots
+from urteil.harness.verify.derived.cycles import _knots
 from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import BATCH
 

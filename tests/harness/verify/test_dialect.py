@@ -10,9 +10,9 @@ import sqlglot
 from sqlglot import ErrorLevel, exp
 
 from urteil.harness.verify import plan
-from urteil.harness.verify.derived import Derived
-from urteil.harness.verify.dialect import to_duckdb
-from urteil.harness.verify.engines import Duck, open_views
+from urteil.harness.verify.derived.tables import Derived
+from urteil.harness.verify.engines.dialect import to_duckdb
+from urteil.harness.verify.engines.engine import Duck, open_views
 from urteil.harness.verify.guarantees import GUARANTEES
 
 

@@ -18,16 +18,18 @@ from tests.harness.verify import made
 from tests.harness.verify.histories import runs
 from tests.harness.verify.made import ONE, copy_of, healthy, judged
 from tests.harness.verify.test_guarantees import COUNTED
-from urteil.harness.verify import cuts, engines, spark, synthetic
+from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
-from urteil.harness.verify.engines import Duck
+from urteil.harness.verify.engines import cuts, spark
+from urteil.harness.verify.engines import engine as engines
+from urteil.harness.verify.engines.engine import Duck
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Result
 from urteil.harness.verify.synthetic import END_NS, S
 
 WAITED_FOR = """
 import os, threading, time
-from urteil.harness.verify import spark
+from urteil.harness.verify.engines import spark
 
 warming = spark.warm()
 while not spark.tellers():

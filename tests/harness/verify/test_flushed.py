@@ -10,9 +10,9 @@ import pytest
 from tests.harness.verify.made import ONE, Tables, alone, healthy, topic
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.harm import Harm, flushed_ns
+from urteil.harness.verify.derived.harm import Harm, flushed_ns
+from urteil.harness.verify.derived.timeline import NO_OFFSET, Span
 from urteil.harness.verify.synthetic import CRASH_NS, S
-from urteil.harness.verify.timeline import NO_OFFSET, Span
 
 FLUSHING = {
     "log.flush.scheduler.interval.ms": "500",

@@ -14,7 +14,7 @@ from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import judgement, plan, synthetic
 from urteil.harness.verify.check import Places, check
-from urteil.harness.verify.engines import Duck, open_views
+from urteil.harness.verify.engines.engine import Duck, open_views
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import CRASH_NS, END_NS, LED_NS, TOPIC, TOPIC_ID, S
@@ -437,7 +437,7 @@ def test_positions_go_with_a_topic_that_is_deleted(tmp_path: Path) -> None:
 
 
 def test_coordinators_are_found_as_kafka_finds_them() -> None:
-    from urteil.harness.verify.coordinators import coordinating_partition
+    from urteil.harness.verify.derived.coordinators import coordinating_partition
 
     assert coordinating_partition("urteil-group", 50) == abs(_java_hash("urteil-group")) % 50
     assert coordinating_partition("polygenelubricants", 50) == 0  # hashes to MIN_VALUE

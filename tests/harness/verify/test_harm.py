@@ -9,10 +9,10 @@ import pytest
 
 from tests.harness.verify import made
 from tests.harness.verify.made import alone, healthy, judged, named
-from urteil.harness.verify.harm import Harm, losses, with_losses
+from urteil.harness.verify.derived.harm import Harm, losses, with_losses
+from urteil.harness.verify.derived.timeline import FOREVER_NS, NO_OFFSET, Floor, Span
 from urteil.harness.verify.result import Status, Verdict
 from urteil.harness.verify.synthetic import CRASH_NS, LED_NS, S
-from urteil.harness.verify.timeline import FOREVER_NS, NO_OFFSET, Floor, Span
 
 FLOOR = 200
 """Where the made-up run's second epoch starts."""

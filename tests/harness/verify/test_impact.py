@@ -14,10 +14,10 @@ from urteil.harness import crowd
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
-from urteil.harness.verify.impact import Stretch, longest_gap_s, whole_again_ns
+from urteil.harness.verify.derived.impact import Stretch, longest_gap_s, whole_again_ns
+from urteil.harness.verify.derived.timeline import FOREVER_NS
 from urteil.harness.verify.result import Status, Verdict
 from urteil.harness.verify.synthetic import BEGIN_NS, CRASH_NS, END_NS, HEALED_NS, RUN, S
-from urteil.harness.verify.timeline import FOREVER_NS
 
 
 def test_the_gap_that_overlaps_a_fault_counts_and_no_other() -> None:

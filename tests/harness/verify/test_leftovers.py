@@ -12,9 +12,9 @@ from tests.harness.verify.made import ONE, alone, healthy
 from urteil.harness.history.leftovers import METRIC
 from urteil.harness.scenario import ClusterSpec, Scenario
 from urteil.harness.verify import synthetic
+from urteil.harness.verify.derived.leftovers import leftovers
+from urteil.harness.verify.derived.small import read
 from urteil.harness.verify.evidence import Row
-from urteil.harness.verify.leftovers import leftovers
-from urteil.harness.verify.small import read
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, TOPIC_ID, S
 
 SOON = {"log.segment.delete.delay.ms": "1000", "log.initial.task.delay.ms": "1000"}

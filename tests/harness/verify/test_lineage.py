@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.verify.made import ONE, Tables, alone, healthy, judged, named
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.lineage import agreed_end
+from urteil.harness.verify.derived.lineage import agreed_end
 from urteil.harness.verify.result import Status
 
 

@@ -13,8 +13,9 @@ from tests.harness.verify import made
 from tests.harness.verify.made import Tables
 from tests.harness.verify.test_group_guarantees import judge
 from urteil.harness.scenario import Phase, RunFacts
-from urteil.harness.verify import synthetic, trust
+from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status
+from urteil.harness.verify.soundness import trust
 from urteil.harness.verify.synthetic import END_NS, TOPIC, TOPIC_ID, S
 
 ONE = synthetic.Shape(records=60, partitions=1)

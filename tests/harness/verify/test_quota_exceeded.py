@@ -16,9 +16,9 @@ from tests.harness.verify.test_group_guarantees import judge
 from tests.harness.verify.test_no_delivery import fault
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.derived import Derived
+from urteil.harness.verify.derived.resumption import resumptions
+from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.result import GuaranteeResult, Status
-from urteil.harness.verify.resumption import resumptions
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, S
 
 ONE = synthetic.Shape(records=400, partitions=1)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.verify.made import healthy, judged
 from urteil.harness.verify.check import FINDINGS
-from urteil.harness.verify.engines import Duck, to_duckdb
+from urteil.harness.verify.engines.engine import Duck, to_duckdb
 from urteil.harness.verify.rest import save_rest
 from urteil.harness.verify.result import GuaranteeResult, Status
 

@@ -26,7 +26,7 @@ START_S = 120.0
 JUDGE = """
 import sys
 from pathlib import Path
-from urteil.harness.verify import engines, spark
+from urteil.harness.verify.engines import engine as engines, spark
 from urteil.harness.verify.judgement import judge_run
 spark.LARGE_ROWS, spark.PARTITIONS, engines.LOCAL_ROWS = 1, 2, 0
 compiled = spark.compile_plans

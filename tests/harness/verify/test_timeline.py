@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from urteil.harness.verify.timeline import (
+from urteil.harness.verify.derived.timeline import (
     CLOCK_SLACK_NS,
     FOREVER_NS,
     NO_OFFSET,

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.harness.verify.made import ONE, healthy, named
-from urteil.harness.verify import engines, judge, judgement, synthetic, watch
+from urteil.harness.verify import judge, judgement, synthetic, watch
+from urteil.harness.verify.engines import engine as engines
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Result, Status, Verdict, load_result
 
@@ -82,7 +83,7 @@ def test_one_that_no_interrupt_ends_is_left_alone(
 def test_spark_that_stands_still_is_killed_and_the_next_one_judges(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from urteil.harness.verify import spark
+    from urteil.harness.verify.engines import spark
 
     session = spark.start()
     os.kill(session.sparkContext._gateway.proc.pid, signal.SIGSTOP)

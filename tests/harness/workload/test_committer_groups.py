@@ -6,7 +6,7 @@ import pytest
 
 from tests.harness.workload.specs import spec_of
 from urteil.harness.scenarios.groups import PARTITION
-from urteil.harness.verify.coordinators import coordinating_partition
+from urteil.harness.verify.derived.coordinators import coordinating_partition
 from urteil.harness.workload.spec import consumer_config
 
 OFFSETS_PARTITIONS = 5

@@ -13,7 +13,7 @@ from urteil.harness.cluster import Cluster
 from urteil.harness.history.journal import JournalReader, JournalWriter, PassBegin, PassEnd
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import parse_target
-from urteil.harness.verify.small import sort_passes
+from urteil.harness.verify.derived.small import sort_passes
 from urteil.harness.workload.sweep import Sweeper
 
 RECORDS, DELETED = 9, 4

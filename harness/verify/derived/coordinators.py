@@ -1,0 +1,103 @@
+"""Whether a broker that coordinated a group once may have answered as if it still did."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from urteil.harness.verify.derived.impact import Stretch, acting
+from urteil.harness.verify.derived.tables import Derived
+from urteil.harness.verify.evidence import Row, targets_of
+
+OFFSETS_TOPIC = "__consumer_offsets"
+GRACE_NS = 10_000_000_000
+"""How long after a change of leader, or after healing, the old one may not have heard of it."""
+SLACK_NS = 2_000_000_000
+"""An office ends by ZooKeeper's clock, a broker by the lab's."""
+
+OF_CLIENTS = frozenset(
+    {"kill_client", "pause_client", "slow_poll", "rebalance_storm", "second_session"}
+)
+DEATHS = frozenset({"crash", "shutdown"})
+
+
+def coordinating_partition(group: str, partitions: int) -> int:
+    """The partition of the offsets topic whose leader coordinates `group`: Java's `hashCode` over
+    UTF-16 units, abs(MIN_VALUE) being 0 (`GroupMetadataManager.partitionFor`)."""
+    units = group.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    signed = value - (1 << 32) if value >= 1 << 31 else value
+    return (0 if signed == -(1 << 31) else abs(signed)) % partitions
+
+
+@dataclass(slots=True)
+class Coordinators:
+    """Who led the partitions of the offsets topic, and which faults kept the news from whom."""
+
+    _spans: dict[int, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    _faults: list[Row] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, derived: Derived) -> Coordinators:
+        found = cls(_faults=[fault for fault in derived.faults if fault["acted"]])
+        places = {
+            part["p"]: part["partition"] for part in derived.parts if part["topic"] == OFFSETS_TOPIC
+        }
+        for span in derived.tables.get("spans", []):
+            if span["p"] in places:
+                found._spans[places[span["p"]]].append(span)
+        return found
+
+    def may_be_deposed(self, group: str, begin_ns: int, end_ns: int) -> bool:
+        """Whether a former coordinator of `group` lived in this time and may not have known better.
+
+        Where nothing is known of who coordinated, any cut link or pause leaves it open.
+        """
+        asked = Stretch(begin_ns, end_ns + 1)
+        if not self._spans:
+            return any(self._blinds(fault, None, asked) for fault in self._faults)
+        spans = self._spans[coordinating_partition(group, max(self._spans) + 1)]
+        leads = {s["leader"] for s in spans if Stretch(s["begin_ns"], s["end_ns"]).meets(asked)}
+        for span in spans:
+            former, ended_ns = span["leader"], span["end_ns"]
+            if ended_ns > end_ns or former in leads or former < 0 or self._dead(former, asked):
+                continue
+            if self._dead(former, Stretch(ended_ns, ended_ns + SLACK_NS)):
+                continue  # who comes back was never in that office
+            heard_ns = ended_ns + GRACE_NS
+            if begin_ns < heard_ns or any(self._blinds(f, former, asked) for f in self._faults):
+                return True
+        return False
+
+    def is_steady(self, group: str, begin_ns: int, end_ns: int) -> bool:
+        """Whether, for certain, one broker coordinated `group` all that time, and no fault kept
+        from its followers what it wrote."""
+        asked = Stretch(begin_ns - SLACK_NS, end_ns + SLACK_NS)
+        if not self._spans or any(
+            acting(fault).meets(asked) and fault["fault"] not in OF_CLIENTS
+            for fault in self._faults
+        ):
+            return False
+        spans = self._spans[coordinating_partition(group, max(self._spans) + 1)]
+        met = [s for s in spans if Stretch(s["begin_ns"], s["end_ns"]).meets(asked)]
+        return len({span["leader_epoch"] for span in met}) == 1
+
+    def _dead(self, broker: int, asked: Stretch) -> bool:
+        return any(
+            fault["fault"] in DEATHS
+            and f"b{broker}" in targets_of(fault)
+            and acting(fault).begin_ns <= asked.begin_ns
+            and (fault["end_ns"] or acting(fault).end_ns) >= asked.end_ns
+            for fault in self._faults
+        )
+
+    def _blinds(self, fault: Row, broker: int | None, asked: Stretch) -> bool:
+        """Whether a fault other than its death could keep news from `broker` (None: from any)."""
+        window = acting(fault)
+        late = Stretch(window.begin_ns, window.end_ns + GRACE_NS)
+        if fault["fault"] in DEATHS or not late.meets(asked):
+            return False
+        ends = {end for target in targets_of(fault) for end in target.split("->")}
+        return broker is None or f"b{broker}" in ends or any(e.startswith("zk") for e in ends)

@@ -1,0 +1,229 @@
+"""Small tables derived from the small evidence, once, for every check and engine.
+
+Ranges, ISRs and epochs come as JSON texts that engines parse differently; here they become plain
+columns. Nothing here grows with the load: cost follows partitions, epochs, passes and faults.
+Flags are 0 or 1, so that both engines can sum them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from urteil.harness.scenario import RunFacts, Scenario, TopicFact
+from urteil.harness.verify.derived.administered import killed_clients, lowest_min_isr
+from urteil.harness.verify.derived.calms import calms
+from urteil.harness.verify.derived.chores import chores
+from urteil.harness.verify.derived.covered import (
+    blind_ns,
+    cover,
+    divergence_floor,
+    epoch_rows,
+    lay_floors,
+    log_rows,
+)
+from urteil.harness.verify.derived.cycles import cycle_rows
+from urteil.harness.verify.derived.deleted import deletions
+from urteil.harness.verify.derived.departures import departures
+from urteil.harness.verify.derived.ends import ends
+from urteil.harness.verify.derived.expulsions import expulsions
+from urteil.harness.verify.derived.harm import flushed_ns, harms
+from urteil.harness.verify.derived.leftovers import leftovers
+from urteil.harness.verify.derived.members import members
+from urteil.harness.verify.derived.parts import administered, late_begin, part_row, segments
+from urteil.harness.verify.derived.promises import settled
+from urteil.harness.verify.derived.rations import rations
+from urteil.harness.verify.derived.returns import returns
+from urteil.harness.verify.derived.shortened import shortened
+from urteil.harness.verify.derived.small import (
+    Key,
+    Small,
+    assigned_ever,
+    assigned_last,
+    read,
+    sort_passes,
+    unasked,
+)
+from urteil.harness.verify.derived.tables import DERIVED, Derived
+from urteil.harness.verify.derived.takeovers import takeovers
+from urteil.harness.verify.derived.timeline import FOREVER_NS, Span
+from urteil.harness.verify.derived.transactions import over_ns, stands, txn_rows
+from urteil.harness.verify.derived.views import answers, views
+from urteil.harness.verify.evidence import Row
+
+MASK_BITS = 60
+"""So many final passes of one partition are told apart; those beyond prove nothing."""
+
+
+def derive(
+    run_dir: Path, scenario: Scenario, facts: RunFacts, damaged: frozenset[str] = frozenset()
+) -> Derived:
+    """Read the small evidence of `run_dir` and derive everything that checks share.
+
+    `damaged` are clients whose journal is not whole: their passes prove nothing.
+    """
+    small = read(run_dir, facts)
+    found = Derived(
+        tables={name: [] for name in DERIVED},
+        damaged=damaged,
+        faults=small.faults,
+        libraries={
+            str(row["client"]): " ".join(filter(None, (row["library"], row["version"])))
+            or "client unknown"
+            for row in small.clients
+        },
+    )
+    found.tables["answers"] = answers(run_dir, small.numbers)
+    short: set[str] = set()
+    for place in _places(small, damaged, found.tables["answers"]):
+        short |= {f"{row['topic']}-{row['partition']}" for row in place.stopped}
+        found.unasked += place.unasked()
+        _add_place(found.tables, place, small, run_dir, scenario, facts)
+    found.short = sorted(short)
+    _add_clients(found.tables, run_dir, small, scenario, facts)
+    _add_settings(found.tables, small, scenario)
+    found.tables["calms"] = calms(run_dir, small, scenario, facts)
+    found.tables["chores"] = chores(small, scenario, facts)
+    found.tables["leftovers"] = leftovers(run_dir, small, scenario, facts)
+    found.tables["ends"] = ends(run_dir, small)
+    found.tables["departures"] = departures(run_dir, small, scenario, facts)
+    found.tables["returns"] = returns(run_dir, small, scenario, facts)
+    found.tables["rations"] = rations(small, scenario, facts)
+    found.tables["expulsions"] = [
+        row | {"n": number}
+        for number, row in enumerate(
+            expulsions(run_dir, small, scenario, facts) + takeovers(run_dir, small, scenario, facts)
+        )
+    ]
+    killed = damaged | killed_clients(small.ops)
+    found.tables["damaged"] = [{"client": name} for name in sorted(damaged)]
+    found.tables["killed"] = [{"client": name} for name in sorted(killed)]
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """One partition with all that is known of it; `whole` are its complete final passes,
+    `ever` all replicas it had, `begins` the offsets at which it begins, as readers were told."""
+
+    key: Key
+    p: int
+    topic: TopicFact | None
+    spans: list[Span]
+    logs: list[Row]
+    whole: list[Row]
+    stopped: list[Row]
+    assigned: set[int]
+    ever: set[int]
+    begins: set[int]
+
+    @property
+    def told(self) -> list[tuple[int, Row]]:
+        """Each final pass that proves something, with its bit."""
+        return [(1 << index, row) for index, row in enumerate(self.whole[:MASK_BITS])]
+
+    def unasked(self) -> list[str]:
+        """Replicas that led no final pass."""
+        return [] if self.topic is None else unasked(self.topic, self.key[1], self.logs, self.whole)
+
+
+def _places(small: Small, damaged: frozenset[str], answered: list[Row]) -> Iterator[_Place]:
+    begins: dict[int, set[int]] = defaultdict(set)
+    for row in answered:
+        if row["kind"] == "earliest" and row["offset"] is not None:
+            begins[row["p"]].add(row["offset"])
+    assigned, ever = assigned_last(small.states), assigned_ever(small.states)
+    for key, p in small.numbers.items():
+        whole, stopped = sort_passes(small.passes.get(p, []), damaged)
+        yield _Place(key=key, p=p, topic=small.topics.get(key[0]), spans=small.spans.get(p, []),
+                     logs=small.logs.get(p, []), whole=whole, stopped=stopped,
+                     assigned=assigned.get(key, set()), ever=ever.get(key, set()),
+                     begins=begins[p])  # fmt: skip
+
+
+def _add_place(
+    tables: dict[str, list[Row]],
+    place: _Place,
+    small: Small,
+    run_dir: Path,
+    scenario: Scenario,
+    facts: RunFacts,
+) -> None:
+    """A partition's row of `parts`, and its rows of what is told by partition."""
+    part = _part(tables, place, small, run_dir, scenario, facts)
+    tables["parts"].append(part)
+    tables["pass_bits"] += [
+        {"client": row["client"], "session": row["session"], "pass": row["pass"], "p": place.p}
+        | {"bit": bit}
+        for bit, row in place.told
+    ]
+    tables["cover"] += cover(place.p, place.logs, place.told)
+    topic, own = part["topic"], part["min_isr"]
+    tables["spans"] += [
+        span.row()
+        | {
+            "p": place.p,
+            "blind_ns": blind_ns(span, small.faults),
+            "strangers": span.strangers(place.ever),
+            "min_isr": lowest_min_isr(small.ops, small.faults, topic, own, span.begin_ns),
+        }
+        for span in place.spans
+    ]
+    tables["logs_p"] += log_rows(place.p, place.spans, place.logs)
+    tables["epochs"] += epoch_rows(place.p, place.logs)
+
+
+def _part(
+    tables: dict[str, list[Row]],
+    place: _Place,
+    small: Small,
+    run_dir: Path,
+    scenario: Scenario,
+    facts: RunFacts,
+) -> Row:
+    part = part_row(
+        place.key, place.p, place.topic, scenario, place.spans, place.logs, place.whole,
+        place.assigned,
+    )  # fmt: skip
+    part |= {"gone": int(place.key in small.gone)} | administered(part, small.ops)
+    hurt = harms(small.faults, part["topic"], place.key[1])
+    tables["floors"] += lay_floors(run_dir, part, place.spans, place.logs, hurt, small.faults)
+    part |= settled(place.topic, scenario, facts, small.faults, small.ops)
+    part["flushed_ns"] = flushed_ns(place.spans, hurt, part.pop("flush_ns"))
+    part |= shortened(place.topic, small.ops, small.faults, part["ends_ns"])
+    part |= deletions(small.ops, small.faults, place.topic, place.key[1])
+    part |= segments(place.logs, part["final_leader"])
+    part["read_log"] |= int(part["ours"] and small.read_stands(facts))
+    part |= late_begin(part, place.logs, place.whole, place.begins)
+    if not facts.healed:
+        part["agreed_end"] = divergence_floor(place.logs, part["final_leader"])
+    return part
+
+
+def _add_clients(
+    tables: dict[str, list[Row]], run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
+) -> None:
+    """Whose members clients were, and what they were told: by brokers of leaders and offsets, and
+    in transactions."""
+    names = {topic.name: topic.topic_id for topic in facts.topics}
+    tables["grps"], tables["members"] = members(run_dir)
+    begin_ns = min((phase.begin_ns for phase in facts.phases), default=-FOREVER_NS)
+    tables["views"] = views(run_dir, small.numbers, names, begin_ns)
+    tables["txn_p"] = txn_rows(run_dir, small.faults, scenario)
+    tables["stands"] = stands(run_dir, tables["txn_p"], small.numbers)
+    tables["cycles"], tables["graph"] = cycle_rows(run_dir, tables["txn_p"], small.numbers)
+
+
+def _add_settings(tables: dict[str, list[Row]], small: Small, scenario: Scenario) -> None:
+    load = scenario.workload
+    tables["settings"] = [
+        {
+            "in_flight": load.in_flight,
+            "commits_before": int(load.options.get("commit") == "before"),
+            "txns_over_ns": over_ns(scenario, tables["txn_p"], small.faults),
+            "promise": load.options.get("promise", "at-least-once"),
+            "wall_ns": small.wall_ns,
+        }
+    ]

@@ -1,0 +1,75 @@
+"""Brokers that shut down in an orderly way (SIGTERM): others lead before they leave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting
+from urteil.harness.verify.derived.small import Small
+from urteil.harness.verify.evidence import Row, targets_of
+
+KIND = "not handed over"
+TOGETHER = "shutdown"
+"""Ends its brokers at the same time: none of them may lead then."""
+POLITE = frozenset({TOGETHER, "rolling_restart", "upgrade"})
+ALONE_NS = 5 * SECOND_NS
+_IDS, _TOPICS = "/brokers/ids/", "/brokers/topics/"
+_KILLED = ("exit -9", "exit 137")
+
+
+def handovers(small: Small) -> Iterator[Row]:
+    """Rows of the derived table `chores`, one for each partition of several members in sync that a
+    broker was a replica of when it left; judged where no other fault acted, and no other broker nor
+    controller came or went since shortly before: a controlled shutdown gives up after some tries.
+    """
+    versions = sorted(small.states, key=lambda row: int(row["zxid"]))
+    present: set[int] = set()
+    changes: list[tuple[str, int]] = []
+    states: dict[str, Row] = {}
+    for row in versions:
+        path, at_ns = str(row["path"]), row["at_ns"]
+        if path.startswith(_TOPICS) and row["partition"] is not None:
+            states[path] = row
+        elif path.startswith(_IDS):
+            broker = int(path.removeprefix(_IDS))
+            left = row["version"] == -1
+            near = [one for one, ns in changes if ns > at_ns - ALONE_NS and one != path]
+            if left and broker in present and not near and _is_polite(small, broker, at_ns):
+                yield from _of(small, broker, at_ns, states, present - {broker})
+            present = present - {broker} if left else present | {broker}
+        if path.startswith((_IDS, "/controller")):
+            changes.append((path, at_ns))
+
+
+def _is_polite(small: Small, broker: int, at_ns: int) -> bool:
+    """Whether a fault that ends brokers in an orderly way had begun, and no other one acts."""
+    at = Stretch(at_ns - ALONE_NS, at_ns + 1)
+    near = [one for one in small.faults if one["acted"] and acting(one).meets(at)]
+    return len(near) == 1 and (
+        near[0]["fault"] in POLITE
+        and f"b{broker}" in targets_of(near[0])
+        and (near[0]["fault"] != TOGETHER or len(targets_of(near[0])) == 1)
+        and not any(word in str(near[0]["proof"]) for word in _KILLED)
+    )
+
+
+def _of(
+    small: Small, broker: int, at_ns: int, states: dict[str, Row], others: set[int]
+) -> Iterator[Row]:
+    for state in states.values():
+        in_sync = set(json.loads(state["isr"] or "[]"))
+        if state["version"] == -1 or broker not in in_sync or not others & in_sync:
+            continue
+        place = f"{state['topic']}-{state['partition']}"
+        led = state["leader"] == broker
+        yield {
+            "kind": KIND, "p": small.numbers.get((state["topic_id"], state["partition"])),
+            "from_ns": at_ns, "to_ns": at_ns,
+            "asked": f"Broker {broker}, which was shut down in an orderly way, is to hand over "
+            f"{place}",
+            "stands": f"it led it still when it left, beside {sorted(others & in_sync)} in sync"
+            if led
+            else None,
+            "limit_s": 0.0, "late": int(led),
+        }  # fmt: skip

@@ -1,0 +1,120 @@
+"""What faults took from replicas' disks, and what loss that permits.
+
+A fault that destroys records (a power cut, an emptied disk) says in its row which: `harm`, JSON
+`{"at_ns": t, "brokers": {"b1": {"topic-0": [low, high]}}}`, offsets from `low` on and below
+`high`, null for the log's end. At `at_ns` the damage was done.
+
+A loss is permitted where no in-sync replica was left that still had the record, also when the
+disks were hurt one after another: a replica that comes back into the ISR has all that its leader
+has again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from urteil.harness.verify.derived.timeline import FOREVER_NS, NO_OFFSET, Floor, Span
+from urteil.harness.verify.evidence import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harm:
+    """Offsets [low, high) of one replica that a fault destroyed; it was healed at `until_ns`."""
+
+    broker: int
+    at_ns: int
+    until_ns: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """At `at_ns` no in-sync replica had offsets from `floor` on any more, until `until_ns`."""
+
+    at_ns: int
+    until_ns: int
+    floor: int
+
+
+def harms(faults: Iterable[Row], topic: str, partition: int) -> list[Harm]:
+    """What the run's faults destroyed of one partition, in order of time."""
+    found = []
+    for fault in faults:
+        told: Mapping[str, Any] = json.loads(fault.get("harm") or "{}")
+        for node, logs in told.get("brokers", {}).items():
+            low, high = logs.get(f"{topic}-{partition}", (None, None))
+            if low is not None:
+                found.append(_harm(node, low, high, int(told["at_ns"]), fault))
+    return sorted(found, key=lambda harm: (harm.at_ns, harm.broker))
+
+
+def _harm(node: str, low: int, high: int | None, at_ns: int, fault: Row) -> Harm:
+    until_ns = fault["end_ns"] or FOREVER_NS
+    return Harm(
+        broker=int(node.removeprefix("b")),
+        at_ns=at_ns,
+        until_ns=max(at_ns, until_ns),
+        low=low,
+        high=NO_OFFSET if high is None else high,
+    )
+
+
+def losses(spans: Sequence[Span], hurt: Sequence[Harm]) -> list[Loss]:
+    """When every member of the ISR had lost the end of its log, and from where on.
+
+    The lowest of their ends counts: any of them may be elected, and the others follow it. What is
+    written after that, all of them have.
+    """
+    held: dict[int, int] = {}
+    isr: tuple[int, ...] = ()
+    found = []
+    for what in _in_order(spans, hurt):
+        if isinstance(what, Span):
+            joined = [one for one in what.isr if one not in isr]
+            held |= dict.fromkeys(joined, held.get(what.leader, NO_OFFSET))
+            isr = what.isr or isr
+            continue
+        held[what.broker] = min(held.get(what.broker, NO_OFFSET), what.low)
+        left = [held.get(member, NO_OFFSET) for member in isr]
+        if left and max(left) < NO_OFFSET:
+            found.append(Loss(at_ns=what.at_ns, until_ns=what.until_ns, floor=min(left)))
+            held = {}
+    return found
+
+
+def flushed_ns(spans: Sequence[Span], hurt: Sequence[Harm], within_ns: int | None) -> int | None:
+    """Up to when what was acknowledged by all in sync had to be on their disks, when those lost
+    their ends: for logs that are flushed `within_ns`. None where that is not told, disks were hurt
+    several times, or the ISR changed in that time: who comes in has a log to write anew."""
+    lost = losses(spans, hurt)
+    if within_ns is None or len(lost) != 1:
+        return None
+    sure_ns = lost[0].at_ns - within_ns
+    steady = any(span.begin_ns <= sure_ns and lost[0].at_ns < span.end_ns for span in spans)
+    return sure_ns if steady else None
+
+
+def _in_order(spans: Sequence[Span], hurt: Sequence[Harm]) -> list[Span | Harm]:
+    """Versions of the state and losses of a log's end, as they came."""
+    ends: list[Span | Harm] = [harm for harm in hurt if harm.high == NO_OFFSET]
+    return sorted([*spans, *ends], key=_moment)
+
+
+def _moment(what: Span | Harm) -> int:
+    return what.begin_ns if isinstance(what, Span) else what.at_ns
+
+
+def with_losses(found: Sequence[Floor], lost: Sequence[Loss]) -> list[Floor]:
+    """`found` with the lowest loss that came after a send, split where that changes."""
+    split: list[Floor] = []
+    for floor in found:
+        edges = sorted({one.at_ns for one in lost if floor.from_ns < one.at_ns < floor.to_ns})
+        begins, ends = [floor.from_ns, *edges], [*edges, floor.to_ns]
+        for from_ns, to_ns in zip(begins, ends, strict=True):
+            low = min((one.floor for one in lost if one.at_ns > from_ns), default=NO_OFFSET)
+            split.append(replace(floor, from_ns=from_ns, to_ns=to_ns, lost_floor=low))
+    return split

@@ -1,0 +1,260 @@
+"""What each fault cost: how long acknowledgements stopped and the cluster was not whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.verify.derived.parts import setting
+from urteil.harness.verify.derived.tables import Derived
+from urteil.harness.verify.derived.timeline import FOREVER_NS
+from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.result import FaultResult
+
+SECOND_NS = 1_000_000_000
+_MS_NS = 1_000_000
+_ABSENCES = frozenset({"crash", "shutdown"})
+"""Faults that do nothing but take brokers away."""
+BROKER = re.compile(r"b\d+")
+_CLIENT_SLACK_NS = SECOND_NS
+_SHORTEST_TRIAL_NS = 2 * SECOND_NS
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """From `begin_ns` to `end_ns`."""
+
+    begin_ns: int
+    end_ns: int
+
+    def meets(self, other: Stretch) -> bool:
+        return self.begin_ns < other.end_ns and other.begin_ns < self.end_ns
+
+
+def acting(fault: Row) -> Stretch:
+    """The time in which a fault could act, until its healing was done."""
+    return Stretch(fault["begin_ns"], fault["healed_ns"] or fault["end_ns"] or FOREVER_NS)
+
+
+def windows(derived: Derived) -> list[Row]:
+    """Rows of the derived table `windows`: when each fault could act, and the broker that was
+    `away` where that is all that it did."""
+    return [
+        {"n": n, "begin_ns": acting(fault).begin_ns, "end_ns": acting(fault).end_ns}
+        | {"away": _away(fault)}
+        for n, fault in enumerate(derived.faults)
+    ]
+
+
+def _away(fault: Row) -> int | None:
+    gone = targets_of(fault) if fault["fault"] in _ABSENCES else ()
+    return int(gone[0].removeprefix("b")) if len(gone) == 1 and BROKER.fullmatch(gone[0]) else None
+
+
+def _ailing(derived: Derived) -> list[Row]:
+    """Versions of states in which a partition of the run had no leader or not its full ISR."""
+    ours = {part["p"]: part["replication"] for part in derived.parts if part["ours"]}
+    return [
+        span
+        for span in derived.tables.get("spans", [])
+        if span["p"] in ours and (span["leader"] < 0 or span["isr_size"] < ours[span["p"]])
+    ]
+
+
+def unhealthy(derived: Derived) -> list[Stretch]:
+    """When some partition of the run had no leader or not its full ISR, merged and in order."""
+    bad = sorted(
+        (Stretch(span["begin_ns"], span["end_ns"]) for span in _ailing(derived)),
+        key=lambda stretch: stretch.begin_ns,
+    )
+    merged: list[Stretch] = []
+    for stretch in bad:
+        if merged and stretch.begin_ns <= merged[-1].end_ns:
+            merged[-1] = Stretch(merged[-1].begin_ns, max(merged[-1].end_ns, stretch.end_ns))
+        else:
+            merged.append(stretch)
+    return merged
+
+
+def whole_again_ns(bad: Sequence[Stretch], since_ns: int) -> int | None:
+    """The first moment from `since_ns` on with the cluster whole; None when it never was."""
+    for stretch in bad:
+        if stretch.begin_ns <= since_ns < stretch.end_ns:
+            return None if stretch.end_ns >= FOREVER_NS else stretch.end_ns
+    return since_ns
+
+
+def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
+    """Rows of the derived table `recoveries`, one a healed fault, also one of which nobody knows
+    that it acted: whatever it did is over.
+
+    A fault during whose recovery another one began is measured, not judged; nor is one that the run
+    did not watch until the deadline.
+    """
+    watched_ns = max((phase.end_ns for phase in facts.phases), default=0)
+    bad = unhealthy(derived)
+    known = bool(derived.tables.get("spans"))
+    found = []
+    for n, fault in enumerate(derived.faults):
+        healed_ns = fault["healed_ns"]
+        if healed_ns is None or not known:
+            continue
+        whole_ns = whole_again_ns(bad, healed_ns)
+        until = whole_ns or healed_ns + int(scenario.recovery_deadline_s * SECOND_NS)
+        told = whole_ns is not None or until <= watched_ns
+        alone = not any(
+            acting(other).meets(Stretch(healed_ns, max(until, healed_ns + 1)))
+            for m, other in enumerate(derived.faults)
+            if m != n
+        )
+        found.append(
+            {
+                "n": n,
+                "fault": fault["fault"],
+                "targets": ",".join(targets_of(fault)),
+                "p": _last_p(derived, healed_ns, whole_ns or FOREVER_NS),
+                "healed_ns": healed_ns,
+                "recovery_s": None if whole_ns is None else (whole_ns - healed_ns) / SECOND_NS,
+                "deadline_s": scenario.recovery_deadline_s,
+                "judged": int(alone and told),
+            }
+        )
+    return found
+
+
+def _last_p(derived: Derived, healed_ns: int, whole_ns: int) -> int | None:
+    """The partition that was whole last."""
+    late = [
+        (min(span["end_ns"], whole_ns), -span["p"])
+        for span in _ailing(derived)
+        if span["end_ns"] > healed_ns and span["begin_ns"] < whole_ns
+    ]
+    return -max(late)[1] if late else None
+
+
+def trials(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
+    """Rows of the derived table `trials`: a fault and a partition that must go on through it."""
+    if not scenario.survives:
+        return []
+    bad = unhealthy(derived)
+    load = load_of(facts)
+    found = []
+    for n, fault in enumerate(derived.faults):
+        window = acting(fault)
+        others = [acting(other) for m, other in enumerate(derived.faults) if m != n]
+        whole = not any(s.begin_ns < window.begin_ns < s.end_ns for s in bad)
+        if not fault["acted"] or not whole or any(window.meets(other) for other in others):
+            continue
+        if not _minority(fault, scenario):
+            continue
+        for part in derived.parts:
+            if not part["ours"] or part["gone"] or part["replication"] < 2:
+                continue
+            from_ns = window.begin_ns + grace_ns(scenario)
+            to_ns = min(fault["end_ns"] or window.end_ns, load.end_ns)
+            if to_ns - from_ns >= _SHORTEST_TRIAL_NS:
+                found.append(
+                    {"n": n, "p": part["p"], "fault": fault["fault"], "from_ns": from_ns}
+                    | {"targets": ",".join(targets_of(fault)), "to_ns": to_ns}
+                    | {"begin_ns": window.begin_ns}
+                )
+    return found
+
+
+def load_of(facts: RunFacts) -> Stretch:
+    """When clients worked; never, when the lab did not live to tell."""
+    loads = [phase for phase in facts.phases if phase.name in ("before", "during", "after")]
+    return Stretch(
+        min((phase.begin_ns for phase in loads), default=0),
+        max((phase.end_ns for phase in loads), default=0),
+    )
+
+
+def grace_ns(scenario: Scenario) -> int:
+    """How long after a fault's begin leadership may still be moving, and clients be trying."""
+
+    def read(name: str) -> int:
+        return int(float(setting(None, scenario, name)))
+
+    moved_ms = read("zookeeper.session.timeout.ms") + 1.5 * read("replica.lag.time.max.ms")
+    gave_up_ms = scenario.workload.request_timeout_ms
+    return int(max(moved_ms, gave_up_ms) * _MS_NS) + _CLIENT_SLACK_NS
+
+
+def _minority(fault: Row, scenario: Scenario) -> bool:
+    """Whether a fault takes a minority away wholly: a crash, or every link of its nodes cut. A
+    broker tells the controller of a log directory that is gone, or ends itself (KIP-112).
+
+    Brokers whose sessions ended take part again at once, however many they are. Where one broker
+    does not reach another, and is reached by it, its replicas leave the ISR of what that one leads.
+    """
+    targets = targets_of(fault)
+    if fault["fault"] == "session_expired":
+        return True
+    if fault["fault"] in ("crash", "shutdown", "disk_gone"):
+        return _few(targets, scenario)
+    if fault["fault"] == "partition":
+        ends = targets[0].split("->") if len(targets) == 1 else []
+        return len(ends) == 2 and all(BROKER.fullmatch(end) for end in ends)
+    if fault["fault"] != "isolate":
+        return False
+    cut = [set(target.split("->")) for target in targets if "->" in target]
+    inside = set.intersection(*cut) if cut else set()
+    met = {end for pair in cut for end in pair}
+    servers = {f"zk{n}" for n in range(1, scenario.cluster.zookeepers + 1)}
+    brokers = {f"b{n}" for n in range(1, scenario.cluster.brokers + 1)}
+    return bool(inside) and _few(sorted(inside), scenario) and (servers | brokers) <= met
+
+
+def _few(nodes: Iterable[str], scenario: Scenario) -> bool:
+    names = set(nodes)
+    servers = {name for name in names if name.startswith("zk")}
+    return (
+        2 * len(servers) < scenario.cluster.zookeepers
+        and 2 * len(names - servers) < scenario.cluster.brokers
+        and bool(names)
+    )
+
+
+def fault_results(
+    derived: Derived, recovered: Sequence[Row], ticks: Sequence[Row]
+) -> list[FaultResult]:
+    """Every fault with its longest gap between acknowledgements, from its begin to recovery."""
+    by_fault = {row["n"]: row for row in recovered}
+    beats = sorted((row["first_ns"], row["last_ns"]) for row in ticks)
+    results = []
+    for n, fault in enumerate(derived.faults):
+        told = by_fault.get(n)
+        recovery_s = told["recovery_s"] if told else None
+        end_ns = acting(fault).end_ns + int((recovery_s or 0.0) * SECOND_NS)
+        results.append(
+            FaultResult(
+                fault=fault["fault"],
+                targets=targets_of(fault),
+                begin_ns=fault["begin_ns"],
+                end_ns=fault["end_ns"] or acting(fault).end_ns,
+                healed_ns=fault["healed_ns"],
+                proof=fault["proof"] or "",
+                acted=bool(fault["acted"]),
+                unavailable_s=longest_gap_s(beats, Stretch(fault["begin_ns"], end_ns)),
+                recovery_s=recovery_s,
+            )
+        )
+    return results
+
+
+def longest_gap_s(beats: Sequence[tuple[int, int]], window: Stretch) -> float | None:
+    """The longest time without an acknowledgement that overlaps `window`; None without any at all.
+
+    `beats` are (first, last) acknowledgement of each tick in order, of all partitions together. A
+    gap that is still open at the last acknowledgement is not counted: the load ended there.
+    """
+    longest = None
+    reached: int | None = None
+    for first_ns, last_ns in beats:
+        if reached is not None and Stretch(reached, max(first_ns, reached + 1)).meets(window):
+            longest = max(longest or 0.0, (first_ns - reached) / SECOND_NS)
+        reached = last_ns if reached is None else max(reached, last_ns)
+    return longest

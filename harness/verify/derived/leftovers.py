@@ -1,0 +1,166 @@
+"""What should be on no disk any more: logs of deleted topics and of replicas that were moved away,
+and what brokers had set aside for deletion.
+
+A topic leaves ZooKeeper once every replica of it was deleted, so none may be there after that. A
+replica that was moved away goes by one request, to a broker that is there and a controller that
+stays. What was set aside goes after `file.delete.delay.ms`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from urteil.harness.history.leftovers import GONE_FILE, METRIC
+from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.chores import OWN
+from urteil.harness.verify.derived.impact import SECOND_NS, acting
+from urteil.harness.verify.derived.small import Small
+from urteil.harness.verify.derived.timeline import CLOCK_SLACK_NS
+from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.soundness import cells
+
+MOVED, DELETED, SET_ASIDE = "moved", "deleted", "set aside"
+SLACK_S = 15.0
+_TOPICS = "/brokers/topics/"
+_DELAY_MS, _FIRST_MS = 60_000, 30_000
+"""Kafka's own `log.segment.delete.delay.ms` and `log.initial.task.delay.ms`."""
+_STRAY = re.compile(r"nodes/b(?P<broker>\d+)/data/(?:disk\d+/)?(?P<topic>.+)-(?P<partition>\d+)")
+
+
+def leftovers(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+    """Rows of the derived table `leftovers`: what had to go, `late` where it is there still, longer
+    than it may be."""
+    end_ns = max((phase.end_ns for phase in facts.phases), default=0)
+    hurt = {
+        node
+        for fault in small.faults
+        if any(word in fault["fault"] for word in ("disk", "clock"))
+        for node in targets_of(fault)
+    }
+    found = [
+        *_deleted(small, end_ns),
+        *_moved(run_dir, small, end_ns),
+        *_set_aside(run_dir, small, scenario, end_ns),
+    ]
+    for row in found:
+        late = row["age_s"] is not None and row["age_s"] > row["limit_s"]
+        row["late"] = int(late and f"b{row['broker']}" not in hurt)
+    return found
+
+
+def _deleted(small: Small, end_ns: int) -> Iterator[Row]:
+    """Partitions of topics that are gone, and who has a log of them still."""
+    gone_ns = {
+        (row["topic_id"], row["partition"]): row["at_ns"]
+        for row in small.states
+        if row["version"] == -1 and row["partition"] is not None
+    }
+    for key in sorted(small.gone):
+        p = small.numbers.get(key)
+        have = [row["broker"] for row in small.logs.get(-1 if p is None else p, [])]
+        age_s = (end_ns - gone_ns[key]) / SECOND_NS
+        for broker in have or [None]:
+            told_s = None if broker is None else age_s
+            yield _row(DELETED, p, broker, None, told_s, 0.0)
+
+
+def _moved(run_dir: Path, small: Small, end_ns: int) -> Iterator[Row]:
+    """Replicas that were moved away while their broker and the controller stayed, and those of them
+    that left a log."""
+    stray = set()
+    for row in evidence.rows(run_dir, "manifest"):
+        match = _STRAY.fullmatch(str(row["file"])) if row["kind"] == "stray_log" else None
+        if match:
+            stray.add((match["topic"], int(match["partition"]), int(match["broker"])))
+    for (topic, partition, broker), since_ns in _moves(small).items():
+        quiet_ns = _quiet_ns(small, broker, since_ns)
+        if quiet_ns is None:
+            continue
+        is_left = (topic, partition, broker) in stray
+        age_s = (end_ns - quiet_ns) / SECOND_NS if is_left else None
+        topic_id = next((one.topic_id for one in small.topics.values() if one.name == topic), None)
+        p = None if topic_id is None else small.numbers.get((topic_id, partition))
+        yield _row(MOVED, p, broker, f"{topic}-{partition}", age_s, SLACK_S)
+
+
+def _moves(small: Small) -> dict[tuple[str, int, int], int]:
+    """Topic, partition and broker to when that was taken from the replicas for the last time."""
+    had: dict[str, dict[str, set[int]]] = {}
+    left: dict[tuple[str, int, int], int] = {}
+    for row in sorted(small.states, key=lambda row: int(row["zxid"])):
+        path = str(row["path"])
+        if not path.startswith(_TOPICS) or row["partition"] is not None:
+            continue
+        topic = path.removeprefix(_TOPICS)
+        told: dict[str, Any] = json.loads(row["replicas"] or "{}")
+        now = {partition: set(replicas) for partition, replicas in told.items()}
+        for partition, replicas in had.get(topic, {}).items():
+            for broker in replicas - now.get(partition, replicas):
+                left[topic, int(partition), broker] = row["at_ns"]
+        for partition, replicas in now.items():
+            for broker in replicas:
+                left.pop((topic, int(partition), broker), None)
+        had[topic] = now
+    return left
+
+
+def _quiet_ns(small: Small, broker: int, since_ns: int) -> int | None:
+    """From when on nothing was in the way; None where the broker or a controller went or came since
+    shortly before, or a fault was never healed: then nobody may have told it."""
+    presence = (f"/brokers/ids/{broker}", "/controller")
+    for row in small.states:
+        if row["path"] in presence and row["at_ns"] > since_ns - CLOCK_SLACK_NS:
+            return None
+    ends = [acting(one).end_ns for one in small.faults if one["acted"] and one["fault"] not in OWN]
+    unhealed = any(one["healed_ns"] is None for one in small.faults if one["acted"])
+    return None if unhealed else max([since_ns, *ends])
+
+
+def _set_aside(run_dir: Path, small: Small, scenario: Scenario, end_ns: int) -> Iterator[Row]:
+    """What brokers had set aside, counted from their last start at the earliest."""
+    started = {
+        row["path"]: row["at_ns"]
+        for row in sorted(small.states, key=lambda row: int(row["zxid"]))
+        if str(row["path"]).startswith("/brokers/ids/") and row["version"] != -1
+    }
+    for part in evidence.files(run_dir, "samples"):
+        for row in pq.read_table(part, filters=[("metric", "=", METRIC)]).to_pylist():
+            path = str(cells.labels(row).get("path"))
+            broker = int(str(row["source"]).removeprefix("b"))
+            since_ns = started.get(f"/brokers/ids/{broker}")
+            if since_ns is not None and row["value"] is not None:
+                age_s = min(row["value"], (end_ns - since_ns) / SECOND_NS)
+                limit_s = _delay_ms(path, small, scenario) / 1000 + SLACK_S
+                yield _row(SET_ASIDE, None, broker, path, age_s, limit_s)
+
+
+def _delay_ms(path: str, small: Small, scenario: Scenario) -> int:
+    """How long what was set aside may stay: of a segment its topic's setting, of a folder the
+    brokers', who delete the topic's with it, and may look for the first time late."""
+    brokers = scenario.cluster.config
+    delay = brokers.get("log.segment.delete.delay.ms", str(_DELAY_MS))
+    if not path.endswith(GONE_FILE):
+        return int(delay) + int(brokers.get("log.initial.task.delay.ms", str(_FIRST_MS)))
+    topic = Path(path).parent.name.rpartition("-")[0]
+    own = next((one.config for one in small.topics.values() if one.name == topic), {})
+    return int(own.get("file.delete.delay.ms", delay))
+
+
+def _row(
+    what: str,
+    p: int | None,
+    broker: int | None,
+    name: str | None,
+    age_s: float | None,
+    limit_s: float,
+) -> Row:
+    return {
+        "what": what, "p": p, "broker": broker, "name": name, "age_s": age_s, "limit_s": limit_s,
+    }  # fmt: skip

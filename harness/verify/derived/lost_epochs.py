@@ -1,0 +1,90 @@
+"""Epochs of which an unclean election took everything, and where they began.
+
+The final leader's log does not know them: who led one had a shorter log than whoever was elected
+after it, from outside the ISR. What it wrote is lost from its own first offset on, which lies below
+the start of the epoch that took it. Where that was tell those whom it answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.timeline import CLOCK_SLACK_NS, Span
+
+_ROWS = 65536
+_COLUMNS = {
+    "sends": ("topic_id", "partition", "offset", "node", "complete_ns"),
+    "reads": ("topic_id", "partition", "offset", "leader_epoch"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reign:
+    """Who led in an epoch, and when, by ZooKeeper's clock."""
+
+    epoch: int
+    leader: int
+    begin_ns: int
+    end_ns: int
+
+
+def lost_epochs(spans: Iterable[Span], known: Collection[int]) -> list[Reign]:
+    """The epochs with a leader that the final log does not know, and that an unclean one ended, or
+    another such epoch."""
+    found: dict[int, Reign] = {}
+    for span in spans:
+        before = span.previous if span.begins_epoch and span.unclean else None
+        end_ns = span.begin_ns
+        while before is not None and before.leader_epoch not in known:
+            if before.begins_epoch:
+                if before.leader >= 0:
+                    found[before.leader_epoch] = Reign(
+                        epoch=before.leader_epoch, leader=before.leader,
+                        begin_ns=before.begin_ns, end_ns=end_ns,
+                    )  # fmt: skip
+                end_ns = before.begin_ns
+            before = before.previous
+    return list(found.values())
+
+
+def began(run_dir: Path, topic_id: str, partition: int, lost: list[Reign]) -> dict[int, int]:
+    """The lowest offset that a send or read of each epoch tells; none of one that wrote nothing.
+
+    Read piece by piece, and only where an epoch is lost.
+    """
+    found: dict[int, int] = {}
+    for table in _COLUMNS if lost else ():
+        for batch in _batches(run_dir, table, topic_id, partition):
+            for reign in lost:
+                low = pc.min(batch.filter(_written_in(reign, batch, table))["offset"]).as_py()
+                if low is not None:
+                    found[reign.epoch] = min(low, found.get(reign.epoch, low))
+    return found
+
+
+def _batches(run_dir: Path, table: str, topic_id: str, partition: int) -> Iterator[pa.RecordBatch]:
+    columns = list(_COLUMNS[table])
+    for part in evidence.files(run_dir, table):
+        file = pq.ParquetFile(part)
+        if not {*columns} <= {*file.schema_arrow.names}:
+            continue
+        for batch in file.iter_batches(_ROWS, columns=columns):
+            here = pc.equal(batch["topic_id"].cast(pa.string()), topic_id)
+            yield batch.filter(pc.and_(here, pc.equal(batch["partition"], partition)))
+
+
+def _written_in(reign: Reign, batch: pa.RecordBatch, table: str) -> pa.Array:
+    """Which rows are of that epoch: by what readers were told, or by who acknowledged it when."""
+    if table == "reads":
+        return pc.equal(batch["leader_epoch"], reign.epoch)
+    times, nodes = batch["complete_ns"], batch["node"]
+    after = pc.greater_equal(times, reign.begin_ns - CLOCK_SLACK_NS)
+    during = pc.and_(after, pc.less_equal(times, reign.end_ns + CLOCK_SLACK_NS))
+    return pc.and_kleene(during, pc.or_kleene(pc.is_null(nodes), pc.equal(nodes, reign.leader)))

@@ -1,0 +1,117 @@
+"""Members that a coordinator put out as soon as it had taken over: more rows of `expulsions`.
+
+A group's members are in the offsets topic, on every replica in sync, before they hear of their
+generation. Who takes over reads of them there, and each has a whole session from then on to find
+it (`GroupCoordinator.onGroupLoaded`). Judged are members that had been left alone for so long that
+nothing of theirs was under way, where brokers died or gave their office away and nothing else
+acted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.calms import (
+    Who,
+    beats_of,
+    end_of_load_ns,
+    session_timeout_ns,
+    time_ns,
+)
+from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC, coordinating_partition
+from urteil.harness.verify.derived.impact import SECOND_NS, Stretch, acting
+from urteil.harness.verify.derived.small import Small
+from urteil.harness.verify.derived.timeline import Span
+from urteil.harness.verify.evidence import Row
+
+OFFICES = frozenset({"crash", "shutdown", "elect_preferred", "rolling_restart"})
+"""Faults by which an office goes from one broker that had heard all to another that has it all."""
+ALONE_NS = 5 * SECOND_NS
+SLACK_NS = 3 * SECOND_NS
+"""ZooKeeper's clock may be two seconds beside the lab's."""
+
+Event = tuple[int, str, Who, int]
+"""When, what, to whose session, and of which partition."""
+
+
+def takeovers(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+    """A row for each member that lost all it had right after a new coordinator's begin."""
+    if facts.runtime == IMPORTED:
+        return []
+    session_ns, events = session_timeout_ns(scenario), _events(run_dir, small)
+    offices, limit_ns = _offices(small), end_of_load_ns(facts)
+    stall_ns = time_ns(scenario, "max_poll_interval_ms") - SECOND_NS
+    found = [
+        (who, p, office, at_ns)
+        for group, told in events.items()
+        for at_ns, what, who, p in told
+        if what == "lost" and at_ns < limit_ns
+        for office in _taken(group, offices, at_ns, session_ns - SLACK_NS)
+        if _left_alone(small, group, told, who, Stretch(office.begin_ns, at_ns))
+    ]
+    beats = beats_of(run_dir, {who for who, *_ in found}, small.numbers)
+    rows: dict[Who, Row] = {}
+    for who, p, office, at_ns in found:
+        polls = beats[who].polls if who in beats else []
+        if any(at_ns - stall_ns < one <= at_ns for one in polls):  # else it left by itself
+            row = {"who": who[0], "p": p, "times": 1, "leader": office.leader}
+            rows.setdefault(who, row | {"from_ns": office.begin_ns, "to_ns": at_ns})
+    return list(rows.values())
+
+
+def _events(run_dir: Path, small: Small) -> dict[str, list[Event]]:
+    """What was given and taken by group, in order; static members have sessions of their own."""
+    plain = {(row["client"], row["session"]) for row in small.clients if row["instance"] is None}
+    found: dict[str, list[Event]] = defaultdict(list)
+    for row in evidence.rows(run_dir, "assignments"):
+        p = small.numbers.get((row["topic_id"], row["partition"]))
+        who = (row["client"], row["session"])
+        told = p is not None and None not in (row["at_ns"], row["group"]) and who in plain
+        if told and row["event"] in ("assigned", "revoked", "lost"):
+            found[row["group"]].append((row["at_ns"], row["event"], who, p or 0))
+    return {group: sorted(events) for group, events in found.items()}
+
+
+def _offices(small: Small) -> dict[int, list[Span]]:
+    """The spans of the offsets topic's partitions, by their numbers."""
+    return {
+        int(spans[0].path.split("/")[-2]): spans
+        for spans in small.spans.values()
+        if spans[0].topic == OFFSETS_TOPIC
+    }
+
+
+def _taken(
+    group: str, offices: dict[int, list[Span]], at_ns: int, within_ns: int
+) -> Iterator[Span]:
+    """The office of whoever had begun to coordinate the group that short before, and had not
+    before, by a clean election."""
+    spans = offices.get(coordinating_partition(group, len(offices)), []) if offices else []
+    for span in spans:
+        before = span.previous
+        if before is None or not span.begins_epoch or span.unclean or span.leader < 0:
+            continue
+        if before.leader != span.leader and 0 <= at_ns - span.begin_ns < within_ns:
+            yield span
+
+
+def _left_alone(small: Small, group: str, told: list[Event], who: Who, one: Stretch) -> bool:
+    """Whether the member had what it lost for long, and only offices changed hands since then."""
+    before = [event for event in told if event[0] <= one.begin_ns]
+    mine = [event for event in before if event[2] == who]
+    if not mine or mine[-1][1] != "assigned" or before[-1][0] > one.begin_ns - ALONE_NS:
+        return False
+    since = Stretch(mine[-1][0] - ALONE_NS, one.end_ns)
+    if any(f["fault"] not in OFFICES and acting(f).meets(since) for f in small.faults):
+        return False
+    times = [
+        row[end]
+        for row in small.clients
+        for end in ("begin_ns", "end_ns")
+        if row["group"] == group and row[end] is not None
+    ]
+    return not any(before[-1][0] < at <= one.end_ns for at in times)

@@ -1,0 +1,168 @@
+"""What transactions promised, and when: rows of the derived tables `txn_p` and `settings`.
+
+A transaction whose commit was never asked for was aborted, whatever became of its client; one whose
+commit did not return well is unknown, and must be all there or not at all.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from urteil.chaos.views import CLIENT
+from urteil.harness.scenario import Scenario
+from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.cut_short import LATE_NS, cut_short
+from urteil.harness.verify.derived.timeline import FOREVER_NS
+from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.workload.spec import transaction_timeout_ms
+
+MS_NS = 1_000_000
+ASLEEP = ("pause", "starve")
+CLEANUP = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+CLEANUP_MS = "10000"
+SLACK_NS = 10_000 * MS_NS
+REPEATED_NS = 900 * MS_NS
+
+
+def txn_rows(run_dir: Path, faults: Sequence[Row], scenario: Scenario) -> list[Row]:
+    """Rows of `txn_p`: a transaction with its fate, when its producer was shut out (`fenced_ns`),
+    whether that was before its time (`cut_short`; 2: nobody knew its transactional id), whether the
+    end of an earlier one may have arrived in it (`late`, KAFKA-17754), and whose positions it moved
+    (`grp`)."""
+    txns = evidence.rows(run_dir, "txns")
+    groups = _groups(run_dir) if txns else {}
+    inits = _inits(txns)
+    held = [fault for fault in faults if _holds_back(fault)]
+    late = _reached_late(txns, held)
+    short = cut_short(txns, evidence.rows(run_dir, "clients"), faults, scenario) if txns else {}
+    return [
+        {
+            "client": txn["client"],
+            "session": txn["session"],
+            "txn": txn["txn"],
+            "tid": txn["transactional_id"],
+            "begin_ns": txn["begin_ns"],
+            "commit_ns": txn["commit_invoke_ns"],
+            "end_ns": txn["end_ns"],
+            "asked": int(txn["outcome"] in ("committed", "aborted") and txn["error"] is None),
+            "outcome": txn["outcome"],
+            "fate": _fate(txn),
+            "fenced_ns": _fenced_ns(txn, inits[txn["transactional_id"]]),
+            "cut_short": short.get(_key(txn), 0),
+            "late": int(txn["late_end_ns"] is not None or _key(txn) in late),
+            "grp": groups.get(_key(txn), groups.get((*_key(txn)[:2], None))),
+        }
+        for txn in txns
+    ]
+
+
+def over_ns(scenario: Scenario, txns: Sequence[Row], faults: Sequence[Row]) -> int | None:
+    """From when on no transaction may be open any more, by its timeout and how often coordinators
+    look; None without transactions."""
+    times = [txn[name] or 0 for txn in txns for name in ("begin_ns", "commit_ns", "end_ns")]
+    times += [fault["healed_ns"] or fault["end_ns"] or FOREVER_NS for fault in faults]
+    cleanup_ms = int(scenario.cluster.config.get(CLEANUP, CLEANUP_MS))
+    allowed_ns = (transaction_timeout_ms(scenario.workload) + cleanup_ms) * MS_NS + SLACK_NS
+    return min(FOREVER_NS, max(times) + allowed_ns) if txns else None
+
+
+def stands(run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int], int]) -> list[Row]:
+    """Rows of `stands`: where each group that moves with transactions stood in the partitions that
+    it has read so, once all of them were over. What nobody asked for then is not there."""
+    ends = {(txn["client"], txn["session"], txn["txn"]): txn["end_ns"] or 0 for txn in txns}
+    moved: dict[str, int] = {}
+    read: set[tuple[str, int]] = set()
+    for row in evidence.rows(run_dir, "commits") if ends else ():
+        end_ns, p = ends.get(_key(row)), numbers.get((row["topic_id"], row["partition"]))
+        if end_ns is not None and p is not None:
+            moved[row["group"]] = max(moved.get(row["group"], 0), end_ns)
+            read.add((row["group"], p))
+    last: dict[tuple[str, int], tuple[int, int]] = {}
+    for row in evidence.rows(run_dir, "commit_reads") if moved else ():
+        key = (row["group"], numbers.get((row["topic_id"], row["partition"]), -1))
+        if key in read and row["outcome"] == "ok" and row["invoke_ns"] > moved[key[0]]:
+            told = (row["invoke_ns"], row["offset"] or 0)
+            last[key] = max(last.get(key, told), told)
+    return [
+        {"grp": grp, "p": p, "position": position, "asked_ns": asked_ns}
+        for (grp, p), (asked_ns, position) in sorted(last.items())
+    ]
+
+
+def _groups(run_dir: Path) -> dict[tuple[str, int, int | None], str]:
+    """The group whose positions each transaction moved; without a transaction, the group that its
+    client says it is of."""
+    found: dict[tuple[str, int, int | None], str] = {}
+    for row in evidence.rows(run_dir, "clients"):
+        if row["group"] is not None:
+            found[row["client"], row["session"], None] = row["group"]
+    for row in evidence.rows(run_dir, "commits"):
+        if row["txn"] is not None and row["group"] is not None:
+            found[_key(row)] = row["group"]
+    return found
+
+
+def _fate(txn: Row) -> str:
+    if txn["outcome"] == "committed":
+        return "committed"
+    return "aborted" if txn["commit_invoke_ns"] is None else "unknown"
+
+
+def _key(txn: Row) -> tuple[str, int, int]:
+    return txn["client"], txn["session"], txn["txn"]
+
+
+def _inits(txns: Sequence[Row]) -> dict[str, set[tuple[int, int]]]:
+    """When producers with one transactional id were initialised, begin and end."""
+    found: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    for txn in txns:
+        if txn["init_ns"] is not None and txn["init_invoke_ns"] is not None:
+            found[txn["transactional_id"]].add((txn["init_invoke_ns"], txn["init_ns"]))
+    return found
+
+
+def _fenced_ns(txn: Row, inits: set[tuple[int, int]]) -> int | None:
+    """When another producer with its id had been initialised, begun after its own was."""
+    mine_ns = txn["init_ns"]
+    if mine_ns is None:
+        return None
+    return min((end_ns for begin_ns, end_ns in inits if begin_ns > mine_ns), default=None)
+
+
+def _holds_back(fault: Row) -> bool:
+    """Whether a fault keeps clients' requests and lets them arrive later: it acts on their links,
+    or a broker that has them sleeps."""
+    if fault["fault"] in ASLEEP:
+        return True
+    return any(target.startswith(f"{CLIENT}->") for target in targets_of(fault))
+
+
+def _reached_late(txns: Sequence[Row], held: Sequence[Row]) -> set[tuple[str, int, int]]:
+    """Transactions after one of the same producer whose end may have been sent twice while a fault
+    held requests back."""
+    found: set[tuple[str, int, int]] = set()
+    by_producer: dict[tuple[str, int, int], list[Row]] = defaultdict(list)
+    for txn in txns:
+        by_producer[txn["client"], txn["session"], txn["init_ns"] or 0].append(txn)
+    for mine in by_producer.values():
+        until_ns = -FOREVER_NS
+        for txn in sorted(mine, key=lambda row: int(row["txn"])):
+            if txn["begin_ns"] < until_ns:
+                found.add(_key(txn))
+            until_ns = max(until_ns, _may_arrive_until(txn, held))
+    return found
+
+
+def _may_arrive_until(txn: Row, held: Sequence[Row]) -> int:
+    asked_ns = txn["commit_invoke_ns"] or txn["begin_ns"]
+    end_ns = txn["end_ns"] or FOREVER_NS
+    if end_ns - asked_ns < REPEATED_NS:
+        return -FOREVER_NS
+    over = [
+        (fault["healed_ns"] or FOREVER_NS - LATE_NS) + LATE_NS
+        for fault in held
+        if fault["begin_ns"] < end_ns and asked_ns < (fault["healed_ns"] or FOREVER_NS)
+    ]
+    return max(over, default=-FOREVER_NS)

@@ -1,0 +1,1 @@
+"""What runs the checks: Spark, and DuckDB with the same SQL."""

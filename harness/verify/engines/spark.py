@@ -1,0 +1,279 @@
+"""Spark sessions for verification: quiet, on loopback only, sized for the run."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+
+from urteil.harness.parts.part import MissingPart
+from urteil.harness.stacks import Teller
+from urteil.harness.verify.engines import comet
+
+LARGE_ROWS = 200_000
+"""From this many rows of sends, reads and replicas on, Spark gets its partitions and codegen."""
+LONG_ROWS = 20_000_000
+"""From this many on, the JVM's second compiler saves Spark's own operators more time than it
+takes."""
+HEAP = "2g"
+PARTITIONS, PARTITION_ROWS = 32, 1_000_000
+"""What is shuffled in a large run has so many partitions at least, and one for so many rows."""
+
+_FIRST_COMPILER = " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+"""Alone it has room for 48 MB of code by default, which all guarantees together do not fit in."""
+
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Every sort and every broadcast takes a page at least, and there are hundreds.
+    "spark.buffer.pageSize": "2m",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.log.level": "ERROR",
+}
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_QUIET = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = spark %p %c{1}: %m%n
+"""
+_SCRATCH = "urteil-spark-"
+_SAID: Path | None = None
+"""What Spark's driver prints."""
+NICE = 10
+
+
+def start(master: str | None = None, *, memory: str | None = None, rows: int = 0) -> Any:
+    """A session on `master` (default `local[2]`) for a run of so many `rows` of evidence.
+
+    Its heap is `memory`, else what URTEIL_SPARK_MEMORY says, else 2g, or 1g beside native operators
+    (`comet`), which a large run has on this machine wherever Comet is to be had. Spark has one
+    session a process: a second call returns the first one's. The JVM stops at its first compiler,
+    but for LONG_ROWS without native operators: in a minute, or beside those, the second one takes
+    more time than it saves. RuntimeError with what the JVM said when it does not start, MissingPart
+    without Java.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    if SparkContext._active_spark_context is None:
+        folder = _scratch()
+        master = master or "local[2]"
+        _find_java()
+        if _is_here(master):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings = _settings(folder, master, memory, rows)
+        conf = SparkConf().setAll(list(settings.items()))
+        gateway = SparkContext._gateway
+        try:
+            global _SAID
+            _SAID = folder / "jvm.log"
+            with _SAID.open("wb") as said, comet.one_arena():
+                if gateway is None:
+                    gateway = launch_gateway(conf, {"stdout": said, "stderr": said})
+                    SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+            SparkContext(conf=conf, gateway=gateway)
+        except Exception as failure:
+            said_text = (folder / "jvm.log").read_text(errors="replace")[-1000:]
+            raise RuntimeError(f"Spark did not start: {failure}\n{said_text}") from failure
+    return SparkSession.builder.getOrCreate()
+
+
+def tellers() -> list[Teller]:
+    """Spark's driver, where this process has started one, to be asked where it stands."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None or _SAID is None:
+        return []
+    said = _SAID
+    return [Teller(name="spark", pid=process.pid, output=lambda: said.read_text(errors="replace"))]
+
+
+def abandon(session: Any) -> None:
+    """Kill the driver of a session that does not answer any more: who waits for it gets an error,
+    and the next session starts another."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    process = getattr(session.sparkContext._gateway, "proc", None)
+    if process is None:
+        session.sparkContext.cancelAllJobs()  # somebody else's driver: it stays
+        return
+    process.kill()
+    process.wait()
+    SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def _scratch() -> Path:
+    """A folder of this process; those of processes that were killed are removed."""
+    for old in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
+        owner = old.name.removeprefix(_SCRATCH).split("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists() and Path("/proc/self").exists():
+            shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _settings(folder: Path, master: str, memory: str | None, rows: int) -> dict[str, str]:
+    quiet = folder / "log4j2.properties"
+    quiet.write_text(_QUIET)
+    options = f"-Dlog4j2.configurationFile={quiet} -Djava.io.tmpdir={folder} -XX:+UseSerialGC"
+    operators = _native(master, rows)
+    native = comet.are_in(operators)
+    options += _FIRST_COMPILER if native or rows < LONG_ROWS else ""
+    heap = memory or os.environ.get("URTEIL_SPARK_MEMORY") or (comet.HEAP if native else HEAP)
+    return {
+        **_SETTINGS,
+        **(_LOOPBACK if _is_here(master) else {}),
+        **operators,
+        "spark.master": master,
+        "spark.app.name": "urteil",
+        "spark.driver.memory": heap,
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.driver.extraJavaOptions": options,
+    }
+
+
+def _native(master: str, rows: int) -> dict[str, str]:
+    """Settings of native operators; none for small runs and other machines. Without Comet, why."""
+    if rows < LARGE_ROWS or not master.startswith("local"):
+        return {}
+    from urteil.harness.parts import comet_jar
+
+    try:
+        return comet.settings(comet_jar())
+    except MissingPart as missing:
+        return comet.refused(str(missing))
+
+
+def versions(session: Any) -> dict[str, str]:
+    """Spark's own and that of its native operators, or why a large run has none."""
+    return {"spark": session.version} | comet.versions(session)
+
+
+def _find_java() -> None:
+    """Let Spark use the Java that the lab's other parts use."""
+    from urteil.harness.parts import java
+
+    home = Path(java()).resolve().parent.parent
+    os.environ.setdefault("JAVA_HOME", str(home))
+
+
+def _is_here(master: str) -> bool:
+    """Whether all of Spark is on this machine, so that it may listen on loopback alone."""
+    return master.startswith(("local", "spark://127.", "spark://localhost:"))
+
+
+def fit(session: Any, *, rows: int) -> None:
+    """Set the session up for a large run, or for one that is over in seconds."""
+    large = rows >= LARGE_ROWS
+    small = {
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+    }
+    wide = {
+        "spark.sql.shuffle.partitions": str(max(PARTITIONS, rows // PARTITION_ROWS)),
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
+        "spark.sql.autoBroadcastJoinThreshold": "1048576",
+    }
+    for name, value in (wide if large else small).items():
+        session.conf.set(name, value)
+    compile_plans(session, large)
+
+
+def compile_plans(session: Any, on: bool) -> None:
+    """Compile plans to bytecode, or interpret them: what few rows pass is not worth compiling."""
+    session.conf.set("spark.sql.codegen.wholeStage", "true" if on else "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if on else "NO_CODEGEN")
+
+
+class Warming:
+    """Spark that starts in the background while a load runs; `session()` waits for it.
+
+    It runs at a lower priority than the cluster under test, and judges a tiny made-up run, so that
+    the classes are loaded and the hot ones compiled when the real run comes.
+    """
+
+    def __init__(self, master: str | None = None) -> None:
+        self._master = master
+        self._session: Any = None
+        self._failure: Exception | None = None
+        self._wanted = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="spark-warm", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        renice([threading.get_native_id()], NICE)
+        try:
+            self._session = start(self._master)
+            from urteil.harness.verify.engines.rehearsal import rehearse
+
+            rehearse(self._session.newSession(), self._wanted)
+        except Exception as failure:
+            self._failure = failure
+
+    def session(self, timeout_s: float = 240.0) -> Any:
+        """The session, at ordinary priority from now on, also while it still starts;
+        RuntimeError when it did not."""
+        self._wanted.set()
+        deadline = time.monotonic() + timeout_s
+        while self._thread.is_alive() and time.monotonic() < deadline:
+            renice(_threads(), 0)
+            self._thread.join(0.2)
+        if self._session is None:
+            raise RuntimeError(str(self._failure or f"Spark did not start in {timeout_s:g} s"))
+        renice(_threads(), 0)
+        return self._session
+
+    def stop(self) -> None:
+        """End the session. One that is still starting is left to end with this process, and a JVM
+        that is gone already (Ctrl-C reaches it too) has none."""
+        self._wanted.set()
+        if not self._thread.is_alive() and self._session is not None:
+            with contextlib.suppress(OSError, Py4JError):
+                self._session.stop()
+
+
+def renice(threads: Iterable[int], nice: int) -> None:
+    """Set the niceness of Linux threads, where that is allowed; it is only a courtesy."""
+    for thread in threads:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, nice)
+
+
+def _threads() -> list[int]:
+    """The threads of Spark's JVM, when it is a child of ours."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return []
+    folder = Path(f"/proc/{process.pid}/task")
+    return [int(task.name) for task in folder.iterdir()] if folder.exists() else []
+
+
+def warm(master: str | None = None) -> Warming:
+    """Start Spark in the background and rehearse."""
+    return Warming(master)

@@ -1,0 +1,25 @@
+"""Rows of another run among those of this one: told, with what rests on their table in doubt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.scenario import RunFacts
+from urteil.harness.verify import evidence
+from urteil.harness.verify.soundness import bounds
+from urteil.harness.verify.soundness.cells import AGAIN
+
+
+def strangers(run_dir: Path, facts: RunFacts) -> dict[str, str]:
+    """Tables with rows of several runs, each with the sentence that says so."""
+    told = {}
+    for table in SCHEMAS:
+        parts = map(pq.ParquetFile, evidence.files(run_dir, table))
+        runs = {end for part in parts for end in bounds.ends(part, "run")}
+        if len(runs) > 1:
+            others = ", ".join(sorted(map(str, runs - {facts.run})))
+            told[table] = f"evidence/{table}: rows of several runs, of {others} among them: {AGAIN}"
+    return told

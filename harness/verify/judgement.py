@@ -156,7 +156,8 @@ def _judged(
     doubts = _tears(found, facts, tally)
     if lacking := trust.lacking_faults(scenario, derived):
         doubts.setdefault("faults", lacking)
-    doubts = nulls.lacking(running, run_dir, judged) | strangers(run_dir, facts) | doubts
+    strange = strangers(run_dir, facts)
+    doubts = nulls.lacking(running, run_dir, judged) | strange | doubts
     judged = [_doubted(one, _doubt(one.name, doubts)) for one in judged]
     back = clocks.wrong(run_dir, facts)
     if boots := [*trust.boots(run_dir, facts), *trust.turned(tally), *back]:
@@ -168,7 +169,7 @@ def _judged(
         else one
         for one in judged
     ]
-    told = [*facts.problems, *found.told, *dict.fromkeys(doubts.values()), *back]
+    told = [*facts.problems, *found.told, *strange.values(), *doubts.values(), *back]
     told += trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
     told += whole.lacking(run_dir, facts, derived, tally)
     told = list(dict.fromkeys(told))

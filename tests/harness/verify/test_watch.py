@@ -58,7 +58,7 @@ def test_questions_without_end_are_interrupted_and_the_rest_is_judged(
         assert named(result, name).status is Status.UNKNOWN
     assert named(result, "lost_write").status is Status.HOLDS
     assert load_result(run_dir).reasons == result.reasons
-    assert "engines.py" in (run_dir / "stacks" / "judge.txt").read_text()
+    assert "engine.py" in (run_dir / "stacks" / "judge.txt").read_text()
 
 
 def test_one_that_no_interrupt_ends_is_left_alone(

@@ -121,7 +121,7 @@ def _row(file: Path, number: int, header: Sequence[str], row: Sequence[Any]) -> 
 def _whole(file: Path) -> Iterator[None]:
     try:
         yield
-    except (StopIteration, RuntimeError):
+    except StopIteration:
         raise TablesError(f"{file} is empty: its first line is to name the columns") from None
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise TablesError(f"{file} cannot be read as UTF-8 text ({error})") from None
@@ -162,7 +162,7 @@ def _objects(file: Path, text: TextIO) -> Iterator[dict[str, Any]]:
     for number, line in numbered:
         try:
             told = json.loads(line) if line.strip() else []
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             where = f", line {number}" if number else ""
             raise TablesError(f"{file}{where}: it is no JSON ({error})") from None
         for one in told if isinstance(told, list) else [told]:

@@ -99,3 +99,9 @@ def test_what_cannot_be_read_is_told_with_its_place(
 def test_a_line_that_is_no_json_is_told(tmp_path: Path) -> None:
     with pytest.raises(TablesError, match=r"sends.jsonl, line 2: it is no JSON"):
         judged(tmp_path, sends_jsonl='{"client": "p"}\n{"client": ', reads_csv=text(READS))
+
+
+def test_json_that_is_too_deep_is_not_called_empty(tmp_path: Path) -> None:
+    deep = '{"client": "p"}\n' + "[" * 100_000
+    with pytest.raises(TablesError, match=r"sends.jsonl, line 2: it is no JSON"):
+        judged(tmp_path, sends_jsonl=deep, reads_csv=text(READS))

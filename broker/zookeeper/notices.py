@@ -14,16 +14,11 @@ KEPT_MS = 15 * 60 * 1000
 """How long notices stay for brokers that were away."""
 
 
-MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
-"""What is raised over JSON that is no notice."""
-
-
 class Notices:
     """Follows the notices under one path, oldest first (`ZkNodeChangeNotificationListener`).
 
     A notice only says what changed: who takes it reads what stands now. `take` is told the bytes
-    of each, once; an error of `MALFORMED` says that they are no notice. Whatever one does, those
-    after it are heard.
+    of each, once. Whatever one does, malformed or not, those after it are heard.
     """
 
     def __init__(
@@ -94,12 +89,10 @@ class Notices:
             return
         try:
             await self._take(data)
-        except MALFORMED as error:
-            log.warning("%s/%s cannot be taken: %r", self._path, name, error)
         except SessionClosed:
             raise
         except Exception:
-            log.exception("%s/%s cannot be taken", self._path, name)
+            log.warning("%s/%s cannot be taken", self._path, name, exc_info=True)
 
     async def _purge(self, names: list[str]) -> None:
         """Remove notices that nobody needs any more; only when a new one comes, as Kafka does."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from urteil.harness.workload.exam.question import Brokers, Question, awaited, name_of, names
-from urteil.harness.workload.exam.records import batch, led, produce
+from urteil.harness.workload.exam.records import appended, batch, led, produce
 from urteil.harness.workload.exam.topics import SET, alter
 
 Told = tuple[int, str]
 SMALL, LARGE = batch(b"x"), batch(b"x" * 300)
 
 
-def _append(brokers: Brokers, node: int, topic: str, data: bytes) -> Any:
-    return produce(brokers, node, topic, 0, data).responses[0].partition_responses[0]
+def _error(brokers: Brokers, node: int, topic: str, data: bytes) -> int:
+    return int(appended(produce(brokers, node, topic, 0, data)).error_code)
 
 
 def _size(brokers: Brokers, name: str) -> Told:
@@ -21,7 +19,7 @@ def _size(brokers: Brokers, name: str) -> Told:
     leader = brokers.nodes[0]
     brokers.create(name, [[leader]], max_message_bytes=str(len(SMALL)))
     sent = (SMALL, batch(b"xx"), SMALL)
-    return leader, names(_append(brokers, leader, name, one).error_code for one in sent)
+    return leader, names(_error(brokers, leader, name, one) for one in sent)
 
 
 def _changed(brokers: Brokers, name: str) -> Told:
@@ -30,7 +28,7 @@ def _changed(brokers: Brokers, name: str) -> Told:
 
     def told(value: str, setting: str, answer: str) -> str:
         alter(brokers, name, (setting, SET, value))
-        return awaited(lambda: name_of(_append(brokers, leader, name, LARGE).error_code), answer)
+        return awaited(lambda: name_of(_error(brokers, leader, name, LARGE)), answer)
 
     found = [
         told(value, setting, answer)
@@ -47,7 +45,7 @@ def _changed(brokers: Brokers, name: str) -> Told:
 def _flipped(brokers: Brokers, name: str) -> Told:
     leader, _ = led(brokers, name)
     flipped = LARGE[:-9] + bytes([LARGE[-9] ^ 1]) + LARGE[-8:]
-    told = [_append(brokers, leader, name, one) for one in (flipped, LARGE)]
+    told = [appended(produce(brokers, leader, name, 0, one)) for one in (flipped, LARGE)]
     return leader, f"{names(one.error_code for one in told)} at {told[1].base_offset}"
 
 

@@ -12,7 +12,7 @@ from kafka.protocol.producer import InitProducerIdRequest
 
 from urteil.harness.workload.exam.administration import elect, reassign
 from urteil.harness.workload.exam.question import Brokers, Question, by_all, check, name_of
-from urteil.harness.workload.exam.records import fetch, parts_of, produce, written
+from urteil.harness.workload.exam.records import appended, fetch, parts_of, produce, written
 from urteil.harness.workload.raw import sole_batch
 
 Told = tuple[int, str]
@@ -68,7 +68,7 @@ def _cleaned(brokers: Brokers, name: str) -> Told:
     told = []
     for sequence in (5, 1):
         answer = produce(brokers, other, name, 0, mine(b"k", b"mine", _now_ms(), sequence=sequence))
-        told.append(name_of(answer.responses[0].partition_responses[0].error_code))
+        told.append(name_of(appended(answer).error_code))
     return other, f"{left} left, {', '.join(told)}"
 
 

@@ -26,6 +26,7 @@ from urteil.harness.workload.exam.records import (
     LATEST,
     MOST,
     WAIT_MS,
+    appended,
     batch,
     led,
     parts_of,
@@ -164,7 +165,7 @@ def _written_and_read(brokers: Brokers, name: str) -> Told:
     told = []
     for version in PRODUCED:
         answer = produce(brokers, leader, name, 0, batch(b"0"), version=version)
-        part = answer.responses[0].partition_responses[0]
+        part = appended(answer)
         told.append(name_of(part.error_code) if part.error_code else str(part.base_offset))
     kinds = FetchRequest
     sizes = set()

@@ -14,6 +14,7 @@ from urteil.harness.workload.exam.question import (
 )
 from urteil.harness.workload.exam.records import (
     LATEST,
+    appended,
     batch,
     fetch,
     led,
@@ -30,7 +31,7 @@ def _written(brokers: Brokers, leader: int, one: Writer) -> int:
     """The error of a record of this producer to the topic with its name."""
     data = batch(b"x", transactional=True, producer=(one.id, one.epoch))
     told = produce(brokers, leader, one.name, 0, data, transactional_id=one.name)
-    return int(told.responses[0].partition_responses[0].error_code)
+    return int(appended(told).error_code)
 
 
 def _again(brokers: Brokers, name: str) -> Told:

@@ -4,7 +4,6 @@ there then."""
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
@@ -12,6 +11,7 @@ from urteil.harness.workload.exam.question import Brokers, Question, awaited, ch
 from urteil.harness.workload.exam.records import (
     BASE_MS,
     LATEST,
+    appended,
     batch,
     fetch,
     led,
@@ -27,10 +27,6 @@ NEAR_MS = 600_000
 """Brokers' clocks are not further from ours."""
 
 
-def _part(told: Any) -> Any:
-    return told.responses[0].partition_responses[0]
-
-
 def _sequences(brokers: Brokers, name: str) -> Told:
     """An idempotent producer's first batch, its second, the first one again, one too early, then
     two of its next epoch of which one is too early, and one of the epoch before (KIP-98)."""
@@ -44,7 +40,7 @@ def _sequences(brokers: Brokers, name: str) -> Told:
         data = sole_batch(
             b"k", b"v", BASE_MS, producer_id=given.producer_id, epoch=epoch, sequence=sequence
         )
-        part = _part(produce(brokers, leader, name, 0, data))
+        part = appended(produce(brokers, leader, name, 0, data))
         told.append(name_of(part.error_code) if part.error_code else str(part.base_offset))
     return leader, f"{' '.join(told)}, {list_offset(brokers, leader, name, LATEST).offset}"
 
@@ -57,7 +53,7 @@ def _acknowledged(brokers: Brokers, name: str) -> Told:
         topic = f"{name}-{kind}"
         brokers.create(topic, [[leader]], message_timestamp_type=kind)
         now_ms = time.time() * 1_000
-        parts = [_part(produce(brokers, leader, topic, 0, batch(b"0", b"1"))) for _ in range(2)]
+        parts = [appended(produce(brokers, leader, topic, 0, batch(b"0", b"1"))) for _ in range(2)]
         check("Produce", max(part.error_code for part in parts))
         (read,) = parts_of(fetch(brokers, leader, topic, {0: 0}))
         stamp_ms = parts[1].log_append_time_ms
@@ -72,7 +68,7 @@ def _acknowledged(brokers: Brokers, name: str) -> Told:
 def _nowhere(brokers: Brokers, name: str) -> Told:
     leader, _ = led(brokers, name)
     places = ((name, 1), (f"{name}-never", 0))
-    told = [_part(produce(brokers, leader, *place, batch(b"0"))).error_code for place in places]
+    told = [appended(produce(brokers, leader, *place, batch(b"0"))).error_code for place in places]
     return leader, names(told)
 
 

@@ -68,9 +68,14 @@ def produce(
     )  # fmt: skip
 
 
+def appended(told: Any) -> Any:
+    """The one partition of an answer of Produce."""
+    return told.responses[0].partition_responses[0]
+
+
 def written(brokers: Brokers, node: int, topic: str, *batches: bytes, partition: int = 0) -> None:
     for data in batches:
-        told = produce(brokers, node, topic, partition, data).responses[0].partition_responses[0]
+        told = appended(produce(brokers, node, topic, partition, data))
         check("Produce", told.error_code)
 
 
@@ -167,7 +172,7 @@ def _future_epoch(brokers: Brokers, name: str) -> Told:
 def _not_leader(brokers: Brokers, name: str) -> Told:
     leader, follower = led(brokers, name)
     told = produce(brokers, follower, name, 0, batch(b"0"), version=10)
-    part = told.responses[0].partition_responses[0]
+    part = appended(told)
     errors = [
         part.error_code,
         list_offset(brokers, follower, name, LATEST).error_code,
@@ -301,7 +306,7 @@ def _keyless(brokers: Brokers, name: str) -> Told:
     """What has no key is nothing to a compacted log."""
     leader = brokers.nodes[0]
     brokers.create(name, [[leader]], cleanup_policy="compact")
-    told = produce(brokers, leader, name, 0, batch(b"0")).responses[0].partition_responses[0]
+    told = appended(produce(brokers, leader, name, 0, batch(b"0")))
     return leader, name_of(told.error_code)
 
 
@@ -317,7 +322,7 @@ def _acks(brokers: Brokers, name: str) -> Told:
             transactional_id=None, acks=acks, timeout_ms=2_000,
             topic_data=[kinds(name=name, partition_data=parts)],
         )  # fmt: skip
-        told.append(brokers.ask(leader, request).responses[0].partition_responses[0].error_code)
+        told.append(appended(brokers.ask(leader, request)).error_code)
     return leader, names(told)
 
 

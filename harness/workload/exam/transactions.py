@@ -33,6 +33,7 @@ from urteil.harness.workload.exam.question import (
 )
 from urteil.harness.workload.exam.records import (
     LATEST,
+    appended,
     batch,
     fetch,
     led,
@@ -182,7 +183,7 @@ def _whole(brokers: Brokers, name: str) -> Told:
     for p in range(2):
         data = batch(b"x", transactional=True, producer=(one.id, one.epoch))
         told = produce(brokers, leader, name, p, data, transactional_id=name)
-        check("Produce", told.responses[0].partition_responses[0].error_code)
+        check("Produce", appended(told).error_code)
     during = f"{one.described()} {one.listed()} {_open_at(brokers, leader, name, one.id)}"
     for who, committed in (("all", False), ("committed", True)):
         parts = _read(brokers, leader, name, committed=committed)
@@ -272,7 +273,7 @@ def _aborted(brokers: Brokers, name: str) -> Told:
         check("AddPartitionsToTxn", max(one.add({name: [0]})))
         data = batch(b"x", transactional=True, producer=(one.id, one.epoch), sequence=number)
         told = produce(brokers, leader, name, 0, data, transactional_id=name)
-        check("Produce", told.responses[0].partition_responses[0].error_code)
+        check("Produce", appended(told).error_code)
         check("EndTxn", one.end(commit=commit))
         one.settled("CompleteCommit" if commit else "CompleteAbort")
     found = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -385,6 +386,10 @@ def test_a_position_on_its_way_that_is_deleted_does_not_come_back(
         partition = here.lead(0, replicas=(1, 2))
         await until(lambda: here.is_loaded)
         (shard,) = here.groups.shards()
+
+        def is_written(number: int) -> bool:
+            return partition.log.log_end_offset > number
+
         committing = []
         for number in range(commits):
             positions = {("t", 0): OffsetCommitValue(offset=number)}
@@ -394,7 +399,7 @@ def test_a_position_on_its_way_that_is_deleted_does_not_come_back(
                 if in_transaction and is_last
                 else here.groups.commit("g", "", None, -1, positions)
             )
-            await until(lambda end=number: partition.log.log_end_offset > end)  # type: ignore[misc]
+            await until(partial(is_written, number))
             committing.append(waiting)
             if not is_last:
                 partition.follower_fetched(2, partition.log.log_end_offset, 0, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -139,8 +140,7 @@ def test_a_change_whose_answer_was_lost_is_told(
             for wanted in ({"User:ann"}, {"User:ann", "User:bob"}):
                 lose_the_next_answer(one, monkeypatch)
                 await first.add(ORDERS, [entry(who) for who in sorted(wanted)])
-                told = {entry(who) for who in wanted}
-                await until(lambda it=told: standing(second, ORDERS) == it, "told")  # type: ignore[misc]
+                await until(partial(stands, second, {entry(who) for who in wanted}), "told")
             lose_the_next_answer(one, monkeypatch)
             await first.remove([AclFilter()])
             await until(lambda: not standing(second, ORDERS), "the removal")
@@ -148,6 +148,10 @@ def test_a_change_whose_answer_was_lost_is_told(
             await second.stop()
 
     run(scenario)
+
+
+def stands(keeper: AclKeeper, wanted: set[Entry]) -> bool:
+    return standing(keeper, ORDERS) == wanted
 
 
 def lose_the_next_answer(zk: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,11 @@ def make_throttle(quotas: QuotaTable, properties: LiveProperties) -> Throttle:
     return Throttle(quotas, windows("quota"), windows("controller.quota"))
 
 
+LEAST_TIME = 1e-7
+"""A nanosecond, in percent of a second: no request takes less, though it may begin and end in one
+ms of the loop's clock, which counts whole ones."""
+
+
 class Throttle:
     """One for all kinds of quotas. Where nothing is limited nothing is counted.
 
@@ -60,7 +65,7 @@ class Throttle:
         if limit is None:
             return 0
         rate, now_ms = self._rate(quota, limit), self._now_ms()
-        rate.record(amount, now_ms)
+        rate.record(max(amount, LEAST_TIME) if quota is Quota.REQUEST else amount, now_ms)
         wait_ms = rate.throttle_ms(limit.value, now_ms)
         if quota is Quota.REQUEST:
             wait_ms = min(wait_ms, self._windows.size_ms)

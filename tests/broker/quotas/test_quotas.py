@@ -113,6 +113,13 @@ def test_time_of_requests_is_held_up_for_a_window_at_most() -> None:
     assert throttle(table, clock).spend(Quota.REQUEST, "ann", "app", 5000) == 1000
 
 
+def test_no_request_takes_no_time() -> None:
+    """The clock counts whole ms: what begins and ends in one seems to take none."""
+    table = QuotaTable()
+    table.put(entity(user="ann"), {Quota.REQUEST: 0.0})
+    assert throttle(table, Clock()).spend(Quota.REQUEST, "ann", "c", 0.0) == 1000
+
+
 @pytest.mark.parametrize(("quota", "wait_ms"), [(Quota.PRODUCE, 0), (Quota.REQUEST, 1000)])
 def test_a_limit_of_nothing_is_what_it_is_for_apache_kafka(quota: Quota, wait_ms: int) -> None:
     """Which divides by it, and has no room for what comes out."""

@@ -125,7 +125,8 @@ def find_a_time_too_late(copy: Copy) -> Trace:
 
 def find_an_older_time(copy: Copy) -> Trace:
     """The record with the largest time is one before which a newer one was known."""
-    victim = copy.take(lambda one: _of_largest_time(copy) > _stamp(copy, one))
+    newest = _of_largest_time(copy)
+    victim = copy.take(lambda one: _stamp(copy, one) < newest)
     told = {"query": "max", "timestamp_ms": _stamp(copy, victim), "leader_epoch": None}
     _answer(copy, _LATER_NS, victim["offset"], **told)
     return Trace("time_index_wrong", "not the newest", victim["offset"])
@@ -148,7 +149,9 @@ def _stamp(copy: Copy, victim: Row) -> int:
 
 
 def _of_largest_time(copy: Copy) -> int:
-    return max((_stamp(copy, one) for one in copy.victims), default=-1)
+    takeable = {one["value_id"] for one in copy.victims}
+    stamps = (row["timestamp_ms"] for row in copy.rows("replicas") if row["value_id"] in takeable)
+    return max((stamp for stamp in stamps if stamp is not None), default=-1)
 
 
 def give_an_id_twice(copy: Copy) -> Trace:

@@ -205,7 +205,7 @@ def _parser() -> duckdb.DuckDBPyConnection:
 
 
 def _rows(files: Sequence[Path]) -> int:
-    return sum(int(pq.read_metadata(file).num_rows) for file in files)
+    return sum(int(evidence.footer(file).num_rows) for file in files)
 
 
 def _quoted(folder: Path) -> str:

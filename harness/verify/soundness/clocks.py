@@ -82,7 +82,7 @@ def leapt(run_dir: Path, facts: RunFacts) -> list[str]:
 
 def _spans(part: Path, column: str) -> list[tuple[int, int]]:
     """The least and the greatest value of a column, where the part's statistics tell them."""
-    told = pq.read_metadata(part)
+    told = evidence.footer(part)
     at = told.schema.names.index(column) if column in told.schema.names else None
     groups = (
         [] if at is None else [told.row_group(n).column(at) for n in range(told.num_row_groups)]

@@ -135,7 +135,7 @@ def _outline(part: Path) -> str:
     """What the footer tells of all rows together; nothing where there are none, or it is torn."""
     ends: dict[str, list[Any]] = defaultdict(list)
     try:
-        told = pq.read_metadata(part)
+        told = evidence.footer(part)
         for group in range(told.num_row_groups):
             for number in range(told.num_columns):
                 one = told.row_group(group).column(number)

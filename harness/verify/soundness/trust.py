@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
@@ -133,7 +131,7 @@ def _odd_part(run_dir: Path, file: str, rows: int) -> str | None:
     part = run_dir / file
     if not part.exists():
         return f"{file} is missing" if rows else None
-    have = pq.read_metadata(part).num_rows
+    have = evidence.footer(part).num_rows
     return None if have == rows else f"the manifest says {rows} rows of {file}, there are {have}"
 
 

@@ -1,0 +1,19 @@
+"""What is read of a run's Parquet files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.verify import evidence
+
+
+def test_a_part_that_is_written_anew_is_counted_anew(tmp_path: Path) -> None:
+    counts = []
+    for rows in (3, 5, 2):
+        at = tmp_path / "evidence" / "polls"
+        evidence.write_rows(
+            at, SCHEMAS["polls"], [{"client": "c1", "poll": n} for n in range(rows)]
+        )
+        counts.append(evidence.row_count(tmp_path, "polls"))
+    assert counts == [3, 5, 2]

@@ -7,7 +7,7 @@ from typing import ClassVar
 from urteil.chaos import selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.administrative import OWN_CLUSTER
-from urteil.chaos.faults.base import PROCESS, Fault, Proof, not_running
+from urteil.chaos.faults.base import Fault, Proof, not_running
 
 DEADLINE_S = 90.0
 STEPS = (1, 2)
@@ -24,7 +24,6 @@ class Upgrade(Fault):
     proves = "every process id ended, and the release of every broker before and after"
     sample = ""
     expiry_s = 1800.0
-    on_runtimes = (PROCESS,)
     on_targets = OWN_CLUSTER
     options: ClassVar[dict[str, str]] = {
         "deadline_s": f"for the cluster to be whole before the next (default {DEADLINE_S:g})"

@@ -62,8 +62,6 @@ class Cluster:
         """ValueError for a mix of more or fewer brokers than the cluster's, and for what the
         runtime cannot do."""
         kinds = kinds_of(target, spec.brokers)
-        if spec.older and runtime != "process":
-            raise ValueError("a rolling upgrade changes programs: use --runtime process")
         if spec.own_clocks and runtime != "process":
             raise ValueError("brokers have clocks of their own as processes: --runtime process")
         if spec.users and runtime != "process":
@@ -77,6 +75,7 @@ class Cluster:
             self.run_dir,
             images=[kind.image for kind in kinds],
             zookeepers=spec.zookeepers,
+            later=[kind.older().image for kind in kinds] if spec.older else [],
         )
         self.plan = self.runtime.plan
         self.links = Links(self.plan, Toxiproxies(self.runtime, self.run_dir))
@@ -303,7 +302,8 @@ class Cluster:
             temporary.mkdir(exist_ok=True)
         if name in self.nodes and self.spec.own_clocks:
             env |= clock_env(self.node_dir(name))
-        self.runtime.start(name, self._argv(name), env=env, cwd=self.node_dir(name))
+        image = self.kinds[name].image if name in self.nodes else None
+        self.runtime.start(name, self._argv(name), env=env, cwd=self.node_dir(name), image=image)
 
     def _lost_session(self, name: str) -> bool:
         """Whether a broker ended because its session expired before it was registered."""

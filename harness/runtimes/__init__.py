@@ -10,10 +10,18 @@ from urteil.harness.runtimes.base import Runtime
 RUNTIMES = ("process", "docker")
 
 
-def open_runtime(name: str, run_dir: Path, *, images: Sequence[str], zookeepers: int) -> Runtime:
+def open_runtime(
+    name: str,
+    run_dir: Path,
+    *,
+    images: Sequence[str],
+    zookeepers: int,
+    later: Sequence[str] = (),
+) -> Runtime:
     """A runtime with room for a cluster; what it holds ends with its `close`.
 
-    `images` are what each broker is made of, where they are made of images.
+    `images` are what each broker is made of, where they are made of images, and `later` are those
+    that may take their place.
 
     ValueError for an unknown name; MissingPart where what it needs cannot be had.
     """
@@ -24,5 +32,5 @@ def open_runtime(name: str, run_dir: Path, *, images: Sequence[str], zookeepers:
     if name == "docker":
         from urteil.harness.runtimes.docker import DockerRuntime
 
-        return DockerRuntime(run_dir, images=images, zookeepers=zookeepers)
+        return DockerRuntime(run_dir, images=images, zookeepers=zookeepers, later=later)
     raise ValueError(f"unknown runtime {name!r}: {', '.join(RUNTIMES)}")

@@ -113,8 +113,10 @@ class Runtime(Nodes, Protocol):
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path,
+        image: str | None = None,
     ) -> NodeStatus:
-        """Start a node that does not run, in the folder `cwd` of the run, with its files."""
+        """Start a node that does not run, in the folder `cwd` of the run, with its files. Where
+        nodes are made of images it is one of `image` from now on, with the data that it had."""
         ...
 
     def log(self, node: str) -> str:

@@ -67,7 +67,9 @@ class ImagePrograms:
 class _Node:
     container: Container
     cwd: Path
+    image: str
     starts: int = 1
+    said: bytes = b""
     ended_by_us: bool = False
 
 
@@ -79,13 +81,20 @@ class DockerRuntime:
     process dies. MissingPart without an engine or an image.
     """
 
-    def __init__(self, run_dir: Path, *, images: Sequence[str], zookeepers: int) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        *,
+        images: Sequence[str],
+        zookeepers: int,
+        later: Sequence[str] = (),
+    ) -> None:
         self._run_dir = run_dir
         self._engine = connect()
         with _told("images"):
-            built = ensure_images(self._engine, [*dict.fromkeys(images), "zookeeper", "toxiproxy"])
-        self._images = {f"b{number}": built[one] for number, one in enumerate(images, 1)}
-        self._images |= {part: built[part] for part in ("zookeeper", "toxiproxy")}
+            names = [*dict.fromkeys([*images, *later]), "zookeeper", "toxiproxy"]
+            self._built = ensure_images(self._engine, names)
+        self._images = {f"b{number}": one for number, one in enumerate(images, 1)}
         token = start_reaper()
         sweep_containers(self._engine.url)
         self._labels = {LABEL: token}
@@ -99,7 +108,7 @@ class DockerRuntime:
         with _told("pods"):
             self._pods = Pods(
                 self._engine,
-                self._images["zookeeper"],
+                self._built["zookeeper"],
                 token,
                 brokers=len(images),
                 zookeepers=zookeepers,
@@ -138,17 +147,22 @@ class DockerRuntime:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path,
+        image: str | None = None,
     ) -> NodeStatus:
-        """The first start makes the container, later ones start it again with its data kept."""
+        """The first start makes the container, later ones start it again with its data kept; of
+        another image, one takes its place."""
         with self._lock, _told(node):
             known = self._nodes.get(node)
+            image = image or self._image(node)
             if known is None:
-                container = self._create(node, argv, dict(env or {}))
-                known = self._nodes[node] = _Node(container, cwd)
+                container = self._create(node, image, argv, dict(env or {}))
+                known = self._nodes[node] = _Node(container, cwd, image)
                 container.put_archive("/", _packed(cwd, whole=True))
             else:
                 if self.alive(node):
                     raise LabFailure(f"{node} runs already")
+                if image != known.image:
+                    self._replace(node, known, image, argv, dict(env or {}))
                 known.container.put_archive("/", _packed(cwd, whole=False))
                 known.starts += 1
             known.ended_by_us = False
@@ -287,7 +301,7 @@ class DockerRuntime:
         if known is None:
             return ""
         with _told(node):
-            return bytes(known.container.logs()).decode(errors="replace")
+            return _said(known).decode(errors="replace")
 
     def close(self) -> None:
         """Kill what runs, bring files and logs back, remove containers and networks; repeatable."""
@@ -323,15 +337,39 @@ class DockerRuntime:
     def _gather(self, node: str, known: _Node) -> None:
         logs = self._run_dir / "logs"
         logs.mkdir(exist_ok=True)
-        (logs / f"{node}.log").write_bytes(known.container.logs())
+        (logs / f"{node}.log").write_bytes(_said(known))
         if not node.startswith("toxiproxy"):
             _unpack(known.container, known.cwd)
 
-    def _create(self, node: str, argv: Sequence[str], env: dict[str, str]) -> Container:
+    def _image(self, node: str) -> str:
+        """What a node is made of at first."""
+        if node.startswith("toxiproxy-"):
+            return "toxiproxy"
+        return "zookeeper" if node.startswith("zk") else self._images[node]
+
+    def _replace(
+        self, node: str, known: _Node, image: str, argv: Sequence[str], env: dict[str, str]
+    ) -> None:
+        """Another container on the volume of the one before it, whose log is kept."""
+        before = known.container
+        known.said = _said(known)
+        home = next(one["Name"] for one in before.attrs["Mounts"] if one["Destination"] == HOME)
+        known.container = self._create(node, image, argv, env, home=home)
+        known.image = image
+        before.remove()
+
+    def _create(
+        self,
+        node: str,
+        image: str,
+        argv: Sequence[str],
+        env: dict[str, str],
+        home: str | None = None,
+    ) -> Container:
+        """On the volume `home`, a new one where none is given."""
         beside = node.removeprefix("toxiproxy-")
-        part = "toxiproxy" if beside != node else "zookeeper" if node[:2] == "zk" else node
         return self._engine.client.containers.create(
-            self._images[part],
+            self._built[image],
             entrypoint=list(argv[:1]),
             command=list(argv[1:]),
             environment=env,
@@ -339,7 +377,7 @@ class DockerRuntime:
             working_dir=HOME,
             labels={**self._labels, "org.urteil.node": node},
             healthcheck={"test": ["NONE"]},
-            mounts=[Mount(HOME, None, labels=self._labels)] if node in self.plan.brokers else [],
+            mounts=[Mount(HOME, home, labels=self._labels)] if node in self.plan.brokers else [],
         )
 
     def _end(self, node: str, how: Any) -> NodeStatus:
@@ -369,6 +407,11 @@ class DockerRuntime:
         if known is None:
             raise LabFailure(f"{node} was never started")
         return known
+
+
+def _said(known: _Node) -> bytes:
+    """What the node has printed, in containers before this one too."""
+    return known.said + bytes(known.container.logs())
 
 
 def _exit_code(code: int) -> int:

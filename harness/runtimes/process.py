@@ -109,6 +109,7 @@ class ProcessRuntime:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path,
+        image: str | None = None,
     ) -> NodeStatus:
         """Start a node that does not run, with the lab's environment and `env` on top."""
         if node in self._nodes and not self.alive(node):

@@ -23,7 +23,7 @@ def start() -> None:
     click.echo(f"export DOCKER_HOST={found.url}")
 
 
-@engine.command(short_help="The engine that the lab uses.")
+@engine.command(short_help="Stop it, with its containers and networks.")
 def stop() -> None:
     """Stop it and remove its containers and networks; its images are kept for the next start."""
     from urteil.harness.containers import standing_engine
@@ -33,7 +33,7 @@ def stop() -> None:
     click.echo("the engine is stopped")
 
 
-@engine.command(short_help="Stop it, with its containers and networks.")
+@engine.command(short_help="The engine that the lab uses.")
 def status() -> None:
     """Print the engine that the lab uses, and the lab's own if one stands."""
     from urteil.harness.containers import standing_engine

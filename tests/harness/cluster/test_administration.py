@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -168,8 +167,3 @@ def test_what_a_cluster_refuses_is_told_and_noted(cluster: Cluster) -> None:
 
 def test_no_end_of_a_transaction_waits_for_its_markers(cluster: Cluster) -> None:
     assert cluster.controls().admin.decided() == []
-
-
-def test_an_upgrade_is_not_for_containers(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="--runtime process"):
-        Cluster(ClusterSpec(older=True), UrteilTarget(), tmp_path, runtime="docker")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from docker.models.containers import Container
 from kafka import KafkaProducer
@@ -21,6 +23,7 @@ from urteil.harness.reaper import LABEL, start_reaper
 from urteil.harness.runner import run_scenario
 from urteil.harness.runtimes.docker import DockerRuntime
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario
+from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.targets import UrteilTarget
 from urteil.harness.verify.result import Status, Verdict
 
@@ -219,6 +222,36 @@ def test_data_that_come_back_in_part_are_no_evidence(
         runtime.close()
     assert not (home / "data").exists()
     assert len(left_of(engine, start_reaper())) == before
+
+
+def test_a_node_of_another_image_keeps_its_data_and_what_it_said(
+    engine: Engine, tmp_path: Path
+) -> None:
+    before = len(left_of(engine, start_reaper()))
+    runtime = DockerRuntime(tmp_path, images=["broker"], zookeepers=1, later=["zookeeper"])
+    home = tmp_path / "b1"
+    home.mkdir()
+    first = ["sh", "-c", "ls /opt; echo kept > data/file"]
+    then = ["sh", "-c", "ls /opt; cat data/file"]
+    for argv, image in ((first, "broker"), (then, "zookeeper"), (then, "zookeeper")):
+        status = runtime.start("b1", argv, cwd=home, image=image)
+        until(lambda: not runtime.alive("b1"))
+    assert status.starts == 3
+    assert runtime.log("b1").split() == ["urteil", "zookeeper", "kept", "zookeeper", "kept"]
+    runtime.close()
+    assert (home / "data" / "file").read_text() == "kept\n"
+    assert (tmp_path / "logs" / "b1.log").read_text().count("kept") == 2
+    assert len(left_of(engine, start_reaper())) == before
+
+
+@pytest.mark.thorough
+def test_an_upgrade_changes_the_images_of_brokers(engine: Engine, tmp_path: Path) -> None:
+    asked = msgspec.structs.replace(SCENARIOS["upgrade"], seed=1, target="kafka", runtime="docker")
+    run_dir, result = run_scenario(asked, out=tmp_path, engine="duckdb")
+    assert result.verdict is Verdict.PASS, result.reasons
+    assert "b3: kafka 3.8.0, protocol 3.8, then kafka 3.9.1" in result.faults[0].proof
+    said = (run_dir / "logs" / "b1.log").read_text()
+    assert re.findall(r"Kafka version: ([\d.]+)", said) == ["3.8.0", "3.9.1", "3.9.1"]
 
 
 def test_nothing_outlives_a_lab_that_is_killed(engine: Engine, tmp_path: Path) -> None:

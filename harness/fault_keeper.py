@@ -23,19 +23,20 @@ import msgspec
 from urteil.chaos.aim import Aim, Option
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults import FAULTS, Fault, Proof
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import LabFailure, NodeState, NotHealthy
+from urteil.chaos.views import LabFailure, NodeState
 from urteil.harness.fault_check import Checked, check_all, prepare
 
 HEAL_DEADLINE_S = 60.0
-FAILURES = (LabFailure, NotHealthy, NoTarget, ValueError, OSError)
 Request = dict[str, Any]
 
 
 @dataclass(slots=True)
 class _Held:
+    """A fault until it is healed; `busy` while it begins or heals."""
+
     fault: Fault
     timer: threading.Timer
+    busy: threading.Lock
 
 
 class FaultServer:
@@ -47,7 +48,6 @@ class FaultServer:
         self._listener = Listener(("127.0.0.1", 0), authkey=key)
         self._held: dict[int, _Held] = {}
         self._numbers = iter(range(1, 1 << 62))
-        self._lock = threading.RLock()
         threading.Thread(target=self._accept, daemon=True, name="fault server").start()
 
     @property
@@ -74,7 +74,7 @@ class FaultServer:
             return
         finally:
             for number in reversed(begun):
-                with contextlib.suppress(*FAILURES):
+                with contextlib.suppress(Exception):
                     self._heal(number)
 
     def _answers(self, asked: Request, begun: list[int]) -> Iterator[Request]:
@@ -95,14 +95,15 @@ class FaultServer:
 
     def _begin(self, begun: list[int], fault: str, aim: dict[str, Any], expiry_s: float) -> Request:
         known = FAULTS[fault](Aim(**aim))
-        with self._lock:
-            number = next(self._numbers)
-            timer = threading.Timer(expiry_s, self._expire, [number])
-            timer.daemon = True
-            self._held[number] = _Held(known, timer)
+        number = next(self._numbers)
+        timer = threading.Timer(expiry_s, self._expire, [number])
+        timer.daemon = True
+        held = _Held(known, timer, threading.Lock())
+        with held.busy:
+            self._held[number] = held
             begun.append(number)
             timer.start()
-        proof = known.begin(self._controls)
+            proof = known.begin(self._controls)
         return {
             "number": number,
             "acted": proof.acted,
@@ -113,23 +114,33 @@ class FaultServer:
     def _expire(self, number: int) -> None:
         try:
             print(f"fault {number} expired: {self._heal(number)}", flush=True)
-        except FAILURES as failure:
+        except Exception as failure:
             print(f"fault {number} expired and was not healed: {failure}", flush=True)
 
     def _heal(self, number: int) -> str:
-        with self._lock:
-            held = self._held.pop(number, None)
-            if held is None:
+        """Heal a fault once its begin is over. What cannot be healed is held on, and tried again
+        when it expires, with its session, or with everything."""
+        held = self._held.get(number)
+        if held is None:
+            return "it was healed before"
+        with held.busy:
+            if number not in self._held:
                 return "it was healed before"
+            healed = held.fault.heal(self._controls)
             held.timer.cancel()
-            return held.fault.heal(self._controls)
+            del self._held[number]
+            return healed
 
     def heal_all(self) -> list[str]:
         """Everything of everybody, and what is still paused, dead or cut; NotHealthy after
-        HEAL_DEADLINE_S."""
-        with self._lock:
-            told = [f"{h.fault.name}: {self._heal(n)}" for n, h in list(self._held.items())]
-        return [*told, *heal_now(self._controls)]
+        HEAL_DEADLINE_S. What fails is tried again when all else is healed."""
+        told = []
+        for number, held in reversed(list(self._held.items())):
+            with contextlib.suppress(Exception):
+                told.append(f"{held.fault.name}: {self._heal(number)}")
+        told += heal_now(self._controls)
+        again = [f"{h.fault.name}: {self._heal(n)}" for n, h in list(self._held.items())]
+        return [*again, *told]
 
     def _check(self, names: list[str], runtime: str, target: str, seed: int) -> Iterator[Request]:
         prepare(self._bootstrap, self._controls.topics())
@@ -144,21 +155,25 @@ class Refused(LabFailure):
 
 
 def heal_now(controls: Controls) -> list[str]:
-    """Resume what is paused, start what is dead, take every fault off every link, feed what is
-    starved; returns what was done once the cluster is healthy. NotHealthy after HEAL_DEADLINE_S."""
+    """Resume what is paused, feed what is starved, take every fault off every link, start what is
+    dead, which needs the links; returns what was done once the cluster is healthy. NotHealthy after
+    HEAL_DEADLINE_S."""
     told = []
-    for node in (*controls.zookeepers, *controls.brokers):
-        state = controls.status(node).state
-        if state is NodeState.PAUSED:
+    nodes = (*controls.zookeepers, *controls.brokers)
+    for node in nodes:
+        if controls.status(node).state is NodeState.PAUSED:
             controls.resume(node)
             told.append(f"{node} was paused and runs")
-        elif state is NodeState.DEAD:
-            told.append(f"{node} was dead and runs as pid {controls.start(node).pid}")
         if controls.starvation(node).cpus is not None:
             told.append(f"{node} was starved: {controls.feed(node)}")
     active = controls.net.active()
     controls.net.heal_all()
     told += [f"{link} was {', '.join(what)}" for link, what in active.items()]
+    dead = [node for node in nodes if controls.status(node).state is NodeState.DEAD]
+    for node in dead:
+        told.append(f"{node} was dead and runs as pid {controls.start(node).pid}")
+    if dead:
+        controls.net.heal_all()  # what leads to them could not be probed before
     waited_s = controls.await_healthy(deadline_s=HEAL_DEADLINE_S)
     return [*told, f"healthy after {waited_s:.1f} s"]
 

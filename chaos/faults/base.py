@@ -22,6 +22,11 @@ WHOM = {
 }
 """Options of every fault, for the role `coordinator`; `topic` and `partition` are the aim's own."""
 
+YES_OR_NO = {"answers_only", "brokers", "clients", "close", "for_good", "kill", "once", "repair"}
+YES_OR_NO |= {"up", "zookeeper"}
+WORDS = {"command", "direction", "how", *WHOM}
+"""What options are, whatever fault takes them; all others are numbers."""
+
 EXPIRY_S = 60.0
 HEALED_S = 3.0
 POLL_S = 0.1
@@ -49,8 +54,9 @@ class Fault:
     A fault is a module of `chaos/faults/` with one subclass, named in `FAULTS`. It says of itself:
 
     - `name`, `about`; `family`: network, process, container, disk, zookeeper, clock, clients or
-      administration; `selectors`: what its target may be; `options`: what `Aim.options` may hold
-      beside WHOM, an unknown one is a ValueError.
+      administration; `selectors`: what its target may be, in the words that other faults have,
+      since files of schedules are checked by them; `options`: what `Aim.options` may hold beside
+      WHOM: numbers, but for YES_OR_NO and WORDS. Another one is a ValueError.
     - `proves`: what shows that it acted. `begin` measures it before and after, and a fault that
       had no effect answers `Proof(acted=False)`. What it measured is the proof's text.
     - `on_runtimes` and `on_targets`: where it can act; `unfit` tells why not elsewhere.
@@ -86,6 +92,11 @@ class Fault:
         unknown = sorted(set(aim.options) - {*self.options, *WHOM})
         if unknown:
             raise ValueError(f"{self.name} takes no option {', '.join(unknown)}")
+        for option in set(aim.options) - WORDS:
+            if option in YES_OR_NO:
+                aim.flag(option)
+            else:
+                aim.number(option, 0.0)
         self.aim = aim
         self.owner = f"{self.name}_{next(_numbers)}"
         self.targets: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from functools import partial
 from typing import ClassVar
 
 from urteil.chaos import selectors
+from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import Fault, Proof, not_running, until
 
@@ -27,12 +28,16 @@ class LateCommand(Fault):
         "command": f"{UPDATE_METADATA} (the default) or {STOP_REPLICA}",
     }
 
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.command = str(aim.options.get("command", UPDATE_METADATA))
+        if self.command not in COMMANDS:
+            raise ValueError(f"no command {self.command!r}: give {' or '.join(COMMANDS)}")
+
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.nodes(controls, self.aim))
-        command = str(self.aim.options.get("command", UPDATE_METADATA))
-        if command not in COMMANDS:
-            raise ValueError(f"no command {command!r}: give {' or '.join(COMMANDS)}")
-        told, acted = [], bool(self.targets)
+        self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))
+        command = self.command
+        told, acted = [], True
         for node in self.targets:
             old = controls.status(node).pid
             pack = controls.commands.stop if command == STOP_REPLICA else controls.commands.metadata
@@ -41,7 +46,7 @@ class LateCommand(Fault):
             new = controls.start(node).pid
             until(partial(_in_sync, controls, node), deadline_s=SETTLES_S)
             answer = controls.commands.send(node, late) or "no error"
-            acted = acted and old is not None and new != old
+            acted = acted and new != old
             told.append(f"{node}: pid {old} ended, pid {new} answers to a late {command}: {answer}")
         return Proof(acted=acted, text="; ".join(told))
 

@@ -10,7 +10,8 @@ from urteil.chaos.clients import clients
 from urteil.chaos.controls import ClientControls, Controls
 from urteil.chaos.faults.base import Fault, Proof
 
-STILL_S = 0.5
+STILL_S = 1.5
+"""Longer than a member that polls and is given nothing writes nothing (`journal.IDLE_NS`)."""
 DEADLINE_S = 10.0
 
 
@@ -26,7 +27,10 @@ class SlowPoll(Fault):
     sample = ""
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(clients(controls.clients, self.aim))
+        chosen, members = clients(controls.clients, self.aim), controls.clients.names("group")
+        if strange := [name for name in chosen if name not in members]:
+            raise ValueError(f"{strange[0]} is no group member: aim at member, members or g1, ...")
+        self.targets = tuple(chosen)
         for name in self.targets:
             controls.clients.stall(name)
         still = [name for name in self.targets if _stands_still(controls.clients, name)]

@@ -33,15 +33,18 @@ class Healing:
         return (self._run_dir / REQUEST).exists()
 
     def answer(self, why_not: str) -> None:
+        """Whole or not at all: an empty one says that all is healed."""
         (self._run_dir / REQUEST).unlink(missing_ok=True)
-        (self._run_dir / ANSWER).write_text(why_not)
+        part = self._run_dir / f"{ANSWER}.part"
+        part.write_text(why_not)
+        part.replace(self._run_dir / ANSWER)
 
 
 def lab_lives(run_dir: Path) -> bool:
     """Whether a lab plays the run now."""
     try:
         with (run_dir / LOCK).open("r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # others may ask just now
             return False
     except FileNotFoundError:
         return False
@@ -57,6 +60,9 @@ def ask_to_heal(run_dir: Path, *, deadline_s: float) -> str:
     while not (run_dir / ANSWER).exists():
         if not lab_lives(run_dir) or time.monotonic() > deadline:
             (run_dir / REQUEST).unlink(missing_ok=True)
-            raise TimeoutError(f"the lab that plays {run_dir.name} plays no faults (any more)")
+            raise TimeoutError(
+                f"the lab that plays {run_dir.name} does not answer: it plays no faults (any "
+                "more), or one that takes long to begin; then ask again"
+            )
         time.sleep(POLL_S)
     return (run_dir / ANSWER).read_text()

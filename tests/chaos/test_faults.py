@@ -30,7 +30,7 @@ FAMILIES = {
 
 
 HASTY = (
-    *("allow_unclean", "disk_slow", "elect_preferred", "elect_unclean", "late_command"),
+    *("allow_unclean", "disk_slow", "elect_preferred", "elect_unclean", "late_command", "latency"),
     *("reassign", "recreate_topic", "topic_churn"),
 )
 
@@ -127,6 +127,16 @@ def test_isolation_takes_zookeeper_and_clients_only_when_asked() -> None:
     cluster = PaperCluster()
     FAULTS["isolate"](aim("b3", brokers=False, zookeeper=True)).begin(cluster)
     assert cluster.net.broken == {Link("b3", "zk1")}
+
+
+@pytest.mark.parametrize("jitter_ms", [0, 100])
+@pytest.mark.usefixtures("hasty")
+def test_a_busy_machine_is_no_latency(jitter_ms: int) -> None:
+    """Its round trips take as long as some delays, before and after."""
+    cluster = PaperCluster(toothless=True)
+    cluster.net.delays = dict.fromkeys(cluster.net.links(), 70)
+    fault = FAULTS["latency"](aim("follower", latency_ms=100, jitter_ms=jitter_ms))
+    assert not fault.begin(cluster).acted
 
 
 def test_latency_spares_the_clients_unless_asked() -> None:
@@ -315,3 +325,41 @@ def test_records_are_deleted_again_at_healing_unless_once_is_enough(
     fault.begin(cluster)
     fault.heal(cluster)
     assert set(cluster.admin.starts.values()) == {begin}
+
+
+@pytest.mark.parametrize(
+    "name", ["crash", "shutdown", "crash_loop", "power_cut", "disk_emptied", "disk_full", "pause"]
+)
+@pytest.mark.parametrize("state", [NodeState.DEAD, NodeState.PAUSED])
+def test_healing_undoes_nothing_that_another_fault_did(name: str, state: NodeState) -> None:
+    cluster = PaperCluster()
+    cluster.states["b1"] = state
+    fault = FAULTS[name](aim("all"))
+    assert fault.begin(cluster).acted
+    assert fault.targets == ("b2", "b3")
+    fault.heal(cluster)
+    assert fault.remains(cluster) == ""
+    assert cluster.states["b1"] is state
+
+
+@pytest.mark.parametrize("name", ["rolling_restart", "late_command"])
+def test_who_is_dead_by_another_fault_is_not_restarted(name: str) -> None:
+    """A runtime tells the process id of who is dead, too: a start alone gives another one."""
+
+    class Remembering(PaperCluster):
+        def status(self, node: str) -> NodeStatus:
+            status = super().status(node)
+            return replace(status, pid=status.pid or 7)
+
+    cluster = Remembering()
+    cluster.kill("b2")
+    fault = FAULTS[name](aim("b2"))
+    with pytest.raises(NoTarget, match="nobody runs"):
+        fault.begin(cluster)
+    fault.heal(cluster)
+    assert cluster.states["b2"] is NodeState.DEAD
+
+
+def test_a_cluster_that_others_keep_has_no_quotas_of_ours() -> None:
+    """They are for its other clients too, and nobody takes them away when the lab is killed."""
+    assert FAULTS["quota"].unfit(runtime="", target="external:theirs.toml")

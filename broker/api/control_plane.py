@@ -37,13 +37,14 @@ async def leader_and_isr(
 async def stop_replica(
     broker: Broker, context: RequestContext, request: StopReplicaRequest
 ) -> StopReplicaResponse:
-    """Give up replicas. A topic that is gone may come again with other settings."""
+    """Give up replicas. A topic that is gone may come again with other settings; a log that stays
+    goes by its topic's."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
     await broker.registration.registered()
     response = broker.control.stop_replica(request)
-    hosted = {topic for topic, _ in broker.replicas.partitions}
+    here = {log.topic for log in broker.logs.logs()}
     for stopped in response.partition_errors:
-        if stopped.topic_name not in hosted:
+        if stopped.topic_name not in here:
             broker.topic_settings.forget(stopped.topic_name)
     return response
 

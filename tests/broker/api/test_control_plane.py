@@ -43,14 +43,14 @@ def test_what_was_meant_for_an_earlier_life_waits_for_the_registration_and_is_re
     async def scenario() -> None:
         session: Any = Slow()
         registration = Registration(session, BrokerInfo(id=1, endpoints=()), lambda: 0)
-        replicas: Any = SimpleNamespace(controller_epoch=0, partitions={})
+        replicas: Any = SimpleNamespace(controller_epoch=0)
         cache: Any = None
         control = ReplicaControl(replicas, cache, lambda: registration.epoch, "PLAINTEXT")
         broker: Any = SimpleNamespace(
             authorizer=None,
             registration=registration,
             control=control,
-            replicas=replicas,
+            logs=SimpleNamespace(logs=list),
             topic_settings=None,
         )
         request = StopReplicaRequest(controller_id=2, controller_epoch=1, broker_epoch=OLD_LIFE)

@@ -5,6 +5,10 @@ None is looked at before this broker is registered (Apache Kafka serves nobody b
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
+from uuid import UUID
+
 from urteil.broker.api.authorization import require_cluster
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.replication.control import states_of
@@ -20,6 +24,9 @@ from urteil.broker.wire.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
+from urteil.broker.zookeeper.znodes import CONTROLLER_EPOCH, TOPICS
+
+LOOKS = 30
 
 
 @handler(ApiKey.LEADER_AND_ISR, 0, 7)
@@ -60,6 +67,9 @@ async def update_metadata(
     if error is not ErrorCode.NONE:
         return UpdateMetadataResponse(error_code=error)
     before = set(broker.metadata.brokers)
+    known = {name: broker.metadata.topic_ids.get(name) for name in broker.metadata.topics}
+    if known and (request.broker_epoch, request.controller_epoch) != broker.metadata.terms:
+        broker.groups.tasks.spawn(_forget_deleted(broker, known, request.controller_epoch))
     deleted = broker.metadata.update(request)
     if deleted:
         broker.groups.tasks.spawn(broker.group_administration.topics_deleted(deleted))
@@ -71,3 +81,21 @@ async def update_metadata(
     if gone:
         broker.replicas.shrink_isrs()  # the high watermark need not wait for who was joining
     return UpdateMetadataResponse()
+
+
+async def _forget_deleted(
+    broker: Broker, known: Mapping[str, UUID | None], controller_epoch: int
+) -> None:
+    """This broker registered anew, or the controller is another one: nobody tells what was deleted
+    meanwhile. Of what was known before, what is not in ZooKeeper then is gone."""
+    for _ in range(LOOKS):
+        data, _ = await broker.zk.get(CONTROLLER_EPOCH)
+        if int(data) >= controller_epoch:
+            break
+        await asyncio.sleep(1.0)  # the server that was asked knows less than we do
+    else:
+        return
+    there = set(await broker.zk.children(TOPICS))
+    gone = {name: topic_id for name, topic_id in known.items() if name not in there}
+    for topic in broker.metadata.forget(gone):
+        broker.topic_settings.forget(topic)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
+
+import pytest
 
 from tests.broker.api.asking import context
 from tests.broker.server.raw import run
@@ -12,6 +15,7 @@ from urteil.broker.api.control_plane import stop_replica, update_metadata
 from urteil.broker.api.metadata import metadata
 from urteil.broker.replication.control import ReplicaControl
 from urteil.broker.server.metadata_cache import MetadataCache
+from urteil.broker.server.tasks import Tasks
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -114,5 +118,66 @@ def test_when_a_broker_left_the_partitions_look_whom_they_wait_for() -> None:
         assert seen == []
         await update_metadata(broker, told, alive(1))
         assert seen == ["forget 2", "look"]
+
+    run(scenario())
+
+
+def topics(broker_epoch: int, controller_epoch: int, **ids: int) -> UpdateMetadataRequest:
+    request = UpdateMetadataRequest
+    return request(
+        controller_id=1,
+        controller_epoch=controller_epoch,
+        broker_epoch=broker_epoch,
+        topic_states=[
+            request.UpdateMetadataTopicState(
+                topic_name=name,
+                topic_id=UUID(int=one),
+                partition_states=[
+                    request.UpdateMetadataPartitionState(partition_index=index, leader=1)
+                    for index in (0, 1)
+                ],
+            )
+            for name, one in ids.items()
+        ],
+    )
+
+
+@pytest.mark.parametrize("now", [(9, 1), (7, 2)], ids=["session expired", "controller died"])
+def test_what_was_deleted_without_a_word_is_forgotten(now: tuple[int, int]) -> None:
+    """Who has no replica of it is told by the controller alone, if that lives and can."""
+
+    async def scenario() -> None:
+        forgotten: list[str] = []
+        answers, tasks = asyncio.Event(), Tasks("test")
+
+        async def registered() -> None:
+            return None
+
+        async def get(_: str) -> tuple[bytes, None]:
+            return b"2", None
+
+        async def children(_: str) -> list[str]:
+            await answers.wait()
+            return ["kept"]
+
+        broker: Any = SimpleNamespace(
+            authorizer=None,
+            registration=SimpleNamespace(registered=registered),
+            control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE),
+            metadata=MetadataCache(),
+            groups=SimpleNamespace(tasks=tasks),
+            topic_settings=SimpleNamespace(forget=forgotten.append),
+            zk=SimpleNamespace(get=get, children=children),
+        )
+        told = context(ApiKey.UPDATE_METADATA, 8)
+        await update_metadata(broker, told, topics(7, 1, kept=1, gone=2, anew=3))
+        await update_metadata(broker, told, topics(*now))
+        await update_metadata(broker, told, topics(*now, kept=1, new=5))
+        await update_metadata(broker, told, topics(*now, anew=4))  # after ZooKeeper looked
+        answers.set()
+        await asyncio.sleep(0.01)
+        assert set(broker.metadata.topics) == {"kept", "new", "anew"}
+        assert set(broker.metadata.topic_names.values()) == {"kept", "new", "anew"}
+        assert forgotten == ["gone"]
 
     run(scenario())

@@ -124,9 +124,11 @@ class AclKeeper:
     async def _change(self, pattern: Pattern, change: Change) -> None:
         known = self.table.get(pattern) or VersionedAcls()
         standing = self.table.get(pattern) or await self._store.read(pattern)
+        notices = self._notices[place_of(pattern)]
         for _ in range(MAX_RETRIES + 1):
             wanted = change(standing.entries)
-            written = await self._store.write(pattern, wanted, standing.version)
+            with notices.owed(encode_change(pattern)):
+                written = await self._store.write(pattern, wanted, standing.version)
             if written is not None:
                 await self._changed(pattern, known, written)
                 return

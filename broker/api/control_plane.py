@@ -36,7 +36,11 @@ async def leader_and_isr(
     """Take the roles, once the settings of topics that are new here were read."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
     await broker.registration.registered()
-    await broker.topic_settings.know({topic for topic, _, _ in states_of(request)})
+    topics = {topic: topic_id for topic, topic_id, _ in states_of(request)}
+    for topic, topic_id in topics.items():
+        if broker.metadata.topic_ids.get(topic, topic_id) != topic_id:
+            broker.topic_settings.forget(topic)  # nobody told of the end of an earlier one
+    await broker.topic_settings.know(topics)
     return broker.control.leader_and_isr(request)
 
 
@@ -67,13 +71,14 @@ async def update_metadata(
     if error is not ErrorCode.NONE:
         return UpdateMetadataResponse(error_code=error)
     before = set(broker.metadata.brokers)
-    known = {name: broker.metadata.topic_ids.get(name) for name in broker.metadata.topics}
+    known = dict(broker.metadata.topic_ids)
     if known and (request.broker_epoch, request.controller_epoch) != broker.metadata.terms:
         broker.groups.tasks.spawn(_forget_deleted(broker, known, request.controller_epoch))
     deleted = broker.metadata.update(request)
     if deleted:
         broker.groups.tasks.spawn(broker.group_administration.topics_deleted(deleted))
-    for topic, _ in deleted:
+    others = (name for name, one in known.items() if broker.metadata.topic_ids.get(name) != one)
+    for topic in {topic for topic, _ in deleted}.union(others):
         broker.topic_settings.forget(topic)  # StopReplica tells its replicas alone
     gone = before - set(broker.metadata.brokers)
     for one in gone:
@@ -83,9 +88,7 @@ async def update_metadata(
     return UpdateMetadataResponse()
 
 
-async def _forget_deleted(
-    broker: Broker, known: Mapping[str, UUID | None], controller_epoch: int
-) -> None:
+async def _forget_deleted(broker: Broker, known: Mapping[str, UUID], controller_epoch: int) -> None:
     """This broker registered anew, or the controller is another one: nobody tells what was deleted
     meanwhile. Of what was known before, what is not in ZooKeeper then is gone."""
     for _ in range(LOOKS):

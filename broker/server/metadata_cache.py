@@ -93,16 +93,12 @@ class MetadataCache:
         self.topic_ids[topic] = topic_id
         self.topic_names[topic_id] = topic
 
-    def forget(self, topics: Mapping[str, UUID | None]) -> list[str]:
+    def forget(self, topics: Mapping[str, UUID]) -> list[str]:
         """Forget topics, by name and id, that others know to be deleted; returns which were here.
         One that was made anew has another id, and stays."""
-        here = [
-            topic
-            for topic, topic_id in topics.items()
-            if topic in self.topics and self.topic_ids.get(topic) == topic_id
-        ]
+        here = [name for name, topic_id in topics.items() if self.topic_ids.get(name) == topic_id]
         for topic in here:
-            for partition in list(self.topics[topic]):
+            for partition in list(self.topics.get(topic, ())):
                 self._remove(topic, partition)
         return here
 

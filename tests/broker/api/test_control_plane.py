@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -11,7 +12,7 @@ import pytest
 
 from tests.broker.api.asking import context
 from tests.broker.server.raw import run
-from urteil.broker.api.control_plane import stop_replica, update_metadata
+from urteil.broker.api.control_plane import leader_and_isr, stop_replica, update_metadata
 from urteil.broker.api.metadata import metadata
 from urteil.broker.replication.control import ReplicaControl
 from urteil.broker.server.metadata_cache import MetadataCache
@@ -19,6 +20,7 @@ from urteil.broker.server.tasks import Tasks
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
+    LeaderAndIsrRequest,
     MetadataRequest,
     StopReplicaRequest,
     UpdateMetadataRequest,
@@ -178,6 +180,43 @@ def test_what_was_deleted_without_a_word_is_forgotten(now: tuple[int, int]) -> N
         await asyncio.sleep(0.01)
         assert set(broker.metadata.topics) == {"kept", "new", "anew"}
         assert set(broker.metadata.topic_names.values()) == {"kept", "new", "anew"}
-        assert forgotten == ["gone"]
+        assert forgotten == ["anew", "gone"]
+
+    run(scenario())
+
+
+def test_settings_of_an_earlier_topic_are_not_those_of_one_made_anew() -> None:
+    """Of whose end nobody told: the broker still knows it when it is to host the other one."""
+
+    async def scenario() -> None:
+        done: list[str] = []
+
+        async def registered() -> None:
+            return None
+
+        async def know(topics: Iterable[str]) -> None:
+            done.append(f"know {sorted(topics)}")
+
+        broker: Any = SimpleNamespace(
+            authorizer=None,
+            registration=SimpleNamespace(registered=registered),
+            control=SimpleNamespace(leader_and_isr=lambda _: None),
+            metadata=MetadataCache(),
+            topic_settings=SimpleNamespace(
+                forget=lambda topic: done.append(f"forget {topic}"), know=know
+            ),
+        )
+        broker.metadata.update(topics(7, 1, anew=3, same=4))
+        state = LeaderAndIsrRequest.LeaderAndIsrPartitionState(partition_index=0)
+        request = LeaderAndIsrRequest(
+            topic_states=[
+                LeaderAndIsrRequest.LeaderAndIsrTopicState(
+                    topic_name=name, topic_id=UUID(int=one), partition_states=[state]
+                )
+                for name, one in {"anew": 5, "same": 4, "new": 6}.items()
+            ]
+        )
+        await leader_and_isr(broker, context(ApiKey.LEADER_AND_ISR, 7), request)
+        assert done == ["forget anew", "know ['anew', 'new', 'same']"]
 
     run(scenario())

@@ -38,7 +38,7 @@ class Removed:
 
     pattern: Pattern
     entry: Entry
-    failure: Contended | None = None
+    failure: Exception | None = None
 
 
 class AclKeeper:
@@ -113,11 +113,11 @@ class AclKeeper:
                     picked.setdefault(entry, first)
             return tuple(one for one in standing if one not in picked)
 
-        failure = None
+        failure: Exception | None = None
         try:
             await self._change(pattern, without)
-        except Contended as contended:
-            failure = contended
+        except (Contended, ValueError) as error:  # of a name that no node can have nothing is known
+            failure = error
         for entry, index in picked.items():
             removed[index].append(Removed(pattern, entry, failure))
 

@@ -5,6 +5,10 @@ None is looked at before this broker is registered (Apache Kafka serves nobody b
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
+from uuid import UUID
+
 from urteil.broker.api.authorization import require_cluster
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.replication.control import states_of
@@ -20,6 +24,9 @@ from urteil.broker.wire.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
+from urteil.broker.zookeeper.znodes import CONTROLLER_EPOCH, TOPICS
+
+LOOKS = 30
 
 
 @handler(ApiKey.LEADER_AND_ISR, 0, 7)
@@ -29,7 +36,11 @@ async def leader_and_isr(
     """Take the roles, once the settings of topics that are new here were read."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
     await broker.registration.registered()
-    await broker.topic_settings.know({topic for topic, _, _ in states_of(request)})
+    topics = {topic: topic_id for topic, topic_id, _ in states_of(request)}
+    for topic, topic_id in topics.items():
+        if broker.metadata.topic_ids.get(topic, topic_id) != topic_id:
+            broker.topic_settings.forget(topic)  # nobody told of the end of an earlier one
+    await broker.topic_settings.know(topics)
     return broker.control.leader_and_isr(request)
 
 
@@ -37,13 +48,14 @@ async def leader_and_isr(
 async def stop_replica(
     broker: Broker, context: RequestContext, request: StopReplicaRequest
 ) -> StopReplicaResponse:
-    """Give up replicas. A topic that is gone may come again with other settings."""
+    """Give up replicas. A topic that is gone may come again with other settings; a log that stays
+    goes by its topic's."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
     await broker.registration.registered()
     response = broker.control.stop_replica(request)
-    hosted = {topic for topic, _ in broker.replicas.partitions}
+    here = {log.topic for log in broker.logs.logs()}
     for stopped in response.partition_errors:
-        if stopped.topic_name not in hosted:
+        if stopped.topic_name not in here:
             broker.topic_settings.forget(stopped.topic_name)
     return response
 
@@ -59,10 +71,14 @@ async def update_metadata(
     if error is not ErrorCode.NONE:
         return UpdateMetadataResponse(error_code=error)
     before = set(broker.metadata.brokers)
+    known = dict(broker.metadata.topic_ids)
+    if known and (request.broker_epoch, request.controller_epoch) != broker.metadata.terms:
+        broker.groups.tasks.spawn(_forget_deleted(broker, known, request.controller_epoch))
     deleted = broker.metadata.update(request)
     if deleted:
         broker.groups.tasks.spawn(broker.group_administration.topics_deleted(deleted))
-    for topic, _ in deleted:
+    others = (name for name, one in known.items() if broker.metadata.topic_ids.get(name) != one)
+    for topic in {topic for topic, _ in deleted}.union(others):
         broker.topic_settings.forget(topic)  # StopReplica tells its replicas alone
     gone = before - set(broker.metadata.brokers)
     for one in gone:
@@ -70,3 +86,19 @@ async def update_metadata(
     if gone:
         broker.replicas.shrink_isrs()  # the high watermark need not wait for who was joining
     return UpdateMetadataResponse()
+
+
+async def _forget_deleted(broker: Broker, known: Mapping[str, UUID], controller_epoch: int) -> None:
+    """This broker registered anew, or the controller is another one: nobody tells what was deleted
+    meanwhile. Of what was known before, what is not in ZooKeeper then is gone."""
+    for _ in range(LOOKS):
+        data, _ = await broker.zk.get(CONTROLLER_EPOCH)
+        if int(data) >= controller_epoch:
+            break
+        await asyncio.sleep(1.0)  # the server that was asked knows less than we do
+    else:
+        return
+    there = set(await broker.zk.children(TOPICS))
+    gone = {name: topic_id for name, topic_id in known.items() if name not in there}
+    for topic in broker.metadata.forget(gone):
+        broker.topic_settings.forget(topic)

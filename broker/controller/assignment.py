@@ -6,9 +6,13 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+MAX_PARTITIONS = 100_000
+"""Of more a node of ZooKeeper cannot tell the replicas (1 MiB); Apache Kafka tries all the same, be
+they 2^31, and its thread or its heap is lost."""
+
 
 class AssignmentError(ValueError):
-    """No assignment is possible; the message is Apache Kafka's."""
+    """No assignment is possible; the message is Apache Kafka's, if that has one."""
 
 
 class InvalidPartitions(AssignmentError):
@@ -57,6 +61,8 @@ def _checked(
     """The brokers in the order to go round them."""
     if partitions <= 0:
         raise InvalidPartitions("Number of partitions must be larger than 0.")
+    if partitions > MAX_PARTITIONS:
+        raise InvalidPartitions(f"Number of partitions must not be larger than {MAX_PARTITIONS}.")
     if replication_factor <= 0:
         raise InvalidReplicationFactor("Replication factor must be larger than 0.")
     if replication_factor > len(racks):

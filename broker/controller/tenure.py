@@ -266,8 +266,9 @@ class Tenure:
             self.context.shutting_down.discard(broker)
             self._deletion.broker_left(broker)
             self._log_dirs.broker_left(broker)
-        batch = self._desk.batch_for_all()
-        await self._machine.settle(self.context.partitions_on(gone), batch)
+        batch, tps = self._desk.batch_for_all(), self.context.partitions_on(gone)
+        await self._machine.settle(tps, batch)
+        batch.update_metadata(tps)  # of replicas that were not in sync, too
         self._desk.send(batch)
         self._isrs_changed()
 
@@ -284,8 +285,10 @@ class Tenure:
         self._desk.send(batch)
         batch = self._desk.batch()
         await self._machine.settle(context.partitions(), batch)
-        for tp in context.partitions_on(ids):
+        tps = context.partitions_on(ids)
+        for tp in tps:
             batch.leader_and_isr(tp, [one for one in ids if one in context.replicas(tp)])
+        batch.update_metadata(tps)
         self._desk.send(batch)
         await self._reassignments.resume(on=ids)
         await self._delete_admitted()
@@ -337,6 +340,7 @@ class Tenure:
         for tp in tps:
             if tp not in remaining:
                 batch.stop_replica(broker, tp, delete=False)
+        batch.update_metadata(tps)
         self._desk.send(batch)
         log.info("broker %d shuts down and still leads %d partitions", broker, len(remaining))
         return ControlledShutdownResponse(

@@ -33,6 +33,7 @@ from urteil.broker.zookeeper.session import (
     Create,
     MultiFailed,
     NodeExistsError,
+    NodeTooLarge,
     NoNodeError,
     Session,
     Set,
@@ -102,6 +103,8 @@ class TopicAdmin:
                 await self._write(topic.name, assignment, configs)
         except Refused as refused:
             return Outcome(error=refused.error, message=refused.message)
+        except NodeTooLarge as wrong:
+            return Outcome(error=ErrorCode.INVALID_PARTITIONS, message=str(wrong))
         return Outcome(
             topic_id=topic_id,
             partitions=len(partitions),
@@ -180,6 +183,8 @@ class TopicAdmin:
                     return Outcome(partitions=count)
         except Refused as refused:
             return Outcome(error=refused.error, message=refused.message)
+        except NodeTooLarge as wrong:
+            return Outcome(error=ErrorCode.INVALID_PARTITIONS, message=str(wrong))
 
     async def _read(self, name: str) -> tuple[TopicAssignment, int]:
         try:

@@ -104,13 +104,19 @@ class Duties:
             return
         log.flushed_ms = now_ms
         if upto > log.recovery_point:
-            try:
-                job = log.flush_job(upto)
-            except OSError as error:
-                log.fail(error)
-                return
-            self._flushes[log] = job
-            self._background(job.run)
+            self.flush(log, upto)
+
+    def flush(self, log: PartitionLog, upto: int) -> None:
+        """Make offsets below `upto` durable, in the background; `run` notes it some time after."""
+        if log in self._flushes:
+            return
+        try:
+            job = log.flush_job(upto)
+        except OSError as error:
+            log.fail(error)
+            return
+        self._flushes[log] = job
+        self._background(job.run)
 
     def _finish_flushes(self) -> None:
         for log, job in list(self._flushes.items()):

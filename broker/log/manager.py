@@ -365,6 +365,15 @@ class LogManager:
         if log is not None:
             self._doom(log)
 
+    def may_promote(self, topic: str, partition: int) -> bool:
+        """Whether the copy is as durable as the log; else it is synced, and may be some time later:
+        a power cut must not take what the log would have kept."""
+        old, new = self._logs[topic, partition], self._futures[topic, partition]
+        if new.recovery_point >= old.recovery_point:
+            return True
+        self._duties.flush(new, new.log_end_offset)
+        return False
+
     def promote_future(self, topic: str, partition: int) -> PartitionLog:
         """Put the copy, which has all that the log has, in the log's place.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from urteil.broker.quotas.rates import Average, Rate, TokenBucket, Windows, told_ms
 from urteil.broker.quotas.table import Limit, Quota, QuotaTable
 from urteil.broker.server.live_properties import LiveProperties
 
 MAX_COUNTED = 10_000
+T = TypeVar("T")
 _Key = tuple[Quota, str | None, str | None]
 
 
@@ -131,25 +133,25 @@ class Throttle:
         self.throttled[quota] += 1
         if limit is not None:
             key = (quota, limit.user, limit.client_id)
-            if len(self._waits) >= MAX_COUNTED:
-                self._waits.clear()
-            self._waits.setdefault(key, Average(self._windows)).record(wait_ms, self._now_ms())
+            waits = _kept(self._waits, key, lambda: Average(self._windows))
+            waits.record(wait_ms, self._now_ms())
 
     def _rate(self, quota: Quota, limit: Limit) -> Rate:
         key = (quota, limit.user, limit.client_id)
-        found = self._rates.get(key)
-        if found is None:
-            if len(self._rates) >= MAX_COUNTED:
-                self._rates.clear()
-            found = self._rates[key] = Rate(self._windows)
-        return found
+        return _kept(self._rates, key, lambda: Rate(self._windows))
 
     def _bucket(self, limit: Limit) -> TokenBucket:
         key = (Quota.MUTATION, limit.user, limit.client_id)
-        found = self._buckets.get(key)
-        if found is None:
-            if len(self._buckets) >= MAX_COUNTED:
-                self._buckets.clear()
-            made = TokenBucket(self._for_controller, limit.value, self._now_ms())
-            found = self._buckets[key] = made
-        return found
+        return _kept(
+            self._buckets,
+            key,
+            lambda: TokenBucket(self._for_controller, limit.value, self._now_ms()),
+        )
+
+
+def _kept(counts: dict[_Key, T], key: _Key, make: Callable[[], T]) -> T:
+    """Of too many the one goes that was not asked for longest: others must not wipe its count."""
+    counts[key] = found = counts.pop(key, None) or make()
+    if len(counts) > MAX_COUNTED:
+        del counts[next(iter(counts))]
+    return found

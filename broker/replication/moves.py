@@ -147,10 +147,13 @@ class Moves:
             one.retry_at_ms = now_ms + RETRY_MS
             log.error("%s: its copy waits: %s", one.partition, one.last_error.name)
         elif one.is_caught_up:
-            self._finish(one)
+            self._finish(one, now_ms)
 
-    def _finish(self, one: FutureReplica) -> None:
+    def _finish(self, one: FutureReplica, now_ms: float) -> None:
         partition = one.partition
+        if not self._logs.may_promote(partition.topic, partition.partition):
+            one.retry_at_ms = now_ms + RETRY_MS
+            return
         del self._moving[partition.topic, partition.partition]
         assert partition.future is not None
         try:

@@ -38,7 +38,7 @@ class Removed:
 
     pattern: Pattern
     entry: Entry
-    failure: Contended | None = None
+    failure: Exception | None = None
 
 
 class AclKeeper:
@@ -113,20 +113,22 @@ class AclKeeper:
                     picked.setdefault(entry, first)
             return tuple(one for one in standing if one not in picked)
 
-        failure = None
+        failure: Exception | None = None
         try:
             await self._change(pattern, without)
-        except Contended as contended:
-            failure = contended
+        except (Contended, ValueError) as error:  # of a name that no node can have nothing is known
+            failure = error
         for entry, index in picked.items():
             removed[index].append(Removed(pattern, entry, failure))
 
     async def _change(self, pattern: Pattern, change: Change) -> None:
         known = self.table.get(pattern) or VersionedAcls()
         standing = self.table.get(pattern) or await self._store.read(pattern)
+        notices = self._notices[place_of(pattern)]
         for _ in range(MAX_RETRIES + 1):
             wanted = change(standing.entries)
-            written = await self._store.write(pattern, wanted, standing.version)
+            with notices.owed(encode_change(pattern)):
+                written = await self._store.write(pattern, wanted, standing.version)
             if written is not None:
                 await self._changed(pattern, known, written)
                 return

@@ -29,8 +29,9 @@ _FINAL = re.compile(
     r"(?:,[A-Za-z]+=[^,\0]+)*),p=(?P<proof>[A-Za-z0-9+/=]+)"
 )
 _SERVER_FIRST = re.compile(
-    r"r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+),s=(?P<salt>[A-Za-z0-9+/=]+),i=(?P<count>\d{1,9})(?:,.*)?"
+    r"r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+),s=(?P<salt>[A-Za-z0-9+/=]+),i=(?P<count>\d{1,6})(?:,.*)?"
 )
+"""Any number of iterations up to a million: a peer must not keep the broker busy for minutes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from urteil.broker.server.loggers import alter_levels
 from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.zookeeper.configs import BROKERS, TOPICS, EntityConfigs
+from urteil.broker.zookeeper.session import NodeTooLarge
 
 KeyOf = Callable[[str], ConfigKey | None]
 Denial = Callable[[int, str], ErrorCode]
@@ -113,6 +114,8 @@ class ConfigAdmin:
                     raise _unknown_kind(asked)
         except TimeoutError:
             raise Refused(ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached") from None
+        except NodeTooLarge as wrong:
+            raise Refused(ErrorCode.INVALID_REQUEST, str(wrong)) from None
 
     async def _alter_topic(self, asked: Alteration, *, validate_only: bool) -> None:
         topic = asked.name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -43,7 +43,8 @@ class LiveBroker:
 
 
 class MetadataCache:
-    """Changed only by UpdateMetadata; every broker has its own, possibly stale, view."""
+    """Changed only by UpdateMetadata, but for what `forget` is told; every broker has its own,
+    possibly stale, view."""
 
     def __init__(self) -> None:
         self.topics: dict[str, dict[int, PartitionState]] = {}
@@ -52,6 +53,7 @@ class MetadataCache:
         self.brokers: dict[int, LiveBroker] = {}
         self.controller_id: int | None = None
         self.on_update = Watchers()
+        self.terms = (-1, -1)  # of this broker's registration and of the controller: their epochs
         self._told = asyncio.Event()
 
     async def first_word(self, timeout_s: float) -> None:
@@ -70,6 +72,7 @@ class MetadataCache:
         self.controller_id = request.controller_id if request.controller_id >= 0 else None
         self.brokers = {broker.id: _live(broker) for broker in request.live_brokers}
         deleted = []
+        self.terms = (request.broker_epoch, request.controller_epoch)
         for topic, topic_id, state in _states(request):
             if topic_id != ZERO_UUID:
                 self._name(topic, topic_id)
@@ -86,8 +89,18 @@ class MetadataCache:
         old = self.topic_ids.get(topic)
         if old is not None and old != topic_id:
             self.topic_names.pop(old, None)
+            self.topics.pop(topic, None)  # it may have had more partitions
         self.topic_ids[topic] = topic_id
         self.topic_names[topic_id] = topic
+
+    def forget(self, topics: Mapping[str, UUID]) -> list[str]:
+        """Forget topics, by name and id, that others know to be deleted; returns which were here.
+        One that was made anew has another id, and stays."""
+        here = [name for name, topic_id in topics.items() if self.topic_ids.get(name) == topic_id]
+        for topic in here:
+            for partition in list(self.topics.get(topic, ())):
+                self._remove(topic, partition)
+        return here
 
     def _remove(self, topic: str, partition: int) -> None:
         partitions = self.topics.get(topic, {})

@@ -14,11 +14,12 @@ class Tasks:
         self._log = logging.getLogger(part)
         self._running: set[asyncio.Task[None]] = set()
 
-    def spawn(self, coroutine: Coroutine[object, object, None]) -> None:
+    def spawn(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
         """Begin it now; it is kept until it ends."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._running.add(task)
         task.add_done_callback(self._ended)
+        return task
 
     def cancel(self) -> None:
         """End all of them."""

@@ -12,13 +12,21 @@ from urteil.broker.zookeeper.configs import EntityConfigs
 log = logging.getLogger("settings")
 
 READ_TIMEOUT_S = 3.0
+UNREAD: Mapping[str, str] = {
+    "cleanup.policy": "delete",
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+    "min.insync.replicas": str(2**31 - 1),
+}
+"""Of a topic whose settings cannot be read yet: nothing is lost that they may keep, and nothing
+acknowledged that they may not."""
 
 
 class TopicSettings:
     """The overrides of topics, by name; `on_change(topic, overrides)` is called for later ones.
 
-    A topic that cannot be read in time (ZooKeeper is away) starts with the broker's defaults: a
-    controller that still reaches this broker must not wait for it. It is read again later.
+    A topic that cannot be read in time (ZooKeeper is away) starts as `UNREAD`: a controller that
+    still reaches this broker must not wait for it. It is read again later.
     Values that may not be, by whatever hand, are told in the log and passed over.
     """
 
@@ -28,16 +36,17 @@ class TopicSettings:
         self._configs = configs
         self._on_change = on_change
         self._known: dict[str, Mapping[str, str]] = {}
+        self._unread: set[str] = set()
         self._late: set[asyncio.Task[None]] = set()
         self._noticed = 0
         configs.on_change(self._changed)
 
     def overrides(self, topic: str) -> Mapping[str, str]:
-        return self._known.get(topic, {})
+        return UNREAD if topic in self._unread else self._known.get(topic, {})
 
     async def know(self, topics: Iterable[str]) -> None:
         """Read the topics that are not known yet."""
-        missing = sorted(set(topics) - set(self._known))
+        missing = sorted(set(topics) - set(self._known) - self._unread)
         if not missing:
             return
         try:
@@ -45,7 +54,8 @@ class TopicSettings:
                 found = await self._read(missing)
                 self._known.update({name: _usable(name, one) for name, one in found.items()})
         except TimeoutError:
-            log.warning("settings of %d topics are not readable now: defaults", len(missing))
+            log.warning("settings of %d topics are not readable now", len(missing))
+            self._unread.update(missing)
             task = asyncio.get_running_loop().create_task(self._read_late(missing))
             self._late.add(task)
             task.add_done_callback(self._late.discard)
@@ -53,10 +63,13 @@ class TopicSettings:
     def forget(self, topic: str) -> None:
         """The topic was deleted; one of the same name may come with other settings."""
         self._known.pop(topic, None)
+        self._unread.discard(topic)
 
     async def _read_late(self, topics: list[str]) -> None:
         for topic, overrides in (await self._read(topics)).items():
-            self._take(topic, overrides)
+            if topic in self._unread:  # else it was deleted
+                self._unread.discard(topic)
+                self._take(topic, overrides)
 
     async def _read(self, topics: list[str]) -> dict[str, dict[str, str]]:
         """What stands: a notice that comes meanwhile may tell of what was read before it."""

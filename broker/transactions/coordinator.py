@@ -107,7 +107,8 @@ class TransactionCoordinator:
         self, topic: str, partition: int, is_leader: bool, leader_epoch: int
     ) -> None:
         """Load a partition's transactions when this broker begins to lead it. Who leads on in
-        another epoch has them."""
+        another epoch has them; its markers are of the new one, for another may have sent some in
+        between."""
         if topic != TRANSACTIONS_TOPIC:
             return
         if not is_leader:
@@ -115,6 +116,8 @@ class TransactionCoordinator:
         elif partition not in self._shards:
             shard = self._shards[partition] = Shard(partition, leader_epoch)
             self._tasks.spawn(self._load(shard))
+        else:
+            self._shards[partition].leader_epoch = leader_epoch
 
     def _is_ours(self, shard: Shard) -> bool:
         return self._shards.get(shard.partition) is shard

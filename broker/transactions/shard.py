@@ -14,8 +14,8 @@ log = logging.getLogger("transactions")
 
 
 class Shard:
-    """The transactions of one partition for as long as this broker leads it. The leader epoch in
-    which it began to is the coordinator's."""
+    """The transactions of one partition for as long as this broker leads it. Its leader epoch is
+    the coordinator's."""
 
     def __init__(self, partition: int, leader_epoch: int) -> None:
         self.partition = partition

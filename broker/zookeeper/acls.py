@@ -22,6 +22,7 @@ from urteil.broker.security.acls import (
     ResourceType,
 )
 from urteil.broker.security.principals import parse_principal
+from urteil.broker.zookeeper.operations import is_node_name
 from urteil.broker.zookeeper.session import (
     LOST,
     BadVersionError,
@@ -145,8 +146,10 @@ class AclStore:
         return found
 
     async def read(self, pattern: Pattern) -> VersionedAcls:
-        """Raises ValueError naming the node when it holds no ACLs."""
+        """Raises ValueError naming the node when it holds no ACLs, or cannot be one."""
         path = acl_path(pattern)
+        if not is_node_name(pattern.name):
+            raise ValueError(f"ZooKeeper has no node {path}")
         try:
             data, stat = await self._zk.get(path)
         except NoNodeError:

@@ -59,10 +59,13 @@ class EntityConfigs:
     async def write(self, kind: str, entity: str, settings: Mapping[str, str]) -> None:
         """Put all settings of an entity and tell every broker (`AdminZkClient`).
 
-        After a lost connection both are done again: a second notice does no harm.
+        After a lost connection both are done again. Whoever waits may give up: what is written is
+        told in any case, lest brokers go by different settings.
         """
-        await put(self._zk, znodes.config_path(kind, entity), znodes.encode_config(settings))
-        await self._notices.give(znodes.encode_config_change(f"{kind}/{entity}"))
+        notice = znodes.encode_config_change(f"{kind}/{entity}")
+        with self._notices.owed(notice):
+            await put(self._zk, znodes.config_path(kind, entity), znodes.encode_config(settings))
+        await self._notices.give(notice)
 
     async def readable(self, kind: str, entity: str) -> dict[str, str]:
         """As `read`; none, told in the log, where they cannot be read: that must stop nobody."""

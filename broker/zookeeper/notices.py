@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
+from urteil.broker.server.tasks import Tasks
 from urteil.broker.zookeeper.session import LOST, NoNodeError, Session, SessionClosed
 
 log = logging.getLogger("notices")
@@ -37,6 +39,7 @@ class Notices:
         self._last_seen = -1
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._giving = Tasks("notices")
 
     async def start(self) -> None:
         """Follow, from the oldest that is there: a change made after its subject was read and
@@ -48,9 +51,24 @@ class Notices:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        self._giving.cancel()
+
+    @contextlib.contextmanager
+    def owed(self, data: bytes) -> Iterator[None]:
+        """Around a write: if whoever waits for it gives up, it may be done all the same, and is
+        told."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            self._giving.spawn(self._give(data))
+            raise
 
     async def give(self, data: bytes) -> None:
-        """Tell every broker. After a lost connection again: a second notice does no harm."""
+        """Tell every broker, even if whoever waits for it gives up."""
+        await asyncio.shield(self._giving.spawn(self._give(data)))
+
+    async def _give(self, data: bytes) -> None:
+        """After a lost connection again: a second notice does no harm."""
         while True:
             try:
                 await self._zk.create(f"{self._path}/{self._prefix}", data, sequence=True)

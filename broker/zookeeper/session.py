@@ -49,6 +49,7 @@ __all__ = [
     "MultiFailed",
     "NoNodeError",
     "NodeExistsError",
+    "NodeTooLarge",
     "NotEmptyError",
     "Session",
     "SessionClosed",
@@ -62,6 +63,9 @@ LOST = (ConnectionLoss, SessionExpiredError)
 """What a write may raise without saying whether it was done: read again to learn."""
 
 CLOSE_TIMEOUT_S = 3.0
+MAX_DATA_BYTES = 1_000_000
+"""That one write may have: who sends ZooKeeper more than its `jute.maxbuffer` of 1 MiB is hung up
+on, and would be again and again."""
 
 log = logging.getLogger("zookeeper")
 log_kazoo = logging.getLogger("zookeeper.kazoo")
@@ -73,6 +77,10 @@ class SessionClosed(Exception):
 
     Not kazoo's ConnectionClosedError, which is a SessionExpiredError and invites to try again.
     """
+
+
+class NodeTooLarge(ValueError):
+    """ZooKeeper takes no such data; nothing was written."""
 
 
 Watch = Callable[[str], None]
@@ -88,7 +96,7 @@ class Session:
     Reads survive lost connections: they wait for the next one and read again, so they raise
     nothing but NoNodeError and SessionClosed. Writes wait for a connection and are sent
     once: ConnectionLoss means unknown (the caller reads again to learn), SessionExpiredError that
-    the write was not done.
+    the write was not done. What is larger than MAX_DATA_BYTES is not sent: NodeTooLarge.
     """
 
     def __init__(
@@ -177,6 +185,7 @@ class Session:
         make_parents: bool = False,
     ) -> tuple[str, Stat]:
         """Create a node; its path (with the sequence) and Stat. Raises NodeExistsError."""
+        _check_size(data)
         made, stat = await self._write(
             lambda: self._client.create_async(
                 self._at(path),
@@ -195,6 +204,7 @@ class Session:
 
     async def set(self, path: str, data: bytes, version: int = -1) -> Stat:
         """Raises NoNodeError and BadVersionError."""
+        _check_size(data)
         return as_stat(
             await self._write(lambda: self._client.set_async(self._at(path), data, version))
         )
@@ -219,6 +229,7 @@ class Session:
 
         Raises MultiFailed with the index of the operation that failed and its error.
         """
+        _check_size(*(op.data for op in ops if isinstance(op, Create | Set)))
         results = await self._write(lambda: self._transaction(ops).commit_async())
         failure = first_failure(results)
         if failure is not None:
@@ -310,6 +321,12 @@ class Session:
     def _stop(self) -> None:
         self._client.stop()
         self._client.close()
+
+
+def _check_size(*data: bytes) -> None:
+    size = sum(map(len, data))
+    if size > MAX_DATA_BYTES:
+        raise NodeTooLarge(f"ZooKeeper does not take {size} bytes at once")
 
 
 class _Watcher:

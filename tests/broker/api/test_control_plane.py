@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
+
+import pytest
 
 from tests.broker.api.asking import context
 from tests.broker.server.raw import run
-from urteil.broker.api.control_plane import stop_replica, update_metadata
+from urteil.broker.api.control_plane import leader_and_isr, stop_replica, update_metadata
 from urteil.broker.api.metadata import metadata
 from urteil.broker.replication.control import ReplicaControl
 from urteil.broker.server.metadata_cache import MetadataCache
+from urteil.broker.server.tasks import Tasks
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
+    LeaderAndIsrRequest,
     MetadataRequest,
     StopReplicaRequest,
     UpdateMetadataRequest,
@@ -43,14 +49,14 @@ def test_what_was_meant_for_an_earlier_life_waits_for_the_registration_and_is_re
     async def scenario() -> None:
         session: Any = Slow()
         registration = Registration(session, BrokerInfo(id=1, endpoints=()), lambda: 0)
-        replicas: Any = SimpleNamespace(controller_epoch=0, partitions={})
+        replicas: Any = SimpleNamespace(controller_epoch=0)
         cache: Any = None
         control = ReplicaControl(replicas, cache, lambda: registration.epoch, "PLAINTEXT")
         broker: Any = SimpleNamespace(
             authorizer=None,
             registration=registration,
             control=control,
-            replicas=replicas,
+            logs=SimpleNamespace(logs=list),
             topic_settings=None,
         )
         request = StopReplicaRequest(controller_id=2, controller_epoch=1, broker_epoch=OLD_LIFE)
@@ -114,5 +120,103 @@ def test_when_a_broker_left_the_partitions_look_whom_they_wait_for() -> None:
         assert seen == []
         await update_metadata(broker, told, alive(1))
         assert seen == ["forget 2", "look"]
+
+    run(scenario())
+
+
+def topics(broker_epoch: int, controller_epoch: int, **ids: int) -> UpdateMetadataRequest:
+    request = UpdateMetadataRequest
+    return request(
+        controller_id=1,
+        controller_epoch=controller_epoch,
+        broker_epoch=broker_epoch,
+        topic_states=[
+            request.UpdateMetadataTopicState(
+                topic_name=name,
+                topic_id=UUID(int=one),
+                partition_states=[
+                    request.UpdateMetadataPartitionState(partition_index=index, leader=1)
+                    for index in (0, 1)
+                ],
+            )
+            for name, one in ids.items()
+        ],
+    )
+
+
+@pytest.mark.parametrize("now", [(9, 1), (7, 2)], ids=["session expired", "controller died"])
+def test_what_was_deleted_without_a_word_is_forgotten(now: tuple[int, int]) -> None:
+    """Who has no replica of it is told by the controller alone, if that lives and can."""
+
+    async def scenario() -> None:
+        forgotten: list[str] = []
+        answers, tasks = asyncio.Event(), Tasks("test")
+
+        async def registered() -> None:
+            return None
+
+        async def get(_: str) -> tuple[bytes, None]:
+            return b"2", None
+
+        async def children(_: str) -> list[str]:
+            await answers.wait()
+            return ["kept"]
+
+        broker: Any = SimpleNamespace(
+            authorizer=None,
+            registration=SimpleNamespace(registered=registered),
+            control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE),
+            metadata=MetadataCache(),
+            groups=SimpleNamespace(tasks=tasks),
+            topic_settings=SimpleNamespace(forget=forgotten.append),
+            zk=SimpleNamespace(get=get, children=children),
+        )
+        told = context(ApiKey.UPDATE_METADATA, 8)
+        await update_metadata(broker, told, topics(7, 1, kept=1, gone=2, anew=3))
+        await update_metadata(broker, told, topics(*now))
+        await update_metadata(broker, told, topics(*now, kept=1, new=5))
+        await update_metadata(broker, told, topics(*now, anew=4))  # after ZooKeeper looked
+        answers.set()
+        await asyncio.sleep(0.01)
+        assert set(broker.metadata.topics) == {"kept", "new", "anew"}
+        assert set(broker.metadata.topic_names.values()) == {"kept", "new", "anew"}
+        assert forgotten == ["anew", "gone"]
+
+    run(scenario())
+
+
+def test_settings_of_an_earlier_topic_are_not_those_of_one_made_anew() -> None:
+    """Of whose end nobody told: the broker still knows it when it is to host the other one."""
+
+    async def scenario() -> None:
+        done: list[str] = []
+
+        async def registered() -> None:
+            return None
+
+        async def know(topics: Iterable[str]) -> None:
+            done.append(f"know {sorted(topics)}")
+
+        broker: Any = SimpleNamespace(
+            authorizer=None,
+            registration=SimpleNamespace(registered=registered),
+            control=SimpleNamespace(leader_and_isr=lambda _: None),
+            metadata=MetadataCache(),
+            topic_settings=SimpleNamespace(
+                forget=lambda topic: done.append(f"forget {topic}"), know=know
+            ),
+        )
+        broker.metadata.update(topics(7, 1, anew=3, same=4))
+        state = LeaderAndIsrRequest.LeaderAndIsrPartitionState(partition_index=0)
+        request = LeaderAndIsrRequest(
+            topic_states=[
+                LeaderAndIsrRequest.LeaderAndIsrTopicState(
+                    topic_name=name, topic_id=UUID(int=one), partition_states=[state]
+                )
+                for name, one in {"anew": 5, "same": 4, "new": 6}.items()
+            ]
+        )
+        await leader_and_isr(broker, context(ApiKey.LEADER_AND_ISR, 7), request)
+        assert done == ["forget anew", "know ['anew', 'new', 'same']"]
 
     run(scenario())

@@ -135,6 +135,32 @@ def test_a_log_directory_fails_whatever_happens(trouble: str) -> None:
     run(lambda: _at_least(5, in_trouble(trouble, story, check)))
 
 
+def test_everybody_hears_which_replicas_are_away() -> None:
+    """Also of those that were not in sync when they went, and before they are in sync again."""
+
+    async def scenario() -> None:
+        world = World((1, 2, 3), {"t": {0: (1, 2)}})
+        term = Term(world)
+        await term.begin()
+
+        def told() -> list[list[int]]:
+            return [list(world.brokers[one].metadata[TP].offline_replicas) for one in (1, 3)]
+
+        for _ in range(2):
+            world.go(2)
+            await term.settle()
+            assert told() == [[2], [2]]
+            world.come(2)
+            await term.settle()
+            assert told() == [[], []]
+            assert world.zk.state(TP).isr == (1,)
+        request = ControlledShutdownRequest(broker_id=2, broker_epoch=-1)
+        await term.act(lambda tenure: tenure.controlled_shutdown(request))
+        assert told() == [[2], [2]]
+
+    run(scenario)
+
+
 def test_a_failed_directory_comes_back_with_its_broker() -> None:
     async def scenario() -> None:
         world = World((1, 2), {"t": {0: (1, 2)}, "alone": {0: (1,)}})

@@ -119,6 +119,8 @@ def test_what_is_refused_and_with_which_error(zookeeper: ZooKeeperServer, chroot
                 (topic("zero", 1, 0), ErrorCode.INVALID_REPLICATION_FACTOR),
                 (topic("none", 0, 1), ErrorCode.INVALID_PARTITIONS),
                 (topic("neg", -2, 1), ErrorCode.INVALID_PARTITIONS),
+                (topic("huge", 2**31 - 1, 1), ErrorCode.INVALID_PARTITIONS),
+                (topic("long", 90_000, 1), ErrorCode.INVALID_PARTITIONS),  # more than 1 MiB of text
                 (topic("c1", nonsense="1"), ErrorCode.INVALID_CONFIG),
                 (topic("c2", retention_ms="-2"), ErrorCode.INVALID_CONFIG),
                 (topic("c3", retention_ms="soon"), ErrorCode.INVALID_CONFIG),

@@ -9,7 +9,7 @@ from urteil.broker.quotas.configs import entity_at, place
 from urteil.broker.quotas.mutations import Mutations
 from urteil.broker.quotas.rates import Rate, TokenBucket, Windows
 from urteil.broker.quotas.table import Entity, Limit, Quota, QuotaTable, entity
-from urteil.broker.quotas.throttle import Throttle
+from urteil.broker.quotas.throttle import MAX_COUNTED, Throttle
 from urteil.broker.server.config_changes import Refused
 
 
@@ -172,6 +172,18 @@ def test_connections_of_an_address() -> None:
     ours = throttle(table, clock)
     assert [ours.connect("h") for _ in range(11)] == [0] * 10 + [1000]
     assert ours.connect("other") == 0
+
+
+def test_many_others_do_not_wipe_what_somebody_took() -> None:
+    table = QuotaTable()
+    table.put(entity(client_id=None), {Quota.PRODUCE: 1000.0})
+    ours = throttle(table, Clock())
+    assert ours.spend(Quota.PRODUCE, "ann", "greedy", 50_000)
+    for other in range(MAX_COUNTED + 100):
+        ours.spend(Quota.PRODUCE, "ann", f"app-{other}", 1)
+        if other % 1000 == 0:
+            assert ours.spend(Quota.PRODUCE, "ann", "greedy", 0)
+    assert ours.spend(Quota.PRODUCE, "ann", "greedy", 0)
 
 
 @pytest.mark.parametrize("one", [*ORDER, entity(user="a b*/~ü"), entity(ip=None), entity(ip="::1")])

@@ -14,6 +14,7 @@ from tests.broker.log.helpers import NOW_MS, batch, read_all
 from tests.broker.replication.hosting import Hosting
 from tests.broker.server.raw import run
 from urteil.broker.log.partition_log import PartitionLog
+from urteil.broker.replication import moves
 from urteil.broker.replication.moves import THROTTLE
 from urteil.broker.wire.errors import ErrorCode
 
@@ -108,6 +109,32 @@ def test_what_is_written_meanwhile_is_copied_as_well(dirs: list[Path]) -> None:
         log = one.logs.get("t", 0)
         assert log is not None
         assert log.log_end_offset == 20
+        one.close()
+
+    run(scenario())
+
+
+def test_the_copy_is_as_durable_as_the_log_was(
+    dirs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old one goes: a power cut must not take what had been synced there."""
+    monkeypatch.setattr(moves, "RETRY_MS", 1.0)
+
+    async def scenario() -> None:
+        one = host(dirs)
+        one.lead(0)
+        fill(one, 10).flush()
+        fill(one, 1)
+        one.replicas.moves.alter("t", 0, str(dirs[1]))
+        await until(lambda: one.logs.futures()[0].log_end_offset == 11)
+        await asyncio.sleep(0.01)
+        assert lies_in(one, dirs[0])
+        one.logs.tick(NOW_MS)
+        one.clock.ms += 1
+        await until(lambda: lies_in(one, dirs[1]))
+        log = one.logs.get("t", 0)
+        assert log is not None
+        assert log.recovery_point == 11
         one.close()
 
     run(scenario())

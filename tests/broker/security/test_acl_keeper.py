@@ -96,6 +96,12 @@ def test_every_broker_sees_changes(zookeeper: ZooKeeperServer, chroot: str) -> N
                 ["User:bob"],
                 ["User:ann"],
             ]
+            for never in ("..", "\0"):  # no node can have these names
+                nobodys = Pattern(ResourceType.TOPIC, never)
+                with pytest.raises(ValueError, match="no node"):
+                    await second.add(nobodys, [entry("User:ann")])
+                picks = AclFilter(type=nobodys.type, name=never, kind=nobodys.kind)
+                assert await second.remove([picks]) == [[]]
             await until(lambda: not standing(first, PREFIX), "the removal")
             assert await one.exists(acl_path(PREFIX)) is None
             await first.stop()

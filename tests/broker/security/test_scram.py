@@ -150,6 +150,7 @@ def test_the_client_finds_out_a_server_that_does_not_know_the_password() -> None
     for first, why in (
         (SERVER_FIRST.replace("r=rO", "r=xO"), "first message"),
         (SERVER_FIRST.replace("4096", "1"), "fewer than 4096"),
+        (SERVER_FIRST.replace("4096", "1000000"), "first message"),  # a second or more of hashing
     ):
         login = ScramLogin("SCRAM-SHA-256", {"password": "p"}, lambda: "rOprNGfwEbeRWgbNEkqO")
         login.step(None)

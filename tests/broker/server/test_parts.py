@@ -91,3 +91,11 @@ def test_metadata_is_what_the_controller_said_last() -> None:
     assert cache.topic_names == {UUID(int=6): "t"}
     assert cache.update(update(-2, topic_id=6)) == [("t", 0)]
     assert (cache.topics, cache.topic_ids, cache.topic_names) == ({}, {}, {})
+
+
+def test_a_topic_made_anew_has_none_of_the_partitions_it_had() -> None:
+    cache = MetadataCache()
+    cache.update(update(1, partition=4))
+    cache.update(update(1, topic_id=6, partition=0))
+    cache.update(update(1, topic_id=6, partition=1))
+    assert list(cache.topics["t"]) == [0, 1]

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from tests.broker.api.asking import context
 from tests.broker.server.raw import run
-from urteil.broker.api.control_plane import update_metadata
+from urteil.broker.api.control_plane import stop_replica, update_metadata
+from urteil.broker.log.config import LogConfig
+from urteil.broker.server import topic_settings
 from urteil.broker.server.metadata_cache import LEADER_DURING_DELETE, MetadataCache
 from urteil.broker.server.topic_settings import TopicSettings
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.wire.messages import UpdateMetadataRequest
+from urteil.broker.wire.messages import (
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+)
 
 
 class Configs:
@@ -77,6 +86,72 @@ def test_a_change_while_others_are_read_is_not_lost() -> None:
         configs.overrides_of = slowly
         await known.know(["t", "u"])
         assert known.overrides("t") == {"retention.ms": "-1"}
+
+    run(scenario())
+
+
+def test_what_cannot_be_read_yet_loses_nothing_and_acknowledges_nothing_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """ZooKeeper is away while a replica comes here: by the defaults old records would go, and
+    one replica would do for acks=all."""
+    monkeypatch.setattr(topic_settings, "READ_TIMEOUT_S", 0.01)
+
+    async def scenario() -> None:
+        known, configs, told = settings()
+        configs.standing["t"] = {"retention.ms": "1000"}
+        read, answers = configs.overrides_of, asyncio.Event()
+
+        async def late(topics: list[str]) -> dict[str, dict[str, str]]:
+            await answers.wait()
+            found: dict[str, dict[str, str]] = await read(topics)
+            return found
+
+        configs.overrides_of = late
+        await known.know(["t", "gone"])
+        meanwhile = LogConfig.from_properties({}, known.overrides("t"))
+        assert meanwhile.retention_ms == meanwhile.retention_bytes == -1
+        assert not meanwhile.compacts
+        assert meanwhile.min_insync_replicas > 1000
+        known.forget("gone")
+        answers.set()
+        await asyncio.sleep(0.02)
+        assert known.overrides("t") == {"retention.ms": "1000"}
+        assert known.overrides("gone") == {}
+        assert told == [("t", {"retention.ms": "1000"})]
+
+    run(scenario())
+
+
+def test_a_log_that_stays_without_a_role_keeps_to_its_topics_settings() -> None:
+    async def scenario() -> None:
+        known, configs, told = settings()
+        configs.standing["t"] = {"retention.ms": "-1"}
+        await known.know(["t"])
+
+        async def registered() -> None:
+            return None
+
+        stopped = StopReplicaResponse.StopReplicaPartitionError(topic_name="t", partition_index=0)
+        here = [SimpleNamespace(topic="t")]
+        broker: Any = SimpleNamespace(
+            authorizer=None,
+            registration=SimpleNamespace(registered=registered),
+            control=SimpleNamespace(
+                stop_replica=lambda _: StopReplicaResponse(partition_errors=[stopped])
+            ),
+            logs=SimpleNamespace(logs=lambda: here),
+            replicas=SimpleNamespace(partitions={}),
+            topic_settings=known,
+        )
+        request = StopReplicaRequest(controller_id=1)
+        await stop_replica(broker, context(ApiKey.STOP_REPLICA, 4), request)
+        assert known.overrides("t") == {"retention.ms": "-1"}
+        configs.tell("t", {"retention.ms": "5"})
+        assert told == [("t", {"retention.ms": "5"})]
+        here.clear()
+        await stop_replica(broker, context(ApiKey.STOP_REPLICA, 4), request)
+        assert known.overrides("t") == {}
 
     run(scenario())
 

@@ -252,3 +252,23 @@ def test_a_marker_is_sent_again_whatever_went_wrong(tmp_path: Path) -> None:
         hosting.close()
 
     run(scenario())
+
+
+def test_who_leads_on_sends_markers_of_its_newest_epoch(tmp_path: Path) -> None:
+    """Another may have led in between, unheard of here, and sent some: older ones are refused, and
+    the transaction would never end."""
+
+    async def scenario() -> None:
+        here = Coordinating(tmp_path)
+        here.lead(0)
+        await here.store("x", TxnState.ONGOING)
+        here.lead_again(2)
+        here.hear(epoch=4)
+        await until(lambda: here.state("x") is TxnState.ONGOING)
+        here.lead(4)
+        assert await here.coordinator.end("x", 7, 0, commit=True) is ErrorCode.NONE
+        await until(lambda: here.state("x") is TxnState.COMPLETE_COMMIT)
+        assert [marker.coordinator_epoch for marker, _ in here.written] == [4]
+        here.close()
+
+    run(scenario())

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 from uuid import uuid4
+
+import pytest
 
 from tests.broker.zookeeper.server import ZooKeeperServer, until
 from tests.broker.zookeeper.test_session import expire, run, session
@@ -169,5 +172,46 @@ def test_settings_are_written_told_and_old_notices_removed(
                 while await zk.children(znodes.CONFIG_CHANGES):
                     await asyncio.sleep(0.01)
             await configs.stop()
+
+    run(scenario)
+
+
+class Slow:
+    """A ZooKeeper session whose answers may be held up."""
+
+    def __init__(self) -> None:
+        self.answers = asyncio.Event()
+        self.written: dict[str, bytes] = {}
+
+    async def set(self, path: str, data: bytes) -> None:
+        self.written[path] = data
+        await self.answers.wait()
+
+    async def create(self, path: str, data: bytes, *, sequence: bool) -> None:
+        await self.answers.wait()
+        self.written[path] = data
+
+
+@pytest.mark.parametrize("slow", ["the write", "the notice"])
+def test_what_was_written_is_told_though_nobody_waits_for_it_any_more(slow: str) -> None:
+    async def scenario() -> None:
+        zk: Any = Slow()
+        configs = EntityConfigs(zk, Clock().now_ms)
+        if slow == "the notice":
+            zk.answers.set()
+            put = zk.set
+
+            async def then_slow(path: str, data: bytes) -> None:
+                await put(path, data)
+                zk.answers.clear()
+
+            zk.set = then_slow
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await configs.write("topics", "t", {"min.insync.replicas": "2"})
+        zk.answers.set()
+        await asyncio.sleep(0.01)
+        notice = zk.written[f"{znodes.CONFIG_CHANGES}/config_change_"]
+        assert notice == znodes.encode_config_change("topics/t")
 
     run(scenario)

@@ -9,12 +9,14 @@ from kazoo.client import KazooClient
 
 from tests.broker.zookeeper.server import ZooKeeperServer, until
 from urteil.broker.zookeeper.session import (
+    MAX_DATA_BYTES,
     BadVersionError,
     Check,
     Create,
     Delete,
     MultiFailed,
     NodeExistsError,
+    NodeTooLarge,
     NoNodeError,
     Session,
     Set,
@@ -68,6 +70,28 @@ def test_nodes_are_made_read_changed_and_deleted(zookeeper: ZooKeeperServer, chr
             assert await zk.exists("/a") is None
             with pytest.raises(NoNodeError):
                 await zk.get("/a")
+
+    run(scenario)
+
+
+def test_what_zookeeper_would_hang_up_on_is_not_sent(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as zk:
+            seen: list[State] = []
+            zk.on_state(seen.append)
+            large = b"x" * MAX_DATA_BYTES
+            await zk.create("/a", large, make_parents=True)
+            await zk.set("/a", large)
+            with pytest.raises(NodeTooLarge):
+                await zk.create("/b", large + b"x")
+            with pytest.raises(NodeTooLarge):
+                await zk.set("/a", large + b"x")
+            with pytest.raises(NodeTooLarge):
+                await zk.multi([Set("/a", large), Create("/b", b"x")])
+            assert await zk.children("/") == ["a"]
+            assert seen == []
 
     run(scenario)
 

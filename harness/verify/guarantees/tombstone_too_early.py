@@ -31,7 +31,7 @@ SELECT CASE WHEN k.log_slots > 0 AND k.copies >= c.copies THEN 'not served'
   q.delete_retention_ns DIV 1000000 AS retention_ms, {WHOSE}
 FROM keyed k JOIN parts q ON q.p = k.p
 LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {FLOORS} {_JUDGED} {_YOUNG}
-  AND (k.log_slots = 0 OR k.unserved = 1 OR k.copies < c.copies)""",
+  AND (k.log_slots = 0 OR (k.log_slots = 1 AND k.unserved = 1) OR k.copies < c.copies)""",
     permitted=f"CASE WHEN x.sub_kind = 'not served' THEN NULL ELSE ({LOSABLE}) END",
     explain=lambda row: (
         f"The tombstone {row['value_id']} of key {row['key']!r} at {place(row)} is gone "

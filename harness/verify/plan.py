@@ -239,6 +239,7 @@ SELECT k.*,
   SUM(k.unresolved) OVER (PARTITION BY k.p, k.key) AS open_n
 FROM (SELECT v.sent_p AS p, v.sent_key AS key, v.value_id, v.client, v.acks, v.outcome,
         v.tombstone, v.invoke_ns, v.complete_ns, v.n_reads, v.log_slots, v.copies, v.unserved,
+        v.rc_asked, v.rc_whole,
         COALESCE(CASE WHEN v.idempotent = 0 AND v.last_slot % {SHIFT} >= COALESCE(v.ack_off, 0)
             THEN v.last_slot % {SHIFT} END,
           v.ack_off, v.first_slot % {SHIFT}, v.read_slot % {SHIFT}) AS off,

@@ -166,3 +166,18 @@ def test_many_transactions_in_a_row_leave_the_register_judged(tmp_path: Path) ->
     answer(tables, ONE.records + 1000, at_ns + 5 * S)
     (finding,) = judged(tmp_path, tables)["commit_register"].findings
     assert finding.at_ns == at_ns + 5 * S
+
+
+@pytest.mark.parametrize("told", [None, -1])
+def test_nothing_is_told_as_the_protocol_does(told: int | None, tmp_path: Path) -> None:
+    """Before anything was committed; what was since is told as a position."""
+    tables = healthy()
+    first_ns = min(row["invoke_ns"] for row in tables["commits"])
+    answer(tables, told, first_ns - S)
+    assert_only(judged(tmp_path / "before", tables))
+    answer(tables, told, END_NS + 60 * S)
+    found = judged(tmp_path, tables)
+    assert_only(found, "commit_register", "commit_went_back")
+    for name in ("commit_register", "commit_went_back"):
+        (finding,) = found[name].findings
+        assert "was told no position" in finding.sentence

@@ -26,6 +26,7 @@ from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.rest import save_rest
 from urteil.harness.verify.result import GuaranteeResult, Result, Status, Verdict
 from urteil.harness.verify.soundness import clocks, crowds, nulls, trust, whole
+from urteil.harness.verify.soundness.excuses import may_be_excused
 from urteil.harness.verify.soundness.numbers import numbers
 from urteil.harness.verify.soundness.sound import Sound, sound
 from urteil.harness.verify.soundness.strangers import strangers
@@ -43,6 +44,13 @@ TIMED = frozenset(
     | {"unauthorised", "quota_exceeded", "no_delivery", "kept_too_long", "wrong_answer"}
 )
 """Guarantees that compare times of several clients."""
+
+EXCUSED = frozenset(
+    {"lost_write", "unseen", "loss_not_a_suffix", "inconsistent_offset", "misplaced_ack"}
+    | {"vanished_read", "nonmonotonic_poll", "commit_beyond_processed", "aborted_read"}
+    | {"latest_value_lost", "offset_renumbered", "sequence_gap", "processed_twice", "unprocessed"}
+)
+"""Others of which some violations are permitted by when it was that they were sent, or known."""
 
 AVAILABILITY = frozenset(
     {"no_progress", "no_delivery", "slow_recovery", "disagreement", "kept_too_long", "hanging_txn"}
@@ -161,7 +169,12 @@ def _judged(
     judged = [_doubted(one, _doubt(one.name, doubts)) for one in judged]
     back = clocks.wrong(run_dir, facts)
     if boots := [*trust.boots(run_dir, facts), *trust.turned(tally), *back]:
-        judged = [_doubted(one, boots[0]) if one.name in TIMED else one for one in judged]
+        judged = [
+            _doubted(one, boots[0])
+            if one.name in TIMED or (one.name in EXCUSED and may_be_excused(one, derived.parts))
+            else one
+            for one in judged
+        ]
     late = crowds.crowded(run_dir) if facts.healed else LOST
     judged = [
         _doubted(one, late)

@@ -5,7 +5,8 @@
 `vals`   a row for each value: its send, if there is one, joined with where it ended up;
 `committed` slots of the final leader's records in transactions whose commit was acknowledged, but
          where an unclean election, or a disk, took their marker;
-`keyed`  sends to compacted topics but those of aborted transactions, with the last of their key;
+`keyed`  sends to compacted topics but those of aborted transactions, with the last of their key (of
+         what a producer without idempotence sent several times, the last copy there is);
 `odd`    values of which not all is well: not acknowledged, elsewhere than that, missing, not shown;
 `kinds`  how many values are alike in what most checks ask of them; what is counted or measured is
          0 or 1 there, or NULL where it is NULL;
@@ -238,9 +239,13 @@ SELECT k.*,
   SUM(k.unresolved) OVER (PARTITION BY k.p, k.key) AS open_n
 FROM (SELECT v.sent_p AS p, v.sent_key AS key, v.value_id, v.client, v.acks, v.outcome,
         v.tombstone, v.invoke_ns, v.complete_ns, v.n_reads, v.log_slots, v.copies, v.unserved,
-        COALESCE(v.ack_off, v.first_slot % {SHIFT}, v.read_slot % {SHIFT}) AS off,
+        v.rc_asked, v.rc_whole,
+        COALESCE(CASE WHEN v.idempotent = 0 AND v.last_slot % {SHIFT} >= COALESCE(v.ack_off, 0)
+            THEN v.last_slot % {SHIFT} END,
+          v.ack_off, v.first_slot % {SHIFT}, v.read_slot % {SHIFT}) AS off,
         CASE WHEN v.txn IS NOT NULL AND COALESCE(t.fate, '') <> 'committed' THEN 1
           WHEN v.outcome = 'fail' AND v.ambiguous = 0 THEN 0
+          WHEN v.tombstone = 1 AND v.idempotent = 0 AND COALESCE(v.attempts, 2) > 1 THEN 1
           WHEN v.outcome = 'ok' AND COALESCE(v.ack_off, v.first_slot) IS NOT NULL THEN 0
           ELSE 1 END AS unresolved
       FROM vals v JOIN parts q ON q.p = v.sent_p

@@ -40,6 +40,8 @@ Key = tuple[str, int]
 SECOND_NS = 1_000_000_000
 WEEK_MINUTES = "10080"
 """How long Kafka keeps the positions of a group without members, if nobody says otherwise."""
+NOWHERE = -1
+"""What OffsetFetch answers, beside null, where nothing was committed."""
 _COLUMNS = "client session group topic_id partition invoke_ns complete_ns outcome error offset"
 
 
@@ -200,7 +202,8 @@ def _add(position: Position, table: str, row: Row, markers: Markers) -> None:
         end_ns = markers.written_ns(row)
     if table == "commit_reads":
         if done:
-            position.reads.append(Op(row["invoke_ns"], end_ns, row["offset"], is_read=True))
+            told = None if row["offset"] == NOWHERE else row["offset"]
+            position.reads.append(Op(row["invoke_ns"], end_ns, told, is_read=True))
             position.asked.append(row)
     elif row["outcome"] != "fail":
         position.in_transactions |= row["txn"] is not None

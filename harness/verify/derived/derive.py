@@ -50,7 +50,7 @@ from urteil.harness.verify.derived.tables import DERIVED, Derived
 from urteil.harness.verify.derived.takeovers import takeovers
 from urteil.harness.verify.derived.timeline import FOREVER_NS, Span
 from urteil.harness.verify.derived.transactions import over_ns, stands, txn_rows
-from urteil.harness.verify.derived.views import answers, views
+from urteil.harness.verify.derived.views import answers, since_made, views
 from urteil.harness.verify.evidence import Row
 
 MASK_BITS = 60
@@ -210,7 +210,7 @@ def _add_clients(
     names = {topic.name: topic.topic_id for topic in facts.topics}
     tables["grps"], tables["members"] = members(run_dir)
     begin_ns = min((phase.begin_ns for phase in facts.phases), default=-FOREVER_NS)
-    tables["views"] = views(run_dir, small.numbers, names, begin_ns)
+    tables["views"] = since_made(views(run_dir, small.numbers, names, begin_ns), small.spans)
     tables["txn_p"] = txn_rows(run_dir, small.faults, scenario)
     tables["stands"] = stands(run_dir, tables["txn_p"], small.numbers)
     tables["cycles"], tables["graph"] = cycle_rows(run_dir, tables["txn_p"], small.numbers)

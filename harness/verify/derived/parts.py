@@ -89,13 +89,19 @@ def administered(part: Row, ops: list[Row]) -> Row:
 
 
 def segments(logs: list[Row], leader: int | None) -> Row:
-    """The highest log start, and where the final leader's active segment begins.
+    """The highest log start, where the final leader's active segment begins, and where the last one
+    of any replica does.
 
     -1 where its log does not say: then the records on disk have to.
     """
     led = next((row for row in logs if row["broker"] == leader), None)
     active = None if led is None else led["active_base"]
-    return {"max_start": _highest_start(logs), "active_base": -1 if active is None else active}
+    told = [row["active_base"] for row in logs if row["active_base"] is not None]
+    return {
+        "max_start": _highest_start(logs),
+        "active_base": -1 if active is None else active,
+        "last_base": max(told, default=-1),
+    }
 
 
 def late_begin(part: Row, logs: list[Row], passes: list[Row], begins: set[int]) -> Row:

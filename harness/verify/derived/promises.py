@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -165,7 +166,7 @@ def _stamps(row: Row) -> bool:
 def trims(row: Row, topic: TopicFact | None) -> bool:
     """Whether an act deleted records of the topic, or changed how long they stay."""
     act, subject = str(row["act"] or "").lower(), str(row["subject"] or "")
-    about = topic is None or not subject or topic.name in subject
+    about = topic is None or not subject or _names(subject, topic.name)
     about = about and row["outcome"] != "fail"
     if "record" in act and ("delete" in act or "trim" in act):
         return about
@@ -173,6 +174,12 @@ def trims(row: Row, topic: TopicFact | None) -> bool:
         name.startswith(("retention.", "segment.", "cleanup.", "delete.", "min.c", "max.c"))
         for name in changes(row)
     )
+
+
+def _names(subject: str, topic: str) -> bool:
+    """Whether a topic, or a partition of it, is a word of the subject; others' names may be longer,
+    or shorter, than its own."""
+    return re.search(rf"(?<![\w.-]){re.escape(topic)}(-\d+)?(?![\w.-])", subject) is not None
 
 
 def changes(row: Row) -> dict[str, tuple[str | None, str | None]]:

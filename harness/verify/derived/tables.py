@@ -29,7 +29,7 @@ DERIVED: dict[str, pa.Schema] = {
         "clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "
         "segment_ms:l segment_bytes:l short_ns:l short_segment_ns:l short_from_ns:l "
         "short_until_ns:l "
-        "max_start:l active_base:l ends_ns:l calm_ns:l"
+        "max_start:l active_base:l last_base:l ends_ns:l calm_ns:l"
     ),
     "views": _schema("p:l broker:i at_ns:l leader:i leader_epoch:i isr_size:i"),
     "answers": _schema(

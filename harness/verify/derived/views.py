@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.timeline import CLOCK_SLACK_NS, FOREVER_NS, Span
 from urteil.harness.verify.evidence import Row
 
 LEADER = "metadata_leader"
@@ -44,6 +46,18 @@ def views(
             )
             view[TOLD[row["metric"]]] = int(row["value"])
     return [view for view in found.values() if "leader" in view]
+
+
+def since_made(found: list[Row], spans: Mapping[int, Sequence[Span]]) -> list[Row]:
+    """`found` without what brokers told before their partition was made, by its first state: that
+    was of another topic of that name, since labels need not tell the id."""
+    made_ns = {
+        p: one[0].begin_ns - CLOCK_SLACK_NS for p, one in spans.items() if one[0].version == 0
+    }
+    return [
+        view for view in found
+        if view["at_ns"] is None or view["at_ns"] >= made_ns.get(view["p"], -FOREVER_NS)
+    ]  # fmt: skip
 
 
 def _told(row: Row, begin_ns: int) -> bool:

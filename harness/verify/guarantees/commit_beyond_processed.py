@@ -2,7 +2,8 @@
 
 Processing is journaling: what a member was killed with, before it could, it did not commit either.
 Nobody owes what the group never asked for: it may begin at the end (auto.offset.reset=latest), and
-a member may seek.
+a member may seek. Nor what was deleted: DeleteRecords leaves records on disks, below where the log
+begins then.
 `beyond the end`: a member of a group that reads committed a position that its partition never had.
 """
 
@@ -15,7 +16,7 @@ from urteil.harness.verify.guarantees.base import DUE, LOSS, Guarantee, place
 
 _ROWS = f"""
 FROM (SELECT q.p, c.`group` AS grp, MAX(c.offset) AS top, MIN(c.complete_ns) AS at_ns,
-        MAX(c.complete_ns) AS until_ns, MAX(q.unclean_on) AS unclean_on,
+        MAX(c.complete_ns) AS until_ns, MAX(q.log_start) AS start, MAX(q.unclean_on) AS unclean_on,
         MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
         MAX(q.spoilt_ns) AS spoilt_ns
       FROM commits c JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
@@ -23,7 +24,7 @@ FROM (SELECT q.p, c.`group` AS grp, MAX(c.offset) AS top, MIN(c.complete_ns) AS 
 JOIN {DUE} s ON s.p = k.p JOIN grps b ON b.grp = k.grp
 """
 _BELOW = """
-WHERE s.off < k.top
+WHERE s.off < k.top AND s.off >= k.start
   AND NOT EXISTS (SELECT 1 FROM damaged d JOIN members m ON m.client = d.client
                   WHERE (m.bits & b.bit) <> 0)
 """

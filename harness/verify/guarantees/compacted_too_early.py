@@ -1,10 +1,15 @@
 """The cleaner leaves the active segment alone, and what is younger than min.compaction.lag.ms.
 
-Where the final leader's log does not tell its active segment, it is the last of several that hold
+That is so on every replica. What a replica fetched anew, from one that had been cleaned, may lie in
+fewer segments than it did there: a segment counts as active from where the last of any replica's
+begins. Where the final leader's log does not tell its own, it is the last of several that hold
 records.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from urteil.harness.verify.derived.promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
@@ -14,10 +19,11 @@ _ACTIVE = """
 LEFT JOIN (SELECT q.p, CASE WHEN MIN(r.segment_base) < MAX(r.segment_base)
              THEN MAX(r.segment_base) END AS base FROM replicas r
            JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-           WHERE q.compacted = 1 AND q.ours = 1 AND r.broker = q.final_leader GROUP BY q.p) a
+           WHERE q.compacted = 1 AND q.ours = 1 GROUP BY q.p) a
   ON a.p = k.p
 """
-_TOLD = "CASE WHEN q.active_base >= 0 THEN q.active_base ELSE COALESCE(a.base, q.log_end) END"
+_TOLD = "CASE WHEN q.active_base >= 0 THEN q.last_base ELSE COALESCE(a.base, q.log_end) END"
+_GONE = "(k.log_slots = 0 OR (k.copies < c.copies AND k.off < q.agreed_end))"
 _JUDGED = f"""
 WHERE k.outcome = 'ok' AND k.off IS NOT NULL AND q.has_log = 1 AND q.trimmed = 0
   AND k.off >= q.log_start AND k.off < q.log_end
@@ -25,6 +31,15 @@ WHERE k.outcome = 'ok' AND k.off IS NOT NULL AND q.has_log = 1 AND q.trimmed = 0
                             AND k.invoke_ns + q.min_lag_ns > q.ends_ns + {STOPPING_NS}))
 """
 _FROM = f"FROM keyed k JOIN parts q ON q.p = k.p {_ACTIVE}"
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    whose = "final leader's log" if row["log_slots"] == 0 else "log of a replica"
+    return (
+        f"{row['value_id']} of key {row['key']!r} at {place(row)} is gone from the {whose}, "
+        f"{row['age_ms']} ms after it was sent ({row['sub_kind']})."
+    )
+
 
 GUARANTEE = Guarantee(
     name="compacted_too_early",
@@ -34,14 +49,13 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 4.8 Log Compaction; KIP-58",
     opportunities=f"SELECT COUNT(*) AS n {_FROM} {_JUDGED}",
     violations=f"""
-SELECT CASE WHEN k.off >= {_TOLD} THEN 'active segment' ELSE 'inside the lag' END AS sub_kind,
+SELECT CASE WHEN k.off >= {_TOLD} THEN 'active segment' ELSE 'inside the lag' END
+    || CASE WHEN k.log_slots > 0 THEN ', on some replicas' ELSE '' END AS sub_kind,
   k.p, k.off, k.invoke_ns AS at_ns, k.complete_ns AS until_ns, k.value_id, k.client, k.key,
-  k.copies, (q.ends_ns - k.invoke_ns) DIV 1000000 AS age_ms, {WHOSE}
-{_FROM} {FLOORS} {_JUDGED} AND k.log_slots = 0""",
+  k.copies, k.log_slots, (q.ends_ns - k.invoke_ns) DIV 1000000 AS age_ms, {WHOSE}
+{_FROM} LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi
+{FLOORS} {_JUDGED} AND {_GONE}""",
     permitted=LOSABLE,
-    explain=lambda row: (
-        f"{row['value_id']} of key {row['key']!r} at {place(row)} is gone from the final leader's "
-        f"log, {row['age_ms']} ms after it was sent ({row['sub_kind']})."
-    ),
+    explain=_explain,
     sub_kinds=("active segment", "inside the lag"),
 )

@@ -1,4 +1,8 @@
-"""The batches of a log that is not compacted cover all of it, each offset once."""
+"""The batches of a log that is not compacted cover all of it, each offset once.
+
+Logs are looked at offset by offset where they have more records than offsets, or fewer, or where
+one offset has more records than there are logs: one may stand there twice instead of another.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,16 @@ from urteil.harness.verify.guarantees.base import Guarantee, place
 
 _LOGS = "FROM logs_p l JOIN parts q ON q.p = l.p"
 _WHOLE = "WHERE q.compacted = 0 AND l.log_end > l.log_start"
+_CROWDED = """
+(SELECT DISTINCT s.p FROM slots s LEFT JOIN shared r ON r.slot = s.slot
+ WHERE s.expected > 0 AND COALESCE(r.copies, s.copies) > s.expected)
+"""
 _ODD = f"""
 (SELECT l.p, l.broker, l.log_start, l.log_end {_LOGS}
  LEFT JOIN (SELECT k.p, k.broker, SUM(k.n) AS n FROM held k GROUP BY k.p, k.broker) h
   ON h.p = l.p AND h.broker = l.broker
- {_WHOLE} AND COALESCE(h.n, 0) <> l.log_end - l.log_start)
+ LEFT JOIN {_CROWDED} d ON d.p = l.p
+ {_WHOLE} AND (COALESCE(h.n, 0) <> l.log_end - l.log_start OR d.p IS NOT NULL))
 """
 # The logs that are odd are few, or none: they are taken to the replicas, not the other way.
 _OF_ODD = f"""

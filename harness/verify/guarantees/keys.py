@@ -20,6 +20,12 @@ LATEST_LOSABLE = LOSABLE.replace("x.off", "x.latest_off")
 WHOSE = """k.acks, k.n_reads, q.unclean_on, COALESCE(f.any_floor, 0) AS any_floor,
   COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor"""
 
+COMMITTED = "LEFT JOIN committed m ON m.value_id = k.value_id"
+UNSERVED = """(k.log_slots = 1 AND (k.unserved = 1
+  OR (m.value_id IS NOT NULL AND k.rc_asked = 1 AND k.rc_whole = 0)))"""
+"""Of a value that the final leader has once: a complete final pass over it did not deliver it; of
+one in a transaction that was committed, one of readers of committed records, too."""
+
 SHOWN = """
 SELECT k.p, k.key, k.off, k.value_id, 'in the log' AS place, CAST(0 AS BIGINT) AS took_ns
 FROM keyed k JOIN parts q ON q.p = k.p

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
-from urteil.harness.verify.guarantees.keys import FLOORS, LOSABLE, WHOSE
+from urteil.harness.verify.guarantees.keys import COMMITTED, FLOORS, LOSABLE, UNSERVED, WHOSE
 from urteil.harness.verify.words import counted
 
 _JUDGED = """
@@ -41,14 +41,14 @@ GUARANTEE = Guarantee(
     source="Kafka documentation, 4.8 Log Compaction",
     opportunities=f"SELECT COUNT(*) AS n FROM keyed k JOIN parts q ON q.p = k.p {_JUDGED}",
     violations=f"""
-SELECT CASE WHEN k.log_slots = 1 AND k.unserved = 1 THEN 'not served'
+SELECT CASE WHEN {UNSERVED} THEN 'not served'
     WHEN k.log_slots > 0 THEN 'not on a follower' WHEN k.copies > 0 THEN 'on some replicas'
     WHEN k.shown_off IS NULL THEN 'absent' ELSE 'older shown' END AS sub_kind,
   k.p, k.off, k.invoke_ns AS at_ns, k.complete_ns AS until_ns, k.value_id, k.client, k.key,
   k.shown_off, k.copies, {WHOSE}
 FROM keyed k JOIN parts q ON q.p = k.p
-LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {FLOORS} {_JUDGED}
-  AND (k.log_slots = 0 OR (k.log_slots = 1 AND k.unserved = 1)
+LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {COMMITTED} {FLOORS} {_JUDGED}
+  AND (k.log_slots = 0 OR {UNSERVED}
     OR (k.copies < c.copies AND k.off < q.agreed_end))""",
     permitted=f"CASE WHEN x.sub_kind = 'not served' THEN NULL ELSE ({LOSABLE}) END",
     explain=_explain,

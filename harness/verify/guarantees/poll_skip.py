@@ -46,7 +46,10 @@ JOIN commit_reads c ON c.client = f.client AND c.session = f.session
   AND c.topic_id = f.topic_id AND c.partition = f.partition AND c.generation = f.generation
 WHERE f.n = 1 AND c.outcome = 'ok' AND c.offset >= 0 AND c.complete_ns <= f.read_ns
   AND NOT EXISTS (SELECT 1 FROM polls e WHERE e.client = f.client AND e.session = f.session
-                  AND e.event IN ('seek', 'reset') AND e.poll <= f.poll)
+                  AND e.event IN ('seek', 'reset') AND e.poll <= f.poll
+                  AND COALESCE(e.complete_ns, c.invoke_ns) >= c.invoke_ns
+                  AND (e.partition IS NULL
+                       OR (e.topic_id = f.topic_id AND e.partition = f.partition)))
   AND NOT EXISTS (SELECT 1 FROM assignments a
                   WHERE a.client = f.client AND a.session = f.session
                   AND a.topic_id = f.topic_id AND a.partition = f.partition
@@ -54,7 +57,8 @@ WHERE f.n = 1 AND c.outcome = 'ok' AND c.offset >= 0 AND c.complete_ns <= f.read
 GROUP BY f.p, f.client, f.session, f.pass, f.poll, c.offset, f.off, f.value_id, f.read_ns
 """
 """First reads after an assignment, whose predecessor is the committed offset that was read then: a
-partition may be given again in the same generation, by a coordinator that has just taken over."""
+partition may be given again in the same generation, by a coordinator that has just taken over. What
+moved a member before it was told so is none of it."""
 
 GUARANTEE = Guarantee(
     name="poll_skip",
@@ -92,7 +96,7 @@ SELECT 'after a rebalance', g.p, MIN(s.off), MIN(g.prev_read_ns), MIN(g.read_ns)
   MIN(q.unclean_floor), MIN(q.lost_floor), MIN(q.spoilt_ns)
 FROM ({_RESUMED}) g JOIN parts q ON q.p = g.p
 JOIN {DUE} s ON s.p = g.p AND s.off > g.prev_off AND s.off < g.off
-WHERE g.off > g.prev_off + 1 AND q.compacted = 0
+WHERE g.off > g.prev_off + 1 AND q.compacted = 0 AND s.off >= q.log_start
 GROUP BY g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id""",
     permitted=LOSS,
     explain=lambda row: (

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Guarantee, numbered
 
-_SLOT = f"COALESCE(v.first_slot, q.p * {SLOT} + v.ack_off)"
+_ACKED = f"q.p * {SLOT} + v.ack_off"
+_SLOT = f"""COALESCE(CASE WHEN q.compacted = 1 OR v.ack_off < q.log_start
+  THEN LEAST(v.first_slot, {_ACKED}) END, v.first_slot, {_ACKED})"""
+"""A first copy may have been cleaned, or deleted, and a late one be there still."""
 _JUDGED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p WHERE v.sent = 1 AND v.outcome = 'ok'
   AND (v.log_slots > 0 OR (q.read_log = 1 AND v.asked = 0 AND v.ack_off IS NOT NULL))

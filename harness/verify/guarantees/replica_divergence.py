@@ -1,14 +1,16 @@
 """After healing, replicas hold the same below the high watermark.
 
-Bytes of batches are compared where logs are not compacted, content by offset elsewhere, since
-replicas clean on their own. A replica is asked only for offsets its own log covers; one that is in
-the ISR must also reach the leader's high watermark, and none of its checkpoints (high watermark,
-recovery point, start) may lie beyond its own end: who trusts one that does serves, or takes for
-flushed, what is not there yet. Nor may its high watermark there be one of long ago (`behind`): in
-the end brokers stop in an orderly way, and until then they write it every five seconds. A
-checkpoint may be older than a loss that is permitted, and where readers were told of more than the
-final leader's log has, it is the ends that are in doubt. Where the lab could not heal, a replica
-may still hold what it would truncate, beyond the last epoch that it shares with the leader.
+Bytes of batches are compared where logs are not compacted, content and leader epoch by offset
+elsewhere, since replicas clean on their own: of their markers, which are no records, the kind, and
+for delete.retention.ms that each has them. A replica is asked only for offsets its own log covers;
+one that is in the ISR must also reach the leader's high watermark, and none of its checkpoints
+(high watermark, recovery point, start) may lie beyond its own end: who trusts one that does serves,
+or takes for flushed, what is not there yet. Nor may its high watermark there be one of long ago
+(`behind`): in the end brokers stop in an orderly way, and until then they write it every five
+seconds. A checkpoint may be older than a loss that is permitted, and where readers were told of
+more than the final leader's log has, it is the ends that are in doubt. Where the lab could not
+heal, a replica may still hold what it would truncate, beyond the last epoch that it shares with the
+leader.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.harness.verify.derived.impact import SECOND_NS
+from urteil.harness.verify.derived.promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
 
 _JUDGED = """
@@ -24,6 +27,18 @@ FROM slots s JOIN parts q ON q.p = s.p LEFT JOIN shared r ON r.slot = s.slot
 WHERE s.copies > 0 AND s.expected > 1 AND s.off < q.committed_end AND s.off >= q.log_start
   AND s.off < q.agreed_end
 """
+
+_MARKERS = f"""
+(SELECT q.p, r.offset AS off, COUNT(*) AS copies, MIN(r.control) AS low, MAX(r.control) AS high,
+   MAX(CASE WHEN q.clock_moved = 0 AND r.timestamp_ms > (q.ends_ns + {STOPPING_NS} + c.wall_ns
+     - q.delete_retention_ns) DIV 1000000 THEN 1 ELSE 0 END) AS young
+ FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
+ CROSS JOIN settings c
+ WHERE r.control IS NOT NULL AND q.compacted = 1 AND r.offset < q.committed_end
+   AND r.offset >= q.log_start AND r.offset < q.agreed_end
+ GROUP BY q.p, r.offset)
+"""
+"""The markers of compacted logs; `young` ones no cleaner may have taken yet."""
 
 _NOTED_NS = 10 * SECOND_NS
 """So long after what was acknowledged, and after the last healing, a checkpoint tells of it: twice
@@ -42,7 +57,8 @@ def _explain(row: Mapping[str, Any]) -> str:
     told = {
         "missing": f"is on {row['slot_copies']} of the {row['expected']} replicas whose logs "
         "cover it",
-        "content": f"is {row['value_id']} on some replicas and another record on others",
+        "content": f"is {row['value_id'] or 'a marker of one kind'} on some replicas and another "
+        "record on others",
         "leader epoch": "carries different leader epochs on different replicas",
         "bytes": "has different batches around it on different replicas",
         "short": f"is the end of a replica in the ISR; the leader's high watermark is "
@@ -68,12 +84,17 @@ SELECT d.sub_kind, d.p, d.off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGIN
   MAX(d.expected) AS expected
 FROM (SELECT s.p, s.off, s.value_id, COALESCE(r.copies, s.copies) AS slot_copies, s.expected,
         CASE WHEN s.copies < r.copies THEN 'content'
-          WHEN q.compacted = 1 THEN 'same'
-          WHEN COALESCE(r.copies, s.copies) < s.expected THEN 'missing'
+          WHEN q.compacted = 0 AND COALESCE(r.copies, s.copies) < s.expected THEN 'missing'
           WHEN s.ident_low DIV 4294967296 <> s.ident_high DIV 4294967296 THEN 'leader epoch'
+          WHEN q.compacted = 1 THEN 'same'
           WHEN s.ident_low <> s.ident_high OR s.base_low <> s.base_high THEN 'bytes'
           ELSE 'same' END AS sub_kind {_JUDGED}) d
 WHERE d.sub_kind <> 'same' GROUP BY d.sub_kind, d.p, d.off
+UNION ALL
+SELECT CASE WHEN m.low <> m.high THEN 'content' ELSE 'missing' END, m.p, m.off, NULL, NULL, NULL,
+  NULL, m.copies, c.copies
+FROM {_MARKERS} m JOIN cover c ON c.p = m.p AND m.off >= c.lo AND m.off < c.hi
+WHERE m.low <> m.high OR (m.young = 1 AND m.copies < c.copies)
 UNION ALL
 SELECT 'short', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker, m.high_watermark
 FROM logs_p l JOIN parts q ON q.p = l.p JOIN logs_p m ON m.p = l.p AND m.broker = q.final_leader

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from urteil.harness.verify.derived.promises import STOPPING_NS
 from urteil.harness.verify.guarantees.base import Guarantee, place
-from urteil.harness.verify.guarantees.keys import FLOORS, LOSABLE, WHOSE
+from urteil.harness.verify.guarantees.keys import COMMITTED, FLOORS, LOSABLE, UNSERVED, WHOSE
 
 _JUDGED = """
 WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 1
@@ -30,8 +30,8 @@ SELECT CASE WHEN k.log_slots > 0 AND k.copies >= c.copies THEN 'not served'
   k.copies, (q.ends_ns - k.invoke_ns) DIV 1000000 AS age_ms,
   q.delete_retention_ns DIV 1000000 AS retention_ms, {WHOSE}
 FROM keyed k JOIN parts q ON q.p = k.p
-LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {FLOORS} {_JUDGED} {_YOUNG}
-  AND (k.log_slots = 0 OR k.unserved = 1 OR k.copies < c.copies)""",
+LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {COMMITTED} {FLOORS} {_JUDGED}
+  {_YOUNG} AND (k.log_slots = 0 OR {UNSERVED} OR k.copies < c.copies)""",
     permitted=f"CASE WHEN x.sub_kind = 'not served' THEN NULL ELSE ({LOSABLE}) END",
     explain=lambda row: (
         f"The tombstone {row['value_id']} of key {row['key']!r} at {place(row)} is gone "

@@ -40,12 +40,12 @@ _DELETED_NS = f"""
 """
 _MISSING = f"""
 {_JOINED} LEFT JOIN ({_KEYS}) y ON y.sent_key = v.sent_key
-{_INPUT} AND COALESCE(w.seen_slots, 0) = 0
+{_INPUT} AND COALESCE(w.seen_slots, 0) = 0 AND v.last_slot % {SLOT} >= q.log_start
   AND v.invoke_ns >= COALESCE({_DELETED_NS}, v.invoke_ns) AND COALESCE(y.n, 0) <= 1
 """
-"""Records without a copy that was not deleted either: what was copied so early may have been, where
-the output's log does not begin with its first record, and a compacted one may have another record's
-copy in its stead, of the same key."""
+"""Records without a copy that were not deleted, nor their copies: what was copied so early may have
+been, where the output's log does not begin with its first record, and a compacted one may have
+another record's copy in its stead, of the same key."""
 
 PASSED = f"{INPUTS} AND v.shown_slot % {SLOT} < k.position"
 

@@ -3,8 +3,8 @@
 A generation is known to be over once a member was given its partitions in a later one; nobody need
 have been given any in it (cooperative members keep theirs). Where members of it, or of an older
 one, were told of theirs after that, the group began anew and nothing is said.
-A static member is replaced once a later session of its instance was given partitions (KIP-345), and
-it was given none itself since.
+A static member is replaced once a later session of its instance, or another client's, was given
+partitions (KIP-345), and it was given none itself since.
 `of nobody`: a position was committed without any generation, while the group had a member: that may
 be done to groups without members alone (workloads with `present_offsets`).
 """
@@ -49,7 +49,8 @@ REPLACED = f"""
 FROM commits c
 JOIN (SELECT o.grp, o.client, o.session, MIN(n.first_ns) AS next_ns, MIN(n.client) AS successor
       FROM {_STATIC} o JOIN {_STATIC} n
-        ON n.grp = o.grp AND n.instance = o.instance AND n.session > o.session
+        ON n.grp = o.grp AND n.instance = o.instance
+          AND (n.client <> o.client OR n.session > o.session)
       WHERE o.last_ns < n.first_ns GROUP BY o.grp, o.client, o.session) s
   ON s.grp = c.`group` AND s.client = c.client AND s.session = c.session
 JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition

@@ -233,6 +233,19 @@ def test_a_static_member_that_was_replaced_commits(tmp_path: Path) -> None:
     assert "s1.2 had taken its place" in finding.sentence
 
 
+def test_another_client_takes_a_static_members_place(tmp_path: Path) -> None:
+    """Each of them in its first session."""
+    tables = healthy()
+    at_ns = static(tables)
+    for row in (*tables["clients"], *tables["assignments"]):
+        row["session"] = 0 if row.get("group") == "static" else row["session"]
+    static_commit(tables, "s1.2", 0, at_ns, "ok")
+    assert_only(judged(tmp_path / "its own", tables))
+    static_commit(tables, "s1", 0, at_ns, "ok")
+    result = judged(tmp_path, tables)
+    assert [one.sub_kind for one in result["zombie_commit"].findings] == ["replaced"]
+
+
 def test_a_static_member_that_takes_its_place_back_may_commit(tmp_path: Path) -> None:
     tables = healthy()
     at_ns = static(tables)

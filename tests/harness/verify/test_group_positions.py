@@ -54,6 +54,39 @@ def test_a_member_reads_on_from_where_it_was_told_last(
     assert [(finding.sub_kind, finding.offset) for finding in one.findings] == found
 
 
+@pytest.mark.parametrize(
+    ("partition", "later_ns", "found"),
+    [(0, 0, []), (None, 0, []), (1, 0, [HALF + 50]), (0, -2 * S, [HALF + 50])],
+    ids=["there", "everywhere", "elsewhere", "long before"],
+)
+def test_only_what_moved_a_member_since_it_was_told_excuses_it(
+    partition: int | None, later_ns: int, found: list[int], tmp_path: Path
+) -> None:
+    tables = healthy()
+    assigned_again(tables, HALF + 50, 2)
+    asked_ns = tables["commit_reads"][-1]["invoke_ns"]
+    poll = next(row["poll"] for row in tables["reads"]
+                if row["client"] == "g1" and row["pass"] == 2)  # fmt: skip
+    model = first_poll(tables)
+    at = {"invoke_ns": asked_ns + later_ns, "complete_ns": asked_ns + later_ns + 1}
+    place = {} if partition is not None else {"topic_id": None, "topic": None}
+    moved = {"partition": partition, "poll": poll, "event": "seek", "position_before": None}
+    tables["polls"].append(model | at | place | moved)
+    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
+    one = judge(tmp_path, tables, asked, told, ("poll_skip",))["poll_skip"]
+    assert [finding.offset for finding in one.findings] == found
+
+
+def test_a_position_below_where_a_log_begins_skips_nothing(tmp_path: Path) -> None:
+    """What was deleted is on disks still; the member was told of its new position, and no more."""
+    tables = healthy()
+    assigned_again(tables, HALF + 50, 2)
+    for row in tables["logs"]:
+        row["log_start"] = HALF + 52
+    asked, told = synthetic.scenario(ONE), synthetic.facts(ONE)
+    assert not judge(tmp_path, tables, asked, told, ("poll_skip",))["poll_skip"].findings
+
+
 def begun_late(tables: Tables) -> None:
     """Nobody but `g1` was ever a member, and it began in the middle (auto.offset.reset=latest)."""
     for table in ("clients", "reads", "polls", "commits", "commit_reads", "assignments"):
@@ -133,3 +166,18 @@ def test_many_transactions_in_a_row_leave_the_register_judged(tmp_path: Path) ->
     answer(tables, ONE.records + 1000, at_ns + 5 * S)
     (finding,) = judged(tmp_path, tables)["commit_register"].findings
     assert finding.at_ns == at_ns + 5 * S
+
+
+@pytest.mark.parametrize("told", [None, -1])
+def test_nothing_is_told_as_the_protocol_does(told: int | None, tmp_path: Path) -> None:
+    """Before anything was committed; what was since is told as a position."""
+    tables = healthy()
+    first_ns = min(row["invoke_ns"] for row in tables["commits"])
+    answer(tables, told, first_ns - S)
+    assert_only(judged(tmp_path / "before", tables))
+    answer(tables, told, END_NS + 60 * S)
+    found = judged(tmp_path, tables)
+    assert_only(found, "commit_register", "commit_went_back")
+    for name in ("commit_register", "commit_went_back"):
+        (finding,) = found[name].findings
+        assert "was told no position" in finding.sentence

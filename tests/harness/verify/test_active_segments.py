@@ -1,0 +1,81 @@
+"""No cleaner takes anything of an active segment, on whatever replica."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.verify.made import ONE, Tables, alone, healthy, topic
+from urteil.harness.verify import synthetic
+
+OFFSET, ACTIVE = 150, 200
+COMPACT = {"cleanup_policy": "compact"}
+LAGGING = COMPACT | {"min_compaction_lag_ms": "86400000"}
+
+
+def _tables(*bases: int | None) -> Tables:
+    """A compacted log whose active segments begin there; every record has a key of two."""
+    tables = healthy()
+    for log in tables["logs"]:
+        log["active_base"] = bases[log["broker"] - 1]
+    for table in ("sends", "reads", "replicas"):
+        for row in tables[table]:
+            row["key"] = f"k{row['offset'] // 2 * 2 + (row['offset'] >= ONE.records - 2)}"
+    return tables
+
+
+def _clean(tables: Tables, offset: int, *brokers: int) -> None:
+    tables["replicas"] = [
+        row for row in tables["replicas"]
+        if row["offset"] != offset or row["broker"] not in brokers
+    ]  # fmt: skip
+
+
+def _leader(tables: Tables) -> int:
+    return int(max(tables["states"], key=lambda row: int(row["zxid"]))["leader"])
+
+
+def _found(run_dir: Path, tables: Tables, **config: str) -> list[tuple[str, Any]]:
+    facts = synthetic.facts(ONE, topics=topic(**config))
+    found = alone("compacted_too_early", run_dir, tables, facts=facts).findings
+    return [(one.sub_kind, one.offset) for one in found]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_replica_that_fetched_a_cleaned_log_has_fewer_segments(
+    told: bool, tmp_path: Path
+) -> None:
+    """It leads in the end, and its active segment begins before what others had cleaned."""
+    bases: list[int | None] = [ACTIVE] * 3
+    tables = _tables(*bases)
+    led = _leader(tables)
+    for log in tables["logs"]:
+        if log["broker"] == led:
+            log["active_base"] = 0 if told else None
+    for row in tables["replicas"]:
+        row["segment_base"] = ACTIVE if row["broker"] != led and row["offset"] >= ACTIVE else 0
+    _clean(tables, OFFSET, 1, 2, 3)
+    assert _found(tmp_path, tables, **COMPACT) == []
+    _clean(tables, ACTIVE, 1, 2, 3)
+    assert _found(tmp_path / "active", tables, **COMPACT) == [("active segment", ACTIVE)]
+
+
+@pytest.mark.parametrize(
+    ("config", "sub_kind"), [(COMPACT, "active segment"), (LAGGING, "inside the lag")]
+)
+def test_a_follower_cleans_too_early(config: dict[str, str], sub_kind: str, tmp_path: Path) -> None:
+    tables = _tables(ACTIVE, ACTIVE, ACTIVE)
+    offset = ACTIVE if config is COMPACT else OFFSET
+    _clean(tables, offset, _leader(tables) % 3 + 1)
+    facts = synthetic.facts(ONE, topics=topic(**config))
+    (finding,) = alone("compacted_too_early", tmp_path, tables, facts=facts).findings
+    assert (finding.sub_kind, finding.offset) == (f"{sub_kind}, on some replicas", offset)
+    assert "is gone from the log of a replica" in finding.sentence
+
+
+def test_what_a_follower_cleaned_in_time_is_gone(tmp_path: Path) -> None:
+    tables = _tables(ACTIVE, ACTIVE, ACTIVE)
+    _clean(tables, OFFSET, _leader(tables) % 3 + 1)
+    assert _found(tmp_path, tables, **COMPACT) == []

@@ -1,0 +1,101 @@
+"""Transactions on a compacted topic: what their readers are given, and what replicas have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.verify.made import Tables, topic
+from tests.harness.verify.test_group_guarantees import judge
+from tests.harness.verify.test_transaction_guarantees import BATCH, FATES, MS, ONE, READER, made
+from tests.harness.verify.test_unmarked import DAY, _marked
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.synthetic import END_NS
+
+BRIEF = DAY | {"delete_retention_ms": "1000"}
+NAMES = ("latest_value_lost", "tombstone_too_early", "stale_value_visible", "compacted_too_early")
+MARKER = ONE.records + 1
+
+
+def _found(run_dir: Path, tables: Tables, *names: str, **config: str) -> list[tuple[str, str, Any]]:
+    told = synthetic.facts(ONE, topics=topic(**config or DAY))
+    result = judge(run_dir, tables, synthetic.scenario(ONE), told, names or NAMES)
+    return [
+        (name, one.sub_kind, one.offset)
+        for name in names or NAMES for one in result[name].findings if not one.permitted
+    ]  # fmt: skip
+
+
+def _keyed() -> Tables:
+    """Every record has a key of its own."""
+    tables = made()
+    for table in ("sends", "reads", "replicas"):
+        for row in tables[table]:
+            row["key"] = f"k{row['offset']}"
+    return tables
+
+
+def _hide(tables: Tables, offset: int) -> None:
+    tables["reads"] = [
+        row for row in tables["reads"] if row["client"] != READER or row["offset"] != offset
+    ]
+
+
+@pytest.mark.parametrize("fate", range(len(FATES)), ids=FATES)
+@pytest.mark.parametrize("tombstone", [False, True])
+def test_readers_of_committed_records_are_given_the_last_of_a_key(
+    fate: int, tombstone: bool, tmp_path: Path
+) -> None:
+    """Of a transaction that was committed; of others nobody owes it."""
+    tables = _keyed()
+    offset = (48 + fate) * BATCH
+    for send in tables["sends"]:
+        send["tombstone"] = tombstone and send["offset"] == offset
+    _hide(tables, offset)
+    name = "tombstone_too_early" if tombstone else "latest_value_lost"
+    wanted = [(name, "not served", offset)] if FATES[fate] == "committed" else []
+    assert _found(tmp_path, tables) == wanted
+
+
+def test_what_a_late_end_may_have_aborted_is_owed_to_nobody(tmp_path: Path) -> None:
+    tables = _keyed()
+    _hide(tables, 48 * BATCH)
+    txn = next(row for row in tables["txns"] if row["txn"] == 48)
+    txn["late_end_ns"] = txn["begin_ns"] + MS // 8
+    assert _found(tmp_path, tables) == []
+
+
+def _at(tables: Tables, offset: int, broker: int) -> dict[str, Any]:
+    return next(
+        row for row in tables["replicas"] if row["offset"] == offset and row["broker"] == broker
+    )
+
+
+@pytest.mark.parametrize("broker", [1, 2, 3])
+def test_a_marker_that_ends_otherwise_on_one_replica(broker: int, tmp_path: Path) -> None:
+    tables = _marked()
+    _at(tables, MARKER, broker)["control"] = "abort"
+    found = _found(tmp_path, tables, "replica_divergence", **BRIEF)
+    assert found == [("replica_divergence", "content", MARKER)]
+
+
+@pytest.mark.parametrize("config", [DAY, BRIEF], ids=["kept for a day", "may be cleaned"])
+def test_a_marker_that_one_replica_lacks(config: dict[str, str], tmp_path: Path) -> None:
+    """By its time, where ZooKeeper's states tell what the wall clock is."""
+    tables = _marked()
+    for row in tables["states"]:
+        row["wall_ms"] = row["at_ns"] // MS
+    for row in tables["replicas"]:
+        row["timestamp_ms"] = END_NS // MS
+    tables["replicas"].remove(_at(tables, MARKER, 2))
+    found = _found(tmp_path, tables, "replica_divergence", **config)
+    assert found == ([("replica_divergence", "missing", MARKER)] if config is DAY else [])
+
+
+def test_a_record_in_another_epoch_on_one_replica(tmp_path: Path) -> None:
+    tables = _keyed()
+    _at(tables, 100, 3)["leader_epoch"] += 7
+    found = _found(tmp_path, tables, "replica_divergence")
+    assert found == [("replica_divergence", "leader epoch", 100)]

@@ -46,7 +46,7 @@ class Life:
         self.side = Side("one", cluster.bootstrap)
         self.side.until(self.side.answers, deadline_s=60)
         for topic in cluster.state.topics():
-            self.side.until(lambda t=topic: self.side._serves(t, 0, 1), deadline_s=60)  # type: ignore[misc]
+            self.side.until(lambda t=topic: self.side.serves(t, 0, 1), deadline_s=60)  # type: ignore[misc]
 
     def end(self, next_kind: Target, *, kill: bool) -> Life:
         """Stop it in one way or the other, and start the next one in its log directory."""

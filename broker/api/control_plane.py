@@ -14,6 +14,7 @@ from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.replication.control import states_of
 from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
+from urteil.broker.server.metadata_cache import told_in
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -75,6 +76,7 @@ async def update_metadata(
     if known and (request.broker_epoch, request.controller_epoch) != broker.metadata.terms:
         broker.groups.tasks.spawn(_forget_deleted(broker, known, request.controller_epoch))
     deleted = broker.metadata.update(request)
+    broker.control.heed((topic, state) for topic, _, state in told_in(request))
     if deleted:
         broker.groups.tasks.spawn(broker.group_administration.topics_deleted(deleted))
     others = (name for name, one in known.items() if broker.metadata.topic_ids.get(name) != one)

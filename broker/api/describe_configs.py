@@ -13,7 +13,7 @@ from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.config_admin import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC
 from urteil.broker.server.config_changes import Refused
-from urteil.broker.server.config_values import ConfigError
+from urteil.broker.server.config_values import ConfigError, parse_int
 from urteil.broker.server.config_view import (
     LOGGER,
     Setting,
@@ -137,9 +137,10 @@ async def _topic(broker: Broker, name: str) -> Iterable[Setting]:
 
 
 def _check_broker(name: str, broker_id: int, others: str) -> None:
-    if not name.removeprefix("-").isdecimal():
+    number = parse_int(name)
+    if number is None:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-    if int(name) != broker_id:
+    if number != broker_id:
         raise Refused(
             ErrorCode.INVALID_REQUEST,
             f"Unexpected broker id, expected {broker_id} {others}but received {name}",

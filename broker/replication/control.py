@@ -7,7 +7,7 @@ Each is fenced by controller epoch, broker epoch, topic id and leader epoch, in 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -21,6 +21,7 @@ from urteil.broker.wire.messages import (
     LeaderAndIsrResponse,
     StopReplicaRequest,
     StopReplicaResponse,
+    UpdateMetadataRequest,
 )
 from urteil.broker.wire.primitives import ZERO_UUID
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("control")
 
+Told = tuple[str, UpdateMetadataRequest.UpdateMetadataPartitionState]
 EPOCH_DURING_DELETE = -2
 NO_EPOCH = -3
 
@@ -158,6 +160,23 @@ class ReplicaControl:
             self._replicas.fetchers.add(leader, partition)
         elif state.leader >= 0:
             log.error("%s: leader %d is not alive", partition, state.leader)
+
+    # -- UpdateMetadata -------------------------------------------------------------------------
+
+    def heed(self, told: Iterable[Told]) -> None:
+        """A newer epoch ends what this broker is in an older one, be it told to all only: who was
+        away is told its roles after, and no role at all where it is no replica any more."""
+        me = self._replicas.broker_id
+        for topic, state in told:
+            hosted = self._replicas.partition(topic, state.partition_index)
+            if hosted is None or state.leader_epoch <= hosted.leader_epoch:
+                continue
+            if me not in state.replicas:
+                log.info("%s: is on %s now", hosted, list(state.replicas))
+                self._replicas.drop(topic, state.partition_index, delete=False)
+            elif hosted.is_leader and state.leader != me:
+                hosted.resign()
+                self._replicas.tell_leadership(hosted)
 
     # -- StopReplica ----------------------------------------------------------------------------
 

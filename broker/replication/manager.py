@@ -282,12 +282,14 @@ class ReplicaManager:
             if one.partition is not None
         ]
 
+        sizes = replace(terms, lend=True)  # what is looked at stays in the files
+
         def look() -> bool | None:
             for one, partition, epoch, is_leader in roles:
                 changed = partition.leader_epoch != epoch or partition.is_leader != is_leader
                 if partition.is_retired or (changed and why_not(partition, one.request, terms)):
                     return True
-            return self._has_bytes(terms, wanted) or None
+            return self._has_bytes(sizes, wanted) or None
 
         return look
 

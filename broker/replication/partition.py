@@ -138,6 +138,11 @@ class Partition:
         self._wake()
         return is_new_epoch
 
+    def resign(self) -> None:
+        """Another leads in a newer epoch; whom to follow is told later."""
+        self.leader_id = NO_LEADER
+        self._wake()
+
     def _assign(self, state: State) -> None:
         self.replicas = tuple(state.replicas)
         self.replication_factor = len(set(state.replicas) - set(state.adding_replicas))

@@ -30,7 +30,7 @@ class FetchTerms:
     read_committed: bool = False
     hard_limit: bool = False  # versions up to 2: not even one batch beyond the limit
     in_session: bool = False  # what did not change need not be read again
-    lend: bool = False  # larger reads may stay in the file
+    lend: bool = False  # larger reads may stay in the file, and nobody asks for what is aborted
     any_replica: bool = False  # consumers from version 11 on may read from followers (KIP-392)
     nearest: NearestReplica | None = None  # sends consumers to a replica of their rack
 
@@ -178,7 +178,7 @@ def _read(
             terms.replica_epoch,
         )
     aborted: Sequence[AbortedTxn] | None = None
-    if terms.read_committed and not terms.is_follower:
+    if terms.read_committed and not terms.is_follower and not terms.lend:
         aborted = _aborted(log, wanted.fetch_offset, result)
     return PartitionRead(
         high_watermark=high_watermark,

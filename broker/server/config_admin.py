@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 from urteil.broker.controller.topic_configs import InvalidTopicConfig, validate_topic_configs
 from urteil.broker.server.config_changes import Change, Refused, apply_changes, check_changes
-from urteil.broker.server.config_values import ConfigError, ConfigKey, known_keys, topic_keys
+from urteil.broker.server.config_values import (
+    ConfigError,
+    ConfigKey,
+    known_keys,
+    parse_int,
+    topic_keys,
+)
 from urteil.broker.server.dynamic_broker import DynamicBroker
 from urteil.broker.server.live_properties import LiveProperties
 from urteil.broker.server.loggers import alter_levels
@@ -169,9 +175,10 @@ class ConfigAdmin:
 
 def check_broker(name: str, broker_id: int) -> None:
     """Raises Refused unless `name` is this broker."""
-    if not name.removeprefix("-").isdecimal():
+    number = parse_int(name)
+    if number is None:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-    if int(name) != broker_id:
+    if number != broker_id:
         raise Refused(
             ErrorCode.INVALID_REQUEST,
             f"Unexpected broker id, expected {broker_id}, but received {name}",

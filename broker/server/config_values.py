@@ -23,6 +23,13 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 _DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
+def parse_int(text: str) -> int | None:
+    """As Java's `Integer.parseInt`; None for what is no such number."""
+    low, high = _RANGES["int"]
+    number = int(text) if _INTEGER.fullmatch(text) else None
+    return number if number is not None and low <= number <= high else None
+
+
 class ConfigError(ValueError):
     """A property with a value that cannot be; the text names both, as Kafka's does."""
 

@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from urteil.broker.server.config_dynamic import DYNAMIC, PER_BROKER, SECURITY
-from urteil.broker.server.config_values import ConfigError, ConfigKey, known_keys, rate_keys
+from urteil.broker.server.config_values import (
+    ConfigError,
+    ConfigKey,
+    known_keys,
+    parse_int,
+    rate_keys,
+)
 from urteil.broker.server.live_properties import LiveProperties
 
 _LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
@@ -136,7 +142,8 @@ def check_whole(properties: LiveProperties) -> None:
 def _check_addresses(overrides: str) -> None:
     for one in overrides.strip().rstrip(",").split(",") if overrides.strip(" ,") else ():
         host, _, count = one.strip().rpartition(":")
-        if not host or not count.isdecimal():
+        number = parse_int(count)
+        if not host or number is None or number < 0:
             raise ConfigError(
                 f"Error parsing configuration property 'max.connections.per.ip.overrides': {one}"
             )

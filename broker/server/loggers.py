@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable
 
 from urteil.broker.server.config_changes import Change, Operation, Refused
+from urteil.broker.server.config_values import parse_int
 from urteil.broker.wire.errors import ErrorCode
 
 ROOT = "root"
@@ -69,7 +70,7 @@ def alter_levels(
     """Set levels, or give loggers back to what they inherit. Raises Refused; then nothing is
     changed (`RuntimeLoggerManager`)."""
     changes = list(changes)
-    _check_node(resource_name, broker_id)
+    check_node(resource_name, broker_id)
     for change in changes:
         _check(change)
     if validate_only:
@@ -85,10 +86,12 @@ def _logger(name: str) -> logging.Logger:
     return logging.root if name == ROOT else logging.getLogger(name)
 
 
-def _check_node(name: str, broker_id: int) -> None:
-    if not name.removeprefix("-").isdecimal():
+def check_node(name: str, broker_id: int) -> None:
+    """Raises Refused unless `name` is this broker."""
+    number = parse_int(name)
+    if number is None:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-    if int(name) != broker_id:
+    if number != broker_id:
         raise Refused(
             ErrorCode.INVALID_REQUEST,
             f"Unexpected node id. Expected {broker_id}, but received {name}",

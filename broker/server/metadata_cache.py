@@ -73,7 +73,7 @@ class MetadataCache:
         self.brokers = {broker.id: _live(broker) for broker in request.live_brokers}
         deleted = []
         self.terms = (request.broker_epoch, request.controller_epoch)
-        for topic, topic_id, state in _states(request):
+        for topic, topic_id, state in told_in(request):
             if topic_id != ZERO_UUID:
                 self._name(topic, topic_id)
             if state.leader == LEADER_DURING_DELETE:
@@ -132,9 +132,10 @@ def _live(broker: UpdateMetadataRequest.UpdateMetadataBroker) -> LiveBroker:
     return LiveBroker(id=broker.id, rack=broker.rack or None, endpoints=endpoints)
 
 
-def _states(
+def told_in(
     request: UpdateMetadataRequest,
 ) -> Iterator[tuple[str, UUID, UpdateMetadataRequest.UpdateMetadataPartitionState]]:
+    """Every partition of a request of any version, with its topic's id (zero if unknown)."""
     for state in request.ungrouped_partition_states:
         yield state.topic_name, ZERO_UUID, state
     for topic in request.topic_states:

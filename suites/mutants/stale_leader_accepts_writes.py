@@ -6,7 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a leader ignores the LeaderAndIsr that makes it a follower, and takes writes"
+ABOUT = "a leader ignores what it hears of another one, and takes writes"
 MODELS = "a stale leader that is not fenced"
 SCENARIO = "leader-moves"
 GUARANTEE = "two_leaders"
@@ -24,4 +24,11 @@ def apply(mark: Mark) -> None:
 
         return follow
 
+    def make_heed(_: Function) -> Function:
+        def heed(control: Any, told: Any) -> None:
+            return
+
+        return heed
+
     replace("urteil.broker.replication.control:ReplicaControl._follow", make)
+    replace("urteil.broker.replication.control:ReplicaControl.heed", make_heed)

@@ -110,7 +110,7 @@ def test_when_a_broker_left_the_partitions_look_whom_they_wait_for() -> None:
         broker: Any = SimpleNamespace(
             authorizer=None,
             registration=SimpleNamespace(registered=registered),
-            control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE),
+            control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE, heed=lambda _: None),
             metadata=MetadataCache(),
             channels=SimpleNamespace(forget=lambda one: seen.append(f"forget {one}")),
             replicas=SimpleNamespace(shrink_isrs=lambda: seen.append("look")),
@@ -165,7 +165,7 @@ def test_what_was_deleted_without_a_word_is_forgotten(now: tuple[int, int]) -> N
         broker: Any = SimpleNamespace(
             authorizer=None,
             registration=SimpleNamespace(registered=registered),
-            control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE),
+            control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE, heed=lambda _: None),
             metadata=MetadataCache(),
             groups=SimpleNamespace(tasks=tasks),
             topic_settings=SimpleNamespace(forget=forgotten.append),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.broker.replication.hosting import Hosting
 from tests.broker.replication.plain import Plain, state
+from tests.broker.server.raw import run
+from urteil.broker.log.storage import File
 from urteil.broker.replication.offsets import EARLIEST, LATEST, epoch_end, find_offset
 from urteil.broker.replication.reading import FetchTerms, PartitionRead, read_partition
+from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest
 
@@ -114,3 +119,35 @@ def test_consumers_may_read_what_a_follower_knows_to_be_committed(plain: Plain) 
     assert read(plain, 9, nearby).error is ErrorCode.NOT_LEADER_OR_FOLLOWER, "not out of range"
     plain.partition.retire()
     assert read(plain, 0, nearby).error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_who_waits_for_much_reads_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each append it is looked how much there is, not what."""
+
+    async def scenario() -> None:
+        one = Hosting([tmp_path])
+        one.lead(0)
+        asked = FetchRequest.FetchPartition(
+            partition=0, fetch_offset=0, partition_max_bytes=1 << 20
+        )
+        terms = replace(CONSUMER, max_wait_ms=60_000, min_bytes=300_000, read_committed=True)
+        fetching = asyncio.ensure_future(
+            one.replicas.fetch(terms, [one.replicas.wanted("t", asked)])
+        )
+        await asyncio.sleep(0)
+        read, sizes = File.read_at, []
+
+        def counted(file: File, size: int, position: int) -> bytes:
+            sizes.append(size)
+            return read(file, size, position)
+
+        monkeypatch.setattr(File, "read_at", counted)
+        data = memoryview(build_batch([(None, b"x" * 100_000, (), 0)]))
+        for _ in range(3):
+            await one.replicas.append(1000, 1, {("t", 0): data})
+        (answer,) = await fetching
+        assert answer.size > 300_000
+        assert [size for size in sizes if size > 1000] == [answer.size]
+        one.close()
+
+    run(scenario())

@@ -10,10 +10,11 @@ import pytest
 
 from tests.broker.server.raw import run
 from urteil.broker.log.config import LogConfig
-from urteil.broker.server.config_admin import BROKER, TOPIC, Alteration, ConfigAdmin
-from urteil.broker.server.config_changes import Change, Operation
+from urteil.broker.server.config_admin import BROKER, TOPIC, Alteration, ConfigAdmin, check_broker
+from urteil.broker.server.config_changes import Change, Operation, Refused
 from urteil.broker.server.dynamic_broker import DynamicBroker
 from urteil.broker.server.live_properties import LiveProperties
+from urteil.broker.server.loggers import check_node
 from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.wire.errors import ErrorCode
 
@@ -210,6 +211,7 @@ def test_a_new_secret_leaves_alone_what_is_not_taken() -> None:
     [
         ("advertised.listeners", "PLAINTEXT://a:1", "restart"),
         ("max.connections.per.ip.overrides", "a:1,b", "overrides': b"),
+        ("max.connections.per.ip.overrides", "a:2147483648", "overrides': a"),
     ],
 )
 def test_what_ours_refuses_in_its_own_words(name: str, value: str, said: str) -> None:
@@ -219,6 +221,17 @@ def test_what_ours_refuses_in_its_own_words(name: str, value: str, said: str) ->
         assert said in (message or "")
 
     run(scenario())
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "2147483648", "one", "-", ""])
+def test_what_is_no_number_is_no_brokers(number: str) -> None:
+    """Python reads none of so many digits, Java none so large."""
+    for check in (check_broker, check_node):
+        with pytest.raises(Refused, match="must be an integer"):
+            check(number, 1)
+        with pytest.raises(Refused, match="but received"):
+            check("-1", 1)
+        check("+1", 1)
 
 
 def test_rates_are_never_of_the_file() -> None:

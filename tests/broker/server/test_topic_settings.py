@@ -187,7 +187,7 @@ def test_a_broker_without_a_replica_forgets_a_deleted_topic_as_well() -> None:
             ),
             group_administration=SimpleNamespace(topics_deleted=topics_deleted),
             registration=SimpleNamespace(registered=registered),
-            control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE),
+            control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE, heed=lambda _: None),
             metadata=MetadataCache(),
             topic_settings=known,
         )

@@ -1,0 +1,64 @@
+"""What all brokers are told of a newer epoch, and this one has no role by yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.broker.replication.hosting import Hosting
+from tests.broker.server.raw import run
+from urteil.broker.wire.batches import build_batch
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import UpdateMetadataRequest
+
+State = UpdateMetadataRequest.UpdateMetadataPartitionState
+KEY = ("t", 0)
+
+
+def told(epoch: int, leader: int, replicas: tuple[int, ...]) -> list[tuple[str, State]]:
+    state = State(partition_index=0, leader=leader, leader_epoch=epoch, replicas=replicas)
+    return [("t", state)]
+
+
+async def append(one: Hosting) -> ErrorCode:
+    data = memoryview(build_batch([(None, b"x", (), 0)]))
+    return (await one.replicas.append(0, 1, {KEY: data}))[KEY].error
+
+
+def test_who_was_away_does_not_lead_beside_its_successor(tmp_path: Path) -> None:
+    """A broker that registers anew hears of all partitions before its roles."""
+
+    async def scenario() -> None:
+        one = Hosting([tmp_path])
+        led: list[bool] = []
+        one.replicas.on_leadership(lambda _topic, _partition, leads, _epoch: led.append(leads))
+        one.lead(0, epoch=3, replicas=(1, 2))
+        one.control.heed(told(3, 2, (1, 2)))
+        one.control.heed(told(2, 2, (1, 2)))
+        one.control.heed(told(4, 1, (1, 2)))
+        assert await append(one) is ErrorCode.NONE
+        one.control.heed(told(4, 2, (1, 2)))
+        assert await append(one) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        one.lead(0, epoch=5, replicas=(1, 2))
+        assert await append(one) is ErrorCode.NONE
+        assert led == [True, False, True]
+        one.close()
+
+    run(scenario())
+
+
+def test_who_was_away_does_not_go_on_with_what_was_moved_from_it(tmp_path: Path) -> None:
+    """No role tells it, and who was to stop it could not reach it."""
+
+    async def scenario() -> None:
+        one = Hosting([tmp_path])
+        one.lead(0, epoch=3, replicas=(1, 2))
+        one.hear("t", epoch=4)
+        one.control.heed(told(4, 2, (2, 3)))
+        assert one.replicas.partition(*KEY) is None
+        assert await append(one) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert one.logs.get(*KEY) is not None, "nobody said that it is to be deleted"
+        one.lead(0, epoch=5, replicas=(1, 2), is_new=False)
+        assert await append(one) is ErrorCode.NONE
+        one.close()
+
+    run(scenario())

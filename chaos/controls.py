@@ -97,7 +97,8 @@ class LinkControls(Protocol):
         ...
 
     def active(self) -> Mapping[Link, tuple[str, ...]]:
-        """Links under a fault now, with what was done to them."""
+        """Links under a fault now, with what was done to them: `closed`, or names of toxics, those
+        of a cut beginning with `cut_`."""
         ...
 
     def heal_all(self) -> None:

@@ -142,11 +142,9 @@ class Nemesis:
         Seconds that the cluster took after healing, or None when it did not come back or the lab
         could not heal: then `problems` says why. Repeatable, raises nothing of its own.
         """
-        for active in list(reversed(self._active)):
-            self._end(active)
+        self._end_all()
         try:
             self._wake()
-            self.controls.net.heal_all()
             self.controls.check()
             self.healed = True
             return self.controls.await_healthy(deadline_s=deadline_s)
@@ -156,12 +154,40 @@ class Nemesis:
             self._problem(f"healing failed: {type(failure).__name__}: {failure}")
         return None
 
+    def _end_all(self) -> None:
+        """Heal what is active; what is to be started needs what the others took away."""
+        for one in sorted(reversed(self._active), key=lambda one: bool(self._dead(one))):
+            self._end(one)
+
+    def _dead(self, one: _Active) -> list[str]:
+        """The nodes that it ended, which its healing starts; none that cannot be asked."""
+        nodes = {*self.controls.zookeepers, *self.controls.brokers} & {*one.injection.targets}
+        try:
+            return [n for n in nodes if self.controls.status(n).state is NodeState.DEAD]
+        except LabFailure:
+            return []
+
+    def _held_up(self, one: _Active) -> bool:
+        """Whether it would start a node that another fault cuts off from ZooKeeper: it would end
+        again or be waited for in vain, and nobody could heal the other one meanwhile."""
+        if len(self._active) < 2:
+            return False
+        cut = {
+            link.src
+            for link, done in self.controls.net.active().items()
+            if link.dst in self.controls.zookeepers and any(map(_cuts, done))
+        }
+        return not cut.isdisjoint(self._dead(one))
+
     def _wake(self) -> None:
-        for node in (*self.controls.zookeepers, *self.controls.brokers):
-            state = self.controls.status(node).state
-            if state is NodeState.PAUSED:
+        """Whatever is paused, cut or dead by a fault of ours; nodes that start need their links."""
+        nodes = (*self.controls.zookeepers, *self.controls.brokers)
+        for node in nodes:
+            if self.controls.status(node).state is NodeState.PAUSED:
                 self.controls.resume(node)
-            elif state is NodeState.DEAD and self._killed(node):
+        self.controls.net.heal_all()
+        for node in nodes:
+            if self.controls.status(node).state is NodeState.DEAD and self._killed(node):
                 self.controls.start(node)
 
     def _killed(self, node: str) -> bool:
@@ -169,8 +195,7 @@ class Nemesis:
         return any(node in injection.targets for injection in self.injections)
 
     def _heal_by_hand(self, waiting: list[_Waiting]) -> None:
-        for one in list(reversed(self._active)):
-            self._end(one)
+        self._end_all()
         for late in waiting:
             self._never(late.planned, "everything was healed by hand")
             if late.watch is not None:
@@ -179,7 +204,6 @@ class Nemesis:
         why_not = ""
         try:
             self._wake()
-            self.controls.net.heal_all()
         except Exception as failure:
             why_not = f"{type(failure).__name__}: {failure}"
             self._problem(f"healing by hand failed: {why_not}")
@@ -220,12 +244,12 @@ class Nemesis:
         """Do the one thing that is due longest; False when nothing is."""
         able = [one for one in waiting if self._room(one.planned)]
         begin = min(able, key=lambda w: math.inf if w.due_at is None else w.due_at, default=None)
-        heal = min(self._active, key=lambda a: a.heal_at, default=None)
+        over = [a for a in self._active if a.heal_at <= now and not self._held_up(a)]
+        heal = min(over, key=lambda a: a.heal_at, default=None)
         begin_at = math.inf
         if begin is not None and begin.due_at is not None:
             begin_at = begin.due_at
-        heal_at = math.inf if heal is None else heal.heal_at
-        if heal is not None and heal_at <= min(begin_at, now):
+        if heal is not None and heal.heal_at <= begin_at:
             self._end(heal)
         elif begin is not None and begin_at <= now:
             waiting.remove(begin)
@@ -315,6 +339,11 @@ class Nemesis:
         part = self.record.with_name(self.record.name + ".part")
         part.write_text("".join(json.dumps(i.row()) + "\n" for i in self.injections))
         part.replace(self.record)
+
+
+def _cuts(done: str) -> bool:
+    """Whether nothing passes a link to which that was done (`LinkControls.active`)."""
+    return done.startswith(("cut_", "closed"))
 
 
 def _missed(planned: Planned, acked: int) -> str:

@@ -108,7 +108,8 @@ class PaperNet:
         return whole
 
     def active(self) -> dict[Link, tuple[str, ...]]:
-        return dict.fromkeys([*self.broken, *self.delays, *self.spoilt], ("broken",))
+        spoilt = dict.fromkeys([*self.delays, *self.spoilt], ("spoilt",))
+        return {**spoilt, **dict.fromkeys(self.broken, ("cut_upstream",))}
 
     def heal(self, links: Sequence[Link], *, owner: str | None = None) -> None:
         self.broken -= set(links)

@@ -6,10 +6,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.chaos.paper import PaperCluster
 from urteil.chaos.nemesis import Nemesis
 from urteil.chaos.schedule import Planned, plan
-from urteil.chaos.views import NodeState, NotHealthy
+from urteil.chaos.views import Link, NodeState, NodeStatus, NotHealthy
 from urteil.harness.scenario import FaultSpec
 
 
@@ -126,3 +128,51 @@ def test_healing_by_hand_ends_the_faults_and_not_the_play(tmp_path: Path) -> Non
     assert "healed" in str(rows(tmp_path)[0]["proof"])
     assert "by hand" in str(rows(tmp_path)[1]["proof"])
     assert cluster.held == {0: False}
+
+
+class Registering(PaperCluster):
+    """Brokers that start only where their links to ZooKeeper carry something."""
+
+    def start(self, node: str, *, deadline_s: float = 60.0) -> NodeStatus:
+        if Link(node, "zk1") in self.net.broken:
+            raise NotHealthy(f"{node} did not register")
+        return super().start(node, deadline_s=deadline_s)
+
+
+CUT_OFF = FaultSpec(
+    fault="broker_from_zookeeper", target="b2", at_s=0.0, duration_s=0.4, choice="a"
+)
+
+
+def test_a_broker_is_started_once_it_reaches_zookeeper_again(tmp_path: Path) -> None:
+    cluster = Registering()
+    kill = FaultSpec(fault="crash", target="b2", at_s=0.1, duration_s=0.1, choice="b")
+    player = nemesis(cluster, tmp_path, schedule(CUT_OFF, kill))
+    player.play(duration_s=0.0)
+    cut, killed = rows(tmp_path)
+    assert cut["healed_ns"] < killed["healed_ns"]  # type: ignore[operator]
+    assert cluster.states["b2"] is NodeState.RUNNING
+    assert not player.problems
+
+
+@pytest.mark.parametrize("first", ["crash", "broker_from_zookeeper"])
+def test_at_the_end_links_heal_before_brokers_start(tmp_path: Path, first: str) -> None:
+    cluster = Registering()
+    kill = FaultSpec(fault="crash", target="b2", at_s=0.0, duration_s=60, choice="b")
+    faults = sorted(schedule(CUT_OFF, kill), key=lambda one: one.fault != first)
+    player = nemesis(cluster, tmp_path, faults)
+    for one in faults:
+        player._begin(one)
+    assert player.heal(deadline_s=1) is not None
+    assert cluster.states["b2"] is NodeState.RUNNING
+    assert not player.problems
+
+
+def test_links_are_healed_though_a_broker_does_not_start_before(tmp_path: Path) -> None:
+    cluster = Registering()
+    player = nemesis(cluster, tmp_path, [])
+    player._begin(schedule(FaultSpec(fault="crash", target="b2", at_s=0, duration_s=9))[0])
+    cluster.net.cut(cluster.net.of("b2"))
+    player.heal(deadline_s=1)
+    assert not cluster.net.broken
+    assert cluster.states["b2"] is NodeState.RUNNING

@@ -1,0 +1,45 @@
+"""`urteil faults check`: whatever a fault meets, it is healed and told."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos.paper import PaperCluster
+from urteil.chaos.administration import ActFailed
+from urteil.chaos.views import Limits, NodeState
+from urteil.harness.fault_check import check_all, check_fault
+
+
+def test_a_fault_that_fails_in_a_way_of_its_own_is_healed_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = PaperCluster()
+    cluster.views["urteil-fault-check"] = cluster.views["t"]
+    ask, failures = cluster.starvation, iter([ActFailed("the cluster is busy")])
+
+    def ask_later(node: str) -> Limits:
+        for failure in failures:
+            raise failure
+        return ask(node)
+
+    monkeypatch.setattr(cluster, "starvation", ask_later)
+    found = check_fault(cluster, "starve")
+    assert not found.acted
+    assert "the cluster is busy" in found.proof
+    assert not cluster.starved
+    assert cluster.held == {0: False}
+
+
+def test_one_that_cannot_be_healed_does_not_end_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = PaperCluster()
+
+    def refuse(node: str, *, deadline_s: float = 60.0) -> None:
+        raise ActFailed("the cluster is busy")
+
+    monkeypatch.setattr(cluster, "start", refuse)
+    cluster.views["urteil-fault-check"] = cluster.views["t"]
+    found = check_all(cluster, ["crash", "ring"], runtime="process", target="urteil")
+    assert [one.fault for one in found] == ["crash", "ring"]
+    assert not found[0].healed
+    assert "busy" in found[0].healing
+    assert cluster.states["b2"] is NodeState.DEAD

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from random import Random
 
 Option = str | float | bool
+FLAGS = dict.fromkeys(("true", "yes", "1", "on"), True) | dict.fromkeys(
+    ("false", "no", "0", "off"), False
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,18 +34,20 @@ class Aim:
         return Random(self.seed)
 
     def number(self, option: str, default: float) -> float:
-        """A numeric option; ValueError when it is none."""
+        """A numeric option; ValueError when it is none that can be counted with."""
         value = self.options.get(option, default)
         try:
-            if not isinstance(value, bool):
-                return float(value)
+            if not isinstance(value, bool) and isfinite(number := float(value)):
+                return number
         except ValueError:
             pass
         raise ValueError(f"{option} must be a number, not {value}")
 
     def flag(self, option: str, default: bool = False) -> bool:
-        """An option that is true or false; text from a command line counts too."""
+        """An option that is true or false; text from a command line counts too, and ValueError
+        when it says neither."""
         value = self.options.get(option, default)
-        if isinstance(value, str):
-            return value.lower() in ("true", "yes", "1", "on")
-        return bool(value)
+        found = FLAGS.get(value.lower()) if isinstance(value, str) else bool(value)
+        if found is None:
+            raise ValueError(f"{option} is {value!r}: give true or false")
+        return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import ClientControls
 from urteil.chaos.selectors import NoTarget
@@ -17,6 +19,7 @@ KINDS = {
     "committer": "committer",
 }
 
+_NAME = re.compile(r"[a-z]+\d+(\.\d+)?")
 SELECTORS = (
     "producer, member, reader, app, transactional, copier, committer (one, by the seed), "
     "producers, members and so on, a client"
@@ -38,6 +41,14 @@ def clients(controls: ClientControls, aim: Aim) -> list[str]:
     if strange:
         raise ValueError(f"{strange[0]!r} is no client: {SELECTORS} ({', '.join(known)})")
     return names
+
+
+def check_target(target: str) -> None:
+    """ValueError for what cannot be a kind nor a client's name (`p1`, `p1.2`) in any run."""
+    names = [name.strip() for name in target.split(",")]
+    if target.removesuffix("s") in KINDS or all(map(_NAME.fullmatch, names)):
+        return
+    raise ValueError(f"{target!r} is no client: {SELECTORS}")
 
 
 def running(controls: ClientControls, kind: str) -> list[str]:

@@ -94,7 +94,7 @@ def planned(wish: Wish, *, shift_s: float, choice: str, topic: str, partition: i
     aim = Aim(
         target=wish.target,
         topic=str(options.pop("topic", topic)),
-        partition=int(options.pop("partition", partition)),
+        partition=_number(options.pop("partition", partition)),
         seed=choice,
         options=options,
     )
@@ -109,6 +109,16 @@ def planned(wish: Wish, *, shift_s: float, choice: str, topic: str, partition: i
         duration_s=wish.duration_s,
         alone=wish.alone,
     )
+
+
+def _number(partition: Option) -> int:
+    try:
+        number = int(partition)
+    except (ValueError, OverflowError):
+        number = -1
+    if number < 0:
+        raise ValueError(f"partition is {partition!r}: give 0 or more")
+    return number
 
 
 def check_fault(name: str) -> None:

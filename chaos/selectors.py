@@ -220,12 +220,26 @@ def victims(controls: Controls, chosen: Sequence[str]) -> list[str]:
     return found
 
 
-def check_target(target: str, *, brokers: int, keepers: int) -> None:
-    """ValueError for a word of a target that is neither role nor node of a cluster of that size."""
+def check_target(target: str, told: str, *, brokers: int, keepers: int) -> None:
+    """ValueError for a target that a fault cannot have which is aimed at what is `told`
+    (`Fault.selectors`), in a cluster of that size."""
+    sides = [side.strip() for side in re.split(r"<->|->", target)]
+    if len(sides) > 1 and "left" not in told:
+        raise ValueError(f"{target!r} is a pair of links: give {told}")
+    if len(sides) > 2 or (len(sides) < 2 and told.startswith("left")):
+        raise ValueError(f"{target!r} is no pair: write left->right or left<->right")
+    for side in sides:
+        if side not in ROLES:
+            _check_nodes(side, brokers, keepers)
+
+
+def _check_nodes(listed: str, brokers: int, keepers: int) -> None:
     nodes = [f"b{n + 1}" for n in range(brokers)] + [f"zk{n + 1}" for n in range(keepers)]
-    for word in map(str.strip, re.split(r"<->|->|,", target)):
-        if word in ROLES or word in nodes:
+    for word in map(str.strip, listed.split(",")):
+        if word in nodes:
             continue
+        if word in ROLES:
+            raise ValueError(f"a role stands alone, not in {listed!r}: list nodes, or give {word}")
         near = difflib.get_close_matches(word, ROLES, n=2, cutoff=0.6)
         mend = f"did you mean {' or '.join(near)}?" if near else f"nodes are {', '.join(nodes)}"
         raise ValueError(f"{word!r} is neither a role nor a node; {mend}")

@@ -15,12 +15,13 @@ from typing import Any
 
 import msgspec
 
+from urteil.chaos import clients
 from urteil.chaos.draw import TAIL_S, draw
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.nemesis import Injection
 from urteil.chaos.schedule import Planned, check_fault, moment, plan, planned
 from urteil.chaos.selectors import check_target
-from urteil.harness.scenario import FaultSpec, Scenario
+from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario
 
 _SECOND_NS = 1_000_000_000
 _replace = msgspec.structs.replace
@@ -185,7 +186,7 @@ def load_schedule(path: Path, scenario: Scenario) -> Schedule:
         raise ScheduleError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ScheduleError(f"{path} is no text: write it as TOML or JSON") from None
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         kind = "TOML" if path.suffix == ".toml" else "JSON"
         raise ScheduleError(f"{path} is no {kind}: {error}") from None
     try:
@@ -221,10 +222,18 @@ def _check_entry(one: Entry, scenario: Scenario) -> None:
         if value is not None and not 0 <= value <= 1_000_000:
             raise ValueError(f"{name} is {value:g}: give 0 to 1,000,000")
     check_fault(one.fault)
-    if "role" in FAULTS[one.fault].selectors:
-        size = scenario.cluster
-        check_target(one.target, brokers=size.brokers, keepers=size.zookeepers)
+    _check_target(one, FAULTS[one.fault].selectors, scenario.cluster)
     planned(one, shift_s=0, choice=one.choice, topic=scenario.workload.topics[0].name)
+
+
+def _check_target(one: Entry, told: str, size: ClusterSpec) -> None:
+    """What targets of some faults mean, or whether they are asked, only the run can tell."""
+    if "role" in told or "zk1" in told:
+        check_target(one.target, told, brokers=size.brokers, keepers=size.zookeepers)
+    elif "a client" in told and "client id" not in told:
+        clients.check_target(one.target)
+    elif told == "all" and one.target != told:
+        raise ValueError(f"{one.target!r} is not all: this fault is of all brokers")
 
 
 def _check_choices(path: Path, entries: Sequence[Entry]) -> None:

@@ -22,6 +22,11 @@ WHOM = {
 }
 """Options of every fault, for the role `coordinator`; `topic` and `partition` are the aim's own."""
 
+YES_OR_NO = {"answers_only", "brokers", "clients", "close", "for_good", "kill", "once", "repair"}
+YES_OR_NO |= {"up", "zookeeper"}
+WORDS = {"command", "direction", "how", *WHOM}
+"""What options are, whatever fault takes them; all others are numbers."""
+
 EXPIRY_S = 60.0
 HEALED_S = 3.0
 POLL_S = 0.1
@@ -86,6 +91,11 @@ class Fault:
         unknown = sorted(set(aim.options) - {*self.options, *WHOM})
         if unknown:
             raise ValueError(f"{self.name} takes no option {', '.join(unknown)}")
+        for option in set(aim.options) - WORDS:
+            if option in YES_OR_NO:
+                aim.flag(option)
+            else:
+                aim.number(option, 0.0)
         self.aim = aim
         self.owner = f"{self.name}_{next(_numbers)}"
         self.targets: tuple[str, ...] = ()

@@ -31,13 +31,13 @@ class KillClient(Fault):
         return Proof(acted=len(gone) == len(self.targets), text=text or "nobody ran")
 
     def heal(self, controls: Controls) -> str:
-        if self.aim.options.get("for_good"):
+        if self.aim.flag("for_good"):
             return f"nobody takes over from {', '.join(self.targets)}"
         successors = [controls.clients.take_over(name) for name in self.targets]
         return f"{', '.join(successors)} took over"
 
     def remains(self, controls: Controls) -> str:
-        if self.aim.options.get("for_good"):
+        if self.aim.flag("for_good"):
             return ""
         nexts = [controls.clients.take_over(name) for name in self.targets]
         dead = [n for n in nexts if controls.clients.status(n).state is not NodeState.RUNNING]

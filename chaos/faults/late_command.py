@@ -6,6 +6,7 @@ from functools import partial
 from typing import ClassVar
 
 from urteil.chaos import selectors
+from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import Fault, Proof, not_running, until
 
@@ -27,11 +28,15 @@ class LateCommand(Fault):
         "command": f"{UPDATE_METADATA} (the default) or {STOP_REPLICA}",
     }
 
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.command = str(aim.options.get("command", UPDATE_METADATA))
+        if self.command not in COMMANDS:
+            raise ValueError(f"no command {self.command!r}: give {' or '.join(COMMANDS)}")
+
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(selectors.nodes(controls, self.aim))
-        command = str(self.aim.options.get("command", UPDATE_METADATA))
-        if command not in COMMANDS:
-            raise ValueError(f"no command {command!r}: give {' or '.join(COMMANDS)}")
+        command = self.command
         told, acted = [], bool(self.targets)
         for node in self.targets:
             old = controls.status(node).pid

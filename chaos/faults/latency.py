@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import HEALED_S, Fault, Proof, probe_all, still_broken
 from urteil.chaos.faults.spoiled import links_of
@@ -24,15 +25,23 @@ class Latency(Fault):
     sample = "follower"
     selectors = "all, a role, a node, or a pair left->right"
     options: ClassVar[dict[str, str]] = {
-        "latency_ms": "delay a request (default 200)",
-        "jitter_ms": "plus or minus (default 0)",
+        "latency_ms": "delay a request, 1 to 60000 (default 200)",
+        "jitter_ms": "plus or minus, latency_ms at most (default 0)",
         "clients": "the clients' links too (default false)",
     }
     links: tuple[Link, ...] = ()
 
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.latency_ms = int(aim.number("latency_ms", 200))
+        self.jitter_ms = int(aim.number("jitter_ms", 0))
+        if not 1 <= self.latency_ms <= 60_000:
+            raise ValueError(f"latency_ms={self.latency_ms} is not between 1 and 60000")
+        if not 0 <= self.jitter_ms <= self.latency_ms:
+            raise ValueError(f"jitter_ms={self.jitter_ms} is not between 0 and latency_ms")
+
     def begin(self, controls: Controls) -> Proof:
-        latency_ms = int(self.aim.number("latency_ms", 200))
-        jitter_ms = int(self.aim.number("jitter_ms", 0))
+        latency_ms, jitter_ms = self.latency_ms, self.jitter_ms
         self.links = tuple(links_of(controls, self))
         self.targets = tuple(map(str, self.links))
         timeout_s = 2 + 4 * (latency_ms + jitter_ms) / 1000

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from urteil.chaos import selectors
+from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import Fault, Proof, not_running, probe_all, still_broken
 from urteil.chaos.selectors import NoTarget
@@ -104,9 +105,15 @@ class Partition(CutLinks):
         "answers_only": "requests arrive, their answers do not (default false)",
     }
 
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.direction = aim.options.get("direction", "one-way")
+        if self.direction not in ("one-way", "two-way"):
+            raise ValueError(f"direction is {self.direction!r}: give one-way or two-way")
+
     def choose(self, controls: Controls) -> list[Link]:
         chosen = selectors.links(controls, self.aim)
-        if self.aim.options.get("direction", "one-way") != "two-way":
+        if self.direction == "one-way":
             return chosen
         back = {Link(link.dst, link.src) for link in chosen}
         return [link for link in controls.net.links() if link in {*chosen, *back}]

@@ -90,6 +90,8 @@ def test_a_schedule_by_hand(tmp_path: Path) -> None:
 
 
 CRASH = "[[faults]]\nfault='crash'\n"
+CUT = "[[faults]]\nfault='partition'\nat_s=1\n"
+LATE = "[[faults]]\nfault='latency'\ntarget='leader'\nat_s=1\noptions="
 
 
 @pytest.mark.parametrize(
@@ -111,6 +113,21 @@ CRASH = "[[faults]]\nfault='crash'\n"
         (CRASH + "at_s=1\ntarget='b4'", "'b4' is neither a role nor a node; nodes are b1, b2, b3"),
         (CRASH + "at_s=1\ntarget='leeder'", "did you mean leader?"),
         (CRASH + "at_s=1\noptions={foo=1}", "takes no option foo"),
+        (CRASH + "at_s=1\ntarget='follower->leader'", "is a pair of links: give a role or a node"),
+        (CRASH + "at_s=1\ntarget='leader,b1'", "a role stands alone"),
+        (CUT, "'random' is no pair: write left->right or left<->right"),
+        (CUT + "target='b1->b2->b3'", "'b1->b2->b3' is no pair"),
+        (CUT + "target='b1->b2'\noptions={direction='both'}", "direction is 'both': give one-way"),
+        (CUT + "target='b1->b2'\noptions={close='maybe'}", "close is 'maybe': give true or false"),
+        ("[[faults]]\nfault='ring'\nat_s=1", "'random' is not all"),
+        ("[[faults]]\nfault='kill_client'\nat_s=1", "'random' is no client: producer, member"),
+        (LATE + "{latency_ms='x'}", "latency_ms must be a number, not x"),
+        (LATE + "{latency_ms=inf}", "latency_ms must be a number, not inf"),
+        (LATE + "{latency_ms=0}", "latency_ms=0 is not between 1 and 60000"),
+        (LATE + "{latency_ms=100, jitter_ms=200}", "jitter_ms=200 is not between 0 and latency_ms"),
+        (LATE + "{partition='x'}", "partition is 'x': give 0 or more"),
+        (LATE + "{partition=-1}", "partition is -1.0: give 0 or more"),
+        ("[[faults]]\nfault='late_command'\nat_s=1\noptions={command='x'}", "no command 'x'"),
         ((CRASH + "at_s=1\nchoice='a'\n") * 2, "faults 1 and 2 have the choice 'a'"),
         ("at_once = 0", "at_once is 0: give 1 or more"),
         ("rate_records_per_s = -3", "rate_records_per_s is -3"),
@@ -132,9 +149,18 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
     with pytest.raises(ScheduleError, match="is no text"):
         load_schedule(tmp_path / "bytes.json", CHAOS)
-    (tmp_path / "cut.json").write_text('{"faults": [')
-    with pytest.raises(ScheduleError, match="is no JSON"):
-        load_schedule(tmp_path / "cut.json", CHAOS)
+    for text in ('{"faults": [', "[" * 100_000, '{"seed": ' + "1" * 5_000 + "}"):
+        (tmp_path / "strange.json").write_text(text)
+        with pytest.raises(ScheduleError, match="is no JSON"):
+            load_schedule(tmp_path / "strange.json", CHAOS)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_file_may_have_every_fault_that_a_scenario_has(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "schedule.json"
+    whole = settled(SCENARIOS[name])
+    save_schedule(path, schedule_of(whole))
+    assert load_schedule(path, whole).faults == schedule_of(whole).faults
 
 
 def test_specs_of_entries_are_those_of_scenarios() -> None:

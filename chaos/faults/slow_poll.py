@@ -10,7 +10,8 @@ from urteil.chaos.clients import clients
 from urteil.chaos.controls import ClientControls, Controls
 from urteil.chaos.faults.base import Fault, Proof
 
-STILL_S = 0.5
+STILL_S = 1.5
+"""Longer than a member that polls and is given nothing writes nothing (`journal.IDLE_NS`)."""
 DEADLINE_S = 10.0
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from urteil.chaos.aim import Aim
-from urteil.chaos.faults import FAULTS
+from urteil.chaos.faults import FAULTS, slow_poll
 from urteil.chaos.selectors import NoTarget
 from urteil.chaos.views import LabFailure, NodeState, NodeStatus
 
@@ -171,3 +172,20 @@ def test_who_is_killed_for_good_has_no_successor() -> None:
 def test_healing_what_never_began_does_nothing() -> None:
     for name in ("kill_client", "pause_client", "slow_poll", "rebalance_storm"):
         FAULTS[name](aim("members")).heal(controls())
+
+
+def test_a_member_that_polls_and_is_given_nothing_does_not_stand_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It writes a line a second then."""
+    monkeypatch.setattr(slow_poll, "DEADLINE_S", 2.0)
+    cluster = controls()
+    monkeypatch.setattr(cluster.clients, "journal_bytes", lambda _name: int(time.monotonic()))
+    assert not FAULTS["slow_poll"](aim("member")).begin(cluster).acted
+
+
+def test_for_good_may_be_said_in_text() -> None:
+    cluster = controls()
+    fault = FAULTS["kill_client"](aim("p1", for_good="false"))
+    fault.begin(cluster)
+    assert fault.heal(cluster) == "p1.2 took over"

@@ -30,7 +30,7 @@ FAMILIES = {
 
 
 HASTY = (
-    *("allow_unclean", "disk_slow", "elect_preferred", "elect_unclean", "late_command"),
+    *("allow_unclean", "disk_slow", "elect_preferred", "elect_unclean", "late_command", "latency"),
     *("reassign", "recreate_topic", "topic_churn"),
 )
 
@@ -127,6 +127,16 @@ def test_isolation_takes_zookeeper_and_clients_only_when_asked() -> None:
     cluster = PaperCluster()
     FAULTS["isolate"](aim("b3", brokers=False, zookeeper=True)).begin(cluster)
     assert cluster.net.broken == {Link("b3", "zk1")}
+
+
+@pytest.mark.parametrize("jitter_ms", [0, 100])
+@pytest.mark.usefixtures("hasty")
+def test_a_busy_machine_is_no_latency(jitter_ms: int) -> None:
+    """Its round trips take as long as some delays, before and after."""
+    cluster = PaperCluster(toothless=True)
+    cluster.net.delays = dict.fromkeys(cluster.net.links(), 70)
+    fault = FAULTS["latency"](aim("follower", latency_ms=100, jitter_ms=jitter_ms))
+    assert not fault.begin(cluster).acted
 
 
 def test_latency_spares_the_clients_unless_asked() -> None:

@@ -54,22 +54,28 @@ class History:
             db.executescript(_TABLES)
 
     def add(self, row: Row) -> list[Seen]:
-        """Keep a run, whole or not at all; which of its signatures earlier runs had."""
+        """Keep a run once, whole or not at all; which of its signatures earlier runs had."""
         job = row.job
+        mine = (row.at, job.scenario, job.seed, job.target, job.mutant)
         with self._open() as db, db:
-            seen = list(_seen(db, row))
+            db.execute("BEGIN IMMEDIATE")
+            found = db.execute(
+                "SELECT id FROM runs WHERE at = ? AND scenario = ? AND seed = ? AND target = ? "
+                "AND mutant IS ?",
+                mine,
+            ).fetchone()
+            if found:
+                return list(_seen(db, row, before=found[0]))
             kept = db.execute(
-                "INSERT OR IGNORE INTO runs (at, scenario, seed, target, mutant, verdict, seconds, "
-                "row) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (row.at, job.scenario, job.seed, job.target, job.mutant, row.verdict, row.seconds,
-                 msgspec.json.encode(row).decode()),
-            )  # fmt: skip
-            if kept.rowcount:
-                db.executemany(
-                    "INSERT INTO signatures VALUES (?, ?)",
-                    [(kept.lastrowid, one) for one in dict.fromkeys(row.signatures)],
-                )
-        return seen
+                "INSERT INTO runs (at, scenario, seed, target, mutant, verdict, seconds, row) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*mine, row.verdict, row.seconds, msgspec.json.encode(row).decode()),
+            ).lastrowid
+            db.executemany(
+                "INSERT INTO signatures VALUES (?, ?)",
+                [(kept, one) for one in dict.fromkeys(row.signatures)],
+            )
+            return list(_seen(db, row, before=kept or 0))
 
     def keep(self, failure: Failure) -> None:
         """What a night found when it looked into a signature."""
@@ -102,13 +108,13 @@ class History:
             yield db
 
 
-def _seen(db: sqlite3.Connection, row: Row) -> Iterator[Seen]:
+def _seen(db: sqlite3.Connection, row: Row, *, before: int) -> Iterator[Seen]:
     job = row.job
     for signature in dict.fromkeys(row.signatures):
         found = db.execute(
             "SELECT count(*), min(r.at), r.scenario, r.seed FROM signatures s JOIN runs r "
-            "ON r.id = s.run WHERE s.signature = ? AND r.target = ? AND r.mutant IS ?",
-            (signature, job.target, job.mutant),
+            "ON r.id = s.run WHERE s.signature = ? AND r.target = ? AND r.mutant IS ? AND r.id < ?",
+            (signature, job.target, job.mutant, before),
         ).fetchone()
         if found[0]:
             yield Seen(signature=signature, times=found[0], first_at=found[1], scenario=found[2],

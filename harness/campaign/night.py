@@ -77,12 +77,14 @@ class Night:
         would tell nothing.
         """
         self.write()
-        for row in list(self.ledger.rows):
+        played = len(self.ledger.rows)
+        for row in self.ledger.rows[:played]:
+            self._know(row)
             self._look_into(row, deadline)
         while (job := self.next_job()) is not None:
             if time.monotonic() + self._expected_s(job) > deadline:
                 return
-            self._check()
+            self._check(self.ledger.rows[played:][-REFUSALS:])
             row = self.play(job, self.folder / "runs")
             row = prune(row) if self._expected(row) else row
             self.ledger.add(row)
@@ -117,12 +119,16 @@ class Night:
         return max([before, *here])
 
     def _remember(self, row: Row) -> None:
-        """In the history; a run of which all was seen before goes before others of its kind."""
-        seen = self.history.add(row) if self.history else []
-        for one in seen:
+        """In the history, and tell what is recognised."""
+        for one in self._know(row):
             self.recognised(one)
+
+    def _know(self, row: Row) -> list[Seen]:
+        """A run of which all was seen before goes before others of its kind."""
+        seen = self.history.add(row) if self.history else []
         if row.signatures and len(seen) == len(set(row.signatures)):
             self.known.add(row.run)
+        return seen
 
     def _look_into(self, row: Row, deadline: float) -> None:
         """Until all that the run showed is known, or the night is over."""
@@ -153,8 +159,8 @@ class Night:
                     counts[key] = found, counts.get(key, (found, 0))[1] + 1
         return list(counts.values())
 
-    def _check(self) -> None:
-        last = self.ledger.rows[-REFUSALS:]
+    def _check(self, last: Sequence[Row]) -> None:
+        """What hinders the night, by the last of its runs since it began or went on."""
         if len(last) == REFUSALS and all(row.refused for row in last):
             raise LabFailure(
                 f"{REFUSALS} runs were refused one after another: {last[-1].reasons[-1]}"

@@ -6,12 +6,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from tests.harness.campaign.rows import row
-from tests.harness.campaign.test_night import night, player
+from tests.harness.campaign.test_night import LONG, Killed, hunted, night, player
 from tests.reports import made
 from urteil.harness.campaign.history import History
 from urteil.harness.campaign.job import Job, Row, row_of
@@ -65,6 +67,26 @@ def test_what_was_seen_before_is_recognised(tmp_path: Path) -> None:
     assert seen.first_at == first.at
     assert history.last_played(again.job) == "2026-01-03 00:00:00"
     assert history.last_played(Job(scenario="never", seed=1)) == ""
+
+
+def test_a_run_is_kept_once(tmp_path: Path) -> None:
+    history = History(tmp_path / "history.db")
+    runs = [
+        replace(row("kill", seed, "FAIL"), at=f"2026-01-0{seed} 00:00:00", signatures=[LOST])
+        for seed in (1, 2, 3)
+    ]
+    told = [[seen.times for seen in history.add(one)] for one in (*runs, *runs)]
+    assert told == [[], [1], [2]] * 2
+
+
+def test_a_night_that_goes_on_remembers_what_a_kill_kept_from_it(tmp_path: Path) -> None:
+    hunted(tmp_path, 3, verdict="FAIL")
+    again = night(tmp_path, player(0))
+    again.history = History(tmp_path / "history.db")
+    with pytest.raises(Killed):
+        again.hunt(time.monotonic() + LONG)
+    for one in again.ledger.rows:
+        assert again.history.last_played(one.job) == one.at
 
 
 def test_a_night_tells_what_it_recognises(tmp_path: Path) -> None:

@@ -140,6 +140,10 @@ def test_a_lab_that_refuses_everything_ends_the_night(tmp_path: Path) -> None:
     with pytest.raises(LabFailure, match="5 runs were refused one after another: because"):
         hunt.hunt(time.monotonic() + LONG)
     assert len(hunt.ledger.rows) == 5
+    mended = night(tmp_path, player(2))
+    with pytest.raises(Killed):
+        mended.hunt(time.monotonic() + LONG)
+    assert len(mended.ledger.rows) == 7, "what was refused before says nothing of the lab now"
 
 
 def test_a_full_disk_ends_the_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

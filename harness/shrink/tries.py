@@ -68,7 +68,11 @@ class Tries:
         self._play, self._ledger, self._deadline = play, ledger, deadline
         self._known: dict[str, list[Outcome]] = {}
         self.played = 0
-        for line in ledger.read_bytes().splitlines() if ledger.exists() else ():
+        known = ledger.read_bytes() if ledger.exists() else b""
+        if known and not known.endswith(b"\n"):
+            with ledger.open("ab") as file:
+                file.write(b"\n")  # lest the next line be glued to one that a kill cut short
+        for line in known.splitlines():
             self._remember(line)
 
     def accepted(self, schedule: Schedule) -> tuple[bool, Tally]:

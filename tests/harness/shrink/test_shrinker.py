@@ -134,6 +134,20 @@ def test_what_was_interrupted_goes_on_and_plays_nothing_twice(
     assert report_of(next(folders), cuts) == report_of(next(folders), [])
 
 
+def test_a_line_that_a_kill_cut_takes_no_other_with_it(tmp_path: Path) -> None:
+    def counted(runs: int) -> int:
+        paper = Paper({1: 1.0})
+        asked = tries(paper, tmp_path)
+        asked.repeat(schedule(3), runs)
+        return len(paper.played)
+
+    assert counted(2) == 2
+    (ledger,) = tmp_path.glob("*.jsonl")
+    ledger.write_bytes(ledger.read_bytes()[:-9])
+    assert counted(2) == 1
+    assert counted(2) == 0
+
+
 def test_a_spent_budget_leaves_the_best_so_far(tmp_path: Path) -> None:
     report = shrink(schedule(4), tries(Paper({1: 1.0}), tmp_path, deadline=0.0))
     assert (report.ended, report.tries) == ("budget", 0)

@@ -33,15 +33,18 @@ class Healing:
         return (self._run_dir / REQUEST).exists()
 
     def answer(self, why_not: str) -> None:
+        """Whole or not at all: an empty one says that all is healed."""
         (self._run_dir / REQUEST).unlink(missing_ok=True)
-        (self._run_dir / ANSWER).write_text(why_not)
+        part = self._run_dir / f"{ANSWER}.part"
+        part.write_text(why_not)
+        part.replace(self._run_dir / ANSWER)
 
 
 def lab_lives(run_dir: Path) -> bool:
     """Whether a lab plays the run now."""
     try:
         with (run_dir / LOCK).open("r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # others may ask just now
             return False
     except FileNotFoundError:
         return False

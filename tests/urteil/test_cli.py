@@ -16,6 +16,7 @@ from tests.harness.verify.made import ONE, healthy
 from tests.waiting import LONG_S, until
 from urteil.cli import listing
 from urteil.cli.main import exit_code
+from urteil.harness.runner.healing import Healing
 from urteil.harness.verify import synthetic
 
 URTEIL = (sys.executable, "-m", "urteil")
@@ -244,3 +245,21 @@ def belonging_to(out: Path) -> list[psutil.Process]:
         except psutil.NoSuchProcess:
             continue
     return list(found.values())
+
+
+def test_a_run_that_is_being_played_is_judged_by_its_own_lab(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Evidence collected now would lack the rest, and the lab would take it for its own."""
+    synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
+    with Healing(tmp_path).alive():
+        assert exit_code(["verify", str(tmp_path), "--engine", "duckdb"]) == 254
+    assert "is being played" in capsys.readouterr().err
+
+
+def test_a_summary_that_cannot_be_written_is_told_and_sinks_no_night(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["night", "--hours", "0", "--out", str(tmp_path), "--summary", "/nowhere/s.md"]
+    assert exit_code(words) == 2
+    assert "--summary /nowhere/s.md: No such file or directory" in capsys.readouterr().err

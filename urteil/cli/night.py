@@ -23,7 +23,7 @@ from urteil.cli.campaign import (
 )
 from urteil.cli.names import known
 from urteil.cli.options import Number, engine_option, summary_option
-from urteil.cli.run import EXIT_CODES
+from urteil.cli.run import EXIT_CODES, summarise
 
 if TYPE_CHECKING:
     from urteil.harness.campaign.history import History, Seen
@@ -109,8 +109,7 @@ def night(hours: float, summary: Path | None, **asked: Any) -> int:
     table = (hunt.folder / "table.md").read_text().partition("## All runs")[0]
     click.echo(table, nl=False)
     if summary is not None:
-        with summary.open("a", encoding="utf-8") as file:
-            file.write(table)
+        summarise(summary, table, f"cat {hunt.folder / 'table.md'}")
     return EXIT_CODES[hunt.verdict()]
 
 

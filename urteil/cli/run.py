@@ -112,7 +112,9 @@ def run(
     keep_logs(run_dir, "none" if logs == "none" else "all", failed=True)
     draw_report(run_dir)
     if summary is not None:
-        _summarise(run_dir, summary)
+        from urteil.reports.texts import summary as text_of
+
+        summarise(summary, text_of(run_dir), f"urteil report {run_dir} --format summary")
     keep_logs(run_dir, logs, failed=EXIT_CODES[result.verdict] != 0)
     return tell(run_dir, result, as_json)
 
@@ -126,8 +128,11 @@ def run(
 def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bool) -> int:
     """Judge the evidence of RUN (a folder, or `latest`) again."""
     from urteil.harness.runner import judge_again
+    from urteil.harness.runner.healing import lab_lives
 
     folder = whole_run(run_dir, out, "scenario.json", "run.json")
+    if lab_lives(folder):  # which would take what is collected now for all the evidence there is
+        raise click.UsageError(f"{folder.name} is being played: its lab judges it when it is over")
     return tell(folder, judge_again(folder, engine=engine, master=master), as_json)
 
 
@@ -339,16 +344,13 @@ def draw_report(run_dir: Path) -> None:
     add_seconds(run_dir, report=time.monotonic() - began)
 
 
-def _summarise(run_dir: Path, path: Path) -> None:
+def summarise(path: Path, text: str, printing: str) -> None:
     """Append to a file; one that cannot be written is told, and sinks nothing."""
-    from urteil.reports.texts import summary
-
     try:
         with path.open("a", encoding="utf-8") as file:
-            file.write(summary(run_dir))
+            file.write(text)
     except OSError as error:
-        _say(f"--summary {path}: {error.strerror}; `urteil report {run_dir} --format summary` "
-             "prints it")  # fmt: skip
+        _say(f"--summary {path}: {error.strerror}; `{printing}` prints it")
 
 
 def tell(run_dir: Path, result: Result, as_json: bool) -> int:

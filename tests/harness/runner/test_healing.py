@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import threading
 import time
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from urteil.cli.main import exit_code
-from urteil.harness.runner.healing import Healing, ask_to_heal, lab_lives
+from urteil.harness.runner.healing import LOCK, Healing, ask_to_heal, lab_lives
 from urteil.harness.scenario import Scenario, save
 
 
@@ -45,3 +46,10 @@ def test_of_a_dead_lab_nothing_is_left(tmp_path: Path, capsys: pytest.CaptureFix
     save(tmp_path / "scenario.json", Scenario(name="x"))
     assert exit_code(["heal", str(tmp_path)]) == 0
     assert "its cluster ended with it" in capsys.readouterr().out
+
+
+def test_who_asks_is_not_taken_for_a_lab(tmp_path: Path) -> None:
+    (tmp_path / LOCK).touch()
+    with (tmp_path / LOCK).open() as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        assert not lab_lives(tmp_path)

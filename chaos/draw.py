@@ -29,8 +29,10 @@ def draw(
     topic: str,
     runtime: str = "process",
     target: str = "urteil",
+    behind: int = 0,
 ) -> list[Planned]:
-    """The schedule of `asked` under `seed`: the same arguments give the same schedule.
+    """The schedule of `asked` under `seed`: the same arguments give the same schedule. Its faults
+    are numbered on from those that it comes `behind`.
 
     ValueError for what cannot be drawn from: an unknown fault or option, a span that ends before it
     begins, or nothing that can act there without making void what the scenario promises.
@@ -52,7 +54,7 @@ def draw(
             free = [max(free)] * asked.at_once
         if count is None and drawn and free[lane] + duration_s > load_s - TAIL_S:
             break
-        aim = _aim(choice, random, f"{seed}/{len(drawn)}/{choice.fault}", topic)
+        aim = _aim(choice, random, f"{seed}/{behind + len(drawn)}/{choice.fault}", topic)
         anchor = random.choices(list(asked.anchors), list(asked.anchors.values()))[0]
         at_s = free[lane]
         one = _anchored(anchor, at_s, before, rate_records_per_s, choice, aim, duration_s)

@@ -76,6 +76,7 @@ def settled(scenario: Scenario) -> Scenario:
             topic=topic,
             runtime=scenario.runtime,
             target=scenario.target,
+            behind=len(faults),
         )
         ends = [one.at_s + one.duration_s for one in drawn if one.after_acks is None]
         duration_s = max([duration_s, *(round(end + TAIL_S, 3) for end in ends)])
@@ -151,11 +152,12 @@ def with_schedule(scenario: Scenario, schedule: Schedule) -> Scenario:
     if lasts is None:
         ends = [(one.at_s or 0.0) + one.duration_s + TAIL_S for one in faults]
         lasts = max([scenario.duration_s, *ends])
+    own = scenario.at_once or (scenario.draw.at_once if scenario.draw else None)
     return _replace(
         scenario,
         faults=faults,
         draw=None,
-        at_once=schedule.at_once,
+        at_once=schedule.at_once or own,
         duration_s=lasts,
         workload=_replace(scenario.workload, **load),
     )

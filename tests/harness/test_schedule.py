@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from urteil.chaos.choice import Choice, Draw
 from urteil.chaos.nemesis import Injection
 from urteil.chaos.schedule import plan
 from urteil.harness.scenario import FaultSpec, Scenario
@@ -85,8 +86,19 @@ def test_a_schedule_by_hand(tmp_path: Path) -> None:
         ("crash", 4, None),
         ("pause", 4, "election"),
     ]
+    assert played.at_once == 2, "as the scenario draws"
     assert played.workload.rate_records_per_s == 50
     assert played.workload.producers == CHAOS.workload.producers
+
+
+def test_faults_that_are_named_and_drawn_are_told_apart(tmp_path: Path) -> None:
+    """By what seeds their choices, in the file of what was played and by whoever plays it again."""
+    named = FaultSpec(fault="crash", target="random", at_s=4)
+    drawn = Draw(choices=(Choice(fault="crash"),), count=2)
+    both = settled(Scenario(name="both", faults=(named, named), draw=drawn))
+    path = tmp_path / "schedule.json"
+    save_schedule(path, schedule_of(both))
+    assert len({one.choice for one in load_schedule(path, both).faults}) == 4
 
 
 CRASH = "[[faults]]\nfault='crash'\n"

@@ -102,7 +102,7 @@ def collect(run_dir: Path) -> Collected:
     killed = _client_acts(run_dir, run, collected)
     offset_ns = _journals(run_dir, run, collected, killed)
     _faults(run_dir, run, collected)
-    _acts(run_dir, run, collected)
+    _acts(run_dir, run, collected, ACTS, "admin_ops")
     copies = {topic.name for topic in facts.topics if topic.copies}
     states = _states(run_dir, run, offset_ns, collected)
     at_ns = max((phase.end_ns for phase in facts.phases), default=0)
@@ -115,14 +115,7 @@ def collect(run_dir: Path) -> Collected:
 
 def _client_acts(run_dir: Path, run: str, collected: Collected) -> frozenset[str]:
     """What the lab did to its clients, as rows of `admin_ops`; those that it killed."""
-    path = run_dir / CLIENT_ACTS
-    if not path.exists():
-        return frozenset()
-    with Evidence(run_dir, "clients", run) as evidence:
-        acts = [msgspec.json.decode(line, type=dict) for line in path.read_bytes().splitlines()]
-        for act in acts:
-            evidence.add("admin_ops", act)
-    collected.took(evidence)
+    acts = _acts(run_dir, run, collected, CLIENT_ACTS, "clients")
     return frozenset(str(act["subject"]) for act in acts if act["act"] == KILL)
 
 
@@ -188,22 +181,26 @@ def _faults(run_dir: Path, run: str, collected: Collected) -> None:
     collected.note("faults.jsonl", "journal", evidence.counts().get("faults", 0), damage=damage)
 
 
-def _acts(run_dir: Path, run: str, collected: Collected) -> None:
-    """What administrators did; a last line that is cut was being written when the lab died."""
-    path = run_dir / ACTS
+def _acts(run_dir: Path, run: str, collected: Collected, file: str, part: str) -> list[Row]:
+    """What was done, by a file that has a line for each act; a last line that is cut was being
+    written when the lab died."""
+    path = run_dir / file
     if not path.exists():
-        return
+        return []
+    acts: list[Row] = []
     damage: list[str] = []
-    with Evidence(run_dir, "admin_ops", run) as evidence:
+    with Evidence(run_dir, part, run) as evidence:
         for line in path.read_bytes().splitlines():
             try:
-                row = msgspec.json.decode(line, type=dict)
+                told = msgspec.json.decode(line, type=dict)
             except msgspec.MsgspecError:
                 damage.append("an entry is damaged")
                 continue
-            evidence.add("admin_ops", {name: row.get(name) for name in SCHEMAS["admin_ops"].names})
+            acts.append({name: told.get(name) for name in SCHEMAS["admin_ops"].names})
+            evidence.add("admin_ops", acts[-1])
     collected.took(evidence)
-    collected.note(ACTS, "journal", evidence.counts().get("admin_ops", 0), damage=damage)
+    collected.note(file, "journal", len(acts), damage=damage)
+    return acts
 
 
 def _fault(row: Row) -> Row:

@@ -238,3 +238,8 @@ def test_a_client_that_the_lab_killed_is_no_damage(run_dir):
     assert "g1" in {row["subject"] for row in rows(run_dir, "admin_ops")}
     manifest = {row["file"]: row for row in rows(run_dir, "manifest")}
     assert not manifest["journal/g1.jsonl"]["ended_properly"]
+    with (run_dir / "clients.jsonl").open("a") as file:
+        file.write("{cut")
+    assert [p for p in collect(run_dir).problems if "clients.jsonl" in p or "g1" in p] == [
+        "clients.jsonl: an entry is damaged"
+    ]

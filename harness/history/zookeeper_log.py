@@ -85,15 +85,16 @@ def log_files(data: Path) -> list[Path]:
 
 
 def longest(data_dirs: list[Path]) -> Path | None:
-    """The server whose log reaches furthest: of an ensemble one is enough."""
-    reached: list[tuple[int, Path]] = []
+    """The server whose log reaches furthest; of several the one with the most transactions, since
+    what a server missed while it was away it may have taken as a snapshot."""
+    reached: list[tuple[int, int, Path]] = []
     for data in data_dirs:
         files = LogFiles()
         for _ in changes(data, files):
             pass
         if files.last_zxid is not None:
-            reached.append((files.last_zxid, data))
-    return max(reached, key=lambda pair: pair[0])[1] if reached else None
+            reached.append((files.last_zxid, files.transactions, data))
+    return max(reached, key=lambda one: one[:2])[2] if reached else None
 
 
 def changes(data: Path, files: LogFiles) -> Iterator[Change]:

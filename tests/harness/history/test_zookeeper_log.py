@@ -153,6 +153,17 @@ def test_the_longest_log_of_an_ensemble(played, tmp_path):
     assert longest([tmp_path / "none"]) is None
 
 
+def test_of_logs_that_reach_as_far_the_one_without_a_gap(played, tmp_path):
+    """A server that was away took what it had missed as a snapshot: its log lacks that."""
+    gap = tmp_path / "gap"
+    (gap / "version-2").mkdir(parents=True)
+    (path,) = log_files(played[0])
+    whole = path.read_bytes()
+    after = 16 + 12 + int.from_bytes(whole[24:28], "big") + 1
+    (gap / "version-2" / path.name).write_bytes(whole[:16] + whole[after:])
+    assert longest([gap, played[0]]) == longest([played[0], gap]) == played[0]
+
+
 def test_a_topic_made_anew_has_its_new_id():
     states = StateRows(0)
     told = []

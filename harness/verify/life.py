@@ -23,8 +23,8 @@ LINGER_NS = 5_000_000_000
 """Elections and faults this long after the last that was heard of a record are told as well."""
 
 
-PLACE = re.compile(r"(?P<topic>[^/@]+)-(?P<partition>\d+)@(?P<offset>\d+)")
-"""As findings write where a record stands."""
+PLACE = re.compile(r"(?P<topic>[^/@]+)-(?P<partition>\d{1,9})@(?P<offset>\d{1,18})")
+"""As findings write where a record stands, by numbers that a table can hold."""
 
 
 class UnknownRecord(LookupError):

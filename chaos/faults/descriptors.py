@@ -45,7 +45,6 @@ class OutOfDescriptors(Fault):
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))
-        together(controls.may_end, self.targets)
         proof = silence_proven(
             controls,
             self._doors(controls),
@@ -67,6 +66,7 @@ class OutOfDescriptors(Fault):
         return not_running(controls, self.targets) or "; ".join(low)
 
     def _limit(self, controls: Controls, node: str) -> None:
+        controls.may_end(node)
         now = self._before[node] = controls.descriptors(node)
         controls.limit_descriptors(node, min(now.lowest_free, FIRST_OPENED))
 

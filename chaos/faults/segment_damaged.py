@@ -61,6 +61,15 @@ class SegmentDamaged(Fault):
         (node,) = self.targets = tuple(selectors.nodes(controls, self.aim)[:1])
         if not self.up:
             controls.kill(node)
+        try:
+            return self._hurt(controls, node)
+        except NoTarget as reason:
+            if self.up:
+                raise
+            return Proof(acted=False, text=f"{node} was killed in vain: {reason}")
+
+    def _hurt(self, controls: Controls, node: str) -> Proof:
+        """Damage its log. NoTarget where it has none that can be."""
         with controls.disks.opened(node) as log_dirs:
             found = [
                 one for each in log_dirs for one in partitions(each) if one.name == self.folder

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.paper import PaperCluster
+from urteil.chaos.aim import Aim
+from urteil.chaos.faults import FAULTS
 from urteil.chaos.nemesis import Nemesis
 from urteil.chaos.schedule import Planned, plan
+from urteil.chaos.selectors import NoTarget
 from urteil.chaos.views import Link, NodeState, NodeStatus, NotHealthy
 from urteil.harness.scenario import FaultSpec
 
@@ -128,6 +131,32 @@ def test_healing_by_hand_ends_the_faults_and_not_the_play(tmp_path: Path) -> Non
     assert "healed" in str(rows(tmp_path)[0]["proof"])
     assert "by hand" in str(rows(tmp_path)[1]["proof"])
     assert cluster.held == {0: False}
+
+
+def test_a_broker_that_was_killed_in_vain_is_started_again(tmp_path: Path) -> None:
+    """It was killed to damage what it has, and has nothing of it; others act meanwhile."""
+    cluster = PaperCluster()
+    pause = FaultSpec(fault="pause", target="b1", at_s=0, duration_s=0.4, choice="a")
+    damage = FaultSpec(
+        fault="segment_damaged", target="b3", at_s=0.01, duration_s=0.1, choice="b",
+        options={"partition": 5},
+    )  # fmt: skip
+    player = nemesis(cluster, tmp_path, schedule(pause, damage))
+    player.play(duration_s=0.0)
+    assert cluster.acts.count("kill b3") == 1
+    assert cluster.states["b3"] is NodeState.RUNNING
+    (told,) = [row for row in rows(tmp_path) if row["fault"] == "segment_damaged"]
+    assert not told["acted"]
+    assert "b3 has no log of t-5" in str(told["proof"])
+
+
+def test_a_node_may_end_only_by_a_fault_that_acts() -> None:
+    cluster = PaperCluster()
+    fault = FAULTS["out_of_descriptors"](Aim(target="b1", topic="t"))
+    cluster.net.cut(cluster.net.of("b1"))
+    with pytest.raises(NoTarget):
+        fault.begin(cluster)
+    assert "may_end b1 True" not in cluster.acts
 
 
 class Registering(PaperCluster):

@@ -170,8 +170,6 @@ class Nemesis:
     def _held_up(self, one: _Active) -> bool:
         """Whether it would start a node that another fault cuts off from ZooKeeper: it would end
         again or be waited for in vain, and nobody could heal the other one meanwhile."""
-        if len(self._active) < 2:
-            return False
         cut = {
             link.src
             for link, done in self.controls.net.active().items()
@@ -244,8 +242,11 @@ class Nemesis:
         """Do the one thing that is due longest; False when nothing is."""
         able = [one for one in waiting if self._room(one.planned)]
         begin = min(able, key=lambda w: math.inf if w.due_at is None else w.due_at, default=None)
-        over = [a for a in self._active if a.heal_at <= now and not self._held_up(a)]
-        heal = min(over, key=lambda a: a.heal_at, default=None)
+        over = [one for one in self._active if one.heal_at <= now]
+        able_to = [one for one in over if not self._held_up(one)]
+        if not able_to and len(over) == len(self._active):
+            able_to = over  # there is nobody to wait for
+        heal = min(able_to, key=lambda a: a.heal_at, default=None)
         begin_at = math.inf
         if begin is not None and begin.due_at is not None:
             begin_at = begin.due_at

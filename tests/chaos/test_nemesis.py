@@ -184,6 +184,21 @@ def test_a_broker_is_started_once_it_reaches_zookeeper_again(tmp_path: Path) -> 
     assert not player.problems
 
 
+def test_brokers_are_not_waited_for_that_nobody_will_let_through(tmp_path: Path) -> None:
+    """What cut them off is healed by no fault that acts: the play goes on to its end."""
+    cluster = Registering()
+    kills = [
+        FaultSpec(fault="crash", target=node, at_s=0, duration_s=0.1, choice=node)
+        for node in ("b2", "b3")
+    ]
+    cluster.net.cut([Link("b2", "zk1"), Link("b3", "zk1")])
+    player = nemesis(cluster, tmp_path, schedule(*kills))
+    player.play(duration_s=0.0)
+    assert len(player.problems) == 2
+    assert player.heal(deadline_s=1) is not None
+    assert cluster.states["b2"] is cluster.states["b3"] is NodeState.RUNNING
+
+
 @pytest.mark.parametrize("first", ["crash", "broker_from_zookeeper"])
 def test_at_the_end_links_heal_before_brokers_start(tmp_path: Path, first: str) -> None:
     cluster = Registering()

@@ -60,6 +60,9 @@ def ask_to_heal(run_dir: Path, *, deadline_s: float) -> str:
     while not (run_dir / ANSWER).exists():
         if not lab_lives(run_dir) or time.monotonic() > deadline:
             (run_dir / REQUEST).unlink(missing_ok=True)
-            raise TimeoutError(f"the lab that plays {run_dir.name} plays no faults (any more)")
+            raise TimeoutError(
+                f"the lab that plays {run_dir.name} does not answer: it plays no faults (any "
+                "more), or one that takes long to begin; then ask again"
+            )
         time.sleep(POLL_S)
     return (run_dir / ANSWER).read_text()

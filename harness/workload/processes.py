@@ -210,9 +210,10 @@ class Clients:
         return killed
 
     def _ended_as_asked(self, name: str, code: int) -> bool:
-        """One that was asked to end before it could listen ends by the signal itself."""
+        """One that was asked to end before it could listen ends by the signal itself; a JVM always
+        says so, by its exit code."""
         if name in self._ended:
-            return code in (0, -signal.SIGTERM)
+            return code in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
         return code == 0 and name.startswith("final")
 
     def failures(self) -> list[str]:

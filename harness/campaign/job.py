@@ -8,6 +8,7 @@ import msgspec
 
 from urteil.harness.scenario import RunFacts
 from urteil.harness.shrink import Anomaly, outcome_of
+from urteil.harness.verify.rest import violated as kinds_violated
 from urteil.harness.verify.result import GuaranteeResult, Result
 
 _SECOND_NS = 1_000_000_000
@@ -56,7 +57,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 def row_of(job: Job, result: Result, facts: RunFacts, *, seconds: float, at: str, run: Path) -> Row:
     """The row of a judged run."""
     violated = {g.name: g.violations for g in result.guarantees if g.status == "violated"}
-    first = {g.name: _first_s(g, facts) for g in result.guarantees if g.name in violated}
+    first = {g.name: _first_s(run, g, facts) for g in result.guarantees if g.name in violated}
     return Row(
         job=job,
         verdict=str(result.verdict),
@@ -85,13 +86,9 @@ def _signature(guarantee: GuaranteeResult, run: str) -> str:
     return f"{name} under {'+'.join(kinds) or 'no fault'} in {topic}"
 
 
-def _first_s(one: GuaranteeResult, facts: RunFacts) -> float | None:
+def _first_s(run: Path, one: GuaranteeResult, facts: RunFacts) -> float | None:
     begins = [phase.begin_ns for phase in facts.phases if phase.name == "before"]
-    times = [
-        finding.at_ns
-        for finding in one.findings
-        if finding.permitted is None and finding.at_ns is not None
-    ]
+    times = [at_ns for at_ns in kinds_violated(run, one).values() if at_ns is not None]
     if not begins or not times:
         return None
     return round((min(times) - begins[0]) / _SECOND_NS, 1)

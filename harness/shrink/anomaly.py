@@ -6,7 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from urteil.harness.verify.result import GuaranteeResult, Result
+from urteil.harness.verify.rest import violated
+from urteil.harness.verify.result import Result
+
+NEVER_NS = 1 << 62
 
 
 class NoAnomaly(ValueError):
@@ -42,45 +45,43 @@ def outcome_of(run_dir: Path, result: Result, seconds: float) -> Outcome:
     return Outcome(
         run=str(run_dir),
         verdict=str(result.verdict),
-        shows=tuple(sorted({one for g in result.guarantees for one in _violated(g)})),
+        shows=tuple(sorted({one for one, _ in _shown(run_dir, result)})),
         seconds=round(seconds, 1),
     )
 
 
 def anomaly_of(
-    result: Result, *, guarantee: str | None = None, sub_kind: str | None = None
+    run_dir: Path, result: Result, *, guarantee: str | None = None, sub_kind: str | None = None
 ) -> Anomaly:
     """The anomaly of a run that is asked for, or its first: by the time of its finding.
 
     NoAnomaly when the run does not show it.
     """
-    found = [(g, one) for g in result.guarantees for one in _violated(g)]
+    found = _shown(run_dir, result)
     wanted = [
-        (g, one)
-        for g, one in found
+        (one, at_ns)
+        for one, at_ns in found
         if guarantee in (None, one.guarantee) and sub_kind in (None, one.sub_kind)
     ]
     if not wanted:
-        shown = ", ".join(sorted({str(one) for _, one in found}))
+        shown = ", ".join(sorted({str(one) for one, _ in found}))
         if not shown:
             raise NoAnomaly("the run shows no violation: nothing to shrink")
         asked = str(Anomaly(guarantee or "any guarantee", sub_kind or ""))
         raise NoAnomaly(f"the run shows {shown}, not {asked}: nothing to shrink")
-    return min(wanted, key=lambda pair: _first_ns(*pair))[1]
+    return min(wanted, key=lambda pair: NEVER_NS if pair[1] is None else pair[1])[0]
 
 
-def _violated(one: GuaranteeResult) -> list[Anomaly]:
+def first_ns(run_dir: Path, result: Result, anomaly: Anomaly) -> int | None:
+    """When a run showed an anomaly first; None where that has no time, or was not shown."""
+    return dict(_shown(run_dir, result)).get(anomaly)
+
+
+def _shown(run_dir: Path, result: Result) -> list[tuple[Anomaly, int | None]]:
     """Permitted findings and doubted guarantees are none."""
-    if one.status != "violated":
-        return []
-    kinds = {finding.sub_kind for finding in one.findings if finding.permitted is None}
-    return [Anomaly(one.name, kind) for kind in sorted(kinds)]
-
-
-def _first_ns(one: GuaranteeResult, anomaly: Anomaly) -> int:
-    times = [
-        finding.at_ns
-        for finding in one.findings
-        if finding.sub_kind == anomaly.sub_kind and finding.at_ns is not None
+    return [
+        (Anomaly(one.name, kind), at_ns)
+        for one in result.guarantees
+        if one.status == "violated"
+        for kind, at_ns in sorted(violated(run_dir, one).items())
     ]
-    return min(times, default=1 << 62)

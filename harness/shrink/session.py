@@ -12,7 +12,7 @@ from pathlib import Path
 from urteil.harness.runner import run_scenario
 from urteil.harness.scenario import Scenario, load_facts, load_scenario, save
 from urteil.harness.schedule import Schedule, save_schedule, schedule_of, with_schedule
-from urteil.harness.shrink.anomaly import Anomaly, Outcome, outcome_of
+from urteil.harness.shrink.anomaly import Anomaly, Outcome, first_ns, outcome_of
 from urteil.harness.shrink.shrinker import Report, Step, shrink
 from urteil.harness.shrink.tries import Rule, Tries
 from urteil.harness.verify.result import Result, load_result
@@ -98,14 +98,7 @@ class Session:
     def _until_s(self, result: Result) -> float | None:
         """When, after the load began, the anomaly first showed, and a little more."""
         before = [p.begin_ns for p in load_facts(self.run_dir).phases if p.name == "before"]
-        times = [
-            finding.at_ns
-            for guarantee in result.guarantees
-            for finding in guarantee.findings
-            if Anomaly(guarantee.name, finding.sub_kind) == self.anomaly
-            and finding.permitted is None
-            and finding.at_ns is not None
-        ]
-        if not before or not times:
+        shown_ns = first_ns(self.run_dir, result, self.anomaly)
+        if not before or shown_ns is None:
             return None
-        return (min(times) - before[0]) / _SECOND_NS + SLACK_S
+        return (shown_ns - before[0]) / _SECOND_NS + SLACK_S

@@ -6,9 +6,29 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import GuaranteeResult
+
+
+def violated(run_dir: Path, one: GuaranteeResult) -> dict[str, int | None]:
+    """Each sub-kind by which a run violated a guarantee, with the time of its first finding that
+    has one; by those that the result holds, where the rest could not be written."""
+    files = sorted((run_dir / "findings" / one.name).glob("*.parquet"))
+    if files and one.violations + one.permitted > len(one.findings):
+        table = pq.read_table(files, columns=["sub_kind", "permitted", "at_ns"])
+        table = table.filter(pc.is_null(table["permitted"]))
+        firsts = table.group_by("sub_kind").aggregate([("at_ns", "min")]).to_pylist()
+        return {row["sub_kind"]: row["at_ns_min"] for row in firsts}
+    kinds: dict[str, int | None] = {}
+    for found in one.findings:
+        if found.permitted is None:
+            known = [at for at in (kinds.get(found.sub_kind), found.at_ns) if at is not None]
+            kinds[found.sub_kind] = min(known, default=None)
+    return kinds
 
 
 def save_rest(engine: Engine, run_dir: Path, judged: Iterable[GuaranteeResult]) -> None:

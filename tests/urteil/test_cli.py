@@ -9,10 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
-from tests.harness.verify.made import ONE, healthy
+from tests.harness.verify.made import ONE, healthy, judged
 from tests.waiting import LONG_S, until
 from urteil.cli import listing
 from urteil.cli.main import exit_code
@@ -263,3 +264,16 @@ def test_a_summary_that_cannot_be_written_is_told_and_sinks_no_night(
     words = ["night", "--hours", "0", "--out", str(tmp_path), "--summary", "/nowhere/s.md"]
     assert exit_code(words) == 2
     assert "--summary /nowhere/s.md: No such file or directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["jepsen", "elsewhere", "standing:default"])
+def test_what_others_recorded_cannot_be_shrunk(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There is nothing to play: three runs without a cluster would say that it does not come."""
+    scenario = msgspec.structs.replace(synthetic.scenario(ONE), target=target)
+    tables = healthy()
+    tables["reads"][0]["intact"] = False
+    assert judged(tmp_path, tables, scenario=scenario).verdict == "FAIL"
+    assert exit_code(["shrink", str(tmp_path)]) == 254
+    assert "cannot be played again" in capsys.readouterr().err

@@ -71,12 +71,13 @@ def shrink(
     from urteil.harness.verify.result import load_result
 
     folder = whole_run(run_dir, out, "result.json", "scenario.json", "run.json")
+    _must_be_played(folder)
     budget = asked["budget"]
     try:
         session = Session(
             run_dir=folder,
             folder=(into or folder.parent / f"shrink-{folder.name}").resolve(),
-            anomaly=anomaly_of(load_result(folder), guarantee=guarantee, sub_kind=sub_kind),
+            anomaly=anomaly_of(folder, load_result(folder), guarantee=guarantee, sub_kind=sub_kind),
             rule=Rule(hits=asked["hits"], tries=asked["tries"]),
             deadline=time.monotonic() + (float("inf") if budget is None else 60 * budget),
             confirm=asked["confirm"],
@@ -90,6 +91,20 @@ def shrink(
     else:
         _tell(session, report)
     return EXIT_CODES[report.ended]
+
+
+def _must_be_played(folder: Path) -> None:
+    """A usage error for a run of a cluster that no lab can make again."""
+    from urteil.harness.scenario import load_scenario
+    from urteil.harness.targets import parse_target
+    from urteil.harness.targets.external import PREFIX
+
+    target = load_scenario(folder).target
+    try:
+        if not target.startswith(PREFIX):
+            parse_target(target)
+    except ValueError as error:
+        raise click.UsageError(f"{folder.name} cannot be played again: {error}") from None
 
 
 def _silent(_line: str) -> None:

@@ -68,18 +68,18 @@ def test_what_is_permitted_or_in_doubt_is_not_shown() -> None:
 
 
 def test_the_first_by_time_unless_another_is_asked_for() -> None:
-    assert anomaly_of(RESULT) == Anomaly("duplicate")
-    assert anomaly_of(RESULT, guarantee="lost_write") == Anomaly("lost_write", "middle")
-    assert anomaly_of(RESULT, sub_kind="tail") == Anomaly("lost_write", "tail")
-    assert anomaly_of(RESULT, guarantee="hole") == Anomaly("hole", "start")
+    assert anomaly_of(Path("r"), RESULT) == Anomaly("duplicate")
+    assert anomaly_of(Path("r"), RESULT, guarantee="lost_write") == Anomaly("lost_write", "middle")
+    assert anomaly_of(Path("r"), RESULT, sub_kind="tail") == Anomaly("lost_write", "tail")
+    assert anomaly_of(Path("r"), RESULT, guarantee="hole") == Anomaly("hole", "start")
 
 
 @pytest.mark.parametrize("name", ["phantom", "corrupt", "nothing"])
 def test_what_the_run_does_not_show_cannot_be_shrunk(name: str) -> None:
     with pytest.raises(NoAnomaly, match=f"the run shows duplicate, .* not {name}"):
-        anomaly_of(RESULT, guarantee=name)
+        anomaly_of(Path("r"), RESULT, guarantee=name)
     with pytest.raises(NoAnomaly, match="shows no violation: nothing to shrink"):
-        anomaly_of(result(judged("corrupt", Status.HOLDS)))
+        anomaly_of(Path("r"), result(judged("corrupt", Status.HOLDS)))
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 from tests.harness.verify.made import healthy, judged
 from urteil.harness.verify.check import FINDINGS
 from urteil.harness.verify.engines.engine import Duck, to_duckdb
-from urteil.harness.verify.rest import save_rest
+from urteil.harness.verify.rest import save_rest, violated
 from urteil.harness.verify.result import GuaranteeResult, Status
 
 MANY = FINDINGS + 37
@@ -67,3 +70,20 @@ def test_up_to_the_first_hundred_there_is_nothing_to_write(tmp_path: Path, viola
     save_rest(engine, tmp_path, [result])
     engine.close()
     assert not (tmp_path / "findings").exists()
+
+
+def test_every_kind_of_violation_is_known_and_when_it_came_first(tmp_path: Path) -> None:
+    """The first hundred by place have neither every kind nor the earliest of one."""
+    found = broken(tmp_path, MANY)
+    rows = ds.dataset(tmp_path / "findings" / "corrupt").to_table().to_pylist()
+    assert violated(tmp_path, found) == {"served": min(row["at_ns"] for row in rows)}
+    more = [
+        {"sub_kind": "stored", "permitted": None, "at_ns": None},
+        {"sub_kind": "served", "permitted": None, "at_ns": 7},
+        {"sub_kind": "batch", "permitted": "acks=1", "at_ns": 1},
+    ]
+    pq.write_table(pa.Table.from_pylist(more), tmp_path / "findings" / "corrupt" / "more.parquet")
+    assert violated(tmp_path, found) == {"served": 7, "stored": None}
+    whole = msgspec.structs.replace(found, violations=len(found.findings))
+    first_ns = min(one.at_ns for one in found.findings if one.at_ns is not None)
+    assert violated(tmp_path, whole) == {"served": first_ns}

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from urteil.harness.scenario import Scenario, save
 
+LONGEST = 200
+"""Characters of a name: a file's has 255 bytes at most, and some are for the time and a number."""
+
 
 def new_run_dir(out: Path, scenario: Scenario) -> Path:
     """Make `out/<time>-<scenario>-<seed>/` with its scenario.json; `out/latest` links to it."""
@@ -22,7 +25,7 @@ def new_run_dir(out: Path, scenario: Scenario) -> Path:
 def dated_folder(out: Path, name: str) -> Path:
     """Make `out/<time>-<name>/`, or one with a number behind it where that is taken."""
     out.mkdir(parents=True, exist_ok=True)
-    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{name[:LONGEST]}"
     for attempt in count():
         folder = (out / (stem if not attempt else f"{stem}-{attempt}")).resolve()
         with contextlib.suppress(FileExistsError):

@@ -7,7 +7,7 @@ from pathlib import Path
 from urteil.harness.runner.folder import new_run_dir
 from urteil.harness.runner.stopwatch import Stopwatch
 from urteil.harness.runner.topics import fitted
-from urteil.harness.scenario import TopicSpec, load_scenario
+from urteil.harness.scenario import Scenario, TopicSpec, load_scenario
 from urteil.harness.scenarios import SCENARIOS
 
 
@@ -36,3 +36,10 @@ def test_stages_add_up() -> None:
         pass
     assert seconds["load"] >= 1.0
     assert set(seconds) == {"load", "stop"}
+
+
+def test_a_long_name_is_cut_as_file_systems_want_it(tmp_path: Path) -> None:
+    """Of a test with long parameters, say."""
+    folder = new_run_dir(tmp_path, Scenario(name="test_" + "x" * 400))
+    assert folder.is_dir()
+    assert load_scenario(folder).name.endswith("x" * 400)

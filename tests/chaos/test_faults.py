@@ -325,3 +325,21 @@ def test_records_are_deleted_again_at_healing_unless_once_is_enough(
     fault.begin(cluster)
     fault.heal(cluster)
     assert set(cluster.admin.starts.values()) == {begin}
+
+
+@pytest.mark.parametrize("name", ["rolling_restart", "late_command"])
+def test_who_is_dead_by_another_fault_is_not_restarted(name: str) -> None:
+    """A runtime tells the process id of who is dead, too: a start alone gives another one."""
+
+    class Remembering(PaperCluster):
+        def status(self, node: str) -> NodeStatus:
+            status = super().status(node)
+            return replace(status, pid=status.pid or 7)
+
+    cluster = Remembering()
+    cluster.kill("b2")
+    fault = FAULTS[name](aim("b2"))
+    with pytest.raises(NoTarget, match="nobody runs"):
+        fault.begin(cluster)
+    fault.heal(cluster)
+    assert cluster.states["b2"] is NodeState.DEAD

@@ -22,8 +22,9 @@ class Crash(Fault):
         return controls.kill(node)
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.nodes(controls, self.aim))
-        victims = selectors.victims(controls, self.targets)
+        victims = self.targets = tuple(
+            selectors.victims(controls, selectors.nodes(controls, self.aim))
+        )
         pids = {node: controls.status(node).pid for node in victims}
         after = together(lambda node: self.end(controls, node), victims)
         dead = [status for status in after if status.state is NodeState.DEAD]

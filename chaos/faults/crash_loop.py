@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
 from typing import ClassVar
 
@@ -36,8 +36,9 @@ class CrashLoop(Fault):
             raise ValueError("lowest_ms and highest_ms: 0 <= lowest_ms <= highest_ms <= 60000")
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.nodes(controls, self.aim))
-        victims = selectors.victims(controls, self.targets)
+        victims = self.targets = tuple(
+            selectors.victims(controls, selectors.nodes(controls, self.aim))
+        )
         pids = {node: controls.status(node).pid for node in victims}
         after = together(controls.kill, victims)
         gone = [status for status in after if status.state is NodeState.DEAD]
@@ -60,7 +61,7 @@ class CrashLoop(Fault):
     def remains(self, controls: Controls) -> str:
         return not_running(controls, self.targets)
 
-    def _steps(self, controls: Controls, nodes: list[str]) -> Iterator[Callable[[], object]]:
+    def _steps(self, controls: Controls, nodes: Sequence[str]) -> Iterator[Callable[[], object]]:
         return cycle(
             (lambda: together(controls.start, nodes), lambda: together(controls.kill, nodes))
         )

@@ -36,13 +36,14 @@ class LivingDiskFault(Fault):
 
     def begin(self, controls: Controls) -> Proof:
         self.hurting = True
-        self.targets = tuple(selectors.nodes(controls, self.aim))
-        victims = selectors.running(controls, self.targets)
+        victims = self.targets = tuple(
+            selectors.victims(controls, selectors.nodes(controls, self.aim))
+        )
         for node in victims:
             controls.may_end(node)
         told = together(lambda node: self.hurt(controls, node), victims)
-        acted = bool(told) and len(victims) == len(self.targets) and all(one for one, _ in told)
-        return Proof(acted=acted, text="; ".join(text for _, text in told) or "nobody ran")
+        acted = all(one for one, _ in told)
+        return Proof(acted=acted, text="; ".join(text for _, text in told))
 
     def heal(self, controls: Controls) -> str:
         if not self.hurting:

@@ -34,8 +34,9 @@ class DiskEmptied(Fault):
     on_targets = (URTEIL, KAFKA, MIX)
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.nodes(controls, self.aim))
-        victims = selectors.running(controls, self.targets)
+        victims = self.targets = tuple(
+            selectors.victims(controls, selectors.nodes(controls, self.aim))
+        )
         after = together(controls.kill, victims)
         at_ns = time.monotonic_ns()
         dead = [status.node for status in after if status.state is NodeState.DEAD]
@@ -44,7 +45,7 @@ class DiskEmptied(Fault):
         text = "; ".join(f"{node} killed, {len(logs)} logs lost" for node, logs in lost.items())
         return Proof(
             acted=bool(dead) and len(dead) == len(victims) and all(lost.values()),
-            text=text or "nobody ran",
+            text=text,
             harm=json.dumps({"at_ns": at_ns, "brokers": harm}),
         )
 

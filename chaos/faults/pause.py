@@ -17,8 +17,9 @@ class Pause(Fault):
     proves = "the process state is stopped as the system tells it; after healing it runs"
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.nodes(controls, self.aim))
-        victims = selectors.victims(controls, self.targets)
+        victims = self.targets = tuple(
+            selectors.victims(controls, selectors.nodes(controls, self.aim))
+        )
         together(controls.pause, victims)
         stopped = [s for s in map(controls.status, victims) if s.state is NodeState.PAUSED]
         text = ", ".join(f"{s.node}: pid {s.pid} is stopped" for s in stopped)

@@ -35,15 +35,16 @@ class PowerCut(Fault):
     on_targets = (URTEIL, KAFKA, MIX)
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.nodes(controls, self.aim))
-        victims = selectors.running(controls, self.targets)
+        victims = self.targets = tuple(
+            selectors.victims(controls, selectors.nodes(controls, self.aim))
+        )
         after = together(controls.kill, victims)
         at_ns = time.monotonic_ns()
         dead = [status.node for status in after if status.state is NodeState.DEAD]
         taken = dict(zip(dead, together(lambda n: self._take(controls, n), dead), strict=True))
         text = "; ".join(_sentence(node, cuts) for node, cuts in taken.items())
         acted = bool(dead) and len(dead) == len(victims)
-        return Proof(acted=acted, text=text or "nobody ran", harm=_harm(at_ns, taken))
+        return Proof(acted=acted, text=text, harm=_harm(at_ns, taken))
 
     def voids(self) -> frozenset[str]:
         alone = self.aim.target in ("leader", "follower", "controller", "random", "minority")

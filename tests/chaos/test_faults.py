@@ -327,6 +327,21 @@ def test_records_are_deleted_again_at_healing_unless_once_is_enough(
     assert set(cluster.admin.starts.values()) == {begin}
 
 
+@pytest.mark.parametrize(
+    "name", ["crash", "shutdown", "crash_loop", "power_cut", "disk_emptied", "disk_full", "pause"]
+)
+@pytest.mark.parametrize("state", [NodeState.DEAD, NodeState.PAUSED])
+def test_healing_undoes_nothing_that_another_fault_did(name: str, state: NodeState) -> None:
+    cluster = PaperCluster()
+    cluster.states["b1"] = state
+    fault = FAULTS[name](aim("all"))
+    assert fault.begin(cluster).acted
+    assert fault.targets == ("b2", "b3")
+    fault.heal(cluster)
+    assert fault.remains(cluster) == ""
+    assert cluster.states["b1"] is state
+
+
 @pytest.mark.parametrize("name", ["rolling_restart", "late_command"])
 def test_who_is_dead_by_another_fault_is_not_restarted(name: str) -> None:
     """A runtime tells the process id of who is dead, too: a start alone gives another one."""

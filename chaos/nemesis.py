@@ -184,9 +184,12 @@ class Nemesis:
             if self.controls.status(node).state is NodeState.PAUSED:
                 self.controls.resume(node)
         self.controls.net.heal_all()
-        for node in nodes:
-            if self.controls.status(node).state is NodeState.DEAD and self._killed(node):
-                self.controls.start(node)
+        states = {node: self.controls.status(node).state for node in nodes}
+        dead = [n for n in nodes if states[n] is NodeState.DEAD and self._killed(n)]
+        for node in dead:
+            self.controls.start(node)
+        if dead:
+            self.controls.net.heal_all()  # what leads to them could not be probed before
 
     def _killed(self, node: str) -> bool:
         """Whether a fault of ours was aimed at the node: one that died by itself stays dead."""

@@ -169,9 +169,11 @@ def heal_now(controls: Controls) -> list[str]:
     active = controls.net.active()
     controls.net.heal_all()
     told += [f"{link} was {', '.join(what)}" for link, what in active.items()]
-    for node in nodes:
-        if controls.status(node).state is NodeState.DEAD:
-            told.append(f"{node} was dead and runs as pid {controls.start(node).pid}")
+    dead = [node for node in nodes if controls.status(node).state is NodeState.DEAD]
+    for node in dead:
+        told.append(f"{node} was dead and runs as pid {controls.start(node).pid}")
+    if dead:
+        controls.net.heal_all()  # what leads to them could not be probed before
     waited_s = controls.await_healthy(deadline_s=HEAL_DEADLINE_S)
     return [*told, f"healthy after {waited_s:.1f} s"]
 

@@ -54,8 +54,9 @@ class Fault:
     A fault is a module of `chaos/faults/` with one subclass, named in `FAULTS`. It says of itself:
 
     - `name`, `about`; `family`: network, process, container, disk, zookeeper, clock, clients or
-      administration; `selectors`: what its target may be; `options`: what `Aim.options` may hold
-      beside WHOM, an unknown one is a ValueError.
+      administration; `selectors`: what its target may be, in the words that other faults have,
+      since files of schedules are checked by them; `options`: what `Aim.options` may hold beside
+      WHOM: numbers, but for YES_OR_NO and WORDS. Another one is a ValueError.
     - `proves`: what shows that it acted. `begin` measures it before and after, and a fault that
       had no effect answers `Proof(acted=False)`. What it measured is the proof's text.
     - `on_runtimes` and `on_targets`: where it can act; `unfit` tells why not elsewhere.

@@ -27,7 +27,10 @@ class SlowPoll(Fault):
     sample = ""
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(clients(controls.clients, self.aim))
+        chosen, members = clients(controls.clients, self.aim), controls.clients.names("group")
+        if strange := [name for name in chosen if name not in members]:
+            raise ValueError(f"{strange[0]} is no group member: aim at member, members or g1, ...")
+        self.targets = tuple(chosen)
         for name in self.targets:
             controls.clients.stall(name)
         still = [name for name in self.targets if _stands_still(controls.clients, name)]

@@ -184,6 +184,14 @@ def test_a_member_that_polls_and_is_given_nothing_does_not_stand_still(
     assert not FAULTS["slow_poll"](aim("member")).begin(cluster).acted
 
 
+def test_only_members_are_told_to_stand_still() -> None:
+    """Others would die of the signal, and write nothing for that."""
+    cluster = controls()
+    with pytest.raises(ValueError, match="p1 is no group member"):
+        FAULTS["slow_poll"](aim("p1,g1")).begin(cluster)
+    assert not cluster.clients.acts
+
+
 def test_for_good_may_be_said_in_text() -> None:
     cluster = controls()
     fault = FAULTS["kill_client"](aim("p1", for_good="false"))

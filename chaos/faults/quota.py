@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
+from urteil.chaos.faults.administrative import OWN_CLUSTER
 from urteil.chaos.faults.base import Fault, Proof
 
 DEFAULT_RATE = 20_000
@@ -14,7 +15,8 @@ ALL = "clients"
 
 
 class Quota(Fault):
-    """What a client id may write to each broker, or read from it, a second (KIP-13)."""
+    """What a client id may write to each broker, or read from it, a second (KIP-13). Not where
+    others keep the cluster: quotas are for their clients too, and would outlive a lab that died."""
 
     name = "quota"
     about = "let clients write to a broker, or read from it, no more than so many bytes a second"
@@ -26,6 +28,7 @@ class Quota(Fault):
         "consumer_byte_rate": "bytes a second from each broker (default none)",
     }
     expiry_s = 300.0
+    on_targets = OWN_CLUSTER
     sample = ALL
 
     def __init__(self, aim: Aim) -> None:

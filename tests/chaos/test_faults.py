@@ -358,3 +358,8 @@ def test_who_is_dead_by_another_fault_is_not_restarted(name: str) -> None:
         fault.begin(cluster)
     fault.heal(cluster)
     assert cluster.states["b2"] is NodeState.DEAD
+
+
+def test_a_cluster_that_others_keep_has_no_quotas_of_ours() -> None:
+    """They are for its other clients too, and nobody takes them away when the lab is killed."""
+    assert FAULTS["quota"].unfit(runtime="", target="external:theirs.toml")

@@ -56,8 +56,13 @@ class Guard:
         self._tell({"release": hold})
 
     def about_to(self, act: str, node: str) -> None:
-        """Say that a node is about to be ended or paused, or was started or resumed."""
-        self._tell({"act": act, "node": node})
+        """Say that a node is about to be ended, paused or started; the last is healing, which a
+        guard that died must not hinder."""
+        try:
+            self._tell({"act": act, "node": node})
+        except LabFailure:
+            if act != "start":
+                raise
 
     def close(self) -> None:
         """Say goodbye: nothing is left to heal; repeatable."""

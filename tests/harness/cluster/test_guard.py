@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
+from urteil.chaos.views import LabFailure
+from urteil.harness.cluster.external import Commands
+from urteil.harness.cluster.guard import Guard
+from urteil.harness.targets.external import load_external
 
 LAB = """
 import os, signal, sys
@@ -94,3 +98,17 @@ def test_the_lab_says_goodbye(nodes: Nodes) -> None:
     lab.communicate("")
     assert nodes.states() == ["paused", "dead", "running"]
     assert nodes.log() == ""
+
+
+def test_a_guard_that_died_hinders_faults_and_no_healing(nodes: Nodes) -> None:
+    guard = Guard(nodes.file, nodes.folder)
+    guard.start()
+    commands = Commands(nodes.file, load_external(nodes.file), guard.about_to)
+    commands.kill("b2")
+    assert guard._process is not None
+    guard._process.kill()
+    guard._process.wait()
+    with pytest.raises(LabFailure, match="the guard beside the cluster died"):
+        commands.kill("b1")
+    commands.start("b2")
+    assert nodes.states() == ["running"] * 3

@@ -358,7 +358,7 @@ class ExternalCluster:
             return
         self._closed = True
         try:
-            left = [why for what, undo in self._undoing() if (why := _failure(what, undo))]
+            left = [why for what, undo in self._undoing() if (why := failure_of(what, undo))]
         finally:
             self.state.close()
         if left:
@@ -402,7 +402,7 @@ def _each(act: Callable[[str], object], nodes: Sequence[str]) -> None:
         list(pool.map(act, nodes))
 
 
-def _failure(what: str, act: Callable[[], object]) -> str:
+def failure_of(what: str, act: Callable[[], object]) -> str:
     """Why it could not be done; empty when it could."""
     try:
         act()

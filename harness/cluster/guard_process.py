@@ -9,11 +9,17 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from urteil.chaos.links import Links
-from urteil.chaos.views import LabFailure, NodeState, NotHealthy
-from urteil.harness.cluster.external import Commands, ExternalPlan, TheirToxiproxies
+from urteil.chaos.views import LabFailure, NodeState
+from urteil.harness.cluster.external import (
+    Commands,
+    ExternalPlan,
+    TheirToxiproxies,
+    failure_of,
+)
 from urteil.harness.targets.external import load_external
 
 HEAL_DEADLINE_S = 120.0
@@ -93,14 +99,10 @@ class GuardProcess:
             self._expires.clear()
 
     def _problem(self) -> str:
-        """Heal what is left; why it could not be, or nothing."""
-        try:
-            self._links.heal(self._links.links())
-            for node in self._nodes:
-                self._mend(node)
-        except (LabFailure, NotHealthy) as failure:
-            return str(failure)
-        return ""
+        """Heal what is left, whatever of it fails; why it could not be, or nothing."""
+        told = [failure_of("links", lambda: self._links.heal(self._links.links()))]
+        told += [failure_of(node, partial(self._mend, node)) for node in self._nodes]
+        return "; ".join(filter(None, told))
 
     def _mend(self, node: str) -> None:
         state = self._commands.status(node).state

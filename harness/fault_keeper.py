@@ -23,7 +23,7 @@ import msgspec
 from urteil.chaos.aim import Aim, Option
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults import FAULTS, Fault, Proof
-from urteil.chaos.views import LabFailure, NodeState
+from urteil.chaos.views import LabFailure, NodeState, NotHealthy
 from urteil.harness.fault_check import Checked, check_all, prepare
 
 HEAL_DEADLINE_S = 60.0
@@ -170,8 +170,14 @@ def heal_now(controls: Controls) -> list[str]:
     controls.net.heal_all()
     told += [f"{link} was {', '.join(what)}" for link, what in active.items()]
     dead = [node for node in nodes if controls.status(node).state is NodeState.DEAD]
+    failed: list[Exception] = []
     for node in dead:
-        told.append(f"{node} was dead and runs as pid {controls.start(node).pid}")
+        try:
+            told.append(f"{node} was dead and runs as pid {controls.start(node).pid}")
+        except (LabFailure, NotHealthy) as failure:
+            failed.append(failure)
+    if failed:
+        raise NotHealthy("; ".join(map(str, failed)))
     if dead:
         controls.net.heal_all()  # what leads to them could not be probed before
     waited_s = controls.await_healthy(deadline_s=HEAL_DEADLINE_S)

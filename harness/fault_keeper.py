@@ -155,8 +155,8 @@ class Refused(LabFailure):
 
 
 def heal_now(controls: Controls) -> list[str]:
-    """Resume what is paused, feed what is starved, take every fault off every link, start what is
-    dead, which needs the links; returns what was done once the cluster is healthy. NotHealthy after
+    """Resume what is paused, take every fault off every link, start what is dead, which needs the
+    links, feed what is starved; returns what was done once the cluster is healthy. NotHealthy after
     HEAL_DEADLINE_S."""
     told = []
     nodes = (*controls.zookeepers, *controls.brokers)
@@ -164,8 +164,6 @@ def heal_now(controls: Controls) -> list[str]:
         if controls.status(node).state is NodeState.PAUSED:
             controls.resume(node)
             told.append(f"{node} was paused and runs")
-        if controls.starvation(node).cpus is not None:
-            told.append(f"{node} was starved: {controls.feed(node)}")
     active = controls.net.active()
     controls.net.heal_all()
     told += [f"{link} was {', '.join(what)}" for link, what in active.items()]
@@ -178,6 +176,9 @@ def heal_now(controls: Controls) -> list[str]:
             failed.append(failure)
     if failed:
         raise NotHealthy("; ".join(map(str, failed)))
+    for node in nodes:
+        if controls.starvation(node).cpus is not None:
+            told.append(f"{node} was starved: {controls.feed(node)}")
     if dead:
         controls.net.heal_all()  # what leads to them could not be probed before
     waited_s = controls.await_healthy(deadline_s=HEAL_DEADLINE_S)

@@ -352,7 +352,7 @@ class ExternalCluster:
     def close(self) -> None:
         """Undo what faults of ours left when a run ended in the middle of them; repeatable.
 
-        LabFailure names what could not be undone.
+        LabFailure names what could not be undone, or says that the guard had to undo it.
         """
         if self._closed:
             return
@@ -365,6 +365,10 @@ class ExternalCluster:
             self.guard.leave()
             raise LabFailure(f"not as it was before the run: {'; '.join(left)}")
         self.guard.close()
+        if self.guard.has_healed():
+            raise LabFailure(
+                "a fault was held too long: the guard had healed everything meanwhile (guard.log)"
+            )
 
     def _undoing(self) -> Iterator[tuple[str, Callable[[], object]]]:
         """What is to be undone now, step by step."""

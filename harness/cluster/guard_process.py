@@ -20,6 +20,7 @@ from urteil.harness.cluster.external import (
     TheirToxiproxies,
     failure_of,
 )
+from urteil.harness.cluster.guard import HELD_TOO_LONG
 from urteil.harness.targets.external import load_external
 
 HEAL_DEADLINE_S = 120.0
@@ -59,7 +60,7 @@ class GuardProcess:
                 return os.read(0, 4096)
             late = [one for at, one in self._expires.values() if at <= time.monotonic()]
             if late:
-                self._heal_or_say(f"held too long: {', '.join(late)}")
+                self._heal_or_say(f"{HELD_TOO_LONG}: {', '.join(late)}")
 
     def _hear(self, message: dict[str, object]) -> None:
         match message:

@@ -13,7 +13,7 @@ import pytest
 from tests.waiting import until
 from urteil.chaos.views import LabFailure
 from urteil.harness.cluster import guard_process
-from urteil.harness.cluster.external import Commands
+from urteil.harness.cluster.external import Commands, ExternalCluster
 from urteil.harness.cluster.guard import Guard
 from urteil.harness.targets.external import load_external
 
@@ -21,7 +21,7 @@ LAB = """
 import os, signal, sys
 from pathlib import Path
 from urteil.harness.cluster import guard_process
-from urteil.harness.cluster.external import Commands
+from urteil.harness.cluster.external import Commands, ExternalCluster
 from urteil.harness.cluster.guard import Guard
 from urteil.harness.targets.external import load_external
 
@@ -127,3 +127,13 @@ def test_one_node_that_does_not_start_keeps_no_other_from_it(
     with pytest.raises(LabFailure, match="b1: start of b1 failed"):
         guard_process.GuardProcess(nodes.file, lambda _line: None).heal_all()
     assert nodes.states() == ["dead", "running", "running"]
+
+
+def test_a_run_is_told_that_its_faults_ended_before_it_ended_them(nodes: Nodes) -> None:
+    """What it says of them later is not true then."""
+    cluster = ExternalCluster(nodes.file, nodes.folder)
+    cluster.guard.start()
+    cluster.guard.hold("pause", expiry_s=0.1)
+    until(lambda: "healed" in nodes.log())
+    with pytest.raises(LabFailure, match="a fault was held too long"):
+        cluster.close()

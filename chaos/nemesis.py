@@ -277,8 +277,9 @@ class Nemesis:
         fault = FAULTS[planned.fault](aim)
         injection = Injection(fault=planned.fault, begin_ns=time.monotonic_ns(), planned=planned)
         self.injections.append(injection)
-        hold = self.controls.hold(fault.name, expiry_s=planned.duration_s + fault.expiry_s)
+        hold = 0
         try:
+            hold = self.controls.hold(fault.name, expiry_s=planned.duration_s + fault.expiry_s)
             proof = fault.begin(self.controls)
         except NoTarget as reason:
             if others:

@@ -14,7 +14,7 @@ from urteil.chaos.faults import FAULTS
 from urteil.chaos.nemesis import Nemesis
 from urteil.chaos.schedule import Planned, plan
 from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import Link, NodeState, NodeStatus, NotHealthy
+from urteil.chaos.views import LabFailure, Link, NodeState, NodeStatus, NotHealthy
 from urteil.harness.scenario import FaultSpec
 
 
@@ -220,3 +220,22 @@ def test_links_are_healed_though_a_broker_does_not_start_before(tmp_path: Path) 
     player.heal(deadline_s=1)
     assert not cluster.net.broken
     assert cluster.states["b2"] is NodeState.RUNNING
+
+
+def test_no_fault_begins_that_nobody_would_heal_and_the_others_are_healed(tmp_path: Path) -> None:
+    """The guard beside the cluster died."""
+
+    class Unguarded(PaperCluster):
+        def hold(self, fault: str, *, expiry_s: float) -> int:
+            if fault == "pause":
+                raise LabFailure("the guard died")
+            return super().hold(fault, expiry_s=expiry_s)
+
+    cluster = Unguarded()
+    kill = FaultSpec(fault="crash", target="b2", at_s=0, duration_s=0.2, choice="a")
+    pause = FaultSpec(fault="pause", target="b3", at_s=0.1, duration_s=0.1, choice="b")
+    player = nemesis(cluster, tmp_path, schedule(kill, pause))
+    player.play(duration_s=0.0)
+    assert cluster.states["b2"] is NodeState.RUNNING
+    assert "pause b3" not in cluster.acts
+    assert "the guard died" in player.problems[0]

@@ -15,7 +15,7 @@ from urteil.chaos.events import EventWatch
 from urteil.chaos.faults import FAULTS, Fault, Proof
 from urteil.chaos.schedule import Planned
 from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import LabFailure, NodeState, NotHealthy
+from urteil.chaos.views import LabFailure, Link, NodeState, NotHealthy
 
 TICK_S = 0.05
 CHECK_EVERY_S = 2.0
@@ -170,12 +170,10 @@ class Nemesis:
     def _held_up(self, one: _Active) -> bool:
         """Whether it would start a node that another fault cuts off from ZooKeeper: it would end
         again or be waited for in vain, and nobody could heal the other one meanwhile."""
-        cut = {
-            link.src
-            for link, done in self.controls.net.active().items()
-            if link.dst in self.controls.zookeepers and any(map(_cuts, done))
-        }
-        return not cut.isdisjoint(self._dead(one))
+        active, keepers = self.controls.net.active(), self.controls.zookeepers
+        cut = {link for link, done in active.items() if any(map(_cuts, done))}
+        ways = [[Link(node, keeper) for keeper in keepers] for node in self._dead(one)]
+        return any(links and cut.issuperset(links) for links in ways)
 
     def _wake(self) -> None:
         """Whatever is paused, cut or dead by a fault of ours; nodes that start need their links."""

@@ -184,6 +184,16 @@ def test_a_broker_is_started_once_it_reaches_zookeeper_again(tmp_path: Path) -> 
     assert not player.problems
 
 
+def test_who_reaches_one_zookeeper_is_started_in_time(tmp_path: Path) -> None:
+    cluster = PaperCluster(zookeepers=3)
+    cut = FaultSpec(fault="partition", target="b2->zk1,zk2", at_s=0, duration_s=0.6, choice="a")
+    kill = FaultSpec(fault="crash", target="b2", at_s=0.1, duration_s=0.1, choice="b")
+    player = nemesis(cluster, tmp_path, schedule(cut, kill))
+    player.play(duration_s=0.0)
+    cut_row, killed = rows(tmp_path)
+    assert killed["healed_ns"] < cut_row["healed_ns"]  # type: ignore[operator]
+
+
 def test_brokers_are_not_waited_for_that_nobody_will_let_through(tmp_path: Path) -> None:
     """What cut them off is healed by no fault that acts: the play goes on to its end."""
     cluster = Registering()

@@ -6,7 +6,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -160,20 +160,28 @@ class Nemesis:
             self._end(one)
 
     def _dead(self, one: _Active) -> list[str]:
-        """The nodes that it ended, which its healing starts; none that cannot be asked."""
+        """The nodes that it ended, which its healing starts."""
         nodes = {*self.controls.zookeepers, *self.controls.brokers} & {*one.injection.targets}
+        return self._those(nodes, NodeState.DEAD)
+
+    def _those(self, nodes: Collection[str], *states: NodeState) -> list[str]:
+        """The nodes in one of the states; none where they cannot be asked."""
         try:
-            return [n for n in nodes if self.controls.status(n).state is NodeState.DEAD]
+            return [node for node in nodes if self.controls.status(node).state in states]
         except LabFailure:
             return []
 
     def _held_up(self, one: _Active) -> bool:
-        """Whether it would start a node that another fault cuts off from ZooKeeper: it would end
-        again or be waited for in vain, and nobody could heal the other one meanwhile."""
-        active, keepers = self.controls.net.active(), self.controls.zookeepers
-        cut = {link for link, done in active.items() if any(map(_cuts, done))}
-        ways = [[Link(node, keeper) for keeper in keepers] for node in self._dead(one)]
-        return any(links and cut.issuperset(links) for links in ways)
+        """Whether it would start a broker that other faults keep from ZooKeeper: it would end again
+        or be waited for in vain, and nobody could heal the others meanwhile."""
+        brokers = [node for node in self._dead(one) if node in self.controls.brokers]
+        keepers = self.controls.zookeepers
+        if not brokers or not keepers:
+            return False
+        cut = {link for link, done in self.controls.net.active().items() if any(map(_cuts, done))}
+        away = self._those(keepers, NodeState.DEAD, NodeState.PAUSED)
+        there = [keeper for keeper in keepers if keeper not in away]
+        return any(cut.issuperset(Link(node, keeper) for keeper in there) for node in brokers)
 
     def _wake(self) -> None:
         """Whatever is paused, cut or dead by a fault of ours; nodes that start need their links."""

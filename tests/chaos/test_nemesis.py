@@ -163,7 +163,7 @@ class Registering(PaperCluster):
     """Brokers that start only where their links to ZooKeeper carry something."""
 
     def start(self, node: str, *, deadline_s: float = 60.0) -> NodeStatus:
-        if Link(node, "zk1") in self.net.broken:
+        if Link(node, "zk1") in self.net.broken or self.states["zk1"] is not NodeState.RUNNING:
             raise NotHealthy(f"{node} did not register")
         return super().start(node, deadline_s=deadline_s)
 
@@ -173,10 +173,16 @@ CUT_OFF = FaultSpec(
 )
 
 
-def test_a_broker_is_started_once_it_reaches_zookeeper_again(tmp_path: Path) -> None:
+NO_KEEPER = FaultSpec(fault="pause", target="zk1", at_s=0.0, duration_s=0.4, choice="a")
+
+
+@pytest.mark.parametrize("cut_off", [CUT_OFF, NO_KEEPER], ids=["cut", "paused"])
+def test_a_broker_is_started_once_it_reaches_zookeeper_again(
+    tmp_path: Path, cut_off: FaultSpec
+) -> None:
     cluster = Registering()
     kill = FaultSpec(fault="crash", target="b2", at_s=0.1, duration_s=0.1, choice="b")
-    player = nemesis(cluster, tmp_path, schedule(CUT_OFF, kill))
+    player = nemesis(cluster, tmp_path, schedule(cut_off, kill))
     player.play(duration_s=0.0)
     cut, killed = rows(tmp_path)
     assert cut["healed_ns"] < killed["healed_ns"]  # type: ignore[operator]

@@ -197,3 +197,16 @@ def test_for_good_may_be_said_in_text() -> None:
     fault = FAULTS["kill_client"](aim("p1", for_good="false"))
     fault.begin(cluster)
     assert fault.heal(cluster) == "p1.2 took over"
+
+
+def test_a_client_that_another_fault_paused_is_not_paused_again() -> None:
+    """Nor woken by the healing of the second."""
+    cluster = controls()
+    cluster.clients.pause("p1")
+    fault = FAULTS["pause_client"](aim("p1,p2"))
+    assert fault.begin(cluster).acted
+    assert fault.targets == ("p2",)
+    fault.heal(cluster)
+    assert cluster.clients.states["p1"] is NodeState.PAUSED
+    with pytest.raises(NoTarget, match="p1: nobody runs"):
+        FAULTS["pause_client"](aim("p1")).begin(cluster)

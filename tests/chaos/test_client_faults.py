@@ -29,7 +29,8 @@ class PaperClients:
         return [n for n, s in self.states.items() if n[0] == letter and s is not NodeState.DEAD]
 
     def status(self, name: str) -> NodeStatus:
-        return NodeStatus(node=name, state=self.states[name], pid=7)
+        code = -9 if self.states[name] is NodeState.DEAD else None
+        return NodeStatus(node=name, state=self.states[name], pid=7, exit_code=code)
 
     def _become(self, act: str, name: str, state: NodeState) -> NodeStatus:
         self.acts.append(f"{act} {name}")
@@ -190,6 +191,16 @@ def test_only_members_are_told_to_stand_still() -> None:
     with pytest.raises(ValueError, match="p1 is no group member"):
         FAULTS["slow_poll"](aim("p1,g1")).begin(cluster)
     assert not cluster.clients.acts
+
+
+def test_a_client_that_ended_by_itself_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = controls()
+
+    def ended(name: str) -> NodeStatus:
+        return NodeStatus(node=name, state=NodeState.DEAD, pid=7, exit_code=3)
+
+    monkeypatch.setattr(cluster.clients, "kill", ended)
+    assert not FAULTS["kill_client"](aim("p1")).begin(cluster).acted
 
 
 def test_for_good_may_be_said_in_text() -> None:

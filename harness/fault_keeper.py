@@ -87,6 +87,8 @@ class FaultServer:
                     yield {"healed": self._heal(asked["number"])}
                 case "heal all":
                     yield {"healed": self.heal_all()}
+                case "pids":
+                    yield {"pids": self._pids()}
                 case "check":
                     yield from self._check(**asked)
                     yield {"done": True}
@@ -141,6 +143,11 @@ class FaultServer:
         told += heal_now(self._controls)
         again = [f"{h.fault.name}: {self._heal(n)}" for n, h in list(self._held.items())]
         return [*again, *told]
+
+    def _pids(self) -> dict[str, int]:
+        """Of every node; of a dead one that which it had, or 0."""
+        nodes = (*self._controls.zookeepers, *self._controls.brokers)
+        return {node: self._controls.status(node).pid or 0 for node in nodes}
 
     def _check(self, names: list[str], runtime: str, target: str, seed: int) -> Iterator[Request]:
         prepare(self._bootstrap, self._controls.topics())
@@ -202,6 +209,11 @@ class FaultSession:
     def heal_all(self) -> list[str]:
         healed: list[str] = self._ask({"op": "heal all"})["healed"]
         return healed
+
+    def pids(self) -> dict[str, int]:
+        """The process ids of all nodes now."""
+        pids: dict[str, int] = self._ask({"op": "pids"})["pids"]
+        return pids
 
     def check(self, names: list[str], *, runtime: str, target: str, seed: int) -> Iterator[Checked]:
         """As `fault_check.check_all`, on the standing cluster."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite, nan
 from random import Random
 
 Option = str | float | bool
@@ -33,15 +34,18 @@ class Aim:
         """A fresh generator: two calls choose alike."""
         return Random(self.seed)
 
-    def number(self, option: str, default: float) -> float:
-        """A numeric option; ValueError when it is none that can be counted with."""
-        value = self.options.get(option, default)
-        try:
-            if not isinstance(value, bool) and isfinite(number := float(value)):
-                return number
-        except ValueError:
-            pass
-        raise ValueError(f"{option} must be a number, not {value}")
+    def number(
+        self, option: str, default: float, *, least: float = -inf, most: float = inf
+    ) -> float:
+        """A numeric option; ValueError when it is none that can be counted with, or beyond."""
+        value, number = self.options.get(option, default), nan
+        with contextlib.suppress(ValueError):
+            number = nan if isinstance(value, bool) else float(value)
+        if not isfinite(number):
+            raise ValueError(f"{option} must be a number, not {value}")
+        if not least <= number <= most:
+            raise ValueError(f"{option}={number:g} is not between {least:g} and {most:g}")
+        return number
 
     def flag(self, option: str, default: bool = False) -> bool:
         """An option that is true or false; text from a command line counts too, and ValueError

@@ -6,7 +6,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from urteil.chaos.events import EventWatch
 from urteil.chaos.faults import FAULTS, Fault, Proof
 from urteil.chaos.schedule import Planned
 from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import LabFailure, NodeState, NotHealthy
+from urteil.chaos.views import LabFailure, Link, NodeState, NotHealthy
 
 TICK_S = 0.05
 CHECK_EVERY_S = 2.0
@@ -160,22 +160,28 @@ class Nemesis:
             self._end(one)
 
     def _dead(self, one: _Active) -> list[str]:
-        """The nodes that it ended, which its healing starts; none that cannot be asked."""
+        """The nodes that it ended, which its healing starts."""
         nodes = {*self.controls.zookeepers, *self.controls.brokers} & {*one.injection.targets}
+        return self._those(nodes, NodeState.DEAD)
+
+    def _those(self, nodes: Collection[str], *states: NodeState) -> list[str]:
+        """The nodes in one of the states; none where they cannot be asked."""
         try:
-            return [n for n in nodes if self.controls.status(n).state is NodeState.DEAD]
+            return [node for node in nodes if self.controls.status(node).state in states]
         except LabFailure:
             return []
 
     def _held_up(self, one: _Active) -> bool:
-        """Whether it would start a node that another fault cuts off from ZooKeeper: it would end
-        again or be waited for in vain, and nobody could heal the other one meanwhile."""
-        cut = {
-            link.src
-            for link, done in self.controls.net.active().items()
-            if link.dst in self.controls.zookeepers and any(map(_cuts, done))
-        }
-        return not cut.isdisjoint(self._dead(one))
+        """Whether it would start a broker that other faults keep from ZooKeeper: it would end again
+        or be waited for in vain, and nobody could heal the others meanwhile."""
+        brokers = [node for node in self._dead(one) if node in self.controls.brokers]
+        keepers = self.controls.zookeepers
+        if not brokers or not keepers:
+            return False
+        cut = {link for link, done in self.controls.net.active().items() if any(map(_cuts, done))}
+        away = self._those(keepers, NodeState.DEAD, NodeState.PAUSED)
+        there = [keeper for keeper in keepers if keeper not in away]
+        return any(cut.issuperset(Link(node, keeper) for keeper in there) for node in brokers)
 
     def _wake(self) -> None:
         """Whatever is paused, cut or dead by a fault of ours; nodes that start need their links."""
@@ -277,8 +283,9 @@ class Nemesis:
         fault = FAULTS[planned.fault](aim)
         injection = Injection(fault=planned.fault, begin_ns=time.monotonic_ns(), planned=planned)
         self.injections.append(injection)
-        hold = self.controls.hold(fault.name, expiry_s=planned.duration_s + fault.expiry_s)
+        hold = 0
         try:
+            hold = self.controls.hold(fault.name, expiry_s=planned.duration_s + fault.expiry_s)
             proof = fault.begin(self.controls)
         except NoTarget as reason:
             if others:

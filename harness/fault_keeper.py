@@ -23,7 +23,7 @@ import msgspec
 from urteil.chaos.aim import Aim, Option
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults import FAULTS, Fault, Proof
-from urteil.chaos.views import LabFailure, NodeState
+from urteil.chaos.views import LabFailure, NodeState, NotHealthy
 from urteil.harness.fault_check import Checked, check_all, prepare
 
 HEAL_DEADLINE_S = 60.0
@@ -87,6 +87,8 @@ class FaultServer:
                     yield {"healed": self._heal(asked["number"])}
                 case "heal all":
                     yield {"healed": self.heal_all()}
+                case "pids":
+                    yield {"pids": self._pids()}
                 case "check":
                     yield from self._check(**asked)
                     yield {"done": True}
@@ -142,6 +144,11 @@ class FaultServer:
         again = [f"{h.fault.name}: {self._heal(n)}" for n, h in list(self._held.items())]
         return [*again, *told]
 
+    def _pids(self) -> dict[str, int]:
+        """Of every node; of a dead one that which it had, or 0."""
+        nodes = (*self._controls.zookeepers, *self._controls.brokers)
+        return {node: self._controls.status(node).pid or 0 for node in nodes}
+
     def _check(self, names: list[str], runtime: str, target: str, seed: int) -> Iterator[Request]:
         prepare(self._bootstrap, self._controls.topics())
         self._controls.await_healthy(deadline_s=HEAL_DEADLINE_S)
@@ -155,8 +162,8 @@ class Refused(LabFailure):
 
 
 def heal_now(controls: Controls) -> list[str]:
-    """Resume what is paused, feed what is starved, take every fault off every link, start what is
-    dead, which needs the links; returns what was done once the cluster is healthy. NotHealthy after
+    """Resume what is paused, take every fault off every link, start what is dead, which needs the
+    links, feed what is starved; returns what was done once the cluster is healthy. NotHealthy after
     HEAL_DEADLINE_S."""
     told = []
     nodes = (*controls.zookeepers, *controls.brokers)
@@ -164,14 +171,21 @@ def heal_now(controls: Controls) -> list[str]:
         if controls.status(node).state is NodeState.PAUSED:
             controls.resume(node)
             told.append(f"{node} was paused and runs")
-        if controls.starvation(node).cpus is not None:
-            told.append(f"{node} was starved: {controls.feed(node)}")
     active = controls.net.active()
     controls.net.heal_all()
     told += [f"{link} was {', '.join(what)}" for link, what in active.items()]
     dead = [node for node in nodes if controls.status(node).state is NodeState.DEAD]
+    failed: list[Exception] = []
     for node in dead:
-        told.append(f"{node} was dead and runs as pid {controls.start(node).pid}")
+        try:
+            told.append(f"{node} was dead and runs as pid {controls.start(node).pid}")
+        except (LabFailure, NotHealthy) as failure:
+            failed.append(failure)
+    if failed:
+        raise NotHealthy("; ".join(map(str, failed)))
+    for node in nodes:
+        if controls.starvation(node).cpus is not None:
+            told.append(f"{node} was starved: {controls.feed(node)}")
     if dead:
         controls.net.heal_all()  # what leads to them could not be probed before
     waited_s = controls.await_healthy(deadline_s=HEAL_DEADLINE_S)
@@ -195,6 +209,11 @@ class FaultSession:
     def heal_all(self) -> list[str]:
         healed: list[str] = self._ask({"op": "heal all"})["healed"]
         return healed
+
+    def pids(self) -> dict[str, int]:
+        """The process ids of all nodes now."""
+        pids: dict[str, int] = self._ask({"op": "pids"})["pids"]
+        return pids
 
     def check(self, names: list[str], *, runtime: str, target: str, seed: int) -> Iterator[Checked]:
         """As `fault_check.check_all`, on the standing cluster."""

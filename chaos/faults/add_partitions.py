@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.administrative import TopicFault
 from urteil.chaos.faults.base import Proof
@@ -19,11 +20,15 @@ class AddPartitions(TopicFault):
     proves = "the partitions that ZooKeeper has of it before and after, all of them led"
     options: ClassVar[dict[str, str]] = {"by": f"how many (default {BY})"}
 
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.by = int(aim.number("by", BY, least=1, most=1000))
+
     def begin(self, controls: Controls) -> Proof:
         admin, topic = controls.admin, self.aim.topic
         self.targets = (topic,)
         before = len(self.replicas(admin))
-        wanted = before + int(self.aim.number("by", BY))
+        wanted = before + self.by
         admin.add_partitions(topic, wanted)
         views = controls.partitions(topic)
         led = sum(view.leader is not None for view in views)

@@ -28,9 +28,7 @@ class CutAfter(SpoiledLinks):
 
     def __init__(self, aim: Aim) -> None:
         super().__init__(aim)
-        self.bytes = int(aim.number("bytes", 5013))
-        if not 25 <= self.bytes <= 500_000:
-            raise ValueError(f"bytes={self.bytes} is not between 25 and 500000")
+        self.bytes = int(aim.number("bytes", 5013, least=25, most=500_000))
         self.answers_only = aim.flag("answers_only")
 
     def choose(self, controls: Controls) -> list[Link]:

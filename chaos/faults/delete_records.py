@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.administrative import TopicFault
 from urteil.chaos.faults.base import Proof
@@ -25,6 +26,10 @@ class DeleteRecords(TopicFault):
         "once": "healing deletes nothing",
     }
 
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.share = aim.number("share", SHARE, least=0, most=1)
+
     def voids(self) -> frozenset[str]:
         """What was acknowledged goes sooner than the topic said when it was sent."""
         return frozenset({"retention"})
@@ -39,10 +44,10 @@ class DeleteRecords(TopicFault):
     def _delete(self, controls: Controls) -> tuple[str, str]:
         """Where the partitions began, and begin now."""
         admin, topic = controls.admin, self.aim.topic
-        share = self.aim.number("share", SHARE)
         held = admin.offsets(topic)
         admin.delete_records(
-            topic, {one: start + int((end - start) * share) for one, (start, end) in held.items()}
+            topic,
+            {one: start + int((end - start) * self.share) for one, (start, end) in held.items()},
         )
         return _starts(held), _starts(admin.offsets(topic))
 

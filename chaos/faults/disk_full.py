@@ -33,6 +33,7 @@ class DiskFull(LivingDiskFault):
 
     def __init__(self, aim: Aim) -> None:
         super().__init__(aim)
+        self.room = int(aim.number("room_bytes", 0, least=0))
         self.limited: set[str] = set()
         """Of those with one log directory: of several, one may be given up by who lives on."""
 
@@ -54,7 +55,6 @@ class DiskFull(LivingDiskFault):
         return f"room again for {', '.join(alive)}, which did not end"
 
     def hurt(self, controls: Controls, node: str) -> tuple[bool, str]:
-        room = int(self.aim.number("room_bytes", 0))
         with controls.disks.opened(node) as log_dirs:
             largest = max(
                 (
@@ -65,7 +65,7 @@ class DiskFull(LivingDiskFault):
                 ),
                 default=0,
             )
-        limit = largest + room
+        limit = largest + self.room
         told = controls.disks.limit_files(node, limit)
         if len(log_dirs) == 1:
             self.limited.add(node)

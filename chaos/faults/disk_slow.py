@@ -39,9 +39,7 @@ class DiskSlow(Fault):
 
     def __init__(self, aim: Aim) -> None:
         super().__init__(aim)
-        self.delay_ms = round(aim.number("delay_ms", DELAY_MS))
-        if not 1 <= self.delay_ms <= MOST_MS:
-            raise ValueError(f"delay_ms={self.delay_ms} is not between 1 and {MOST_MS}")
+        self.delay_ms = round(aim.number("delay_ms", DELAY_MS, least=1, most=MOST_MS))
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import ClassVar
 
 from urteil.chaos.clients import SELECTORS, clients
@@ -26,7 +27,7 @@ class KillClient(Fault):
         self.targets = tuple(clients(controls.clients, self.aim))
         pids = {name: controls.clients.status(name).pid for name in self.targets}
         after = [controls.clients.kill(name) for name in self.targets]
-        gone = [status for status in after if status.state is NodeState.DEAD]
+        gone = [status for status in after if status.exit_code == -signal.SIGKILL]
         text = ", ".join(f"{s.node}: pid {pids[s.node]} gone, exit {s.exit_code}" for s in gone)
         return Proof(acted=len(gone) == len(self.targets), text=text or "nobody ran")
 

@@ -36,10 +36,8 @@ class Latency(Fault):
 
     def __init__(self, aim: Aim) -> None:
         super().__init__(aim)
-        self.latency_ms = int(aim.number("latency_ms", 200))
+        self.latency_ms = int(aim.number("latency_ms", 200, least=1, most=60_000))
         self.jitter_ms = int(aim.number("jitter_ms", 0))
-        if not 1 <= self.latency_ms <= 60_000:
-            raise ValueError(f"latency_ms={self.latency_ms} is not between 1 and 60000")
         if not 0 <= self.jitter_ms <= self.latency_ms:
             raise ValueError(f"jitter_ms={self.jitter_ms} is not between 0 and latency_ms")
 

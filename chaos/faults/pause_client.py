@@ -5,6 +5,7 @@ from __future__ import annotations
 from urteil.chaos.clients import SELECTORS, clients
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base import Fault, Proof
+from urteil.chaos.selectors import NoTarget
 from urteil.chaos.views import NodeState
 
 
@@ -20,11 +21,15 @@ class PauseClient(Fault):
     sample = ""
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(clients(controls.clients, self.aim))
+        chosen = clients(controls.clients, self.aim)
+        states = {name: controls.clients.status(name).state for name in chosen}
+        self.targets = tuple(name for name in chosen if states[name] is NodeState.RUNNING)
+        if not self.targets:
+            raise NoTarget(f"{', '.join(chosen)}: nobody runs")
         after = [controls.clients.pause(name) for name in self.targets]
         stopped = [status for status in after if status.state is NodeState.PAUSED]
         text = ", ".join(f"{s.node}: pid {s.pid} is stopped" for s in stopped)
-        return Proof(acted=len(stopped) == len(self.targets), text=text or "nobody ran")
+        return Proof(acted=len(stopped) == len(self.targets), text=text)
 
     def heal(self, controls: Controls) -> str:
         after = [controls.clients.resume(name) for name in self.targets]

@@ -24,9 +24,7 @@ class Reset(SpoiledLinks):
 
     def __init__(self, aim: Aim) -> None:
         super().__init__(aim)
-        self.after_ms = int(aim.number("after_ms", 0))
-        if not 0 <= self.after_ms <= 4_000:
-            raise ValueError(f"after_ms={self.after_ms} is not between 0 and 4000")
+        self.after_ms = int(aim.number("after_ms", 0, least=0, most=4_000))
 
     def spoil(self, controls: Controls) -> None:
         streams = (DOWNSTREAM,) if self.aim.flag("answers_only") else (UPSTREAM,)

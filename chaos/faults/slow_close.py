@@ -24,9 +24,7 @@ class SlowClose(SpoiledLinks):
 
     def __init__(self, aim: Aim) -> None:
         super().__init__(aim)
-        self.delay_ms = int(aim.number("delay_ms", 2000))
-        if not 100 <= self.delay_ms <= 30_000:
-            raise ValueError(f"delay_ms={self.delay_ms} is not between 100 and 30000")
+        self.delay_ms = int(aim.number("delay_ms", 2000, least=100, most=30_000))
         self.timeout_s = 5 + 2 * self.delay_ms / 1000
 
     def spoil(self, controls: Controls) -> None:

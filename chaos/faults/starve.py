@@ -32,9 +32,7 @@ class Starve(Fault):
 
     def __init__(self, aim: Aim) -> None:
         super().__init__(aim)
-        self.cpus = aim.number("cpus", CPUS)
-        if not 0.01 <= self.cpus <= 0.9:
-            raise ValueError(f"cpus={self.cpus:g} is not between 0.01 and 0.9")
+        self.cpus = aim.number("cpus", CPUS, least=0.01, most=0.9)
 
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))

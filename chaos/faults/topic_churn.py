@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.administrative import TopicFault
 from urteil.chaos.faults.base import Proof, until
@@ -22,9 +23,13 @@ class TopicChurn(TopicFault):
     proves = "the ids that ZooKeeper gave the topics, and that those deleted are gone"
     options: ClassVar[dict[str, str]] = {"count": f"topics to create (default {COUNT})"}
 
+    def __init__(self, aim: Aim) -> None:
+        super().__init__(aim)
+        self.count = int(aim.number("count", COUNT, least=1, most=1000))
+
     def begin(self, controls: Controls) -> Proof:
         admin, mark = controls.admin, f"{self.aim.random().randrange(1 << 32):08x}"
-        names = [f"churn-{mark}-{n}" for n in range(int(self.aim.number("count", COUNT)))]
+        names = [f"churn-{mark}-{n}" for n in range(self.count)]
         self.targets = tuple(names)
         factor = min(3, len(controls.brokers))
         ids = [

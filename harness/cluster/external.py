@@ -352,19 +352,23 @@ class ExternalCluster:
     def close(self) -> None:
         """Undo what faults of ours left when a run ended in the middle of them; repeatable.
 
-        LabFailure names what could not be undone.
+        LabFailure names what could not be undone, or says that the guard had to undo it.
         """
         if self._closed:
             return
         self._closed = True
         try:
-            left = [why for what, undo in self._undoing() if (why := _failure(what, undo))]
+            left = [why for what, undo in self._undoing() if (why := failure_of(what, undo))]
         finally:
             self.state.close()
         if left:
             self.guard.leave()
             raise LabFailure(f"not as it was before the run: {'; '.join(left)}")
         self.guard.close()
+        if self.guard.has_healed():
+            raise LabFailure(
+                "a fault was held too long: the guard had healed everything meanwhile (guard.log)"
+            )
 
     def _undoing(self) -> Iterator[tuple[str, Callable[[], object]]]:
         """What is to be undone now, step by step."""
@@ -402,7 +406,7 @@ def _each(act: Callable[[str], object], nodes: Sequence[str]) -> None:
         list(pool.map(act, nodes))
 
 
-def _failure(what: str, act: Callable[[], object]) -> str:
+def failure_of(what: str, act: Callable[[], object]) -> str:
     """Why it could not be done; empty when it could."""
     try:
         act()

@@ -20,7 +20,8 @@ from pathlib import Path
 from urteil.chaos.views import LabFailure
 from urteil.harness.reaper import VARIABLE
 
-BYE_S = 30.0
+HELD_TOO_LONG = "held too long"
+"""Why it heals while the lab lives, in guard.log."""
 
 
 class Guard:
@@ -69,6 +70,10 @@ class Guard:
         with contextlib.suppress(LabFailure):
             self._tell({"bye": True})
         self.leave()
+
+    def has_healed(self) -> bool:
+        """Whether faults ended by it while the lab took them to act."""
+        return self._log.exists() and HELD_TOO_LONG in self._log.read_text(errors="replace")
 
     def leave(self) -> None:
         """Go without a goodbye: what could not be undone is tried again."""

@@ -9,11 +9,18 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from urteil.chaos.links import Links
-from urteil.chaos.views import LabFailure, NodeState, NotHealthy
-from urteil.harness.cluster.external import Commands, ExternalPlan, TheirToxiproxies
+from urteil.chaos.views import LabFailure, NodeState
+from urteil.harness.cluster.external import (
+    Commands,
+    ExternalPlan,
+    TheirToxiproxies,
+    failure_of,
+)
+from urteil.harness.cluster.guard import HELD_TOO_LONG
 from urteil.harness.targets.external import load_external
 
 HEAL_DEADLINE_S = 120.0
@@ -53,7 +60,7 @@ class GuardProcess:
                 return os.read(0, 4096)
             late = [one for at, one in self._expires.values() if at <= time.monotonic()]
             if late:
-                self._heal_or_say(f"held too long: {', '.join(late)}")
+                self._heal_or_say(f"{HELD_TOO_LONG}: {', '.join(late)}")
 
     def _hear(self, message: dict[str, object]) -> None:
         match message:
@@ -93,14 +100,10 @@ class GuardProcess:
             self._expires.clear()
 
     def _problem(self) -> str:
-        """Heal what is left; why it could not be, or nothing."""
-        try:
-            self._links.heal(self._links.links())
-            for node in self._nodes:
-                self._mend(node)
-        except (LabFailure, NotHealthy) as failure:
-            return str(failure)
-        return ""
+        """Heal what is left, whatever of it fails; why it could not be, or nothing."""
+        told = [failure_of("links", lambda: self._links.heal(self._links.links()))]
+        told += [failure_of(node, partial(self._mend, node)) for node in self._nodes]
+        return "; ".join(filter(None, told))
 
     def _mend(self, node: str) -> None:
         state = self._commands.status(node).state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import secrets
 import shlex
 import shutil
@@ -28,6 +29,7 @@ from urteil.harness.verify.result import Result, Verdict
 from urteil.harness.workload.client import boot_id
 
 Log = Callable[[str], None]
+JUDGES = "judge.lock"
 UNENDED = "the run did not come to its end"
 TOPIC_DEFAULTS = {
     "cleanup.policy": "delete",
@@ -140,12 +142,15 @@ def _judge(
     warming: Sequence[Warming],
     log: Log,
 ) -> Result:
-    """Evidence where it is missing, then the verdict; a check that raises makes it UNKNOWN."""
+    """Evidence where it is missing, then the verdict; a check that raises makes it UNKNOWN. One at
+    a time: others who judge the run, `urteil verify` say, work in the same folder."""
     try:
-        _collect(run_dir, facts, log)
-        session = warming[0].session() if warming else None
-        log("judging")
-        result = judge(run_dir, engine=engine, master=master, session=session)
+        with (run_dir / JUDGES).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _collect(run_dir, facts, log)
+            session = warming[0].session() if warming else None
+            log("judging")
+            result = judge(run_dir, engine=engine, master=master, session=session)
     except Exception as failure:
         result = _unknown(run_dir, facts, engine, f"{type(failure).__name__}: {failure}")
     if result.verdict is Verdict.PASS:

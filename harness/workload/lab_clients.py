@@ -64,7 +64,8 @@ class LabClients:
 
     def kill(self, name: str) -> NodeStatus:
         began_ns = time.monotonic_ns()
-        self._clients.kill(name)
+        if not self._clients.kill(name):
+            return self.status(name)
         act = {
             "invoke_ns": began_ns,
             "complete_ns": time.monotonic_ns(),

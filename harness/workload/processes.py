@@ -142,11 +142,13 @@ class Clients:
             stopped = False
         return process.pid, code, stopped
 
-    def kill(self, name: str) -> None:
-        """SIGKILL on purpose; returns when the process is gone."""
-        self._killed.add(name)
+    def kill(self, name: str) -> bool:
+        """SIGKILL on purpose; returns when the process is gone, whether it was by that."""
         self.send_signal(name, signal.SIGKILL)
-        self._processes[name].wait(10.0)
+        by_us = self._processes[name].wait(10.0) == -signal.SIGKILL
+        if by_us:
+            self._killed.add(name)
+        return by_us
 
     def send_signal(self, name: str, number: int) -> None:
         """A signal to a client and all that it started: each is a session of its own."""

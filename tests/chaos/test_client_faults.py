@@ -29,7 +29,8 @@ class PaperClients:
         return [n for n, s in self.states.items() if n[0] == letter and s is not NodeState.DEAD]
 
     def status(self, name: str) -> NodeStatus:
-        return NodeStatus(node=name, state=self.states[name], pid=7)
+        code = -9 if self.states[name] is NodeState.DEAD else None
+        return NodeStatus(node=name, state=self.states[name], pid=7, exit_code=code)
 
     def _become(self, act: str, name: str, state: NodeState) -> NodeStatus:
         self.acts.append(f"{act} {name}")
@@ -192,8 +193,31 @@ def test_only_members_are_told_to_stand_still() -> None:
     assert not cluster.clients.acts
 
 
+def test_a_client_that_ended_by_itself_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = controls()
+
+    def ended(name: str) -> NodeStatus:
+        return NodeStatus(node=name, state=NodeState.DEAD, pid=7, exit_code=3)
+
+    monkeypatch.setattr(cluster.clients, "kill", ended)
+    assert not FAULTS["kill_client"](aim("p1")).begin(cluster).acted
+
+
 def test_for_good_may_be_said_in_text() -> None:
     cluster = controls()
     fault = FAULTS["kill_client"](aim("p1", for_good="false"))
     fault.begin(cluster)
     assert fault.heal(cluster) == "p1.2 took over"
+
+
+def test_a_client_that_another_fault_paused_is_not_paused_again() -> None:
+    """Nor woken by the healing of the second."""
+    cluster = controls()
+    cluster.clients.pause("p1")
+    fault = FAULTS["pause_client"](aim("p1,p2"))
+    assert fault.begin(cluster).acted
+    assert fault.targets == ("p2",)
+    fault.heal(cluster)
+    assert cluster.clients.states["p1"] is NodeState.PAUSED
+    with pytest.raises(NoTarget, match="p1: nobody runs"):
+        FAULTS["pause_client"](aim("p1")).begin(cluster)

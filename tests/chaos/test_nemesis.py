@@ -14,7 +14,7 @@ from urteil.chaos.faults import FAULTS
 from urteil.chaos.nemesis import Nemesis
 from urteil.chaos.schedule import Planned, plan
 from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import Link, NodeState, NodeStatus, NotHealthy
+from urteil.chaos.views import LabFailure, Link, NodeState, NodeStatus, NotHealthy
 from urteil.harness.scenario import FaultSpec
 
 
@@ -159,11 +159,15 @@ def test_a_node_may_end_only_by_a_fault_that_acts() -> None:
     assert "may_end b1 True" not in cluster.acts
 
 
+def healed_ns(row: dict[str, object]) -> int:
+    return int(str(row["healed_ns"]))
+
+
 class Registering(PaperCluster):
     """Brokers that start only where their links to ZooKeeper carry something."""
 
     def start(self, node: str, *, deadline_s: float = 60.0) -> NodeStatus:
-        if Link(node, "zk1") in self.net.broken:
+        if Link(node, "zk1") in self.net.broken or self.states["zk1"] is not NodeState.RUNNING:
             raise NotHealthy(f"{node} did not register")
         return super().start(node, deadline_s=deadline_s)
 
@@ -173,15 +177,31 @@ CUT_OFF = FaultSpec(
 )
 
 
-def test_a_broker_is_started_once_it_reaches_zookeeper_again(tmp_path: Path) -> None:
+NO_KEEPER = FaultSpec(fault="pause", target="zk1", at_s=0.0, duration_s=0.4, choice="a")
+
+
+@pytest.mark.parametrize("cut_off", [CUT_OFF, NO_KEEPER], ids=["cut", "paused"])
+def test_a_broker_is_started_once_it_reaches_zookeeper_again(
+    tmp_path: Path, cut_off: FaultSpec
+) -> None:
     cluster = Registering()
     kill = FaultSpec(fault="crash", target="b2", at_s=0.1, duration_s=0.1, choice="b")
-    player = nemesis(cluster, tmp_path, schedule(CUT_OFF, kill))
+    player = nemesis(cluster, tmp_path, schedule(cut_off, kill))
     player.play(duration_s=0.0)
     cut, killed = rows(tmp_path)
-    assert cut["healed_ns"] < killed["healed_ns"]  # type: ignore[operator]
+    assert healed_ns(cut) < healed_ns(killed)
     assert cluster.states["b2"] is NodeState.RUNNING
     assert not player.problems
+
+
+def test_who_reaches_one_zookeeper_is_started_in_time(tmp_path: Path) -> None:
+    cluster = PaperCluster(zookeepers=3)
+    cut = FaultSpec(fault="partition", target="b2->zk1,zk2", at_s=0, duration_s=0.6, choice="a")
+    kill = FaultSpec(fault="crash", target="b2", at_s=0.1, duration_s=0.1, choice="b")
+    player = nemesis(cluster, tmp_path, schedule(cut, kill))
+    player.play(duration_s=0.0)
+    cut_row, killed = rows(tmp_path)
+    assert healed_ns(killed) < healed_ns(cut_row)
 
 
 def test_brokers_are_not_waited_for_that_nobody_will_let_through(tmp_path: Path) -> None:
@@ -220,3 +240,22 @@ def test_links_are_healed_though_a_broker_does_not_start_before(tmp_path: Path) 
     player.heal(deadline_s=1)
     assert not cluster.net.broken
     assert cluster.states["b2"] is NodeState.RUNNING
+
+
+def test_no_fault_begins_that_nobody_would_heal_and_the_others_are_healed(tmp_path: Path) -> None:
+    """The guard beside the cluster died."""
+
+    class Unguarded(PaperCluster):
+        def hold(self, fault: str, *, expiry_s: float) -> int:
+            if fault == "pause":
+                raise LabFailure("the guard died")
+            return super().hold(fault, expiry_s=expiry_s)
+
+    cluster = Unguarded()
+    kill = FaultSpec(fault="crash", target="b2", at_s=0, duration_s=0.2, choice="a")
+    pause = FaultSpec(fault="pause", target="b3", at_s=0.1, duration_s=0.1, choice="b")
+    player = nemesis(cluster, tmp_path, schedule(kill, pause))
+    player.play(duration_s=0.0)
+    assert cluster.states["b2"] is NodeState.RUNNING
+    assert "pause b3" not in cluster.acts
+    assert "the guard died" in player.problems[0]

@@ -163,3 +163,21 @@ def test_one_fault_that_cannot_be_healed_keeps_no_other_from_it(
     assert standing.state("b1") is NodeState.RUNNING
     assert not net.broken
     assert "healthy" in told[-1]
+
+
+def test_healing_everything_goes_on_behind_a_node_that_does_not_start(
+    standing: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = standing.cluster.start
+
+    def start_all_but(node: str, *, deadline_s: float = 60.0) -> NodeStatus:
+        if node == "b1":
+            raise NotHealthy("b1 did not register")
+        return start(node, deadline_s=deadline_s)
+
+    monkeypatch.setattr(standing.cluster, "start", start_all_but)
+    for node in standing.cluster.brokers:
+        standing.cluster.kill(node)
+    with pytest.raises(LabFailure, match="b1 did not register"):
+        standing.session().heal_all()
+    assert standing.state("b2") is standing.state("b3") is NodeState.RUNNING

@@ -103,6 +103,7 @@ def test_faults_that_are_named_and_drawn_are_told_apart(tmp_path: Path) -> None:
 
 CRASH = "[[faults]]\nfault='crash'\n"
 CUT = "[[faults]]\nfault='partition'\nat_s=1\n"
+TOPIC = "[[faults]]\nat_s=1\nfault="
 LATE = "[[faults]]\nfault='latency'\ntarget='leader'\nat_s=1\noptions="
 
 
@@ -140,6 +141,10 @@ LATE = "[[faults]]\nfault='latency'\ntarget='leader'\nat_s=1\noptions="
         (LATE + "{partition='x'}", "partition is 'x': give 0 or more"),
         (LATE + "{partition=-1}", "partition is -1.0: give 0 or more"),
         ("[[faults]]\nfault='late_command'\nat_s=1\noptions={command='x'}", "no command 'x'"),
+        (TOPIC + "'delete_records'\noptions={share=2}", "share=2 is not between 0 and 1"),
+        (TOPIC + "'add_partitions'\noptions={by=0}", "by=0 is not between 1 and 1000"),
+        (TOPIC + "'topic_churn'\noptions={count=-1}", "count=-1 is not between 1 and 1000"),
+        ("[[faults]]\nat_s=1\nfault='disk_full'\noptions={room_bytes=-1}", "room_bytes=-1 is not"),
         ((CRASH + "at_s=1\nchoice='a'\n") * 2, "faults 1 and 2 have the choice 'a'"),
         ("at_once = 0", "at_once is 0: give 1 or more"),
         ("rate_records_per_s = -3", "rate_records_per_s is -3"),

@@ -49,12 +49,15 @@ def up(name: str, brokers: int | None, target: str | None, mix: str | None, **as
 @_name
 def status(name: str) -> None:
     """Print the standing cluster: nodes, addresses, whether they live."""
+    import msgspec
+
     from urteil.harness import standing
 
     try:
-        click.echo(str(standing.status(name)))
+        found, keeper = standing.status(name), standing.faults_on(name)
     except standing.StandingError as error:
         raise click.UsageError(str(error)) from None
+    click.echo(str(msgspec.structs.replace(found, pids=keeper.pids())))
 
 
 @cluster.command()

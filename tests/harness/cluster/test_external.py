@@ -242,7 +242,8 @@ def test_a_fault_that_is_held_too_long_is_healed(keeper: Keeper, tmp_path: Path)
     controls.hold("partition", expiry_s=1)  # not over before it acts
     until(lambda: keeper.cluster.links.probe(link).answered)
     assert "held too long: partition" in (tmp_path / "guard.log").read_text()
-    cluster.close()
+    with pytest.raises(LabFailure, match="held too long"):
+        cluster.close()
 
 
 def test_urteil_heal_heals_what_anybody_left(keeper: Keeper, tmp_path: Path) -> None:

@@ -12,14 +12,16 @@ import pytest
 
 from tests.waiting import until
 from urteil.chaos.views import LabFailure
-from urteil.harness.cluster.external import Commands
+from urteil.harness.cluster import guard_process
+from urteil.harness.cluster.external import Commands, ExternalCluster
 from urteil.harness.cluster.guard import Guard
 from urteil.harness.targets.external import load_external
 
 LAB = """
 import os, signal, sys
 from pathlib import Path
-from urteil.harness.cluster.external import Commands
+from urteil.harness.cluster import guard_process
+from urteil.harness.cluster.external import Commands, ExternalCluster
 from urteil.harness.cluster.guard import Guard
 from urteil.harness.targets.external import load_external
 
@@ -112,3 +114,26 @@ def test_a_guard_that_died_hinders_faults_and_no_healing(nodes: Nodes) -> None:
         commands.kill("b1")
     commands.start("b2")
     assert nodes.states() == ["running"] * 3
+
+
+def test_one_node_that_does_not_start_keeps_no_other_from_it(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard_process, "HEAL_DEADLINE_S", 0.1)
+    text = nodes.file.read_text().replace("printf running > b1", "exit 3")
+    nodes.file.write_text(text)
+    for node, state in (("b1", "dead"), ("b2", "dead"), ("b3", "paused")):
+        (nodes.folder / node).write_text(state)
+    with pytest.raises(LabFailure, match="b1: start of b1 failed"):
+        guard_process.GuardProcess(nodes.file, lambda _line: None).heal_all()
+    assert nodes.states() == ["dead", "running", "running"]
+
+
+def test_a_run_is_told_that_its_faults_ended_before_it_ended_them(nodes: Nodes) -> None:
+    """What it says of them later is not true then."""
+    cluster = ExternalCluster(nodes.file, nodes.folder)
+    cluster.guard.start()
+    cluster.guard.hold("pause", expiry_s=0.1)
+    until(lambda: "healed" in nodes.log())
+    with pytest.raises(LabFailure, match="a fault was held too long"):
+        cluster.close()

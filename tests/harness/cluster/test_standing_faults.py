@@ -110,3 +110,15 @@ def test_faults_are_checked_on_it(
 def test_who_has_no_key_plays_no_faults(cluster: standing.StandingCluster) -> None:
     with pytest.raises(LabFailure, match="does not let us in"):
         standing.FaultSession(cluster.fault_port, "00" * 16)
+
+
+def test_its_status_knows_who_was_started_again(
+    cluster: standing.StandingCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with standing.faults_on(NAME).fault("crash", "b1", expiry_s=60):
+        assert exit_code(["cluster", "status", "--name", NAME]) == 0
+        assert f"b1         pid {cluster.pids['b1']}, dead" in capsys.readouterr().out
+    assert exit_code(["cluster", "status", "--name", NAME]) == 0
+    told = capsys.readouterr().out
+    assert "dead" not in told
+    assert f"pid {cluster.pids['b1']}," not in told

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from urteil.chaos.views import NodeState
 from urteil.harness.workload.lab_clients import LabClients
 from urteil.harness.workload.processes import Clients, spawn_process
@@ -47,6 +48,18 @@ def test_a_killed_client_is_written_down_and_followed(lab: LabClients, tmp_path:
     assert lab.names("producer") == ["p1.2"]
     lab.kill("p1.2")
     assert lab.take_over("p1.2") == "p1.3"
+
+
+def test_a_client_that_ended_by_itself_was_not_killed(tmp_path: Path) -> None:
+    """Its journal is damaged, and its end is told."""
+    clients = Clients(tmp_path, spawn_process)
+    lab = LabClients(tmp_path, clients, lambda *_: None)
+    clients.run("p1", ["/bin/sh", "-c", "exit 3"])
+    lab.note("p1", "producer")
+    until(lambda: lab.status("p1").state is NodeState.DEAD)
+    assert lab.kill("p1").exit_code == 3
+    assert not (tmp_path / "clients.jsonl").exists()
+    assert "client p1 ended with exit code 3" in clients.failures()[0]
 
 
 def test_a_paused_client_goes_on(lab: LabClients) -> None:

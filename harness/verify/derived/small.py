@@ -200,6 +200,14 @@ def assigned_ever(states: Iterable[Row]) -> dict[Key, set[int]]:
     return found
 
 
+def assigned_least(states: Iterable[Row]) -> dict[Key, int]:
+    """How many replicas a partition had when it had fewest."""
+    found: dict[Key, int] = {}
+    for key, replicas in _assigned(states):
+        found[key] = min(len(replicas), found.get(key, len(replicas)))
+    return found
+
+
 def _assigned(states: Iterable[Row]) -> Iterator[tuple[Key, set[int]]]:
     for row in sorted(states, key=lambda one: int(one["zxid"] or 0)):
         if row["replicas"] is None or row["topic_id"] is None:

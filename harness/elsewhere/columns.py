@@ -8,6 +8,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from urteil.harness.history.schema import SCHEMAS
 
@@ -27,7 +28,8 @@ Settings = dict[str, Any]
 
 
 def filled(table: str, have: pa.Table, run: str, settings: Settings) -> pa.Table:
-    """`have` with every column of its schema, told from the others where it is not there."""
+    """`have` with every column of its schema, told from the others where it is not there; cells
+    that do not tell a client's settings have `settings`."""
     names = set(have.column_names)
     own = {"run": run, **_ALIKE[table], **(settings if table == "sends" else {})}
     for one, other in (("topic_id", "topic"), ("topic", "topic_id")):
@@ -39,6 +41,9 @@ def filled(table: str, have: pa.Table, run: str, settings: Settings) -> pa.Table
         if column.name not in have.column_names:
             value = pa.scalar(own.get(column.name), column.type)
             have = have.append_column(column, pa.repeat(value, len(have)))
+    for name, value in settings.items() if table == "sends" else ():
+        at = have.column_names.index(name)
+        have = have.set_column(at, have.schema.field(at), pc.fill_null(have[name], value))
     if table == "sends" and "op" not in names:
         return _with(have, "op", _counted(have, ("client",), ("invoke_ns",)))
     if table == "reads" and "poll" not in names:

@@ -76,6 +76,7 @@ def load(
     whole = {
         one for one, files in brought.items()
         if _is_parquet(files) and (one not in NEEDED or _is_whole(one, files))
+        if one != "sends" or not any(have[one][name].null_count for name in settings)
     }  # fmt: skip
     stretched = "reads" in have and "pass" not in have["reads"].column_names
     ids = _ids(brought, have)

@@ -151,7 +151,8 @@ WITH placed AS (
     MAX(CASE WHEN mask_rc <> 0 AND (seen & mask_rc) = mask_rc THEN 1 ELSE 0 END) AS rc_whole,
     MAX(CASE WHEN on_leader = 1 THEN pid END) AS pid,
     MAX(CASE WHEN on_leader = 1 THEN pseq END) AS pseq,
-    MAX(CASE WHEN on_leader = 1 THEN ident_high END) AS ident,
+    MAX(CASE WHEN on_leader = 1 AND ident_low DIV {EPOCH} = ident_high DIV {EPOCH}
+      THEN ident_high END) AS ident,
     MIN(key_low) AS key_low, MAX(key_high) AS key_high,
     MAX(broken_read + broken_disk) AS broken
   FROM (SELECT s.* FROM slots s WHERE s.value_id IS NOT NULL {{gather}}) s GROUP BY value_id)

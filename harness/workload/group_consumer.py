@@ -276,7 +276,7 @@ class Member:
                 self._note_poll(time.monotonic_ns(), "info", type(again).__name__, [])
                 continue
             self._position.pop(tp, None)
-            self._event.setdefault(tp, "reset")
+            self._event[tp] = "reset"  # also where it has just been assigned: it moved since
 
     def _note_poll(
         self, invoke_ns: int, outcome: str, error: str | None, slices: list[Slice]

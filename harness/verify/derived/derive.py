@@ -42,6 +42,7 @@ from urteil.harness.verify.derived.small import (
     Small,
     assigned_ever,
     assigned_last,
+    assigned_least,
     read,
     sort_passes,
     unasked,
@@ -105,8 +106,9 @@ def derive(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """One partition with all that is known of it; `whole` are its complete final passes,
-    `ever` all replicas it had, `begins` the offsets at which it begins, as readers were told."""
+    """One partition with all that is known of it; `whole` are its complete final passes, `ever` all
+    replicas it had, `least` how many they were at least, `begins` the offsets at which it begins,
+    as readers were told."""
 
     key: Key
     p: int
@@ -117,6 +119,7 @@ class _Place:
     stopped: list[Row]
     assigned: set[int]
     ever: set[int]
+    least: int | None
     begins: set[int]
 
     @property
@@ -135,12 +138,13 @@ def _places(small: Small, damaged: frozenset[str], answered: list[Row]) -> Itera
         if row["kind"] == "earliest" and row["offset"] is not None:
             begins[row["p"]].add(row["offset"])
     assigned, ever = assigned_last(small.states), assigned_ever(small.states)
+    least = assigned_least(small.states)
     for key, p in small.numbers.items():
         whole, stopped = sort_passes(small.passes.get(p, []), damaged)
         yield _Place(key=key, p=p, topic=small.topics.get(key[0]), spans=small.spans.get(p, []),
                      logs=small.logs.get(p, []), whole=whole, stopped=stopped,
                      assigned=assigned.get(key, set()), ever=ever.get(key, set()),
-                     begins=begins[p])  # fmt: skip
+                     least=least.get(key), begins=begins[p])  # fmt: skip
 
 
 def _add_place(
@@ -160,7 +164,7 @@ def _add_place(
         for bit, row in place.told
     ]
     tables["cover"] += cover(place.p, place.logs, place.told)
-    topic, own = part["topic"], part["min_isr"]
+    topic, own = part["topic"], min(part["min_isr"], place.least or part["min_isr"])
     tables["spans"] += [
         span.row()
         | {

@@ -1,12 +1,14 @@
 """Where members of groups began to read what they had been given.
 
 Who is given a partition asks for the committed position and reads on from there: the first record
-that it is given tells what it was answered, or more. `seek` and `reset` moved it elsewhere.
+that it is given tells what it was answered, or more. `seek` and `reset` moved it elsewhere, unless
+that was before it was given the partition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.timeline import FOREVER_NS
 from urteil.harness.verify.evidence import Row
 
 ROWS = 131_072
@@ -23,6 +26,8 @@ _WHO = ["client", "session", "topic_id", "partition"]
 _KEYS = [*_WHO, "generation"]
 Member = tuple[str, int, str, int]
 """Client, session, topic id, partition."""
+Moved = tuple[str, int, str | None, int | None]
+"""The same, without a place for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +45,13 @@ def resumed(run_dir: Path) -> Iterator[Resumed]:
     """All of them of which the generation is known, by the time of the read."""
     given = _given(run_dir)
     firsts = _first_reads(run_dir, {member[0] for member, _ in given})
-    moved = _moved(run_dir) if firsts else {}
+    moved = _moved(run_dir) if firsts else defaultdict[Moved, list[tuple[int, int]]](list)
     for key, (poll, read_ns, offset) in sorted(firsts.items(), key=lambda one: one[1][1]):
         assigned = given.get(key)
-        first_moved = min(moved.get(who, poll + 1) for who in (key[0], (*key[0][:2], None, None)))
-        if assigned is None or assigned["at_ns"] > read_ns or first_moved <= poll:
+        if assigned is None or assigned["at_ns"] > read_ns:
+            continue
+        moves = [*moved[key[0]], *moved[(*key[0][:2], None, None)]]
+        if any(at <= poll and moved_ns >= assigned["at_ns"] for at, moved_ns in moves):
             continue
         yield Resumed(
             group=assigned["group"],
@@ -96,13 +103,16 @@ def _lowest(rows: pa.Table, name: str) -> pa.Table:
     return rows.join(lows, [*_KEYS, name], join_type="inner")
 
 
-def _moved(run_dir: Path) -> dict[tuple[str, int, str | None, int | None], int]:
-    """The first poll at which a member's position was moved; one without a partition is for all."""
-    found: dict[tuple[str, int, str | None, int | None], int] = {}
-    for batch in _batches(run_dir, "polls", [*_WHO, "poll", "event"]):
+def _moved(run_dir: Path) -> Mapping[Moved, list[tuple[int, int]]]:
+    """The polls at which a member's position was moved, and when; those of which nobody knows the
+    partition are for all."""
+    found: dict[Moved, list[tuple[int, int]]] = defaultdict(list)
+    for batch in _batches(run_dir, "polls", [*_WHO, "poll", "event", "complete_ns"]):
         for row in batch.filter(pc.is_in(batch["event"], pa.array(MOVED))).to_pylist():
-            member = row["client"], row["session"], row["topic_id"], row["partition"]
-            found[member] = min(row["poll"], found.get(member, row["poll"]))
+            place = row["topic_id"], row["partition"]
+            member = row["client"], row["session"], *((None, None) if None in place else place)
+            at_ns = FOREVER_NS if row["complete_ns"] is None else row["complete_ns"]
+            found[member].append((row["poll"], at_ns))
     return found
 
 

@@ -138,17 +138,25 @@ def _by_partition(table: Iterable[Row], numbers: dict[Key, int]) -> dict[int, li
 
 
 def sort_passes(passes: list[Row], damaged: frozenset[str]) -> tuple[list[Row], list[Row]]:
-    """Final passes that prove what they covered, and those that stopped short: not where the same
-    client began once more, further on, as the log had lost its beginning."""
-    whole = [row for row in passes if row["complete"] and row["client"] not in damaged]
+    """Final passes that prove what they covered, and those that stopped short, or do not tell what
+    they covered for whom: not where the same client began once more, further on, as the log had
+    lost its beginning."""
+    whole = [
+        row for row in passes
+        if row["complete"] and _says_what(row) and row["client"] not in damaged
+    ]  # fmt: skip
     return whole, [
         row for row in passes
-        if not row["complete"]
+        if not (row["complete"] and _says_what(row))
         and not any(
             one["client"] == row["client"] and (one["from_offset"] or 0) > (row["from_offset"] or 0)
             for one in whole
         )
     ]  # fmt: skip
+
+
+def _says_what(row: Row) -> bool:
+    return None not in (row["from_offset"], row["to_offset"], row["isolation"])
 
 
 def _name_leaders(passes: list[Row], spans: list[Span]) -> None:
@@ -189,6 +197,14 @@ def assigned_ever(states: Iterable[Row]) -> dict[Key, set[int]]:
     found: dict[Key, set[int]] = defaultdict(set)
     for key, replicas in _assigned(states):
         found[key] |= replicas
+    return found
+
+
+def assigned_least(states: Iterable[Row]) -> dict[Key, int]:
+    """How many replicas a partition had when it had fewest."""
+    found: dict[Key, int] = {}
+    for key, replicas in _assigned(states):
+        found[key] = min(len(replicas), found.get(key, len(replicas)))
     return found
 
 

@@ -1,11 +1,12 @@
 """acks=all is acknowledged only while enough replicas are in sync.
 
-The limit is min(min.insync.replicas, replicas). A record counts only when ZooKeeper's state had
-fewer members from a second before its invocation until after its completion, in one version (so
-that epoch and ISR were unchanged), and before any fault that could have kept that from the leader:
-one that is paused or cut off keeps the ISR it last knew. The leader's maximal ISR may be larger
-while an expansion is pending, but appends are refused by the committed one. Where administrators
-changed the setting, the lowest counts of all that the leader may go by in that version.
+The limit is min(min.insync.replicas, replicas), of these as few as the partition ever had: somebody
+may have taken some away. A record counts only when ZooKeeper's state had fewer members from a
+second before its invocation until after its completion, in one version (so that epoch and ISR were
+unchanged), and before any fault that could have kept that from the leader: one that is paused or
+cut off keeps the ISR it last knew. The leader's maximal ISR may be larger while an expansion is
+pending, but appends are refused by the committed one. Where administrators changed the setting, the
+lowest counts of all that the leader may go by in that version.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A record is where its acknowledgement says, and has the time that this tells.
 
-`without offset` and `another time`: of what was sent once, in records that know their own time.
-A batch that is sent again may be known as a duplicate alone, and is told by its newest time.
+`without offset` and `another time`: of what was sent once, in records that know their own time. A
+batch that is sent again may be known as a duplicate alone, and is told by its newest time. Without
+idempotence it may be there twice; then the copy that was acknowledged may be cleaned, or deleted.
 """
 
 from __future__ import annotations
@@ -64,18 +65,21 @@ SELECT 'elsewhere' AS sub_kind, v.p, v.ack_off AS off, v.invoke_ns AS at_ns,
   v.complete_ns AS until_ns, v.value_id, v.client, v.acks, v.first_slot % {SLOT} AS found_off,
   q.unclean_on, COALESCE(f.any_floor, 0) AS any_floor,
   COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor, CAST(NULL AS BIGINT) AS told_ms,
-  CAST(NULL AS BIGINT) AS found_ms
+  CAST(NULL AS BIGINT) AS found_ms,
+  CASE WHEN v.idempotent = 0 AND COALESCE(v.attempts, 2) > 1
+    AND (q.compacted = 1 OR v.ack_off < q.log_start) THEN 1 ELSE 0 END AS again
 FROM odd v JOIN parts q ON q.p = v.sent_p
 LEFT JOIN floors f ON f.p = v.sent_p AND v.invoke_ns >= f.from_ns AND v.invoke_ns < f.to_ns
 {_WHERE} AND v.at_ack = 0
 UNION ALL
 SELECT 'without offset', v.sent_p, NULL, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.acks,
-  NULL, 0, 0, 0, NULL, NULL, NULL {_ONCE}
+  NULL, 0, 0, 0, NULL, NULL, NULL, 0 {_ONCE}
 UNION ALL
 SELECT 'another time', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client,
-  v.acks, NULL, 0, 0, 0, NULL, v.timestamp_ms, t.found_ms
+  v.acks, NULL, 0, 0, 0, NULL, v.timestamp_ms, t.found_ms, 0
 FROM ({TIMED}) t JOIN odd v ON v.value_id = t.value_id""",
     permitted="CASE WHEN x.sub_kind <> 'elsewhere' THEN NULL "
+    "WHEN x.again = 1 THEN 'without idempotence a retry may append again' "
     "WHEN x.acks = 1 AND x.off >= x.any_floor "
     "THEN 'acks=1: truncated offsets are used again' "
     "WHEN x.unclean_on = 1 AND x.off >= x.unclean_floor "

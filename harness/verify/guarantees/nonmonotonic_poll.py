@@ -81,6 +81,9 @@ WHERE l.position_before < l.prev_after AND l.event IS NULL AND l.prev_event IS N
                     AND r.partition = a.partition
                   WHERE a.client = l.client AND a.session = l.session AND r.p = l.p
                     AND a.at_ns >= l.prev_ns AND a.at_ns <= l.complete_ns)
+  AND NOT EXISTS (SELECT 1 FROM polls u WHERE u.client = l.client AND u.session = l.session
+                  AND u.event IS NOT NULL AND (u.topic_id IS NULL OR u.partition IS NULL)
+                  AND u.poll >= l.prev_poll AND u.poll <= l.poll)
 UNION ALL
 SELECT 'out of range', k.p, k.off, k.at_ns, k.until_ns, k.client, k.session, k.poll, k.value_id,
   CAST(NULL AS BIGINT), q.unclean_on, q.unclean_floor, q.lost_floor, q.spoilt_ns

@@ -13,7 +13,8 @@ NO_EVENT = """
 NOT EXISTS (SELECT 1 FROM polls e LEFT JOIN parts r ON e.topic_id = r.topic_id
             AND e.partition = r.partition
             WHERE e.event IS NOT NULL AND e.client = g.client AND e.session = g.session
-              AND (r.p = g.p OR e.partition IS NULL) AND e.poll <= g.poll
+              AND (r.p = g.p OR e.topic_id IS NULL OR e.partition IS NULL)
+              AND e.poll <= g.poll
               AND (e.poll >= g.prev_poll
                    OR (e.complete_ns >= g.begin_ns
                        AND COALESCE(e.position_after, -1) <> g.prev_off + 1)))
@@ -23,8 +24,9 @@ AND NOT EXISTS (SELECT 1 FROM assignments a JOIN parts r ON a.topic_id = r.topic
                   AND a.at_ns >= g.prev_read_ns AND a.at_ns <= g.read_ns)
 AND COALESCE(g.generation, -1) = COALESCE(g.prev_generation, -1)
 """
-"""No seek, reset or rebalance between a read and the one before it, or its pass's begin; one
-without a partition is for all. What moved the position to where the pass begins is none."""
+"""No seek, reset or rebalance between a read and the one before it, or its pass's begin; one of
+which nobody knows the partition is for all. What moved the position to where the pass begins is
+none."""
 
 _BEFORE = f"""
 SELECT /*+ SHUFFLE_HASH(g) */ g.slot, MAX(s.slot) AS before_slot
@@ -38,18 +40,21 @@ _RESUMED = """
 SELECT f.p, f.client, f.session, f.pass, f.poll, c.offset - 1 AS prev_off, f.off, f.value_id,
   f.read_ns, MAX(c.complete_ns) AS prev_read_ns
 FROM (SELECT r.*, q.p, r.offset AS off, ROW_NUMBER() OVER (PARTITION BY r.client, r.session,
-        r.pass, r.generation, q.p ORDER BY r.poll, r.position_in_poll) AS n
+        r.pass, r.generation, q.p ORDER BY r.poll, r.position_in_poll) AS n,
+        LAG(COALESCE(r.generation, -1)) OVER (PARTITION BY r.client, r.session, r.pass, q.p
+          ORDER BY r.poll, r.position_in_poll) AS prev_generation
       FROM reads r JOIN parts q ON r.topic_id = q.topic_id AND r.partition = q.partition
       JOIN (SELECT DISTINCT m.client, m.session FROM commit_reads m) m
         ON m.client = r.client AND m.session = r.session) f
 JOIN commit_reads c ON c.client = f.client AND c.session = f.session
   AND c.topic_id = f.topic_id AND c.partition = f.partition AND c.generation = f.generation
-WHERE f.n = 1 AND c.outcome = 'ok' AND c.offset >= 0 AND c.complete_ns <= f.read_ns
+WHERE f.n = 1 AND COALESCE(f.prev_generation, 0) >= 0
+  AND c.outcome = 'ok' AND c.offset >= 0 AND c.complete_ns <= f.read_ns
   AND NOT EXISTS (SELECT 1 FROM polls e WHERE e.client = f.client AND e.session = f.session
                   AND e.event IN ('seek', 'reset') AND e.poll <= f.poll
                   AND COALESCE(e.complete_ns, c.invoke_ns) >= c.invoke_ns
-                  AND (e.partition IS NULL
-                       OR (e.topic_id = f.topic_id AND e.partition = f.partition)))
+                  AND COALESCE(e.topic_id, f.topic_id) = f.topic_id
+                  AND COALESCE(e.partition, f.partition) = f.partition)
   AND NOT EXISTS (SELECT 1 FROM assignments a
                   WHERE a.client = f.client AND a.session = f.session
                   AND a.topic_id = f.topic_id AND a.partition = f.partition

@@ -1,10 +1,10 @@
 """One broker leads in one epoch: every change of leader raises it, and nobody else acknowledges.
 
-Of acknowledgements, those of sends with a single attempt count: a repeated one may be acknowledged
-by a later leader as the duplicate that it is. Who was `deposed` by ZooKeeper's state learns of it
-soon where no fault acts: it is asked for what was sent five seconds later. Who `knew better` is
-asked for what was sent half a second later: in KRaft mode a broker tells of a new leader before it
-stops to lead itself.
+Of acknowledgements, those of sends with a single attempt count, of records that all replicas have
+in one epoch: a repeated one may be acknowledged by a later leader as the duplicate that it is. Who
+was `deposed` by ZooKeeper's state learns of it soon where no fault acts: it is asked for what was
+sent five seconds later. Who `knew better` is asked for what was sent half a second later: in KRaft
+mode a broker tells of a new leader before it stops to lead itself.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _WRONG = f"""
 SELECT DISTINCT v.sent_p AS p, v.node, e.leader, e.leader_epoch {_JUDGED} AND v.node <> e.leader
 """
 _SEVERAL = f"""
-SELECT v.sent_p AS p, COALESCE(v.epoch, -1) AS epoch FROM kinds v WHERE {_ANSWERED}
-GROUP BY v.sent_p, COALESCE(v.epoch, -1) HAVING MIN(v.node) <> MAX(v.node)
+SELECT v.sent_p AS p, v.epoch FROM kinds v WHERE {_ANSWERED} AND v.epoch >= 0
+GROUP BY v.sent_p, v.epoch HAVING MIN(v.node) <> MAX(v.node)
 """
 _REIGNS = """
 SELECT s.p, s.leader, s.leader_epoch, MIN(s.begin_ns) AS begin_ns, MAX(s.end_ns) AS end_ns
@@ -80,7 +80,7 @@ HAVING MIN(s.leader) <> MAX(s.leader)
 UNION ALL
 SELECT 'two acknowledged', v.sent_p, NULL, MIN(v.invoke_ns), MAX(v.complete_ns), MIN(v.value_id),
   NULL, MAX(v.node), MIN(v.node), v.ident DIV {EPOCH}
-FROM vals v JOIN ({_SEVERAL}) e ON e.p = v.sent_p AND e.epoch = COALESCE(v.ident DIV {EPOCH}, -1)
+FROM vals v JOIN ({_SEVERAL}) e ON e.p = v.sent_p AND e.epoch = v.ident DIV {EPOCH}
 WHERE {_ANSWERED} GROUP BY v.sent_p, v.ident DIV {EPOCH}
 UNION ALL
 SELECT 'knew better', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client,

@@ -230,3 +230,19 @@ def test_what_cannot_be_taken_is_named(
     assert exit_code(["import", str(tmp_path), "--out", str(runs)]) == EXIT_WRONG_USAGE
     assert told in capsys.readouterr().err.replace("\n", " ")
     assert not list(runs.glob("*"))
+
+
+@pytest.mark.parametrize("columns", [dict.fromkeys(NEEDED), dict(LEAST)])
+@pytest.mark.parametrize(("acks", "status"), [(1, Status.PERMITTED), (-1, Status.VIOLATED)])
+def test_cells_that_do_not_tell_the_settings_have_those_that_were_named(
+    columns: Any, acks: int, status: Status, tmp_path: Path
+) -> None:
+    """As does a whole column that is not there."""
+    tables = healthy()
+    for row in tables["sends"]:
+        row |= {"acks": None, "idempotent": None}
+    tables["reads"] = [row for row in tables["reads"] if row["offset"] != 200]
+    settings = {"acks": acks, "idempotent": acks == -1}
+    result = judged(tmp_path, tables, columns, **settings)
+    lost = next(one for one in result.guarantees if one.name == "lost_write")
+    assert lost.status is status

@@ -97,3 +97,18 @@ def test_a_leader_that_said_before_that_another_leads_is_found(
         (one.sub_kind, one.records[0]["value_id"]) for one in _judged(tmp_path, tables).findings
     ]
     assert told == ([("knew better", value_id)] if found else [])
+
+
+def test_a_follower_that_has_a_record_in_another_epoch_deposes_nobody(tmp_path: Path) -> None:
+    """It is that replica which is wrong: whoever led in either epoch acknowledged nothing there."""
+    tables = _healed_early()
+    before = [row["offset"] for row in tables["replicas"] if row["leader_epoch"] == 0]
+    copies = [row for row in tables["replicas"] if row["offset"] == before[50]]
+    copies[-1]["leader_epoch"] = 1
+    assert _judged(tmp_path / "one", tables).status is Status.HOLDS
+    (finding,) = alone("replica_divergence", tmp_path / "two", tables).findings
+    assert (finding.sub_kind, finding.offset) == ("leader epoch", before[50])
+    for row in copies:
+        row["leader_epoch"] = 1
+    found = _judged(tmp_path / "three", tables).findings
+    assert {one.sub_kind for one in found} == {"not the leader", "two acknowledged"}

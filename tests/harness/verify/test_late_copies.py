@@ -135,3 +135,31 @@ def test_the_late_copy_is_no_first_one(gone: str, tmp_path: Path) -> None:
         facts=synthetic.facts(ONE, topics=topic(**config)),
     )  # fmt: skip
     assert found.status is Status.HOLDS
+
+
+@pytest.mark.parametrize("gone", ["cleaned", "deleted"])
+@pytest.mark.parametrize(
+    ("idempotent", "attempts", "status"),
+    [
+        (False, 2, Status.PERMITTED),
+        (False, None, Status.PERMITTED),
+        (False, 1, Status.VIOLATED),
+        (True, 2, Status.VIOLATED),
+    ],
+)
+def test_the_copy_that_was_acknowledged_may_be_gone(
+    gone: str, idempotent: bool, attempts: int | None, status: Status, tmp_path: Path
+) -> None:
+    """Of what was sent once, or told apart, there is no other copy."""
+    tables = _made(idempotent=idempotent)
+    _copied(tables)
+    _clean(tables, OLDER)
+    for row in tables["sends"]:
+        row["attempts"] = attempts if row["offset"] == OLDER else row["attempts"]
+    for log in tables["logs"]:
+        log["log_start"] = OLDER + 1 if gone == "deleted" else 0
+    config = DAY if gone == "cleaned" else {}
+    facts = synthetic.facts(ONE, topics=topic(**config))
+    found = alone("misplaced_ack", tmp_path, tables, facts=facts)
+    assert found.status is status
+    assert [(one.sub_kind, one.offset) for one in found.findings] == [("elsewhere", OLDER)]

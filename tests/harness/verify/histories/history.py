@@ -24,11 +24,13 @@ from tests.harness.verify.histories.log import (
 from tests.harness.verify.histories.producers import GIVES_UP_NS, Producer
 from tests.harness.verify.histories.readers import Group, Reader
 
-KINDS = ("plain", "lax", "transactional", "compacted", "retained")
+KINDS = ("plain", "lax", "transactional", "compacted", "retained", "tables")
+"""`tables` are compacted, and written to in transactions."""
+TRANSACTIONAL, COMPACTED = ("transactional", "tables"), ("compacted", "tables")
 RETENTION_NS = 20 * S
 FAR = 40_000_000
 STEPS = 260
-NEVER_ALONE = ("lax", "transactional")
+NEVER_ALONE = ("lax", *TRANSACTIONAL)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,7 +66,7 @@ class History:
                 name=f"{name}-c{n}",
                 log=self.random.choice(self.logs),
                 random=self.random,
-                committed=self.kind == "transactional" and n == 0,
+                committed=self.kind in TRANSACTIONAL and n == 0,
                 began=(0, BEGIN_NS),
             )
             for n in range(2)
@@ -84,8 +86,9 @@ class History:
             random=self.random,
             acks=(0, 1, -1)[n] if lax else -1,
             idempotent=not lax,
-            transactional=self.kind == "transactional" and n < 2,
-            deletes=self.kind == "compacted",
+            transactional=self.kind in TRANSACTIONAL and n < 2,
+            deletes=self.kind in COMPACTED,
+            keys=90 if self.kind == "tables" else 8,
             producer_id=self._producer_id(n),
         )
 
@@ -173,7 +176,7 @@ class History:
 
     def _skip(self, log: Log) -> None:
         """A gap in the offsets, as the cleaner leaves it: of some records, or of very many."""
-        if self.kind == "compacted" and log.end < FAR:
+        if self.kind in COMPACTED and log.end < FAR:
             log.commit()
             log.skip(FAR - log.end if self.random.random() < 0.5 else self.random.randint(1, 90))
             log.commit()

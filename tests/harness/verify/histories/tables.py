@@ -8,7 +8,12 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
 
-from tests.harness.verify.histories.history import RETENTION_NS, History
+from tests.harness.verify.histories.history import (
+    COMPACTED,
+    RETENTION_NS,
+    TRANSACTIONAL,
+    History,
+)
 from tests.harness.verify.histories.log import (
     BEGIN_NS,
     BROKERS,
@@ -38,7 +43,7 @@ SEGMENT = 64
 ROUND_NS = 10 * S
 ENDS_NS = END_NS + 60 * S
 CONFIG = {
-    "compacted": {"cleanup.policy": "compact"},
+    **{kind: {"cleanup.policy": "compact"} for kind in COMPACTED},
     "retained": {"retention.ms": str(RETENTION_NS // MS)},
     "lax": {"min.insync.replicas": "1"},
 }
@@ -165,7 +170,7 @@ def _disks(found: Tables, one: History, log: Log) -> None:
             log.epochs = {e: at for e, at in log.epochs.items() if at < log.end}
             log.epochs[log.epoch] = log.end
             log.tell(at_ns)
-        for committed in (False, True) if one.kind == "transactional" else (False,):
+        for committed in (False, True) if one.kind in TRANSACTIONAL else (False,):
             low = starts[leader]
             _pass(found, one, log, held[leader], at_ns + S, number, (leader, low), committed)
         at_ns += 8 * S
@@ -196,15 +201,17 @@ def _active(log: Log) -> int:
 
 
 def _cleaned(one: History, log: Log) -> list[Entry]:
-    """What a broker's cleaner left: the active segment, the last of every key, some others."""
-    if one.kind != "compacted":
+    """What a broker's cleaner left: the active segment and what is not stable yet, markers, the
+    last of every key that was not aborted, some others."""
+    if one.kind not in COMPACTED:
         return log.entries
-    clean = [entry for entry in log.entries if entry.offset < _active(log)]
-    last = {entry.key: entry.offset for entry in clean}
+    aborted, reach = log.aborted(), min(_active(log), log.stable())
+    clean = [entry for entry in log.entries if entry.offset < reach and entry.control is None]
+    last = {entry.key: entry.offset for entry in clean if entry.offset not in aborted}
     gone = {
         entry.offset
         for entry in clean
-        if entry.offset != last[entry.key] and one.random.random() < 0.7
+        if entry.offset != last.get(entry.key) and one.random.random() < 0.7
     }
     return [entry for entry in log.entries if entry.offset not in gone]
 

@@ -14,12 +14,18 @@ from tests.harness.verify.histories.damage.answers import (
 )
 from tests.harness.verify.histories.damage.cleaned import (
     bring_back_a_key,
+    clean_a_committed_value,
     clean_the_active_segment,
+    clean_the_active_segment_of_a_follower,
     clean_the_last_value,
     clean_the_last_value_on_a_follower,
     drop_a_tombstone,
+    end_otherwise_on_a_follower,
     lose_far_out,
+    miss_a_young_marker,
     renumber,
+    serve_a_committed_value_to_others_alone,
+    write_a_record_in_another_epoch,
 )
 from tests.harness.verify.histories.damage.disks import (
     delete_too_early,
@@ -123,7 +129,11 @@ OF_KIND: dict[str, tuple[Apply, ...]] = {
     "compacted": (
         clean_the_last_value, clean_the_last_value_on_a_follower, lose_far_out, bring_back_a_key,
         drop_a_tombstone,
-        clean_the_active_segment, renumber,
+        clean_the_active_segment, clean_the_active_segment_of_a_follower, renumber,
+    ),
+    "tables": (
+        clean_a_committed_value, serve_a_committed_value_to_others_alone, miss_a_young_marker,
+        end_otherwise_on_a_follower, write_a_record_in_another_epoch,
     ),
     "retained": (delete_too_early,),
 }  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tests.harness.verify.histories.damage.piece import Piece, Unfit
 from tests.harness.verify.histories.history import FAR
 from tests.harness.verify.histories.log import Row
@@ -47,6 +49,70 @@ def clean_the_last_value_on_a_follower(piece: Piece) -> Trace:
         raise Unfit
     piece.rows("replicas").remove(piece.pick(row for row in copies if row["broker"] != led))
     return Trace("latest_value_lost", "not on a follower", last["offset"])
+
+
+def _last_committed(piece: Piece) -> Row:
+    """The last value of a key, in a transaction whose commit was acknowledged."""
+    committed = {row["value_id"] for row in piece.committed()}
+    open_ = {row["value_id"] for row in piece.rows("sends") if row["txn"] is not None} - committed
+    return piece.pick(
+        rows[-1]
+        for rows in _of_keys(piece).values()
+        if rows and rows[-1]["value_id"] in committed and not rows[-1]["tombstone"]
+        if all(row["value_id"] not in open_ for row in rows)
+    )
+
+
+def clean_a_committed_value(piece: Piece) -> Trace:
+    last = _last_committed(piece)
+    piece.lose(last)
+    return Trace("latest_value_lost", "", last["offset"])
+
+
+def serve_a_committed_value_to_others_alone(piece: Piece) -> Trace:
+    """Readers of committed records are not given it by one leader in the end."""
+    last = _last_committed(piece)
+    read = piece.pick(
+        row for row in piece.of("reads", last) if "-final-read_committed" in row["client"]
+    )
+    piece.rows("reads").remove(read)
+    return Trace("latest_value_lost", "not served", last["offset"])
+
+
+def _on_a_follower(piece: Piece, fits: Callable[[Row], bool]) -> Row:
+    led = {partition: piece.leader(partition) for partition in (0, 1)}
+    return piece.pick(
+        row
+        for row in piece.rows("replicas")
+        if row["broker"] != led[row["partition"]] and fits(row)
+    )
+
+
+def miss_a_young_marker(piece: Piece) -> Trace:
+    marker = _on_a_follower(piece, lambda row: row["control"] is not None)
+    piece.rows("replicas").remove(marker)
+    return Trace("replica_divergence", "missing", marker["offset"])
+
+
+def end_otherwise_on_a_follower(piece: Piece) -> Trace:
+    marker = _on_a_follower(piece, lambda row: row["control"] is not None)
+    marker["control"] = "abort" if marker["control"] == "commit" else "commit"
+    return Trace("replica_divergence", "content", marker["offset"])
+
+
+def write_a_record_in_another_epoch(piece: Piece) -> Trace:
+    record = _on_a_follower(piece, lambda row: row["value_id"] is not None)
+    record["leader_epoch"] += 1
+    return Trace("replica_divergence", "leader epoch", record["offset"])
+
+
+def clean_the_active_segment_of_a_follower(piece: Piece) -> Trace:
+    bases = {row["partition"]: row["active_base"] for row in piece.rows("logs")}
+    victim = piece.victim(lambda row: int(row["offset"]) >= bases[row["partition"]])
+    led = piece.leader(victim["partition"])
+    copy = piece.pick(row for row in piece.of("replicas", victim) if row["broker"] != led)
+    piece.rows("replicas").remove(copy)
+    return Trace("compacted_too_early", "active segment, on some replicas", victim["offset"])
 
 
 def lose_far_out(piece: Piece) -> Trace:

@@ -1,0 +1,21 @@
+"""A partition that somebody gave fewer replicas than min.insync.replicas asks for is written to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.verify.made import alone, healthy
+
+
+@pytest.mark.parametrize(("replicas", "is_broken"), [("[2]", False), ("[1, 2, 3]", True)])
+def test_as_many_have_to_be_in_sync_as_there_are(
+    replicas: str, is_broken: bool, tmp_path: Path
+) -> None:
+    tables = healthy()
+    for row in tables["states"]:
+        if row["leader"] == 2:
+            row |= {"isr": "[2]", "replicas": replicas}
+    found = alone("ack_below_min_isr", tmp_path, tables)
+    assert (found.violations > 0) is is_broken

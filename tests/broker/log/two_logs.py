@@ -90,6 +90,7 @@ def check(log: PartitionLog) -> Batches:
     found = batches(log)
     aborted: list[tuple[int, int, int]] = []  # producer, first offset, marker
     open_at: dict[int, int] = {}
+    last: dict[int, BatchHeader] = {}  # by producer; one that was forgotten begins anew
     for base, (head, data) in found.items():
         for offset in {max(base, log.log_start_offset), head.last_offset}:
             read = log.read(offset, 1, upto=log.log_end_offset)
@@ -106,9 +107,10 @@ def check(log: PartitionLog) -> Batches:
         elif head.is_transactional:
             open_at.setdefault(head.producer_id, base)
         if head.producer_id >= 0 and not head.is_control:
-            entry = log.producers.entries[head.producer_id]
-            newer = entry.epoch > head.producer_epoch
-            assert newer or entry.last_sequence >= head.last_sequence
+            last[head.producer_id] = head
+    for producer_id, head in last.items():
+        entry = log.producers.entries[producer_id]
+        assert entry.epoch > head.producer_epoch or entry.last_sequence == head.last_sequence
     for producer_id, offset in open_at.items():
         first_offset = log.producers.entries[producer_id].txn_first_offset
         assert first_offset is not None

@@ -22,7 +22,8 @@ WHERE t.marks = 1 AND t.ended >= 4 AND c.isolation = 'read_committed'
 """
 """Reads under read_committed of records whose producer's next marker in the log is an abort. (What
 an application copied in vain has its value again, where it was copied once more.) Where its own
-marker was lost, a later one of that producer ends it."""
+marker was lost, a later one of that producer ends it: of an application's transactions nobody knows
+when they began, but for that."""
 
 _CLEANED = """
 FROM vals v JOIN parts q ON q.p = v.sent_p
@@ -67,7 +68,8 @@ SELECT CASE WHEN v.n_reads > 0 THEN 'read' ELSE 'on disk' END AS sub_kind, v.p,
 UNION ALL
 SELECT 'aborted transaction', t.p, t.off, MIN(v.invoke_ns), MIN(r.read_ns), t.value_id,
   MIN(r.client), 'an abort marker', COUNT(*), 0,
-  MAX(CASE WHEN w.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END) {_ABORTED}
+  MAX(CASE WHEN COALESCE(w.begin_ns, v.invoke_ns, q.spoilt_ns - 1) < q.spoilt_ns
+    THEN 1 ELSE 0 END) {_ABORTED}
   GROUP BY t.p, t.off, t.value_id
 UNION ALL
 SELECT 'aborted and cleaned', v.p, v.shown_slot % {SLOT}, v.invoke_ns, v.read_ns, v.value_id,

@@ -104,8 +104,8 @@ def test_the_last_transaction_is_judged_by_what_is_stable(tmp_path: Path) -> Non
 def test_an_unclean_election_may_leave_a_transaction_to_the_next_ones_end(
     unclean: bool, copied: bool, tmp_path: Path
 ) -> None:
-    """It took the markers; the producer went on, and aborted. So its records are aborted ones; so
-    are an application's copies, though nobody knows when their transactions began."""
+    """It took the markers; the producer went on, and aborted. So its records are aborted ones. When
+    an application's own transactions began nobody knows."""
     tables = made()
     show(tables, of(tables, "committed"), 0)
     pids = {row["producer_id"] for row in tables["replicas"]}

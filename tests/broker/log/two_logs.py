@@ -90,7 +90,7 @@ def check(log: PartitionLog) -> Batches:
     found = batches(log)
     aborted: list[tuple[int, int, int]] = []  # producer, first offset, marker
     open_at: dict[int, int] = {}
-    last: dict[int, BatchHeader] = {}  # by producer; one that was forgotten begins anew
+    last: dict[int, BatchHeader] = {}  # by producer
     for base, (head, data) in found.items():
         for offset in {max(base, log.log_start_offset), head.last_offset}:
             read = log.read(offset, 1, upto=log.log_end_offset)
@@ -170,10 +170,10 @@ class Play:
         return self.replicas[self._leads].log
 
     def _begin_epoch(self) -> None:
-        """Producers go on as the new leader knows them."""
+        """Producers go on as the new leader knows them, or as they would if it knows them not."""
         self._epoch += 1
         self._leader.assign_epoch_start(self._epoch, self._leader.log_end_offset)
-        self._sequences = {
+        self._sequences |= {
             one: entry.last_sequence + 1 for one, entry in self._leader.producers.entries.items()
         }
 

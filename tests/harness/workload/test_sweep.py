@@ -50,8 +50,9 @@ def test_a_final_pass_begins_once_more_where_the_log_lost_its_beginning(tmp_path
 
 
 def test_what_began_once_more_and_arrived_is_not_short() -> None:
-    first = {"client": "final-1", "from_offset": 0, "complete": False}
-    again = {"client": "final-1", "from_offset": DELETED, "complete": True}
+    reader = {"client": "final-1", "to_offset": 2 * DELETED, "isolation": "read_uncommitted"}
+    first = reader | {"from_offset": 0, "complete": False}
+    again = reader | {"from_offset": DELETED, "complete": True}
     other = again | {"client": "final-2"}
     assert sort_passes([first, again], frozenset()) == ([again], [])
     assert sort_passes([first, other], frozenset()) == ([other], [first])

@@ -12,9 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from kazoo.client import KazooClient
-
-from tests.broker.zookeeper.server import ZooKeeperServer, until
+from tests.broker.zookeeper.server import ZooKeeperServer, expire, until
 from tests.ports import free_port
 from urteil.broker.controller.controller import Controller
 from urteil.broker.server.channels import Channels
@@ -98,12 +96,7 @@ class Node:
 
     def expire(self) -> None:
         """End the session from elsewhere, as ZooKeeper does after silence."""
-        other = KazooClient(
-            self.config.zookeeper_connect.split("/")[0], client_id=self.zk._client.client_id
-        )
-        other.start()
-        other.stop()
-        other.close()
+        expire(self.config.zookeeper_connect.split("/")[0], self.zk)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from tests.ports import free_port
 from tests.waiting import LONG_S
+from urteil.broker.zookeeper.session import Session
+from urteil.harness.cluster.sessions import SessionGone, end_session
 from urteil.harness.parts import java, zookeeper_classes, zookeeper_classpath
 from urteil.harness.parts.java import QUICK_START
 
@@ -81,6 +83,20 @@ class ZooKeeperServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+def expire(address: str, opened: Session) -> None:
+    """End the session from elsewhere, as ZooKeeper does after silence. Its owner takes it back at
+    once, so until it is gone."""
+    host, _, port = address.rpartition(":")
+    session, _ = opened._client.client_id
+    while True:
+        try:
+            end_session((host, int(port)), session, timeout_s=LONG_S)
+        except SessionGone:
+            return
+        except ConnectionResetError:
+            continue
 
 
 async def until(condition: Callable[[], object], what: str, deadline_s: float = LONG_S) -> None:

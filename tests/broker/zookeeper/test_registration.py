@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.broker.zookeeper.server import ZooKeeperServer, until
-from tests.broker.zookeeper.test_session import expire, run, session
+from tests.broker.zookeeper.server import ZooKeeperServer, expire, until
+from tests.broker.zookeeper.test_session import run, session
 from urteil.broker.server.clock import Clock
 from urteil.broker.zookeeper import znodes
 from urteil.broker.zookeeper.configs import EntityConfigs
@@ -67,7 +67,7 @@ def test_registering_again_after_expiry(zookeeper: ZooKeeperServer, chroot: str)
             first = await mine.register()
             states: list[State] = []
             zk.on_state(states.append)
-            expire(zookeeper, zk)
+            expire(zookeeper.connect, zk)
             await until(lambda: State.EXPIRED in states, "expiry")
             assert await mine.register() > first
 
@@ -210,8 +210,8 @@ def test_what_was_written_is_told_though_nobody_waits_for_it_any_more(slow: str)
             async with asyncio.timeout(0.01):
                 await configs.write("topics", "t", {"min.insync.replicas": "2"})
         zk.answers.set()
-        await asyncio.sleep(0.01)
-        notice = zk.written[f"{znodes.CONFIG_CHANGES}/config_change_"]
-        assert notice == znodes.encode_config_change("topics/t")
+        told = f"{znodes.CONFIG_CHANGES}/config_change_"
+        await until(lambda: told in zk.written, "the notice")
+        assert zk.written[told] == znodes.encode_config_change("topics/t")
 
     run(scenario)

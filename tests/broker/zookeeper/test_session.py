@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from kazoo.client import KazooClient
 
-from tests.broker.zookeeper.server import ZooKeeperServer, until
+from tests.broker.zookeeper.server import ZooKeeperServer, expire, until
 from urteil.broker.zookeeper.session import (
     MAX_DATA_BYTES,
     BadVersionError,
@@ -44,14 +43,6 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(bounded())
 
 
-def expire(server: ZooKeeperServer, opened: Session) -> None:
-    """Close the session from another connection: the usual way to make one expire at once."""
-    other = KazooClient(server.connect, client_id=opened._client.client_id)
-    other.start()
-    other.stop()
-    other.close()
-
-
 def test_nodes_are_made_read_changed_and_deleted(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
@@ -65,6 +56,7 @@ def test_nodes_are_made_read_changed_and_deleted(zookeeper: ZooKeeperServer, chr
             assert (await zk.set("/a/b", b"2", 0)).version == 1
             with pytest.raises(BadVersionError):
                 await zk.set("/a/b", b"3", 0)
+            await zk.sync("/a")
             assert await zk.children("/a") == ["b"]
             await zk.delete_tree("/a")
             assert await zk.exists("/a") is None
@@ -142,7 +134,7 @@ def test_expiry_is_told_and_a_new_session_follows(zookeeper: ZooKeeperServer, ch
             before = zk.session_id
             await zk.create("/mine", ephemeral=True)
             await zk.exists("/mine", seen.append)
-            expire(zookeeper, zk)
+            expire(zookeeper.connect, zk)
             await until(lambda: states[-1:] == [State.CONNECTED], "a new session")
             assert State.EXPIRED in states
             assert zk.session_id != before

@@ -5,7 +5,6 @@ None is looked at before this broker is registered (Apache Kafka serves nobody b
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from uuid import UUID
 
@@ -25,9 +24,7 @@ from urteil.broker.wire.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from urteil.broker.zookeeper.znodes import CONTROLLER_EPOCH, TOPICS
-
-LOOKS = 30
+from urteil.broker.zookeeper.znodes import TOPICS
 
 
 @handler(ApiKey.LEADER_AND_ISR, 0, 7)
@@ -74,7 +71,7 @@ async def update_metadata(
     before = set(broker.metadata.brokers)
     known = dict(broker.metadata.topic_ids)
     if known and (request.broker_epoch, request.controller_epoch) != broker.metadata.terms:
-        broker.groups.tasks.spawn(_forget_deleted(broker, known, request.controller_epoch))
+        broker.groups.tasks.spawn(_forget_deleted(broker, known))
     deleted = broker.metadata.update(request)
     broker.control.heed((topic, state) for topic, _, state in told_in(request))
     if deleted:
@@ -90,16 +87,10 @@ async def update_metadata(
     return UpdateMetadataResponse()
 
 
-async def _forget_deleted(broker: Broker, known: Mapping[str, UUID], controller_epoch: int) -> None:
+async def _forget_deleted(broker: Broker, known: Mapping[str, UUID]) -> None:
     """This broker registered anew, or the controller is another one: nobody tells what was deleted
     meanwhile. Of what was known before, what is not in ZooKeeper then is gone."""
-    for _ in range(LOOKS):
-        data, _ = await broker.zk.get(CONTROLLER_EPOCH)
-        if int(data) >= controller_epoch:
-            break
-        await asyncio.sleep(1.0)  # the server that was asked knows less than we do
-    else:
-        return
+    await broker.zk.sync(TOPICS)
     there = set(await broker.zk.children(TOPICS))
     gone = {name: topic_id for name, topic_id in known.items() if name not in there}
     for topic in broker.metadata.forget(gone):

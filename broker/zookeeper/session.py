@@ -175,6 +175,10 @@ class Session:
         )
         return sorted(names)
 
+    async def sync(self, path: str) -> None:
+        """Wait until the server that is asked knows all that any server has answered by now."""
+        await self._read(lambda: self._client.sync_async(self._at(path)))
+
     async def create(
         self,
         path: str,

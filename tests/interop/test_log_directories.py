@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ class Life:
         self.side = Side("one", cluster.bootstrap)
         self.side.until(self.side.answers, deadline_s=60)
         for topic in cluster.state.topics():
-            self.side.until(lambda t=topic: self.side.serves(t, 0, 1), deadline_s=60)  # type: ignore[misc]
+            self.side.until(partial(self.side.serves, topic, 0, 1), deadline_s=60)
 
     def end(self, next_kind: Target, *, kill: bool) -> Life:
         """Stop it in one way or the other, and start the next one in its log directory."""

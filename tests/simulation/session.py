@@ -325,6 +325,9 @@ class SimulatedSession:
         found: list[str] = await self._read(self._watching("child", path, watch, self._zk.children))
         return found
 
+    async def sync(self, path: str) -> None:
+        await self._read(self._zk.exists, path)  # there is one server
+
     async def create(
         self,
         path: str,

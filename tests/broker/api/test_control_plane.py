@@ -12,6 +12,7 @@ import pytest
 
 from tests.broker.api.asking import context
 from tests.broker.server.raw import run
+from tests.broker.zookeeper.server import until
 from urteil.broker.api.control_plane import leader_and_isr, stop_replica, update_metadata
 from urteil.broker.api.metadata import metadata
 from urteil.broker.replication.control import ReplicaControl
@@ -155,8 +156,8 @@ def test_what_was_deleted_without_a_word_is_forgotten(now: tuple[int, int]) -> N
         async def registered() -> None:
             return None
 
-        async def get(_: str) -> tuple[bytes, None]:
-            return b"2", None
+        async def sync(_: str) -> None:
+            return None
 
         async def children(_: str) -> list[str]:
             await answers.wait()
@@ -169,7 +170,7 @@ def test_what_was_deleted_without_a_word_is_forgotten(now: tuple[int, int]) -> N
             metadata=MetadataCache(),
             groups=SimpleNamespace(tasks=tasks),
             topic_settings=SimpleNamespace(forget=forgotten.append),
-            zk=SimpleNamespace(get=get, children=children),
+            zk=SimpleNamespace(sync=sync, children=children),
         )
         told = context(ApiKey.UPDATE_METADATA, 8)
         await update_metadata(broker, told, topics(7, 1, kept=1, gone=2, anew=3))
@@ -177,7 +178,7 @@ def test_what_was_deleted_without_a_word_is_forgotten(now: tuple[int, int]) -> N
         await update_metadata(broker, told, topics(*now, kept=1, new=5))
         await update_metadata(broker, told, topics(*now, anew=4))  # after ZooKeeper looked
         answers.set()
-        await asyncio.sleep(0.01)
+        await until(lambda: "gone" in forgotten, "the topic that is gone")
         assert set(broker.metadata.topics) == {"kept", "new", "anew"}
         assert set(broker.metadata.topic_names.values()) == {"kept", "new", "anew"}
         assert forgotten == ["anew", "gone"]

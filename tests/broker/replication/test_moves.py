@@ -127,7 +127,8 @@ def test_the_copy_is_as_durable_as_the_log_was(
         fill(one, 1)
         one.replicas.moves.alter("t", 0, str(dirs[1]))
         await until(lambda: one.logs.futures()[0].log_end_offset == 11)
-        await asyncio.sleep(0.01)
+        copy = one.logs.futures()[0]
+        await until(lambda: copy in one.logs._duties._flushes)
         assert lies_in(one, dirs[0])
         one.logs.tick(NOW_MS)
         one.clock.ms += 1

@@ -12,6 +12,7 @@ import pytest
 
 from tests.broker.api.asking import context
 from tests.broker.server.raw import run
+from tests.broker.zookeeper.server import until
 from urteil.broker.api.control_plane import stop_replica, update_metadata
 from urteil.broker.log.config import LogConfig
 from urteil.broker.server import topic_settings
@@ -115,7 +116,7 @@ def test_what_cannot_be_read_yet_loses_nothing_and_acknowledges_nothing_alone(
         assert meanwhile.min_insync_replicas > 1000
         known.forget("gone")
         answers.set()
-        await asyncio.sleep(0.02)
+        await until(lambda: told, "what was read late")
         assert known.overrides("t") == {"retention.ms": "1000"}
         assert known.overrides("gone") == {}
         assert told == [("t", {"retention.ms": "1000"})]

@@ -112,6 +112,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     anomalies that the scenario exists to show (`lost_write`): its repeats must find them.
     `survives` says that the settings promise progress through the faults (`no_progress`).
     `draw` adds faults drawn by the seed to those named; `at_once` is how many may act together.
+    `engine` names the engine that `--engine auto` takes for it (harness/verify/engines/choice.py).
     """
 
     name: str
@@ -133,6 +134,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     target: str = "urteil"
     runtime: str = "process"
     mutant: str | None = None
+    engine: str = "auto"
 
 
 MOST_PARTITIONS = 1_000_000

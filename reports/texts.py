@@ -34,6 +34,9 @@ def _summary(run_dir: Path) -> Iterator[str]:
     yield ""
     yield f"Again: {code(result.command)}"
     yield ""
+    if result.engine_reason:
+        yield f"Judged by {text(result.engine)}: {text(result.engine_reason)}"
+        yield ""
     if run.lacks:
         yield from (f"- lacks: {text(lack)}" for lack in run.lacks)
         yield ""

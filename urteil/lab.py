@@ -61,7 +61,7 @@ class Options:
     zookeepers: int = 1
     seed: int = 1
     out: str = "runs"
-    engine: str = "spark"
+    engine: str = "auto"
 
 
 class ClusterHandle:

@@ -33,7 +33,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--urteil-seed", type=int, default=1, help="seed of every random choice (1)")
     group.addoption("--urteil-out", default="runs", help="folder of the runs (runs)")
     group.addoption(
-        "--urteil-engine", choices=["spark", "duckdb"], default="spark", help="engine of verdicts"
+        "--urteil-engine",
+        choices=["auto", "duckdb", "spark"],
+        default="auto",
+        help="engine of verdicts (auto)",
     )
     parser.addini(
         "urteil_short_names",

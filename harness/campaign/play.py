@@ -21,7 +21,7 @@ END_S = 30.0
 _TOLD = 5
 
 
-def play(job: Job, out: Path, *, engine: str = "duckdb", deadline_s: float = DEADLINE_S) -> Row:
+def play(job: Job, out: Path, *, engine: str = "auto", deadline_s: float = DEADLINE_S) -> Row:
     """Play `job` into a folder under `out`; the row says UNKNOWN when the lab failed.
 
     The run ends with this process, however that ends: by Ctrl-C in order, otherwise by its reaper.
@@ -66,7 +66,7 @@ class Shrinking(msgspec.Struct, frozen=True, kw_only=True):
         ]  # fmt: skip
 
 
-def shrink(asked: Shrinking, *, engine: str = "duckdb") -> Report | None:
+def shrink(asked: Shrinking, *, engine: str = "auto") -> Report | None:
     """Shrink in a process of its own, told in `shrink.log`; None when the lab failed at it."""
     start_reaper()
     asked.into.mkdir(parents=True, exist_ok=True)

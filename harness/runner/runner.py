@@ -24,6 +24,7 @@ from urteil.harness.scenario import RunFacts, Scenario, load_facts, save
 from urteil.harness.schedule import settled
 from urteil.harness.targets.external import PREFIX, fitted, load_external
 from urteil.harness.verify import judge
+from urteil.harness.verify.engines.choice import needs_spark
 from urteil.harness.verify.engines.spark import Warming, warm
 from urteil.harness.verify.result import Result, Verdict
 from urteil.harness.workload.client import boot_id
@@ -47,7 +48,7 @@ def run_scenario(
     scenario: Scenario,
     *,
     out: Path = Path("runs"),
-    engine: str = "spark",
+    engine: str = "auto",
     master: str | None = None,
     command: str | None = None,
     log: Log = silent,
@@ -79,7 +80,7 @@ def run_scenario(
     warming: list[Warming] = []
 
     def start_spark() -> None:
-        if engine == "spark":
+        if needs_spark(engine, master=master, declared=scenario.engine):
             warming.append(warm(master))
 
     try:
@@ -109,7 +110,7 @@ def _named_apart(scenario: Scenario, run: str) -> Scenario:
     return replace(scenario, workload=load)
 
 
-def judge_again(run_dir: Path, *, engine: str = "spark", master: str | None = None) -> Result:
+def judge_again(run_dir: Path, *, engine: str = "auto", master: str | None = None) -> Result:
     """Judge a recorded run again; its evidence is collected first where that was not done."""
     facts = load_facts(run_dir)
     return _judge(run_dir, facts, engine, master, (), silent)
@@ -152,7 +153,7 @@ def _judge(
             log("judging")
             result = judge(run_dir, engine=engine, master=master, session=session)
     except Exception as failure:
-        result = _unknown(run_dir, facts, engine, f"{type(failure).__name__}: {failure}")
+        result = _unknown(run_dir, facts, f"{type(failure).__name__}: {failure}")
     if result.verdict is Verdict.PASS:
         for data in run_dir.glob("nodes/b*/data"):
             shutil.rmtree(data, ignore_errors=True)
@@ -170,7 +171,7 @@ def _collect(run_dir: Path, facts: RunFacts, log: Log) -> None:
     save(run_dir / "run.json", facts)
 
 
-def _unknown(run_dir: Path, facts: RunFacts, engine: str, failure: str) -> Result:
+def _unknown(run_dir: Path, facts: RunFacts, failure: str) -> Result:
     """The result of a run that could not be judged, written where a judged one would be."""
     result = Result(
         verdict=Verdict.UNKNOWN,
@@ -182,7 +183,7 @@ def _unknown(run_dir: Path, facts: RunFacts, engine: str, failure: str) -> Resul
         mutant=facts.mutant,
         command=facts.command,
         run=facts.run,
-        engine=engine,
+        engine="none",
         versions=facts.versions,
         seconds=facts.seconds,
         counts={},

@@ -17,6 +17,7 @@ COMPACTED = TopicSpec(
 
 BULK = Scenario(
     name="bulk",
+    engine="spark",
     about="100,000 records (--records) as fast as they go, without faults",
     cluster=cluster(),
     workload=WorkloadSpec(kind="bulk", topics=(DURABLE,), options={"records": "100000"}),

@@ -37,7 +37,7 @@ class Session:
     rule: Rule
     deadline: float
     confirm: int = 5
-    engine: str = "duckdb"
+    engine: str = "auto"
 
     def run(self, told: Callable[[Step], None], log: Callable[[str], None]) -> Report:
         """Shrink, going on from what the folder holds; the report is on disk too."""

@@ -12,23 +12,43 @@ if TYPE_CHECKING:
 def judge(
     run_dir: Path,
     *,
-    engine: str = "spark",
+    engine: str = "auto",
     master: str | None = None,
     session: Any = None,
 ) -> Result:
     """Judge the run in `run_dir` and write its `result.json`.
 
-    Reads `scenario.json`, `run.json` and `evidence/`. `engine` is `spark` or `duckdb`; `session`
-    is a Spark session to use (`urteil.harness.verify.engines.spark.warm`), else one is started on
-    `master` and stopped. A judgement that hangs is interrupted, and UNKNOWN (watch.py).
+    Reads `scenario.json`, `run.json` and `evidence/`. `engine` is `duckdb`, `spark`, or `auto`,
+    which chooses one of them by the run (engines/choice.py). `session` is a Spark session to use
+    (`urteil.harness.verify.engines.spark.warm`); without one Spark starts on `master` and stops
+    afterwards. A judgement that hangs is interrupted, and UNKNOWN (watch.py).
 
     Raises ValueError for an unknown engine, OSError and msgspec errors when the folder is no run; a
     check that raises is a guarantee of unknown status, not an exception.
     """
+    from urteil.harness.scenario import load_scenario
+    from urteil.harness.verify.engines.choice import choose
     from urteil.harness.verify.judgement import judge_run
     from urteil.harness.verify.watch import in_time
 
-    def work() -> Result:
-        return judge_run(Path(run_dir), engine=engine, master=master, session=session)
+    run_dir = Path(run_dir)
+    scenario = load_scenario(run_dir)
+    choice = choose(
+        engine,
+        run_dir,
+        master=master,
+        session=session,
+        declared=scenario.engine,
+        scenario=scenario.name,
+    )
 
-    return in_time(work, Path(run_dir), engine)
+    def work() -> Result:
+        return judge_run(
+            run_dir,
+            engine=choice.engine,
+            master=master,
+            session=session if choice.engine == "spark" else None,
+            reason=choice.reason,
+        )
+
+    return in_time(work, run_dir, choice)

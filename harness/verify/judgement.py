@@ -20,7 +20,7 @@ from urteil.harness.verify.derived.coordinators import Coordinators
 from urteil.harness.verify.derived.derive import derive
 from urteil.harness.verify.derived.resumption import quiets, resumptions, standstills
 from urteil.harness.verify.derived.tables import Derived
-from urteil.harness.verify.engines.engine import ENGINES, Engine, open_engine, open_views
+from urteil.harness.verify.engines.engine import Engine, open_engine, open_views
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.rest import save_rest
@@ -106,12 +106,16 @@ WHERE e.end_ns < e.begin_ns OR e.end_ns < e.commit_invoke_ns
 
 
 def judge_run(
-    run_dir: Path, *, engine: str, master: str | None, session: Any, canary: bool = True
+    run_dir: Path,
+    *,
+    engine: str,
+    master: str | None,
+    session: Any,
+    canary: bool = True,
+    reason: str = "requested",
 ) -> Result:
-    """Judge `run_dir`; see `urteil.harness.verify.judge`."""
+    """Judge `run_dir` on `engine`, chosen for `reason`; see `urteil.harness.verify.judge`."""
     scenario, facts, odd = numbers(load_scenario(run_dir), load_facts(run_dir))
-    if engine not in ENGINES:
-        raise ValueError(f"no engine named {engine}: {' or '.join(ENGINES)}")
     work = run_dir / "work" / "verify"
     _unlink(work.parent, work, run_dir / "findings")
     shutil.rmtree(work, ignore_errors=True)
@@ -138,6 +142,7 @@ def judge_run(
     finally:
         running.close()
         shutil.rmtree(work, ignore_errors=True)
+    result.engine_reason = reason
     result.seconds = facts.seconds | {"verify": round(time.monotonic() - began, 3)}
     save(run_dir / "result.json", result)
     return result

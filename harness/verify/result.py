@@ -76,7 +76,8 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, kw_only=True):
-    """All that `urteil run --json` prints. `reasons` say why the verdict is not PASS."""
+    """All that `urteil run --json` prints. `reasons` say why the verdict is not PASS,
+    `engine_reason` why this engine judged."""
 
     verdict: Verdict
     reasons: list[str]
@@ -95,6 +96,7 @@ class Result(msgspec.Struct, kw_only=True):
     faults: list[FaultResult]
     canary: dict[str, str] = {}
     must_find: dict[str, bool] = {}
+    engine_reason: str = ""
 
 
 def load_result(run_dir: Path) -> Result:

@@ -16,6 +16,7 @@ from urteil.harness.stacks import Stacks
 from urteil.harness.verify import evidence
 from urteil.harness.verify.engines import engine as engines
 from urteil.harness.verify.engines import spark
+from urteil.harness.verify.engines.choice import Choice
 from urteil.harness.verify.result import Result, Verdict
 
 LEAST_S = 400.0
@@ -51,7 +52,7 @@ def _rows(run_dir: Path) -> int:
     return 0
 
 
-def in_time(work: Callable[[], Result], run_dir: Path, engine: str) -> Result:
+def in_time(work: Callable[[], Result], run_dir: Path, choice: Choice) -> Result:
     """What `work`, a judgement of `run_dir`, finds. One that hangs is interrupted: what it judged
     until then counts, but is no PASS.
 
@@ -67,7 +68,7 @@ def in_time(work: Callable[[], Result], run_dir: Path, engine: str) -> Result:
         raise
     why = f"the judgement hung: it had not ended after {limit:.0f} s"
     Stacks(run_dir, [spark.tellers], own="judge").take(why)
-    return _cut_short(judging, run_dir, engine, why)
+    return _cut_short(judging, run_dir, choice, why)
 
 
 class _Judging:
@@ -105,7 +106,7 @@ def _ended_by_interrupts(judging: _Judging, run_dir: Path) -> bool:
     return False
 
 
-def _cut_short(judging: _Judging, run_dir: Path, engine: str, why: str) -> Result:
+def _cut_short(judging: _Judging, run_dir: Path, choice: Choice, why: str) -> Result:
     from urteil.harness.verify.judgement import bare
 
     result: Result | None = None
@@ -114,7 +115,8 @@ def _cut_short(judging: _Judging, run_dir: Path, engine: str, why: str) -> Resul
             result = judging.result()
     if result is None:
         facts = load_facts(run_dir)
-        result = bare(facts, engine, [*facts.problems])
+        result = bare(facts, choice.engine, [*facts.problems])
+        result.engine_reason = choice.reason
     result.reasons.insert(len(result.reasons) if result.verdict is Verdict.FAIL else 0, why)
     if result.verdict is Verdict.PASS:
         result.verdict = Verdict.UNKNOWN

@@ -58,7 +58,7 @@ def test_every_call_of_urteil_is_one_that_there_is(page: Path) -> None:
         ("run demo --sed 1", "No such option"),
         ("rum demo", "no command rum"),
         ("run SCENARIO [--sed N]", "no option --sed"),
-        ("run demo --engine flink", "'spark', 'duckdb'"),
+        ("run demo --engine flink", "'auto', 'duckdb', 'spark'"),
         ("cluster around", "no command around"),
         ("night --hours eight", "is not a valid float"),
     ],

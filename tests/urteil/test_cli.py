@@ -66,7 +66,7 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("run demo --client sarama", "'confluent-kafka'"),
         ("run demo --rate -1", "not in the range"),
         ("run demo --brokers 0", "not in the range"),
-        ("run demo --engine foo", "'spark', 'duckdb'"),
+        ("run demo --engine foo", "'auto', 'duckdb', 'spark'"),
         ("verify nothing-here", "no run 'nothing-here'"),
         ("report nothing-here", "no run 'nothing-here'"),
         ("list bogus", "'scenarios'"),

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from urteil.cli import completion
+from urteil.harness.verify.engines.choice import AUTO, CHOICES
 
 Decorator = Callable[[Any], Any]
-ENGINES = click.Choice(["spark", "duckdb"])
 
 
 class Number(click.FloatRange):
@@ -43,9 +43,10 @@ def into_option(told: str) -> Decorator:
     return click.option("--into", type=click.Path(file_okay=False, path_type=Path), help=told)
 
 
-def engine_option(default: str = "duckdb") -> Decorator:
+def engine_option() -> Decorator:
     return click.option(
-        "--engine", type=ENGINES, default=default, show_default=True, help="What judges.",
+        "--engine", type=click.Choice(CHOICES), default=AUTO, show_default=True,
+        help="What judges; auto takes Spark where DuckDB is too small for a run (docs/spark.md).",
         callback=_to_judge_in_time,
     )  # fmt: skip
 

@@ -36,7 +36,7 @@ schedule_option = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Play the faults and the load of this file instead (docs/schedules.md).",
 )
-_engine = engine_option("spark")
+_engine = engine_option()
 _result_json = json_option("Print result.json, and nothing else.")
 _master = click.option("--master", metavar="URL", help="Spark master [default: local[2]]")
 
@@ -322,7 +322,7 @@ def _command(scenario: Scenario, asked: dict[str, Any], engine: str, master: str
     for key in (*shown, "mutant", "schedule"):
         if asked.get(key) is not None:
             words += [f"--{key.replace('_', '-')}", f"{asked[key]}"]
-    words += ["--engine", engine] if engine != "spark" else []
+    words += ["--engine", engine] if engine != "auto" else []
     words += ["--master", master] if master else []
     return shlex.join(words)
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 COLOURS = {"PASS": "green", "FAIL": "red", "UNKNOWN": "yellow"}
 NOT_JUDGED = "not judged"
+REQUESTED = "requested"
+"""The reason for an engine that the command line names."""
 STATUS_COLOURS = {"violated": "red", "unknown": "yellow", "permitted": "cyan", "holds": "green"}
 
 
@@ -37,6 +39,8 @@ def print_verdict(run_dir: Path, result: Result) -> None:
     )
     for reason in result.reasons:
         console.print(f"  {escape(reason)}")
+    if result.engine_reason not in ("", REQUESTED):
+        console.print(f"  engine: {result.engine} ({escape(result.engine_reason)})", soft_wrap=True)
     console.print(f"  again:  {escape(result.command)}", soft_wrap=True)
     console.print(f"  report: {run_dir / 'report.html'}", soft_wrap=True)
 

@@ -23,8 +23,6 @@ from urteil.harness.verify.engines.cuts import Cut
 from urteil.harness.verify.engines.dialect import NULL_ORDER, to_duckdb
 from urteil.harness.verify.evidence import Row
 
-ENGINES = ("spark", "duckdb")
-
 
 class Engine(Protocol):
     """Runs Spark SQL over views of Parquet folders. All methods may be called from any thread."""

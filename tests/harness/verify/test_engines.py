@@ -18,7 +18,7 @@ from tests.harness.verify import made
 from tests.harness.verify.histories import runs
 from tests.harness.verify.made import ONE, copy_of, healthy, judged
 from tests.harness.verify.test_guarantees import COUNTED
-from urteil.harness.verify import synthetic
+from urteil.harness.verify import judge, synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.engines import cuts, spark
 from urteil.harness.verify.engines import engine as engines
@@ -53,7 +53,7 @@ def session() -> Iterator[Any]:
     warming.stop()
 
 
-_OWN = ("engine", "versions", "seconds")
+_OWN = ("engine", "engine_reason", "versions", "seconds")
 
 
 def _told(result: Result) -> dict[str, Any]:
@@ -144,3 +144,16 @@ def test_parts_are_the_whole_whatever_is_cut(tmp_path: Path, monkeypatch: Any) -
         told = sorted(map(str, pq.read_table(files).to_pylist()))
         assert told == sorted(map(str, engine.query("SELECT * FROM t")))
         engine.close()
+
+
+@pytest.mark.timeout(600)
+def test_small_run_on_spark_has_the_verdict_that_duckdb_gives_it(
+    session: Any, tmp_path: Path
+) -> None:
+    """The one run of the default tests that Spark judges, canary included."""
+    synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
+    by_spark = judge(tmp_path, session=session)
+    assert (by_spark.engine, by_spark.engine_reason) == ("spark", "the caller's session")
+    by_duckdb = judge(tmp_path)
+    assert by_duckdb.engine == "duckdb"
+    assert _told(by_spark) == _told(by_duckdb)

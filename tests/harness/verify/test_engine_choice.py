@@ -1,0 +1,167 @@
+"""`--engine auto`: the engine that it takes for a run, and the reason that it gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import psutil
+import pytest
+
+from tests.harness.verify.made import ONE, healthy
+from urteil.harness.scenarios import SCENARIOS
+from urteil.harness.verify import judge, synthetic
+from urteil.harness.verify.engines import choice
+from urteil.harness.verify.engines.choice import choose, file_system, needs_spark
+from urteil.harness.verify.result import load_result
+from urteil.reports.texts import summary
+
+ROWS = 5 * ONE.records
+"""Of sends, reads and the replicas' records in the synthetic run."""
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
+    return tmp_path
+
+
+def rows_of(run_dir: Path) -> int:
+    return int(choose("auto", run_dir).reason.split()[0].replace(",", ""))
+
+
+def mounted(monkeypatch: pytest.MonkeyPatch, *mounts: tuple[Path, str]) -> None:
+    table = [SimpleNamespace(mountpoint=str(path), fstype=kind) for path, kind in mounts]
+    monkeypatch.setattr(psutil, "disk_partitions", lambda all: table if all else [])
+
+
+def test_small_run_on_this_machine_is_duckdbs(run_dir: Path) -> None:
+    engine, reason = choose("auto", run_dir)
+    assert engine == "duckdb"
+    assert reason.endswith("rows of evidence, Spark from 60,000,000")
+    assert rows_of(run_dir) >= ROWS
+
+
+def test_run_of_as_many_rows_as_the_threshold_is_sparks(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = rows_of(run_dir)
+    monkeypatch.setattr(choice, "SPARK_ROWS", rows + 1)
+    assert choose("auto", run_dir).engine == "duckdb"
+    monkeypatch.setattr(choice, "SPARK_ROWS", rows)
+    reason = f"{rows:,} rows of evidence, DuckDB below {rows:,}"
+    assert choose("auto", run_dir) == ("spark", reason)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_requested_engine_is_taken_whatever_the_run(engine: str, run_dir: Path) -> None:
+    for more in ({}, {"master": "spark://other:7077"}, {"declared": "spark"}):
+        assert choose(engine, run_dir, **more) == (engine, "requested")
+
+
+def test_master_is_sparks(run_dir: Path) -> None:
+    found = choose("auto", run_dir, master="spark://other:7077", declared="duckdb")
+    assert found == ("spark", "--master spark://other:7077")
+
+
+def test_session_of_the_caller_is_used(run_dir: Path) -> None:
+    assert choose("auto", run_dir, session=object()) == ("spark", "the caller's session")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_scenario_may_declare_its_engine(engine: str, run_dir: Path) -> None:
+    found = choose("auto", run_dir, declared=engine, scenario="bulk")
+    assert found == (engine, "the scenario bulk declares it")
+
+
+def test_bulk_is_judged_by_spark_and_every_other_scenario_by_its_rows() -> None:
+    declared = {name: one.engine for name, one in SCENARIOS.items() if one.engine != "auto"}
+    assert declared == {"bulk": "spark"}
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "ceph", "fuse.s3fs", "fuse.juicefs", "fuse.x"])
+def test_evidence_on_another_machine_is_sparks(
+    kind: str, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounted(monkeypatch, (Path("/"), "ext4"), (run_dir, kind))
+    assert choose("auto", run_dir) == ("spark", f"the evidence is on {kind}")
+
+
+@pytest.mark.parametrize("kind", ["ext4", "overlay", "9p", "tmpfs", "fuse.fuse-overlayfs", ""])
+def test_evidence_on_this_machine_is_duckdbs(
+    kind: str, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounted(monkeypatch, (Path("/"), "nfs4"), (run_dir, kind))
+    assert choose("auto", run_dir).engine == "duckdb"
+
+
+def test_link_to_another_machine_is_followed(
+    run_dir: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = tmp_path_factory.mktemp("bucket")
+    (run_dir / "evidence").rename(bucket / "evidence")
+    (run_dir / "evidence").symlink_to(bucket / "evidence")
+    mounted(monkeypatch, (Path("/"), "ext4"), (bucket, "fuse.gcsfuse"))
+    assert choose("auto", run_dir).engine == "spark"
+
+
+def test_later_mount_on_the_same_path_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounted(monkeypatch, (tmp_path, "ext4"), (tmp_path, "nfs4"), (Path("/"), "tmpfs"))
+    assert file_system(tmp_path / "run") == "nfs4"
+
+
+def test_mount_table_of_this_machine_names_a_file_system(tmp_path: Path) -> None:
+    assert file_system(tmp_path)
+
+
+def test_large_run_without_spark_is_duckdbs_and_says_so(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choice, "SPARK_ROWS", 1)
+    monkeypatch.setattr(choice.importlib.util, "find_spec", lambda _name: None)
+    engine, reason = choose("auto", run_dir)
+    assert engine == "duckdb"
+    assert reason.startswith("Spark is not installed; it would judge: ")
+    assert not needs_spark("auto", master=None, declared="spark")
+
+
+def test_damaged_evidence_is_duckdbs(run_dir: Path) -> None:
+    for file in (run_dir / "evidence").rglob("*.parquet"):
+        file.write_bytes(b"no Parquet")
+    assert choose("auto", run_dir).engine == "duckdb"
+
+
+def test_unknown_engine_is_rejected(run_dir: Path) -> None:
+    for asked in ({"requested": "flink"}, {"requested": "auto", "declared": "flink"}):
+        with pytest.raises(ValueError, match="no engine named flink: auto, duckdb, spark"):
+            choose(run_dir=run_dir, **asked)
+
+
+@pytest.mark.parametrize(
+    ("requested", "master", "declared", "early"),
+    [
+        ("spark", None, "auto", True),
+        ("auto", "local[4]", "auto", True),
+        ("auto", None, "spark", True),
+        ("auto", None, "auto", False),
+        ("duckdb", "local[4]", "spark", False),
+    ],
+)
+def test_spark_starts_under_the_load_only_when_it_will_judge(
+    requested: str, master: str | None, declared: str, early: bool
+) -> None:
+    assert needs_spark(requested, master=master, declared=declared) is early
+
+
+@pytest.mark.usefixtures("few")
+def test_result_and_summary_name_the_engine_and_its_reason(run_dir: Path) -> None:
+    result: Any = judge(run_dir)
+    rows = rows_of(run_dir)
+    reason = f"{rows:,} rows of evidence, Spark from 60,000,000"
+    assert (result.engine, result.engine_reason) == ("duckdb", reason)
+    assert msgspec.json.encode(load_result(run_dir)) == msgspec.json.encode(result)
+    assert f"Judged by duckdb: {reason}" in summary(run_dir)

@@ -44,7 +44,10 @@ def _encode(lines: Iterable[str]) -> bytes:
 
 
 def _decode(path: Path, data: bytes, columns: int) -> list[list[str]]:
-    """Rows of a checkpoint: version, count, then so many rows."""
+    """Rows of a checkpoint: version, count, then so many rows. Kafka makes some of its checkpoints
+    as empty files, which have no rows."""
+    if not data:
+        return []
     lines = data.decode("ascii", "replace").split("\n")
     if len(lines) < 2 or lines[0] != "0" or not _COUNT.fullmatch(lines[1]):
         raise DamagedFile(f"{path}: malformed head {lines[:2]!r}")
@@ -76,7 +79,7 @@ def read_epochs(storage: Storage, path: Path) -> list[tuple[int, int]]:
     if not storage.exists(path):
         return []
     data = storage.read(path)
-    if not data.endswith(b"\n"):  # the last number may have more digits
+    if data and not data.endswith(b"\n"):  # the last number may have more digits
         raise DamagedFile(f"{path}: ends in the midst of a line")
     return [(int(epoch), int(start)) for epoch, start in _decode(path, data, 2)]
 

@@ -67,8 +67,8 @@ class Opener:
             ):
                 for topic, partition, folder in folders:
                     key = (topic, partition)
-                    if key in loaded.logs:  # a copy of what is here already
-                        self._storage.remove_tree(folder)
+                    if key in loaded.logs or key in loaded.futures:
+                        self._rename_stray(folder)
                         continue
                     remembered = Remembered(
                         recovery_point=recovery.get(key, 0),
@@ -84,6 +84,13 @@ class Opener:
         state = "a clean" if clean else "an unclean"
         _log.info("%s: %d logs after %s stop", directory.path, len(loaded.logs), state)
         return loaded
+
+    def _rename_stray(self, folder: Path) -> None:
+        """A copy on its way to where the partition's log is already: nobody needs it, and it may
+        hold records, so it is left under a name that no broker loads."""
+        target = folder.with_name(folder.name.removesuffix("-future") + "-stray")
+        self._storage.rename(folder, target)
+        _log.warning("%s: a second copy of a log, renamed to %s", folder, target.name)
 
     def open(
         self, key: TopicPartition, folder: Path, config: LogConfig, remembered: Remembered

@@ -83,6 +83,7 @@ class PartitionLog:
         self.log_end_offset = loaded.log_end_offset
         self.high_watermark = loaded.log_start_offset
         self.recovery_point = loaded.recovery_point
+        self._kept = loaded.kept
         self.recovered_cut_bytes = loaded.cut_bytes
         self.cleaned_to = remembered.cleaned_to if remembered else None
         self.flushed_ms = now_ms
@@ -388,8 +389,11 @@ class PartitionLog:
     def apply_retention(self, now_ms: int) -> int:
         """Let go of old segments below the high watermark; returns how many.
 
-        Their files are renamed now and removed by `remove_deleted` after file.delete.delay.ms.
+        Their files are renamed now and removed by `remove_deleted` after file.delete.delay.ms. So
+        old files go that recovery kept aside.
         """
+        for name in self._kept.expired(self.config, self.size, self.log_start_offset, now_ms):
+            self._storage.remove(self.directory / name)
         count = retention.deletable(self, now_ms)
         if count == 0:
             return 0

@@ -1,29 +1,36 @@
 """Bringing a log up from its folder, whatever a crash left there (`LogLoader`, `LogSegment`).
 
 After an unclean stop every segment from the recovery point on is read through; the log ends
-before the first batch that is damaged, and what follows from the batches (indexes, producers,
-epochs) is built anew.
+before the first batch that is damaged or missing, since a power cut may have taken more than it
+shows. Below the recovery point, and after a clean stop, damage ends its segment alone: the
+segments behind it stay. What follows from the batches (indexes, producers, epochs) is built anew.
+What is cut or taken out is kept aside (`kept`): no whole batch is deleted.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
+from math import inf
 from pathlib import Path
 
 from urteil.broker.log.checkpoints import LOG_STARTS
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.epochs import EpochCache
+from urteil.broker.log.kept import Kept, chunks, copy_end
 from urteil.broker.log.leftovers import base_offsets, settle_leftovers
 from urteil.broker.log.producers import Producers
 from urteil.broker.log.replay import learn, rebuild_producers
 from urteil.broker.log.scan import Batch, read_batches
-from urteil.broker.log.segment import LOG, MAX_RELATIVE_OFFSET, LogSegment
+from urteil.broker.log.segment import LOG, MAX_RELATIVE_OFFSET, LogSegment, file_name
 from urteil.broker.log.segments import Segments
 from urteil.broker.log.snapshots import Snapshots
 from urteil.broker.log.soundness import epochs_fit, epochs_of, is_sound
 from urteil.broker.log.storage import Storage
+from urteil.broker.wire.batch_header import NO_TIMESTAMP
 from urteil.broker.wire.batches import crc_ok
 
 _log = logging.getLogger("urteil.broker.log")
@@ -37,6 +44,7 @@ class Loaded:
     epochs: EpochCache
     producers: Producers
     snapshots: Snapshots
+    kept: Kept
     log_start_offset: int
     log_end_offset: int
     recovery_point: int
@@ -68,11 +76,12 @@ def load(
         epochs=epochs,
         producers=producers,
         snapshots=snapshots,
+        kept=Kept(storage, directory, now_ms),
         log_start_offset=remembered.log_start_offset,
         log_end_offset=0,
         recovery_point=remembered.recovery_point,
     )
-    _Recovery(loaded, config, remembered, now_ms).run()
+    _Recovery(storage, loaded, config, remembered, now_ms).run()
     return loaded
 
 
@@ -91,18 +100,33 @@ def _with_next(batches: Iterator[Batch]) -> Iterator[tuple[Batch, Batch | None]]
         here = following
 
 
+class _Stop(Enum):
+    """Why the scan of a segment ended."""
+
+    END = auto()  # of the file, or of what can be read of it
+    OVERLAP = auto()  # a batch that belongs to the next segment
+    TOO_FAR = auto()  # a batch whose offset no relative offset of this segment reaches
+
+
 class _Recovery:
     """One pass over the segments of a log that was just opened."""
 
     def __init__(
-        self, loaded: Loaded, config: LogConfig, remembered: Remembered, now_ms: int
+        self,
+        storage: Storage,
+        loaded: Loaded,
+        config: LogConfig,
+        remembered: Remembered,
+        now_ms: int,
     ) -> None:
+        self.storage = storage
         self.loaded = loaded
         self.config = config
         self.remembered = remembered
         self.now_ms = now_ms
         self.new_epochs: list[tuple[int, int]] = []
         self.newest_epoch = loaded.epochs.latest
+        self.emptied: set[int] = set()  # base offsets of segments all of which a split took
 
     def run(self) -> None:
         loaded = self.loaded
@@ -139,16 +163,29 @@ class _Recovery:
 
     def _scan_segments(self) -> None:
         segments, first = self.loaded.segments, self._first_unflushed()
+        unflushed_from = segments[first].base_offset if first < len(segments) else inf
         no_epochs = not self.loaded.epochs.entries
-        for index in range(len(segments)):
-            if index >= len(segments):
-                break
-            suspect = index >= first or no_epochs or not self._is_sound(index)
-            if suspect and self._recover(index):
-                removed = segments.remove_after(index)
-                if removed:
-                    _log.error("%s: dropped segments %s after it", segments.directory, removed)
+        index = 0
+        while index < len(segments):
+            unflushed = segments[index].base_offset >= unflushed_from
+            if unflushed or no_epochs or not self._is_sound(index):
+                lost = self._recover(index, unflushed=unflushed)
+                if lost and unflushed:
+                    self._keep_after(index)
+            if segments[index].size or segments[index].base_offset not in self.emptied:
+                index += 1
+            else:
+                segments.remove_empty(index)
         self._drop_empty_end(first)
+
+    def _keep_after(self, index: int) -> None:
+        """Take the segments behind `index` out of the log; what they hold is kept aside."""
+        segments = self.loaded.segments
+        for segment in segments.take_after(index):
+            target = self.loaded.kept.keep_segment(segment.file, segment.base_offset)
+            if target is not None:
+                _log.error("%s: taken out of the log, kept as %s", segment.path(LOG), target.name)
+            segment.remove()
 
     def _drop_empty_end(self, first: int) -> None:
         """A compacted log may have holes, but none before its empty end, since the last batch of a
@@ -169,8 +206,12 @@ class _Recovery:
             _log.warning("%s: does not fit its indexes, read anew", segment.path(LOG))
         return sound
 
-    def _recover(self, index: int) -> bool:
-        """Read a segment through, rebuild what follows from it; whether its end was lost."""
+    def _recover(self, index: int, *, unflushed: bool) -> bool:
+        """Read a segment through, rebuild what follows from it; whether its end was lost.
+
+        In what was flushed a batch with a wrong checksum stays where it is: its readers notice, and
+        those behind it are whole.
+        """
         loaded, segment = self.loaded, self.loaded.segments[index]
         promised_end = self._promised_end(index)
         self._rebuild_producers(segment.base_offset)
@@ -178,28 +219,54 @@ class _Recovery:
             entries = loaded.producers.entries.values()
             loaded.snapshots.take(segment.base_offset, entries, sync=False)
         segment.clear_indexes()
-        position, expected = 0, segment.base_offset
+        next_base = self._next_base(index)
+        position, expected, stop = 0, segment.base_offset, _Stop.END
         for batch, following in _with_next(read_batches(segment.file, 0, segment.size)):
-            header = batch.header
-            fits = expected <= header.base_offset and header.last_offset < segment.bound
+            header, intact = batch.header, crc_ok(batch.data)
             # no checksum covers the offset: one that the next batch falls back behind is wrong
             leaps = following is not None and (
                 expected <= following.header.base_offset <= header.base_offset
             )
-            if not fits or leaps or not crc_ok(batch.data):
+            if leaps or expected > header.base_offset or (unflushed and not intact):
                 break
-            self._take(segment, batch)
+            if header.last_offset >= next_base:
+                stop = _Stop.OVERLAP
+                break
+            if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+                stop = _Stop.TOO_FAR
+                self._split(index, position, header.base_offset)
+                break
+            self._take(segment, batch, intact=intact)
             position += header.size
             expected = header.last_offset + 1
         loaded.producers.end_offset = expected
-        cut = segment.size - position
-        lost = cut > 0 or (expected < promised_end and index < len(loaded.segments) - 1)
-        if lost:
-            self._tell_loss(segment, position, expected)
-            segment.cut(position)
-            loaded.cut_bytes += cut
+        lost = self._end(index, position, expected, promised_end, stop)
         if segment is not loaded.segments.active:
             segment.seal()
+        return lost
+
+    def _next_base(self, index: int) -> float:
+        segments = self.loaded.segments
+        return segments[index + 1].base_offset if index + 1 < len(segments) else inf
+
+    def _end(
+        self, index: int, position: int, expected: int, promised_end: int, stop: _Stop
+    ) -> bool:
+        """Cut a segment behind its last good batch; whether something is missing there."""
+        segment = self.loaded.segments[index]
+        cut = segment.size - position
+        lost = cut > 0 and stop is _Stop.END
+        if cut and stop is _Stop.OVERLAP:
+            lost = not self._is_copied(index, position)
+        if lost or (expected < promised_end and index < len(self.loaded.segments) - 1):
+            self._tell_loss(segment, position, expected)
+            lost = True
+        if cut:
+            if stop is not _Stop.TOO_FAR and lost:
+                self._keep_end(segment, position, expected)
+            segment.cut(position)
+            segment.file.sync()
+            self.loaded.cut_bytes += cut
         return lost
 
     def _promised_end(self, index: int) -> int:
@@ -215,6 +282,45 @@ class _Recovery:
                 promised.append(following)
         return max(promised)
 
+    def _is_copied(self, index: int, position: int) -> bool:
+        """Whether the next segment begins with what lies behind `position`: a split was ended
+        before its source was cut."""
+        file = self.loaded.segments[index].file
+        following = self.loaded.segments[index + 1].file
+        return all(
+            following.read_at(len(chunk), at - position) == chunk
+            for at, chunk in chunks(file, position)
+        )
+
+    def _split(self, index: int, position: int, base_offset: int) -> None:
+        """Give what lies behind `position` a segment of its own, whose base its offsets are near
+        enough to (`UnifiedLog.splitOverflowedSegment`)."""
+        segments = self.loaded.segments
+        segment = segments[index]
+        target = segment.directory / file_name(base_offset, LOG)
+        copy_end(
+            self.storage, segment.file, position, target, modified_ms=segment.file.modified_ms()
+        )
+        segments.insert_after(index, base_offset, self.now_ms)
+        if position == 0:
+            self.emptied.add(segment.base_offset)
+        _log.warning(
+            "%s: split at byte %d, offset %d: too far from the segment's base",
+            segment.path(LOG), position, base_offset,
+        )  # fmt: skip
+
+    def _keep_end(self, segment: LogSegment, position: int, offset: int) -> None:
+        try:
+            target = self.loaded.kept.keep_end(segment.file, position, offset)
+        except OSError as error:
+            rest = read_batches(segment.file, position, segment.size)
+            if error.errno != errno.ENOSPC or any(crc_ok(batch.data) for batch in rest):
+                raise
+            _log.warning("%s: nothing whole is cut, and nothing kept: %s", segment.path(LOG), error)
+        else:
+            if target is not None:
+                _log.warning("%s: what is cut is kept as %s", segment.path(LOG), target.name)
+
     def _tell_loss(self, segment: LogSegment, position: int, offset: int) -> None:
         """A torn tail is what a crash leaves; below the high watermark it is damage."""
         name, cut = segment.path(LOG), segment.size - position
@@ -223,21 +329,28 @@ class _Recovery:
             _log.warning("%s: cut %d bytes at %d, offset %d", name, cut, position, offset)
             return
         _log.error(
-            "%s: damaged at byte %d: cut %d bytes there, the log ends at offset %d now, below its "
-            "high watermark %d; what is missing comes from the partition's leader, and from a "
-            "backup of the file alone if there is no other replica",
+            "%s: damaged at byte %d: cut %d bytes there, offset %d is missing, below the "
+            "high watermark %d; what is missing comes from the partition's leader if the log ends "
+            "there, from another replica once this one's folder is removed with the broker "
+            "stopped, and else from a backup of the file alone",
             name, position, cut, offset, committed,
         )  # fmt: skip
 
-    def _take(self, segment: LogSegment, batch: Batch) -> None:
+    def _take(self, segment: LogSegment, batch: Batch, *, intact: bool) -> None:
         header = batch.header
         segment.note(
             header.last_offset,
-            header.max_timestamp,
+            header.max_timestamp if intact else NO_TIMESTAMP,
             header.size,
             batch.position,
             self.config.index_interval_bytes,
         )
+        if not intact:
+            _log.error(
+                "%s: the checksum of the batch at byte %d, offset %d, is wrong; it stays, and its "
+                "readers cannot read it", segment.path(LOG), batch.position, header.base_offset,
+            )  # fmt: skip
+            return
         for aborted in learn(self.loaded.producers, batch):
             segment.txn_index.append(aborted)
         if header.partition_leader_epoch > self.newest_epoch:
@@ -254,13 +367,14 @@ class _Recovery:
             start = max(start, segments.first_offset)
         if len(segments) and loaded.log_end_offset < start:
             _log.warning("%s: log ends before its start %d: emptied", segments.directory, start)
-            segments.remove_after(-1)
+            self._keep_after(-1)
         if not len(segments):
             segments.open(
                 start, self.now_ms, create=True, preallocated_bytes=self.config.preallocated_bytes
             )
             loaded.log_end_offset = start
         loaded.log_start_offset = start
+        loaded.kept.loaded(start)
         end = loaded.log_end_offset
         untouched = self.remembered.clean and not loaded.cut_bytes
         loaded.recovery_point = end if untouched else min(self.remembered.recovery_point, end)

@@ -100,17 +100,38 @@ class Segments:
         return self._bases[index + 1] if index + 1 < len(self._bases) else log_end_offset
 
     def remove_after(self, index: int) -> list[int]:
-        """Remove the segments behind `index`, newest first lest a crash leave a hole.
+        """Remove the segments behind `index` and their files, newest first: a crash leaves no hole.
 
         Returns their base offsets.
         """
         removed = []
-        while len(self._list) > index + 1:
-            removed.append(self._bases.pop())
-            self._list.pop().remove()
-        if removed and self._list:
-            self._list[-1].bound = self._bases[-1] + MAX_RELATIVE_OFFSET + 1
+        for segment in self.take_after(index):
+            segment.remove()
+            removed.append(segment.base_offset)
         return removed
+
+    def take_after(self, index: int) -> Iterator[LogSegment]:
+        """Let go of the segments behind `index`, newest first; their files are the caller's."""
+        while len(self._list) > index + 1:
+            self._bases.pop()
+            taken = self._list.pop()
+            if self._list:
+                self._list[-1].bound = self._bases[-1] + MAX_RELATIVE_OFFSET + 1
+            yield taken
+
+    def insert_after(self, index: int, base_offset: int, now_ms: int) -> None:
+        """Open a file that begins at `base_offset` behind the segment at `index`."""
+        segment = self._make(base_offset, now_ms, create=False)
+        if index + 1 < len(self._list):
+            segment.bound = self._bases[index + 1]
+        self._list[index].bound = base_offset
+        self._list.insert(index + 1, segment)
+        self._bases.insert(index + 1, base_offset)
+
+    def remove_empty(self, index: int) -> None:
+        """Remove a segment without a batch and its files."""
+        del self._bases[index]
+        self._list.pop(index).remove()
 
     def index_of(self, run: Sequence[LogSegment]) -> int:
         """Where `run` begins, -1 if these very segments do not stand here in a row."""

@@ -11,6 +11,7 @@ import pytest
 from tests.broker.log.helpers import NOW_MS, append, batch, end_txn, open_log
 from urteil.broker.log import checkpoints, snapshots
 from urteil.broker.log.config import LogConfig
+from urteil.broker.log.epochs import EpochCache
 from urteil.broker.log.producers import Producer, SentBatch
 from urteil.broker.log.storage import Storage
 
@@ -65,13 +66,23 @@ def test_offset_checkpoints(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1\n0\n", "0\nx\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 x\n"]
+    "text", ["\n", "1\n0\n", "0\nx\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 x\n"]
 )
 def test_damaged_checkpoints_name_themselves(tmp_path: Path, text: str) -> None:
     path = tmp_path / "checkpoint"
     path.write_text(text)
     with pytest.raises(checkpoints.DamagedFile, match="checkpoint"):
         checkpoints.read_offsets(Storage(), path)
+
+
+def test_empty_checkpoints_have_no_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Apache Kafka makes cleaner-offset-checkpoint so."""
+    path = tmp_path / "cleaner-offset-checkpoint"
+    path.write_bytes(b"")
+    assert checkpoints.read_offsets(Storage(), path) == {}
+    (tmp_path / "leader-epoch-checkpoint").write_bytes(b"")
+    assert EpochCache(Storage(), tmp_path).entries == []
+    assert caplog.records == []
 
 
 def test_partition_metadata(tmp_path: Path) -> None:

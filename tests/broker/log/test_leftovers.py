@@ -81,7 +81,7 @@ def test_folders_whose_deletion_was_interrupted(image: Image, tmp_path: Path) ->
         (tmp_path / name).mkdir()
         (tmp_path / name / "00000000000000000000.log").write_bytes(b"old")
     let_go(intact(image, tmp_path))
-    assert list(tmp_path.glob(f"*{HEX}*")) == []
+    assert [path.name for path in tmp_path.glob(f"*{HEX}*")] == [f"orders-0.{HEX}-stray"]
 
 
 def _two_segments(folder: Path) -> tuple[list[tuple[int, bytes | None]], int]:
@@ -170,3 +170,15 @@ def test_an_index_that_points_into_a_hole_costs_no_record(tmp_path: Path) -> Non
     again = open_log(tmp_path, config=config, remembered=Remembered(clean=True))
     assert read_all(again) == content
     drop(again)
+
+
+def test_second_copy_of_a_log_is_renamed_and_left_alone(image: Image, tmp_path: Path) -> None:
+    image.write(tmp_path)
+    future = tmp_path / f"orders-0.{HEX}-future"
+    future.mkdir()
+    (future / f"{0:020d}.log").write_bytes(b"old")
+    for _ in range(2):
+        manager = intact(image, tmp_path)
+        assert manager.futures() == []
+        let_go(manager)
+    assert (tmp_path / f"orders-0.{HEX}-stray" / f"{0:020d}.log").read_bytes() == b"old"

@@ -338,6 +338,9 @@ def test_leftovers_go_and_a_lost_tail_moves_the_end_to_the_start(tmp_path: Path)
     again = open_log(tmp_path, config=CONFIG, remembered=Remembered(log_start_offset=25))
     assert (again.log_start_offset, again.log_end_offset, len(again.segments)) == (25, 25, 1)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "00000000000000000000.log.kept",
+        "00000000000000000007.log.kept",
+        "00000000000000000014.log.kept",
         "00000000000000000025.index",
         "00000000000000000025.log",
         "00000000000000000025.timeindex",

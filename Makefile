@@ -1,4 +1,5 @@
 # Two commands: `make demo` runs the main job, `make test` passes the tests. Both set everything up.
+# `make test ROOM=log` runs the tests of one room; a wrong name lists the rooms.
 # make turns every exit code into 2; for the lab's own codes call .venv/bin/urteil.
 .PHONY: demo test setup lock compose-files clean
 
@@ -12,7 +13,11 @@ demo: setup
 	.venv/bin/urteil run demo
 
 test: setup
+ifdef ROOM
+	@.venv/bin/tox run --quiet -e room -- $(ROOM)
+else
 	.venv/bin/tox run-parallel --quiet --parallel all --parallel-no-spinner
+endif
 
 setup:
 	@.ci/setup

@@ -6,7 +6,7 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-from urteil.harness.parts.kafka import maven
+from urteil.harness.parts.maven import maven
 from urteil.harness.parts.part import MissingPart, Part, cache_dir, installed, run
 
 NAME = "comet"
@@ -50,6 +50,6 @@ def _target() -> Path:
 
 def _fetch(folder: Path) -> None:
     artifact = f"org.apache.datafusion:{_JAR}:{VERSION}"
-    argv = [maven(), "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"]
+    argv = [maven(HOW), "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"]
     argv += [f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
     run(NAME, argv, how=HOW, timeout_s=600)

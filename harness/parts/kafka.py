@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-import urteil
 from urteil.harness.parts.classes import free_port, laying, server, shared_classes
 from urteil.harness.parts.java import QUICK_START, java
-from urteil.harness.parts.part import (
-    MissingPart,
-    Part,
-    apt_install,
-    cache_dir,
-    can_apt,
-    installed,
-    run,
-)
+from urteil.harness.parts.maven import compose_pom, copy_dependencies
+from urteil.harness.parts.part import MissingPart, Part, cache_dir, installed
 from urteil.harness.parts.zookeeper import short_zookeeper
 
 VERSION = "3.9.1"
@@ -86,33 +77,8 @@ def _target(version: str) -> Path:
 
 
 def _fetch(version: str, folder: Path) -> None:
-    argv = [
-        maven(),
-        "-q",
-        "-B",
-        "-f",
-        str(_pom()),
-        f"-Dkafka.version={version}",
-        "dependency:copy-dependencies",
-        f"-DoutputDirectory={folder}",
-    ]
-    run("kafka", argv, how=HOW, timeout_s=900)
+    options = [f"-Dkafka.version={version}"]
+    copy_dependencies("kafka", compose_pom("kafka"), folder, how=HOW, options=options)
     if not (folder / f"kafka_2.13-{version}.jar").exists():
         raise MissingPart("kafka", f"{HOW}; Maven fetched no kafka_2.13-{version}.jar")
     (folder / "tool-log4j.properties").write_text(TOOL_LOGGING)
-
-
-def maven() -> str:
-    """Path of Maven; installed on Debian as root."""
-    found = shutil.which("mvn")
-    if found is None and can_apt():
-        java()
-        apt_install("maven", "maven", how=HOW)
-        found = shutil.which("mvn")
-    if found is None:
-        raise MissingPart("maven", HOW)
-    return found
-
-
-def _pom() -> Path:
-    return Path(urteil.__file__).parent / "compose" / "kafka" / "pom.xml"

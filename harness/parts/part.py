@@ -7,10 +7,13 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from urteil.harness.parts import apt
 
 
 class MissingPart(Exception):
@@ -56,7 +59,8 @@ def locked(name: str) -> Iterator[None]:
 def installed(target: Path, install: Callable[[Path], None]) -> Path:
     """`target`, made by `install(temporary folder)` and one rename if it is not there yet.
 
-    A killed or failed install leaves nothing under `target`'s name, and two at once make one.
+    A killed or failed install leaves nothing under `target`'s name, and two at once make one. Its
+    size and time are reported on standard error.
     """
     if target.exists():
         return target
@@ -66,12 +70,19 @@ def installed(target: Path, install: Callable[[Path], None]) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.part.", dir=target.parent))
+        begin = time.monotonic()
         try:
             install(temporary)
             temporary.rename(target)
+            seconds = time.monotonic() - begin
+            apt.say(f"{target.name}: {_megabytes(target):.0f} MB, {seconds:.0f} s")
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     return target
+
+
+def _megabytes(folder: Path) -> float:
+    return sum(path.lstat().st_size for path in folder.rglob("*")) / 1e6
 
 
 def _sweep(target: Path) -> None:
@@ -113,11 +124,8 @@ def can_apt() -> bool:
 
 def apt_install(name: str, package: str, *, how: str) -> None:
     """Install one Debian package; MissingPart when it cannot be."""
-    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", package]
     with locked("apt"):
         try:
-            run(name, install, how=how, timeout_s=900, env=env)
-        except MissingPart:
-            run(name, ["apt-get", "update", "-q"], how=how, timeout_s=300, env=env)
-            run(name, install, how=how, timeout_s=900, env=env)
+            apt.install(package)
+        except apt.AptError as error:
+            raise MissingPart(name, f"{how}\n{error}") from error

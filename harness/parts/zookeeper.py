@@ -1,4 +1,5 @@
-"""ZooKeeper: the jars that come inside the pyspark wheel, and only those that a server needs."""
+"""ZooKeeper: of the jars inside the pyspark wheel those that a server needs; where PySpark is not
+installed, the same versions from Maven Central."""
 
 from __future__ import annotations
 
@@ -10,9 +11,14 @@ from functools import cache
 from pathlib import Path
 
 from urteil.harness.parts.classes import free_port, laying, server, shared_classes
-from urteil.harness.parts.part import MissingPart, Part
+from urteil.harness.parts.maven import compose_pom, copy_dependencies
+from urteil.harness.parts.part import MissingPart, Part, cache_dir, installed
 
-HOW = "install the Python package pyspark (its jars contain ZooKeeper)"
+VERSION = "3.9.4"
+HOW = (
+    "install the Python package pyspark, whose jars contain it (`pip install urteil[spark]`), or "
+    "Maven, which fetches it by compose/zookeeper/pom.xml, for example with `apt-get install maven`"
+)
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 JARS = (
     r"zookeeper-\d[\w.]*",
@@ -38,15 +44,15 @@ JARS = (
 
 @cache
 def zookeeper_classpath() -> str:
-    """Class path that starts `MAIN`."""
-    folder = _folder()
-    names = sorted(path.name for path in folder.glob("*.jar")) if folder else []
+    """Class path that starts `MAIN`; its jars are fetched if they are not there yet."""
+    folder = _in_pyspark() or installed(_target(), _fetch)
+    names = sorted(path.name for path in folder.glob("*.jar"))
     jars = []
     for pattern in JARS:
         matches = [name for name in names if re.fullmatch(pattern + r"\.jar", name)]
         if not matches:
             raise MissingPart("zookeeper", f"{HOW}; no jar matches {pattern}")
-        jars += [str(folder / name) for name in matches if folder]
+        jars += [str(folder / name) for name in matches]
     return ":".join(jars)
 
 
@@ -75,15 +81,22 @@ def short_zookeeper(options: Sequence[str] = ()) -> Iterator[int]:
 
 
 def zookeeper_part() -> Part:
-    try:
-        jar = Path(zookeeper_classpath().split(":")[0])
-    except MissingPart as error:
-        return Part(name="zookeeper", found=False, version="", where="", how=error.how)
-    version = jar.stem.removeprefix("zookeeper-")
-    return Part(name="zookeeper", found=True, version=version, where=str(jar.parent), how=HOW)
+    folder = _in_pyspark() or _target()
+    jar = next(folder.glob("zookeeper-[0-9]*.jar"), None)
+    version = jar.stem.removeprefix("zookeeper-") if jar else ""
+    where = str(folder) if jar else ""
+    return Part(name="zookeeper", found=jar is not None, version=version, where=where, how=HOW)
 
 
-def _folder() -> Path | None:
+def _target() -> Path:
+    return cache_dir() / f"zookeeper-{VERSION}"
+
+
+def _fetch(folder: Path) -> None:
+    copy_dependencies("zookeeper", compose_pom("zookeeper"), folder, how=HOW)
+
+
+def _in_pyspark() -> Path | None:
     """pyspark's jars, found without importing pyspark (which takes long)."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:

@@ -12,7 +12,7 @@ import pyspark
 
 from urteil.harness.parts import MissingPart, cache_dir, java
 from urteil.harness.parts.go import build
-from urteil.harness.parts.kafka import maven
+from urteil.harness.parts.maven import copy_dependencies
 from urteil.harness.parts.part import apt_install, can_apt, installed, run
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -104,9 +104,7 @@ def spark() -> list[str]:
 
 def _fetch(source: Path, folder: Path, version: str, how: str) -> None:
     """The jars of a pom."""
-    argv = [maven(), "-q", "-B", "-f", str(source / "pom.xml"), version]
-    argv += ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
-    run("jars", argv, how=how, timeout_s=600)
+    copy_dependencies("jars", source / "pom.xml", folder, how=how, options=[version])
 
 
 def _target(name: str, source: Path) -> Path:

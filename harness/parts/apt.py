@@ -1,0 +1,142 @@
+"""Debian packages: one `apt-get` at a time, after the apt of others has ended.
+
+A first boot runs unattended upgrades, and apt fails at once where another process holds one of its
+four locks (`DPkg::Lock::Timeout` waits for dpkg's two alone). So the locks are asked for first
+(F_GETLK names the holder and takes nothing), and an `apt-get` that lost the race after all is
+repeated within the same deadline.
+
+`.ci/setup` runs this file before there is a virtual environment: the standard library only.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+LOCKS = (
+    Path("/var/lib/dpkg/lock-frontend"),
+    Path("/var/lib/dpkg/lock"),
+    Path("/var/lib/apt/lists/lock"),
+    Path("/var/cache/apt/archives/lock"),
+)
+LOCK_WAIT_S = 600.0
+POLL_S = 0.5
+COMMAND_S = 900.0
+FLOCK = "hhqqi"
+"""`struct flock` of Linux on 64 bits: type, whence, start, length, pid."""
+LOST_RACE = re.compile(r"Could not get lock|Unable to (acquire|lock)|is another process using it")
+ADDED_SIZE = re.compile(r"After this operation, ([\d.,]+) ([kMG]?B) of additional")
+MEGABYTES = {"B": 1e-6, "kB": 1e-3, "MB": 1.0, "GB": 1e3}
+
+
+class AptError(Exception):
+    """apt-get failed; the text ends with its last lines."""
+
+
+def say(line: str) -> None:
+    """One line of progress on standard error."""
+    print(f"setup: {line}", file=sys.stderr, flush=True)
+
+
+def install(package: str) -> None:
+    """Install one Debian package, and report its size and time; AptError when that fails.
+
+    Waits up to ten minutes for the locks of another apt, and says for which process.
+    """
+    begin = time.monotonic()
+    deadline = begin + LOCK_WAIT_S
+    argv = ["install", "-y", "-q", "--no-install-recommends", package]
+    try:
+        output = _apt_get(argv, deadline)
+    except AptError:  # the package lists may be missing or old
+        _apt_get(["update", "-q"], deadline)
+        output = _apt_get(argv, deadline)
+    say(f"{package}: {_added_megabytes(output):.0f} MB, {time.monotonic() - begin:.0f} s")
+
+
+def _apt_get(argv: Sequence[str], deadline: float) -> str:
+    """What apt-get printed; AptError when it failed, but for a lock lost before `deadline`."""
+    command = ["apt-get", "-o", f"DPkg::Lock::Timeout={LOCK_WAIT_S:.0f}", *argv]
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
+    while True:
+        wait_for_locks(LOCKS, deadline)
+        try:
+            done = subprocess.run(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                errors="replace",
+                timeout=LOCK_WAIT_S + COMMAND_S,
+                env=env,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise AptError(f"{' '.join(command)}: {error}") from error
+        if done.returncode == 0:
+            return done.stdout
+        if not LOST_RACE.search(done.stdout) or time.monotonic() >= deadline:
+            tail = "\n".join(done.stdout.strip().splitlines()[-8:])
+            raise AptError(f"{' '.join(command)} failed:\n{tail}")
+
+
+def wait_for_locks(
+    locks: Sequence[Path], deadline: float, report: Callable[[str], None] = say
+) -> None:
+    """Return when no other process holds one of `locks`; AptError at `deadline` (monotonic).
+
+    Reports each holder once.
+    """
+    reported = set()
+    while holder := next(filter(None, map(_holder, locks)), None):
+        if holder not in reported:
+            reported.add(holder)
+            left_s = deadline - time.monotonic()
+            report(f"waiting for another apt: {holder}; up to {left_s:.0f} s")
+        if time.monotonic() >= deadline:
+            raise AptError(
+                f"another apt is still at work: {holder}; wait until it has ended, or end it, "
+                "and run this again"
+            )
+        time.sleep(POLL_S)
+
+
+def _holder(lock: Path) -> str | None:
+    """The process that holds `lock`, as `process 12 (apt-get) holds /var/...`; None if none does."""
+    try:
+        with lock.open("rb") as file:
+            asked = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            kind, _, _, _, pid = struct.unpack(FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.EACCES):
+            return None  # no apt has run here yet, or apt itself will refuse
+        raise
+    if kind == fcntl.F_UNLCK:
+        return None
+    try:
+        name = Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        name = "ended, or in another container"
+    return f"process {pid} ({name}) holds {lock}"
+
+
+def _added_megabytes(output: str) -> float:
+    """What apt announced to use of the disk: 0 where the package was there already."""
+    found = ADDED_SIZE.search(output)
+    return float(found[1].replace(",", "")) * MEGABYTES[found[2]] if found else 0.0
+
+
+if __name__ == "__main__":
+    try:
+        for wanted in sys.argv[1:]:
+            install(wanted)
+    except AptError as failure:
+        sys.exit(f"setup: {failure}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +11,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from urteil.harness.containers.engine import Engine
 from urteil.harness.containers.own_engine import running_engine
+from urteil.harness.parts import MissingPart
 
 if TYPE_CHECKING:  # what takes a second to import is left to who asks for it
     from tests.conformance.ledger import Ledger
@@ -90,6 +91,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("nights", "how long the tests hunt")
     group.addoption("--kill-rounds", type=int, default=8, help="rounds of SIGKILL (8)")
     group.addoption("--kill-seed", type=int, help="seed of these rounds (drawn anew, and printed)")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: Any
+) -> Generator[None, Any, Any]:
+    """A fixture that missed a part is set up again for the next test, where pytest would repeat
+    the error for the whole session."""
+    try:
+        return (yield)
+    except MissingPart:
+        fixturedef.finish(request)
+        raise
 
 
 @pytest.fixture(scope="session")

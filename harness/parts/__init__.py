@@ -9,6 +9,7 @@ from urteil.harness.parts.faketime import faketime_library, faketime_part
 from urteil.harness.parts.java import java, java_part
 from urteil.harness.parts.kafka import kafka_classes, kafka_classpath, kafka_part, kafka_tool
 from urteil.harness.parts.part import MissingPart, Part, cache_dir
+from urteil.harness.parts.pyspark import pyspark_part, require_pyspark
 from urteil.harness.parts.python import simulation_part, simulation_python
 from urteil.harness.parts.strace import strace_binary, strace_part
 from urteil.harness.parts.toxiproxy import toxiproxy_binary, toxiproxy_part
@@ -28,6 +29,7 @@ __all__ = [
     "kafka_classes",
     "kafka_classpath",
     "kafka_tool",
+    "require_pyspark",
     "required_parts",
     "simulation_python",
     "strace_binary",
@@ -52,6 +54,7 @@ def inventory() -> list[Part]:
         faketime_part(),
         strace_part(),
         simulation_part(),
+        pyspark_part(),
         comet_part(),
         chromium_part(),
     ]

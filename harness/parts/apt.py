@@ -110,7 +110,7 @@ def wait_for_locks(
 
 
 def _holder(lock: Path) -> str | None:
-    """The process that holds `lock`, as `process 12 (apt-get) holds /var/...`; None if none does."""
+    """`process 12 (apt-get) holds LOCK`, or None where no process does."""
     try:
         with lock.open("rb") as file:
             asked = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)

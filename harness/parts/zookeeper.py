@@ -3,7 +3,6 @@ installed, the same versions from Maven Central."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 from urteil.harness.parts.classes import free_port, laying, server, shared_classes
 from urteil.harness.parts.maven import compose_pom, copy_dependencies
 from urteil.harness.parts.part import MissingPart, Part, cache_dir, installed
+from urteil.harness.parts.pyspark import pyspark_folder
 
 VERSION = "3.9.4"
 HOW = (
@@ -97,8 +97,5 @@ def _fetch(folder: Path) -> None:
 
 
 def _in_pyspark() -> Path | None:
-    """pyspark's jars, found without importing pyspark (which takes long)."""
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        return None
-    return Path(spec.origin).parent / "jars"
+    folder = pyspark_folder()
+    return folder / "jars" if folder else None

@@ -100,10 +100,11 @@ def _failed(error: Exception) -> int:
     """What nobody foresaw: its kind, its text, and how to see where; a failure of the lab that it
     has words for, in those."""
     from urteil.chaos.views import LabFailure
+    from urteil.harness.parts import MissingPart
 
     if os.environ.get("URTEIL_DEBUG"):
         traceback.print_exception(error)
-    if isinstance(error, LabFailure):
+    if isinstance(error, LabFailure | MissingPart):
         click.echo(f"urteil: {error}", err=True)
         return EXIT_LAB_FAILURE
     click.echo(f"urteil: the lab failed: {type(error).__name__}: {error}", err=True)

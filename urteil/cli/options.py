@@ -52,9 +52,13 @@ def engine_option() -> Decorator:
 
 
 def _to_judge_in_time(_context: Any, _param: Any, engine: str) -> str:
-    """The environment's own limit is refused before anything is played or judged anew."""
+    """A missing PySpark or a wrong limit of the environment is an error before anything is played
+    or judged anew."""
+    from urteil.harness.parts import require_pyspark
     from urteil.harness.verify.watch import asked_limit_s
 
+    if engine == "spark":
+        require_pyspark()
     try:
         asked_limit_s()
     except ValueError as error:

@@ -38,7 +38,20 @@ schedule_option = click.option(
 )
 _engine = engine_option()
 _result_json = json_option("Print result.json, and nothing else.")
-_master = click.option("--master", metavar="URL", help="Spark master [default: local[2]]")
+
+
+def _must_have_spark(_context: Any, _param: Any, master: str | None) -> str | None:
+    """A missing PySpark is an error before anything is played."""
+    from urteil.harness.parts import require_pyspark
+
+    if master is not None:
+        require_pyspark()
+    return master
+
+
+_master = click.option(
+    "--master", metavar="URL", help="Spark master [default: local[2]]", callback=_must_have_spark
+)
 
 
 @click.command(short_help="Play a scenario, judge it, write its report.")

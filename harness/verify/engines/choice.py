@@ -7,10 +7,11 @@ for more rows than DuckDB was measured to judge sooner. The verdict is the same 
 
 from __future__ import annotations
 
-import importlib.util
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from urteil.harness.parts.pyspark import pyspark_folder
 
 AUTO = "auto"
 ENGINES = ("duckdb", "spark")
@@ -67,7 +68,7 @@ def choose(
     reason = reason or _remote(run_dir) or _many_rows(run_dir)
     if reason is None:
         return Choice("duckdb", f"{_rows(run_dir):,} rows of evidence, Spark from {SPARK_ROWS:,}")
-    if session is None and importlib.util.find_spec("pyspark") is None:
+    if session is None and pyspark_folder() is None:
         return Choice("duckdb", f"Spark is not installed; it would judge: {reason}")
     return Choice("spark", reason)
 
@@ -78,7 +79,7 @@ def needs_spark(requested: str, *, master: str | None, declared: str) -> bool:
         return requested == "spark"
     if master is not None:
         return True
-    return declared == "spark" and importlib.util.find_spec("pyspark") is not None
+    return declared == "spark" and pyspark_folder() is not None
 
 
 def _many_rows(run_dir: Path) -> str | None:

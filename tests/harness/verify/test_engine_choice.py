@@ -122,7 +122,7 @@ def test_large_run_without_spark_is_duckdbs_and_says_so(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choice, "SPARK_ROWS", 1)
-    monkeypatch.setattr(choice.importlib.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr(choice, "pyspark_folder", lambda: None)
     engine, reason = choose("auto", run_dir)
     assert engine == "duckdb"
     assert reason.startswith("Spark is not installed; it would judge: ")

@@ -10,7 +10,7 @@ Definitions (2000); transactions that were aborted have no part in it.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -19,14 +19,27 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.digraph import (
+    Edge,
+    Node,
+    components,
+    path,
+    reaching,
+    successors,
+)
 from urteil.harness.verify.evidence import Row
 
-Txn = tuple[str, int, int]
+Txn = Node
 Place = tuple[int, int]
-Successors = Mapping[Txn, Collection[Txn]]
 UNCOMMITTED = "read_uncommitted"
-TRIED = 500
-"""So many edges are tried for a way back, in the order of their transactions."""
+TRIED = 4_000
+"""So many `rw` edges are tried for a path back, in the order of their transactions."""
+REPORTED = 500
+"""So many read skews are reported at most."""
+VISITED = 1_000_000
+"""The search for the paths of read skews ends at so many visits of transactions."""
+SHOWN = 40
+"""A longer cycle is shown by its first and last transactions."""
 
 
 KINDS = ("ww", "wr", "early", "rw")
@@ -139,8 +152,8 @@ def _within(file: pq.ParquetFile) -> list[int]:
 
 
 def _cycles(graph: Graph) -> Iterator[tuple[str, list[Txn], Place]]:
-    """Kind, transactions in order, and a place: one cycle for each knot of them, for `g_single` one
-    for each edge that closes it."""
+    """Kind, transactions in order, and a place: one cycle for each component of several, for
+    `g_single` one for each edge that closes it."""
     read = graph.early | graph.wr
     either = graph.ww | read
     for kind, edges, closing in (
@@ -149,89 +162,37 @@ def _cycles(graph: Graph) -> Iterator[tuple[str, list[Txn], Place]]:
         ("g1c uncommitted", read, graph.early),
         ("g1c with writes", either, read),
     ):
-        after = _successors(edges)
-        knots, told = _knots(after), set[int]()
+        after = successors(edges)
+        component, reported = components(after), set[int]()
         for (left, right), place in sorted(closing.items()):
-            knot = knots[left]
-            if knot == knots[right] and knot not in told:
-                told.add(knot)
-                yield kind, [left, *_way(after, right, left)], place
-    after = _successors(either)
-    for (left, right), place in sorted(graph.rw.items())[:TRIED]:
-        way = _way(after, right, left)
-        if way:
-            yield "g_single", [left, *way], place
+            number = component[left]
+            if number == component[right] and number not in reported:
+                reported.add(number)
+                way, _ = path(after, right, left, component, number.__eq__)
+                yield kind, [left, *way], place
+    yield from _read_skews(graph, either)
 
 
-def _successors(edges: Iterable[tuple[Txn, Txn]]) -> Successors:
-    found: dict[Txn, list[Txn]] = defaultdict(list)
-    for left, right in sorted(edges):
-        found[left].append(right)
-    return found
-
-
-def _knots(after: Successors) -> dict[Txn, int]:
-    """The number of each transaction's strongly connected component (Tarjan 1972), without
-    recursion."""
-    index: dict[Txn, int] = {}
-    low: dict[Txn, int] = {}
-    knot: dict[Txn, int] = {}
-    stack: list[Txn] = []
-    nodes = sorted({*after, *(one for ones in after.values() for one in ones)})
-    for root in nodes:
-        work: list[tuple[Txn, Iterator[Txn]]] = []
-        if root not in index:
-            _enter(root, after, index, low, stack, work)
-        while work:
-            node, left = work[-1]
-            following = next(left, None)
-            if following is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    _close(node, stack, knot, index[node])
-            elif following not in index:
-                _enter(following, after, index, low, stack, work)
-            elif following not in knot:
-                low[node] = min(low[node], index[following])
-    return knot
-
-
-def _enter(
-    node: Txn,
-    after: Successors,
-    index: dict[Txn, int],
-    low: dict[Txn, int],
-    stack: list[Txn],
-    work: list[tuple[Txn, Iterator[Txn]]],
-) -> None:
-    index[node] = low[node] = len(index)
-    stack.append(node)
-    work.append((node, iter(after.get(node, ()))))
-
-
-def _close(node: Txn, stack: list[Txn], knot: dict[Txn, int], number: int) -> None:
-    while node not in knot:
-        knot[stack.pop()] = number
-
-
-def _way(after: Successors, begin: Txn, end: Txn) -> list[Txn]:
-    """The shortest way from one to another, both included; empty when there is none."""
-    before: dict[Txn, Txn] = {begin: begin}
-    queue = deque([begin])
-    while queue and end not in before:
-        node = queue.popleft()
-        for one in after.get(node, ()):
-            if one not in before:
-                before[one] = node
-                queue.append(one)
-    if end not in before:
-        return []
-    way = [end]
-    while way[-1] != begin:
-        way.append(before[way[-1]])
-    return way[::-1]
+def _read_skews(
+    graph: Graph, either: Mapping[Edge, Place]
+) -> Iterator[tuple[str, list[Txn], Place]]:
+    """An edge is on a cycle only within a component of all edges together. Of the edges that are,
+    one pass over the graph tells which ones the other edges close; the shortest paths are looked
+    for as long as `VISITED` permits."""
+    knot = components(successors({*either, *graph.rw}))
+    tried = [edge for edge in sorted(graph.rw) if knot[edge[0]] == knot[edge[1]]][:TRIED]
+    after = successors(either)
+    leads = reaching(after, components(after), [left for left, _ in tried])
+    reported = visited = 0
+    for n, (left, right) in enumerate(tried):
+        bit = 1 << n
+        if not leads.get(right, 0) & bit:
+            continue
+        way, seen = path(after, right, left, leads, bit.__and__)
+        reported, visited = reported + 1, visited + seen
+        yield "g_single", [left, *way], graph.rw[left, right]
+        if reported == REPORTED or visited > VISITED:
+            return
 
 
 def _row(kind: str, cycle: list[Txn], place: Place, alive: Mapping[Txn, Row]) -> Row:
@@ -244,5 +205,13 @@ def _row(kind: str, cycle: list[Txn], place: Place, alive: Mapping[Txn, Row]) ->
         "at_ns": min(row["begin_ns"] for row in rows),
         "until_ns": max(row["end_ns"] or row["begin_ns"] for row in rows),
         "n": len(members),
-        "txns": " -> ".join(f"{client}/{txn}" for client, _, txn in cycle),
+        "txns": " -> ".join(_shown(cycle)),
     }
+
+
+def _shown(cycle: list[Txn]) -> list[str]:
+    names = [f"{client}/{txn}" for client, _, txn in cycle]
+    if len(names) <= SHOWN:
+        return names
+    half = SHOWN // 2
+    return [*names[:half], f"({len(names) - SHOWN} more)", *names[-half:]]

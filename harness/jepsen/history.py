@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from urteil.harness.jepsen.edn import EdnError, Keyword, read_all, written
+from urteil.harness.jepsen.atoms import whole
+from urteil.harness.jepsen.edn import EdnError, Keyword, written
+from urteil.harness.jepsen.quick import FIELDS
+from urteil.harness.jepsen.stream import Stream
 
 Row = dict[str, Any]
 STEP_NS = 1_000_000
@@ -17,6 +19,8 @@ STEP_NS = 1_000_000
 NAMES = ("history.edn", "history.edn.gz")
 STEPS = ("send", "poll", "txn")
 _TYPES = ("invoke", "ok", "fail", "info")
+LATEST_NS = 1 << 62
+"""Times beyond are none."""
 
 
 class HistoryError(ValueError):
@@ -42,7 +46,7 @@ def pairs(path: Path) -> Iterator[tuple[Row | None, Row]]:
     HistoryError names the line or operation that is not as expected.
     """
     open_ops: dict[Any, Row] = {}
-    for op in _timed(_operations(path)):
+    for op in _timed(operations(path)):
         if op["type"] == "invoke":
             if op["process"] in open_ops:
                 raise HistoryError(f"{where(op)}: process {op['process']} invokes again before "
@@ -92,50 +96,61 @@ def sent_value(step: list[Any]) -> tuple[int | None, Any]:
     return (told[0], told[1]) if isinstance(told, list) and len(told) == 2 else (None, told)
 
 
-def _text(path: Path) -> str:
-    """What a file says, packed by gzip or not."""
-    told = path.read_bytes()
-    try:
-        return (gzip.decompress(told) if told[:2] == b"\x1f\x8b" else told).decode("utf-8")
-    except (OSError, EOFError, zlib.error) as error:
-        raise HistoryError(f"{path} cannot be unpacked: {error}") from None
-
-
-def _operations(path: Path) -> Iterator[Row]:
+def operations(path: Path, *, quick: bool = True) -> Iterator[Row]:
     """The operations of a file: maps one after the other, or one vector of them."""
+    stream = Stream(path, quick=quick)
     try:
-        for value in read_all(_text(path)):
-            yield from map(_operation, value if isinstance(value, list) else [value])
+        for values, checked in stream.values():
+            yield from values if checked else (_operation(one, stream) for one in values)
     except EdnError as error:
         raise HistoryError(f"{path}: {error}") from None
     except UnicodeDecodeError as error:
         raise HistoryError(f"{path} is no text ({error}); expected is history.edn") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise HistoryError(f"{path} cannot be unpacked: {error}") from None
 
 
-def _operation(value: Any) -> Row:
+def _operation(value: Any, stream: Stream) -> Row:
+    """The fields of an operation that mean something here, numbers of any form as integers."""
     if not isinstance(value, dict):
-        raise HistoryError(f"{written_or(value)} is no operation, which is a map with :type, :f, "
-                           ":process, :time and :value")  # fmt: skip
+        raise HistoryError(f"{stream.place()}: {written_or(value)[:80]} is no operation, which is "
+                           "a map with :type, :f, :process, :time and :value")  # fmt: skip
     for name in ("type", "f", "process"):
         if value.get(name) is None:
-            raise HistoryError(f"{where(value)}: an operation without :{name}")
+            raise HistoryError(f"{stream.place()}: {where(value)}: an operation without :{name}")
     if value["type"] not in _TYPES:
-        raise HistoryError(f"{where(value)}: :type {value['type']} is none of :invoke, :ok, :fail "
-                           "and :info")  # fmt: skip
-    return value
+        raise HistoryError(f"{stream.place()}: {where(value)}: :type {written_or(value['type'])} "
+                           "is none of :invoke, :ok, :fail and :info")  # fmt: skip
+    found = {name: value[name] for name in FIELDS if name in value}
+    if (process := whole(found["process"])) is not None:
+        found["process"] = process
+    return found
 
 
-def _timed(ops: Iterable[Row]) -> list[Row]:
+def _timed(ops: Iterable[Row]) -> Iterator[Row]:
     """Operations with their times; where none has one, their order is all that is known."""
-    told = list(ops)
-    if all(op.get("time") is None for op in told):
-        return [op | {"time": (n + 1) * STEP_NS} for n, op in enumerate(told)]
-    for op in told:
-        if op.get("time") is None:
-            raise HistoryError(f"{where(op)}: an operation without :time, though others have one")
-        if not isinstance(op["time"], int):
-            raise HistoryError(f"{where(op)}: :time {op['time']} is no number of nanoseconds")
-    return told
+    untimed: Row | None = None
+    for n, op in enumerate(ops):
+        at_ns = op.get("time")
+        if type(at_ns) is int and 0 <= at_ns < LATEST_NS and untimed is None:
+            yield op
+        elif at_ns is None and (n == 0 or untimed is not None):
+            untimed = untimed or op
+            yield op | {"time": (n + 1) * STEP_NS}
+        elif at_ns is None or untimed is not None:
+            lacking = op if untimed is None else untimed
+            raise HistoryError(f"{where(lacking)}: an operation without :time, though others have "
+                               "one")  # fmt: skip
+        else:
+            yield op | {"time": _nanoseconds(op)}
+
+
+def _nanoseconds(op: Row) -> int:
+    at_ns = whole(op["time"])
+    if at_ns is None or not -LATEST_NS < at_ns < LATEST_NS:
+        raise HistoryError(f"{where(op)}: :time {written_or(op['time'])} is no number of "
+                           "nanoseconds; expected is a whole one of 64 bits")  # fmt: skip
+    return at_ns
 
 
 def word(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Directed graphs: strongly connected components, shortest paths, and which edges close a cycle.
 
-A graph maps each node to its successors. Components and `closing` visit each edge once, whatever the
-graph's shape; `path` visits the nodes that it may.
+A graph maps each node to its successors. `components` and `reaching` visit each edge once, whatever
+the graph's shape; `path` visits the nodes that it may.
 """
 
 from __future__ import annotations

@@ -186,10 +186,10 @@ def test_an_export_is_a_history_as_jepsen_wants_it(tmp_path: Path) -> None:
         ("{:type :ok, :f :send, :time 1}", "operation ?: an operation without :process"),
         ("{:type :info, :f :crash, :process 0, :time 1} {:index 2, :type :ok, :f :poll, "
          ":process 0}", "operation 2: an operation without :time, though others have one"),
-        ("{:index 3, :type :done, :f :send, :process 0, :time 1}", "operation 3: :type done"),
+        ("{:index 3, :type :done, :f :send, :process 0, :time 1}", "operation 3: :type :done"),
         ("{:index 3, :type :ok, :f :send, :process 0, :time 1, :value 7}",
          "operation 3: the value of :send is 7"),
-        ("{:type :ok", "line 1: a { that is never closed"),
+        ("{:type :ok", "line 1, column 1: a { that is never closed"),
     ],
 )  # fmt: skip
 def test_what_is_no_history_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:

@@ -1,4 +1,4 @@
-"""`python -m urteil.broker server.properties [--override key=value ...]`."""
+"""`python -m urteil.broker [--check] server.properties [--override key=value ...]`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig, load_config
-from urteil.broker.server.config_values import ConfigError
+from urteil.broker.server.config_values import ConfigError, known_keys
 from urteil.broker.server.log_lines import log_to
 from urteil.broker.server.loggers import join_families
 from urteil.broker.server.properties import parse_properties
@@ -21,18 +21,35 @@ from urteil.broker.server.stacks import tell_on_sigquit
 
 log = logging.getLogger("main")
 
-USAGE = "usage: python -m urteil.broker server.properties [--override key=value ...]"
+USAGE = "usage: python -m urteil.broker [--check] server.properties [--override key=value ...]"
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a broker until SIGTERM or SIGINT; 0 after a clean shutdown, 1 when it cannot run."""
+    words = sys.argv[1:] if argv is None else argv
+    if words[:1] == ["--check"]:
+        return check(words[1:])
     log_to(sys.stdout)
     try:
-        config = read_config(sys.argv[1:] if argv is None else argv)
+        config = read_config(words)
     except (ConfigError, OSError, UnicodeDecodeError) as error:
         log.critical("%s", error)
         return 1
     return _run(config)
+
+
+def check(argv: list[str]) -> int:
+    """Read a property file as a start would, without starting: 1 when it is refused.
+
+    The reason is printed to stderr, and the names of all settings that the broker knows to stdout.
+    """
+    print("\n".join(sorted(known_keys())))
+    try:
+        read_config(argv)
+    except (ConfigError, OSError, UnicodeDecodeError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
 
 
 def read_config(argv: list[str]) -> BrokerConfig:

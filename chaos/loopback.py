@@ -9,12 +9,12 @@ from __future__ import annotations
 import random
 import socket
 
-from urteil.chaos.topology import Address, Plan, Ports, index
+from urteil.chaos.topology import LOCALHOST, USUAL, Address, Layout, Plan, Ports, ProxyPlan
 from urteil.chaos.views import CLIENT, LabFailure, Link
 
 LOWEST_NETWORK, HIGHEST_NETWORK = 16, 250
 LOWEST_PORT, HIGHEST_PORT = 20_000, 32_000
-PORTS = ("internal", "client", "zookeeper", "peer", "election", "toxiproxy", "metrics")
+PORTS = ("internal", "client", "zookeeper", "peer", "election", "toxiproxy", "metrics", "users")
 TOXIPROXY_INDEX, CLAIM_INDEX = 250, 254
 CLAIM_PORT = 32_100
 """The port that every claim of one network binds, so that two can never share it."""
@@ -66,21 +66,23 @@ def _bind_all(address: str, base: int) -> list[socket.socket]:
 class LoopbackPlan(Plan):
     """Nodes are processes of this machine: the lab reaches all that they reach."""
 
-    def __init__(self, octet: int, ports: Ports, *, brokers: int, zookeepers: int) -> None:
-        super().__init__(ports, brokers=brokers, zookeepers=zookeepers)
+    def __init__(
+        self, octet: int, ports: Ports, *, brokers: int, zookeepers: int, layout: Layout = USUAL
+    ) -> None:
+        super().__init__(ports, brokers=brokers, zookeepers=zookeepers, layout=layout)
         self.octet = octet
 
     def address(self, node: str) -> str:
         return self.seen(node, node)
 
     def seen(self, src: str, dst: str) -> str:
-        return f"127.{self.octet}.{index(src)}.{index(dst)}"
+        return f"127.{self.octet}.{self.index(src)}.{self.index(dst)}"
 
     def own_names(self) -> list[str]:
         return [socket.gethostname(), socket.getfqdn(), *super().own_names()]
 
     def toxiproxy_listens(self, node: str) -> Address:
-        return f"127.{self.octet}.{index(node)}.{TOXIPROXY_INDEX}", self.ports.toxiproxy
+        return f"127.{self.octet}.{self.index(node)}.{TOXIPROXY_INDEX}", self.ports.toxiproxy
 
     def toxiproxy(self, node: str) -> Address:
         return self.toxiproxy_listens(node)
@@ -89,7 +91,38 @@ class LoopbackPlan(Plan):
         return self.address(node), self.service_port(node)
 
     def through(self, link: Link) -> Address:
+        if link.src == CLIENT:
+            return self.for_clients(link.dst)
         return self.seen(link.src, link.dst), self.ports_of(link)[0]
 
-    def for_clients(self, broker: str) -> Address:
-        return self.seen(CLIENT, broker), self.ports.client
+    def reached(self, broker: str, port: int) -> Address:
+        fixed = self.fixed_ports().get((broker, port))
+        return (LOCALHOST, fixed) if fixed else (self.seen(CLIENT, broker), port)
+
+    def metrics_listen(self, broker: str) -> Address:
+        fixed = self.fixed_ports().get((broker, self.ports.metrics))
+        return (LOCALHOST, fixed) if fixed else super().metrics_listen(broker)
+
+    def zookeeper_for_users(self, zookeeper: str) -> Address:
+        fixed = self.fixed_ports().get((zookeeper, self.ports.zookeeper))
+        return (LOCALHOST, fixed) if fixed else super().zookeeper_for_users(zookeeper)
+
+    def doors(self, node: str) -> tuple[ProxyPlan, ...]:
+        """Those of the clients' Toxiproxy that lead fixed ports to the ZooKeepers."""
+        if node != CLIENT:
+            return ()
+        return tuple(
+            ProxyPlan(
+                name=f"door-{inside}",
+                link=None,
+                listen=f"{LOCALHOST}:{outside}",
+                upstream="{}:{}".format(*self.direct(inside)),
+            )
+            for (inside, _), outside in self.fixed_ports().items()
+            if inside in self.zookeepers
+        )
+
+    def _listen(self, link: Link, port: int) -> str:
+        if link.src == CLIENT:
+            return "{}:{}".format(*self.reached(link.dst, port))
+        return super()._listen(link, port)

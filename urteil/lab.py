@@ -165,7 +165,7 @@ class Lab:
     def _attach(self, standing: StandingCluster) -> ClusterHandle:
         self._state = ClusterState(standing.zookeeper)
         self._state.start(deadline_s=ZOOKEEPER_DEADLINE_S)
-        return ClusterHandle(standing.bootstrap, self._state, None)
+        return ClusterHandle(standing.lab_bootstrap, self._state, None)
 
     def nemesis(self) -> ByHand:
         """Faults on the test's own cluster; PluginError for one that stands."""

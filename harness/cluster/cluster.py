@@ -14,6 +14,7 @@ from kazoo.client import KazooClient
 from urteil.chaos.links import Links
 from urteil.chaos.probes import zookeeper_serves
 from urteil.chaos.views import NodeState, NotHealthy
+from urteil.harness.cluster.access import Access
 from urteil.harness.cluster.acts import ActLog
 from urteil.harness.cluster.administration import ClusterAdministration
 from urteil.harness.cluster.clocks import Clocks, clock_env
@@ -58,8 +59,11 @@ class Cluster:
         *,
         mutant: str | None = None,
         runtime: str = "process",
+        access: Access | None = None,
     ) -> None:
-        """ValueError for a mix of more or fewer brokers than the cluster's, and for what the
+        """`access` is how people's programs reach it; by default, as the lab's own clients.
+
+        ValueError for a mix of more or fewer brokers than the cluster's, and for what the
         runtime cannot do."""
         kinds = kinds_of(target, spec.brokers)
         if spec.own_clocks and runtime != "process":
@@ -67,6 +71,7 @@ class Cluster:
         if spec.users and runtime != "process":
             raise ValueError("the listener for users is a process's: --runtime process")
         self.spec = spec
+        self.access = access or Access()
         self.run_dir = run_dir.resolve()
         self.mutant = mutant
         self.ready_s = 0.0
@@ -76,6 +81,7 @@ class Cluster:
             images=[kind.image for kind in kinds],
             zookeepers=spec.zookeepers,
             later=[kind.older().image for kind in kinds] if spec.older else [],
+            layout=self.access.layout,
         )
         self.plan = self.runtime.plan
         self.links = Links(self.plan, Toxiproxies(self.runtime, self.run_dir))
@@ -204,8 +210,12 @@ class Cluster:
             if link.dst in self.plan.zookeepers and link.src in self.plan.brokers
         ]
         self.links.start(closed=early)
-        if len(self.plan.zookeepers) > 1:  # an election wants the machine for itself
+        # An election wants the machine for itself.
+        if len(self.plan.zookeepers) > 1 or self.access.is_seeded:
             self._await_zookeepers(began + deadline_s)
+        if self.access.is_seeded:
+            self.state.start(deadline_s=max(1.0, began + deadline_s - time.monotonic()))
+            self.access.seed(self.state.client)
         for node in self.plan.brokers:
             self._start_node(node)
         self._await_zookeepers(began + deadline_s)
@@ -259,6 +269,7 @@ class Cluster:
             for_clients=self.plan.for_clients(name),
             metrics=self.plan.metrics_listen(name),
             zookeeper_connect=self.plan.zookeeper_connect(),
+            further=self.access.listeners(self.plan, name),
         )
 
     def _write_files(self) -> None:
@@ -268,28 +279,35 @@ class Cluster:
         for broker in self.nodes.values():
             self._write_broker(broker)
 
-    def _write_broker(self, node: BrokerNode) -> None:
+    def properties(self, node: BrokerNode) -> dict[str, str]:
+        """The settings of a broker's property file."""
         directory, kind = self.node_dir(node.name), self.kinds[node.name]
-        for log_dir in self.log_dirs(node.name):
-            log_dir.mkdir(parents=True, exist_ok=True)
         homes = [node.home / one.relative_to(directory) for one in self.log_dirs(node.name)]
-        properties = {
+        return {
             **common_properties(node),
             "log.dirs": ",".join(map(str, homes)),
             **for_size(len(self.nodes)),
             **(for_users(node) if self.spec.users else {}),
             **(in_racks(node) if self.spec.racks else {}),
             **kind.properties(node),
+            **self.access.properties(node),
             **self.spec.config,
             **self.releases.properties(node.name),
         }
+
+    def _write_broker(self, node: BrokerNode) -> None:
+        directory, kind = self.node_dir(node.name), self.kinds[node.name]
+        for log_dir in self.log_dirs(node.name):
+            log_dir.mkdir(parents=True, exist_ok=True)
         files = {
             node.hosts_file.name: self.plan.hosts_file(node.name),
-            node.properties_file.name: render(properties),
+            node.properties_file.name: render(self.properties(node)),
             **kind.files(node),
         }
         for name, text in files.items():
             (directory / name).write_text(text)
+        for name, content in self.access.files(node).items():
+            (directory / name).write_bytes(content)
 
     def _temporary(self, node: BrokerNode) -> Path:
         return self.node_dir(node.name) / node.temporary.relative_to(node.home)
@@ -322,7 +340,8 @@ class Cluster:
                 self._fail_if_ended_or_late(deadline, f"{node} does not serve")
 
     def _await_ready(self, deadline: float) -> None:
-        self.state.start(deadline_s=max(1.0, deadline - time.monotonic()))
+        if not self.access.is_seeded:
+            self.state.start(deadline_s=max(1.0, deadline - time.monotonic()))
         ready = self._controls
         while problem := ready.missing_members() or ready.not_known_to_clients():
             self._fail_if_ended_or_late(deadline, problem)

@@ -63,7 +63,7 @@ class ExternalPlan(Plan):
     def through(self, link: Link) -> Address:
         return _address(self._links[link].probe)
 
-    def for_clients(self, broker: str) -> Address:
+    def reached(self, broker: str, port: int) -> Address:
         link = self._links.get(Link(CLIENT, broker))
         return self.direct(broker) if link is None else _address(link.probe)
 

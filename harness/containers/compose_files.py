@@ -12,7 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from urteil.chaos.topology import Address, Plan, index
+from urteil.chaos.topology import Address, Plan
 from urteil.chaos.views import CLIENT
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.containers.plan import CLIENT_PORT, DOOR, PodPlan
@@ -81,7 +81,7 @@ def _write_broker(plan: Plan, name: str, directory: Path) -> None:
 def _broker(plan: Plan, name: str) -> BrokerNode:
     return BrokerNode(
         name=name,
-        broker_id=index(name),
+        broker_id=int(name[1:]),
         home=Path(HOME),
         address=plan.address(name),
         internal_port=plan.ports.internal,

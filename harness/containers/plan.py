@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan, index
+from urteil.chaos.topology import USUAL, Address, Layout, Plan, Ports, ProxyPlan
 from urteil.chaos.views import CLIENT, Link
 
 PORTS = Ports(
@@ -21,10 +21,14 @@ PORTS = Ports(
     election=3888,
     toxiproxy=8474,
     metrics=9404,
+    users=9094,
+    network=9095,
 )
 EVERYWHERE = "0.0.0.0"
-CLIENT_PORT = 20_000
+CLIENT_PORT, USERS_PORT = 20_000, 21_000
 """Where the clients' Toxiproxy listens for broker N: this and N."""
+NETWORK_PORT, NETWORK_ZOOKEEPER = 9_091, 2_180
+"""Where it listens for other containers: this and the number of a broker, or of a ZooKeeper."""
 DOOR = 30_000
 """Where a pod's door to its own node listens; those to other nodes at this and their number."""
 
@@ -32,17 +36,19 @@ DOOR = 30_000
 class PodPlan(Plan):
     """`published` leads from a pod's node and port to where the lab reaches it."""
 
-    def __init__(self, subnet: str, *, brokers: int, zookeepers: int) -> None:
+    def __init__(
+        self, subnet: str, *, brokers: int, zookeepers: int, layout: Layout = USUAL
+    ) -> None:
         """`subnet` is the data network's first three octets."""
-        super().__init__(PORTS, brokers=brokers, zookeepers=zookeepers)
+        super().__init__(PORTS, brokers=brokers, zookeepers=zookeepers, layout=layout)
         self._subnet = subnet
         self.published: Mapping[tuple[str, int], Address] = {}
 
     def address(self, node: str) -> str:
-        return f"{self._subnet}.{index(node)}"
+        return f"{self._subnet}.{self.index(node)}"
 
     def seen(self, src: str, dst: str) -> str:
-        return self.address(src) if src == dst else f"127.77.{index(src)}.{index(dst)}"
+        return self.address(src) if src == dst else f"127.77.{self.index(src)}.{self.index(dst)}"
 
     def toxiproxy_listens(self, node: str) -> Address:
         return EVERYWHERE, self.ports.toxiproxy
@@ -56,10 +62,15 @@ class PodPlan(Plan):
     def through(self, link: Link) -> Address:
         if link.src == CLIENT:
             return self.for_clients(link.dst)
-        return self.published[link.src, DOOR + index(link.dst)]
+        return self.published[link.src, DOOR + self.index(link.dst)]
 
-    def for_clients(self, broker: str) -> Address:
-        return self.published[CLIENT, CLIENT_PORT + index(broker)]
+    def reached(self, broker: str, port: int) -> Address:
+        inside = self._inside(broker, port)
+        return (broker, inside) if port == self.ports.network else self.published[CLIENT, inside]
+
+    def network_zookeeper(self) -> list[str]:
+        """The ensemble for other containers on the network of the layout."""
+        return [f"{one}:{NETWORK_ZOOKEEPER + int(one[2:])}" for one in self.zookeepers]
 
     def metrics_listen(self, broker: str) -> Address:
         return EVERYWHERE, self.ports.metrics
@@ -69,13 +80,13 @@ class PodPlan(Plan):
 
     def doors(self, node: str) -> tuple[ProxyPlan, ...]:
         if node == CLIENT:
-            return ()
+            return self._network_doors()
         own = f"{self.address(node)}:{self.service_port(node)}"
         links = [link for link in self.links() if link.src == node]
         return (
             _door(node, DOOR, own),
             *(
-                _door(node, DOOR + index(link.dst), self._listen(link, self.ports_of(link)[0]))
+                _door(node, DOOR + self.index(link.dst), self._listen(link, self.ports_of(link)[0]))
                 for link in links
             ),
         )
@@ -83,16 +94,52 @@ class PodPlan(Plan):
     def published_ports(self, node: str) -> list[int]:
         """Ports of a pod that the lab or its clients must reach."""
         if node == CLIENT:
-            inside = [CLIENT_PORT + index(broker) for broker in self.brokers]
+            ports = [port for port in self.client_ports if port != self.ports.network]
+            inside = [self._inside(broker, port) for broker in self.brokers for port in ports]
         else:
             inside = [int(door.listen.rpartition(":")[2]) for door in self.doors(node)]
         if node in self.brokers:
             inside.append(self.ports.metrics)
         return [self.ports.toxiproxy, *inside]
 
+    def host_ports(self, node: str) -> dict[int, int | None]:
+        """The same, each with the port of the engine's machine; None where that may choose."""
+        fixed = {
+            (CLIENT if port == self.users_port else one, self._published_as(one, port)): outside
+            for (one, port), outside in self.fixed_ports().items()
+        }
+        return {inside: fixed.get((node, inside)) for inside in self.published_ports(node)}
+
+    def _published_as(self, node: str, port: int) -> int:
+        if port == self.ports.metrics:
+            return port
+        return DOOR if port == self.ports.zookeeper else self._inside(node, port)
+
+    def _inside(self, broker: str, port: int) -> int:
+        """Where the clients' Toxiproxy listens for a port of a broker."""
+        bases = {
+            self.ports.client: CLIENT_PORT,
+            self.ports.users: USERS_PORT,
+            self.ports.network: NETWORK_PORT,
+        }
+        return bases[port] + self.index(broker)
+
+    def _network_doors(self) -> tuple[ProxyPlan, ...]:
+        if not self.layout.network:
+            return ()
+        return tuple(
+            ProxyPlan(
+                name=f"door-{zookeeper}",
+                link=None,
+                listen=f"{EVERYWHERE}:{NETWORK_ZOOKEEPER + int(zookeeper[2:])}",
+                upstream=f"{self.address(zookeeper)}:{self.ports.zookeeper}",
+            )
+            for zookeeper in self.zookeepers
+        )
+
     def _listen(self, link: Link, port: int) -> str:
         if link.src == CLIENT:
-            return f"{EVERYWHERE}:{CLIENT_PORT + index(link.dst)}"
+            return f"{EVERYWHERE}:{self._inside(link.dst, port)}"
         return super()._listen(link, port)
 
 

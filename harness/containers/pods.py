@@ -22,8 +22,8 @@ from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-from urteil.chaos.topology import Address
-from urteil.chaos.views import LabFailure
+from urteil.chaos.topology import USUAL, Address, Layout
+from urteil.chaos.views import CLIENT, LabFailure
 from urteil.harness.containers.engine import Engine
 from urteil.harness.containers.plan import PodPlan
 from urteil.harness.reaper import LABEL
@@ -41,7 +41,14 @@ class Pods:
     """The pods of one run and their two networks; `close` removes them."""
 
     def __init__(
-        self, engine: Engine, image: str, token: str, *, brokers: int, zookeepers: int
+        self,
+        engine: Engine,
+        image: str,
+        token: str,
+        *,
+        brokers: int,
+        zookeepers: int,
+        layout: Layout = USUAL,
     ) -> None:
         self._engine = engine
         self._labels = {LABEL: token}
@@ -51,8 +58,10 @@ class Pods:
             with _testcontainers_as_we_need_it():
                 control, _ = self._network(internal=False)
                 self._data, subnet = self._network(internal=True)
-                self.plan = PodPlan(subnet, brokers=brokers, zookeepers=zookeepers)
+                self.plan = PodPlan(subnet, brokers=brokers, zookeepers=zookeepers, layout=layout)
                 all_at_once(lambda node: self._start(node, image, control), self.plan.nodes)
+                if layout.network:
+                    self._open_network(layout.network)
                 self.plan.published = self._published()
         except BaseException:
             with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
@@ -84,12 +93,33 @@ class Pods:
         try:
             all_at_once(_remove, pods)
         finally:
-            all_at_once(_remove_network, networks)
+            all_at_once(self._remove_network, networks)
+
+    def _remove_network(self, network: Network) -> None:
+        """Containers of others that are still on it are taken off."""
+        with contextlib.suppress(docker.errors.NotFound):
+            known = self._engine.client.networks.get(network.id or "")
+            for container in known.attrs.get("Containers") or {}:
+                with contextlib.suppress(docker.errors.APIError):
+                    known.disconnect(container, force=True)
+            known.remove()
 
     def _data_network(self) -> Any:
         return self._engine.client.networks.get(self._data.id or "")
 
-    def _network(self, *, internal: bool) -> tuple[Network, str]:
+    def _open_network(self, name: str) -> None:
+        """A network for containers of others, on which the clients' pod answers to every node's
+        name."""
+        if self._engine.client.networks.list(names=[f"^{name}$"]):
+            raise LabFailure(
+                f"a container network {name} is there already: `docker network rm {name}` removes "
+                "it, or give the cluster another --name"
+            )
+        self._network(internal=False, name=name)
+        aliases = [*self.plan.brokers, *self.plan.zookeepers]
+        self._engine.client.networks.get(name).connect(self.pod(CLIENT), aliases=aliases)
+
+    def _network(self, *, internal: bool, name: str = "") -> tuple[Network, str]:
         """A new network with a free range of 198.18.0.0/15, and its first three octets."""
         for subnet in random.SystemRandom().sample(SUBNETS, TRIES):
             pool = IPAMPool(subnet=f"{subnet}.0/24", gateway=f"{subnet}.254")
@@ -102,6 +132,7 @@ class Pods:
                     "options": {"com.docker.network.bridge.host_binding_ipv4": self._engine.bind},
                 }
             )
+            network.name = name or network.name
             try:
                 network.create()
             except docker.errors.APIError as error:
@@ -115,8 +146,8 @@ class Pods:
     def _start(self, node: str, image: str, control: Network) -> None:
         container = DockerContainer(image)
         self._pods[node] = container
-        for port in self.plan.published_ports(node):
-            container.with_bind_ports(port)
+        for inside, outside in self.plan.host_ports(node).items():
+            container.with_bind_ports(inside, outside)
         container.with_command(["sleep", "infinity"]).with_network(control).with_kwargs(
             entrypoint=[],
             hostname=node,
@@ -178,11 +209,6 @@ def _remove(pod: DockerContainer) -> None:
     """A pod whose start failed may have no container, or one that is gone."""
     with contextlib.suppress(docker.errors.NotFound):
         pod.stop()
-
-
-def _remove_network(network: Network) -> None:
-    with contextlib.suppress(docker.errors.NotFound):
-        network.remove()
 
 
 @contextlib.contextmanager

@@ -39,7 +39,10 @@ def _swept(url: str, wanted: dict[str, str]) -> bool:
     client = _client(url)
     try:
         containers = client.containers.list(all=True, filters=wanted, ignore_removed=True)
-        others = [*client.networks.list(filters=wanted), *client.volumes.list(filters=wanted)]
+        others = [
+            *client.networks.list(filters=wanted, greedy=True),
+            *client.volumes.list(filters=wanted),
+        ]
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(_remove, containers))
         for one in others:
@@ -60,8 +63,11 @@ def _client(url: str) -> docker.DockerClient:
 
 
 def _remove(one: Any) -> None:
-    """A failure is tried again: something of the lab may still be dying, or being born."""
+    """A failure is tried again: something of the lab may still be dying, or being born. Containers
+    of others are taken off a network first."""
     try:
+        for container in one.attrs.get("Containers") or {} if hasattr(one, "disconnect") else {}:
+            one.disconnect(container, force=True)
         one.remove(force=True, v=True) if hasattr(one, "kill") else one.remove()
     except (docker.errors.APIError, requests.RequestException):
         return

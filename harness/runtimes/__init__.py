@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from urteil.chaos.topology import USUAL, Layout
 from urteil.harness.runtimes.base import Runtime
 
 RUNTIMES = ("process", "docker")
@@ -17,6 +18,7 @@ def open_runtime(
     images: Sequence[str],
     zookeepers: int,
     later: Sequence[str] = (),
+    layout: Layout = USUAL,
 ) -> Runtime:
     """A runtime with room for a cluster; what it holds ends with its `close`.
 
@@ -28,9 +30,11 @@ def open_runtime(
     if name == "process":
         from urteil.harness.runtimes.process import ProcessRuntime
 
-        return ProcessRuntime(run_dir, brokers=len(images), zookeepers=zookeepers)
+        return ProcessRuntime(run_dir, brokers=len(images), zookeepers=zookeepers, layout=layout)
     if name == "docker":
         from urteil.harness.runtimes.docker import DockerRuntime
 
-        return DockerRuntime(run_dir, images=images, zookeepers=zookeepers, later=later)
+        return DockerRuntime(
+            run_dir, images=images, zookeepers=zookeepers, later=later, layout=layout
+        )
     raise ValueError(f"unknown runtime {name!r}: {', '.join(RUNTIMES)}")

@@ -22,6 +22,7 @@ from docker.models.containers import Container
 from docker.types import Mount
 
 from urteil.chaos.controls import ContainerControls, DiskControls
+from urteil.chaos.topology import USUAL, Layout
 from urteil.chaos.views import LabFailure, Limits, NodeState, NodeStatus
 from urteil.harness.containers.engine import connect
 from urteil.harness.containers.images import ensure_images
@@ -88,13 +89,13 @@ class DockerRuntime:
         images: Sequence[str],
         zookeepers: int,
         later: Sequence[str] = (),
+        layout: Layout = USUAL,
     ) -> None:
         self._run_dir = run_dir
         self._engine = connect()
         with _told("images"):
             names = [*dict.fromkeys([*images, *later]), "zookeeper", "toxiproxy"]
             self._built = ensure_images(self._engine, names)
-        self._images = {f"b{number}": one for number, one in enumerate(images, 1)}
         token = start_reaper()
         sweep_containers(self._engine.url)
         self._labels = {LABEL: token}
@@ -112,8 +113,10 @@ class DockerRuntime:
                 token,
                 brokers=len(images),
                 zookeepers=zookeepers,
+                layout=layout,
             )
         self.plan = self._pods.plan
+        self._images = dict(zip(self.plan.brokers, images, strict=True))
         self.opening_s = time.monotonic() - began
 
     def home(self, directory: Path) -> Path:

@@ -17,6 +17,7 @@ import psutil
 
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.loopback import Claim, LoopbackPlan
+from urteil.chaos.topology import USUAL, Layout
 from urteil.chaos.views import LabFailure, Limits, NodeState, NodeStatus
 from urteil.harness.parts import (
     java,
@@ -82,10 +83,16 @@ class ProcessRuntime:
     `close`, or by the reaper when this process dies.
     """
 
-    def __init__(self, run_dir: Path, *, brokers: int, zookeepers: int) -> None:
+    def __init__(
+        self, run_dir: Path, *, brokers: int, zookeepers: int, layout: Layout = USUAL
+    ) -> None:
         self._claim = Claim()
         self.plan = LoopbackPlan(
-            self._claim.octet, self._claim.ports, brokers=brokers, zookeepers=zookeepers
+            self._claim.octet,
+            self._claim.ports,
+            brokers=brokers,
+            zookeepers=zookeepers,
+            layout=layout,
         )
         self.programs: Programs = MachinePrograms()
         self.opening_s = 0.0

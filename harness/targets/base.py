@@ -17,11 +17,22 @@ _PROTOCOLS = "listener.security.protocol.map"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """One listener of a broker: the port that it binds, and the address that it advertises."""
+
+    name: str
+    port: int
+    advertised: tuple[str, int]
+    protocol: str = "PLAINTEXT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerNode:
     """One broker's place: where it listens, what it resolves names by, where its files lie.
 
     `home` is its folder as it sees it, with `server.properties`, `hosts` and `data/`.
     `for_clients` is what clients are told: host and port at which their Toxiproxy listens for it.
+    `further` are its listeners beside the one of the lab's clients and the brokers' own.
     `metrics` is where it shows its metrics, if its kind can.
     """
 
@@ -34,6 +45,19 @@ class BrokerNode:
     for_clients: tuple[str, int]
     metrics: tuple[str, int]
     zookeeper_connect: str
+    further: tuple[Listener, ...] = ()
+
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """All of them. ZooKeeper has them in this order, and tools that read it dial the first one:
+        that is one for clients."""
+        client = Listener(name="CLIENT", port=self.client_port, advertised=self.for_clients)
+        internal = Listener(
+            name="INTERNAL", port=self.internal_port, advertised=(self.name, self.internal_port)
+        )
+        secured = tuple(one for one in self.further if one.protocol != client.protocol)
+        plain = tuple(one for one in self.further if one.protocol == client.protocol)
+        return (*secured, client, *plain, internal)
 
     @property
     def properties_file(self) -> Path:
@@ -52,6 +76,15 @@ class BrokerNode:
         """Empty at every start; a JVM unpacks native libraries there, and leaves them when it is
         killed."""
         return self.home / TEMPORARY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What a broker says of its property file without starting: why it refuses it, empty when it
+    takes it, and the names of all settings that it knows, none where that cannot be found out."""
+
+    refusal: str
+    known: frozenset[str]
 
 
 class Target(Protocol):
@@ -93,22 +126,24 @@ class Target(Protocol):
         """Its own settings, on top of `common_properties`."""
         ...
 
+    def check(self, node: BrokerNode, programs: Programs) -> Check:
+        """Reads the property file of a node as a start would."""
+        ...
+
     def files(self, node: BrokerNode) -> dict[str, str]:
         """Further files of its folder by name."""
         ...
 
 
 def common_properties(node: BrokerNode) -> dict[str, str]:
-    """Settings of every target: two listeners, and timeouts low enough for short scenarios."""
-    internal = f"INTERNAL://{node.address}:{node.internal_port}"
-    client = f"CLIENT://{node.address}:{node.client_port}"
-    told_internal = f"INTERNAL://{node.name}:{node.internal_port}"
-    told_client = "CLIENT://{}:{}".format(*node.for_clients)
+    """Settings of every target: its listeners, and timeouts low enough for short scenarios."""
+    bound = [f"{one.name}://{node.address}:{one.port}" for one in node.listeners]
+    advertised = ["{}://{}:{}".format(one.name, *one.advertised) for one in node.listeners]
     return {
         "broker.id": str(node.broker_id),
-        "listeners": f"{internal},{client}",
-        "advertised.listeners": f"{told_internal},{told_client}",
-        "listener.security.protocol.map": "INTERNAL:PLAINTEXT,CLIENT:PLAINTEXT",
+        "listeners": ",".join(bound),
+        "advertised.listeners": ",".join(advertised),
+        _PROTOCOLS: ",".join(f"{one.name}:{one.protocol}" for one in node.listeners),
         "inter.broker.listener.name": "INTERNAL",
         "zookeeper.connect": node.zookeeper_connect,
         "zookeeper.session.timeout.ms": "3000",

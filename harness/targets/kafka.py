@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from dataclasses import dataclass, field, replace
 
 from urteil.harness.parts.java import QUICK_START
 from urteil.harness.parts.kafka import VERSION
 from urteil.harness.runtimes.base import Programs
-from urteil.harness.targets.base import BrokerNode
+from urteil.harness.targets.base import BrokerNode, Check
 
 LOGGING = """log4j.rootLogger=INFO, stdout
 log4j.appender.stdout=org.apache.log4j.ConsoleAppender
@@ -19,6 +21,9 @@ log4j.logger.kafka.log=WARN
 """
 LOGGING_FILE = "log4j.properties"
 BEFORE = "3.8.0"
+CHECK_S = 120
+SETTING = re.compile(r'<a id="brokerconfigs_([^"]+)"')
+REFUSAL = re.compile(r'Exception in thread "main" (?:[\w.$]+): (.*)')
 HEAP = ("-Xms128m", "-Xmx512m")
 
 
@@ -63,6 +68,20 @@ class KafkaTarget:
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
         return {"num.recovery.threads.per.data.dir": "1", "log.cleaner.threads": "1"}
+
+    def check(self, node: BrokerNode, programs: Programs) -> Check:
+        """By two of its own tools: one reads the file first of all, the other lists settings."""
+        reads = ["kafka.tools.StorageTool", "info", "--config", str(node.properties_file)]
+        said = self._said(programs, *reads)
+        refusal = REFUSAL.search(said)
+        known = SETTING.findall(self._said(programs, "kafka.server.KafkaConfig"))
+        return Check(refusal=refusal[1].strip() if refusal else "", known=frozenset(known))
+
+    def _said(self, programs: Programs, *tool: str) -> str:
+        classes = programs.kafka_classpath(self.version)
+        argv = [programs.java(), *QUICK_START, "-cp", classes, *tool]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=CHECK_S, check=False)
+        return done.stdout + done.stderr
 
     def files(self, node: BrokerNode) -> dict[str, str]:
         return {LOGGING_FILE: LOGGING}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import dataclass
 from importlib import metadata
 
+from urteil.chaos.views import LabFailure
 from urteil.harness.runtimes.base import Programs
-from urteil.harness.targets.base import BrokerNode
+from urteil.harness.targets.base import BrokerNode, Check
+
+CHECK_S = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,21 @@ class UrteilTarget:
             "urteil.hosts.file": str(node.hosts_file),
             "urteil.metrics.listener": "{}:{}".format(*node.metrics),
         }
+
+    def check(self, node: BrokerNode, programs: Programs) -> Check:
+        argv = [
+            programs.python(),
+            "-P",
+            "-m",
+            "urteil.broker",
+            "--check",
+            str(node.properties_file),
+        ]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=CHECK_S, check=False)
+        if done.returncode not in (0, 1):
+            raise LabFailure(f"the broker cannot check settings: {done.stderr.strip()[-500:]}")
+        refusal = done.stderr.strip() if done.returncode else ""
+        return Check(refusal=refusal, known=frozenset(done.stdout.split()))
 
     def files(self, node: BrokerNode) -> dict[str, str]:
         return {}

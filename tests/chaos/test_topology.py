@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from urteil.chaos.loopback import Claim, LoopbackPlan
-from urteil.chaos.topology import Ports
+from urteil.chaos.topology import Layout, Ports
 from urteil.chaos.views import CLIENT, Link
 
-PORTS = Ports(internal=1, client=2, zookeeper=3, peer=4, election=5, toxiproxy=6, metrics=7)
+PORTS = Ports(
+    internal=1, client=2, zookeeper=3, peer=4, election=5, toxiproxy=6, metrics=7, users=8
+)
 
 
 def test_every_directed_link_is_planned_once() -> None:
@@ -24,7 +26,7 @@ def test_every_directed_link_is_planned_once() -> None:
 def test_no_two_proxies_or_nodes_share_an_address() -> None:
     plan = LoopbackPlan(77, PORTS, brokers=9, zookeepers=5)
     listens = [proxy.listen for link in plan.links() for proxy in plan.proxies(link)]
-    own = [f"{plan.address(node)}:{port}" for node in plan.nodes for port in range(1, 8)]
+    own = [f"{plan.address(node)}:{port}" for node in plan.nodes for port in range(1, 9)]
     apis = ["{}:{}".format(*plan.toxiproxy(node)) for node in plan.nodes]
     assert len(set(listens + own + apis)) == len(listens) + len(own) + len(apis)
 
@@ -44,6 +46,40 @@ def test_clients_have_links_of_their_own() -> None:
     plan = LoopbackPlan(77, PORTS, brokers=2, zookeepers=1)
     listens = [plan.proxies(Link(CLIENT, node))[0].listen for node in plan.brokers]
     assert listens == plan.bootstrap()
+
+
+def test_first_broker_id_shifts_names_not_addresses() -> None:
+    usual = LoopbackPlan(77, PORTS, brokers=2, zookeepers=1)
+    shifted = LoopbackPlan(77, PORTS, brokers=2, zookeepers=1, layout=Layout(first_broker_id=0))
+    assert shifted.brokers == ("b0", "b1")
+    assert [shifted.address(one) for one in shifted.nodes] == [
+        usual.address(one) for one in usual.nodes
+    ]
+
+
+def test_fixed_port_lays_out_brokers_zookeepers_and_metrics_in_a_row() -> None:
+    plan = LoopbackPlan(77, PORTS, brokers=2, zookeepers=2, layout=Layout(port=9092))
+    assert plan.bootstrap() == ["127.0.0.1:9092", "127.0.0.1:9093"]
+    assert [plan.proxies(Link(CLIENT, one))[0].listen for one in plan.brokers] == plan.bootstrap()
+    doors = {one.upstream: one.listen for one in plan.doors(CLIENT)}
+    assert doors == {
+        f"{plan.address(one)}:{PORTS.zookeeper}": "{}:{}".format(*plan.zookeeper_for_users(one))
+        for one in plan.zookeepers
+    }
+    assert sorted(doors.values()) == ["127.0.0.1:9094", "127.0.0.1:9095"]
+    assert [plan.metrics(one) for one in plan.brokers] == [
+        ("127.0.0.1", 9096),
+        ("127.0.0.1", 9097),
+    ]
+
+
+def test_secured_layout_leaves_the_lab_a_listener_of_its_own() -> None:
+    layout = Layout(port=9092, secured=True)
+    plan = LoopbackPlan(77, PORTS, brokers=1, zookeepers=1, layout=layout)
+    assert plan.bootstrap_at(plan.users_port) == ["127.0.0.1:9092"]
+    assert plan.bootstrap() == [f"127.77.201.1:{PORTS.client}"]
+    listens = [proxy.listen for proxy in plan.proxies(Link(CLIENT, "b1"))]
+    assert listens == [*plan.bootstrap(), "127.0.0.1:9092"]
 
 
 def test_claims_side_by_side_get_networks_of_their_own() -> None:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from urteil.harness.standing import StandingCluster, StandingRequest
 
 
 @click.group()
 def cluster() -> None:
-    """A cluster to play with."""
+    """A cluster to play with, and for other tools to use."""
 
 
 _name = click.option("--name", default="default", show_default=True, help="Several may stand.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_export = click.option(
+    "--export", "as_export", is_flag=True,
+    help='Print shell lines: eval "$(urteil cluster up --export)" sets BOOTSTRAP, ZOOKEEPER ...',
+)  # fmt: skip
 
 
 @cluster.command()
@@ -23,41 +32,58 @@ _name = click.option("--name", default="default", show_default=True, help="Sever
 @click.option("--mix", metavar="KIND,...", help="A target a broker: --mix kafka,urteil,urteil")
 @click.option("--runtime", type=click.Choice(["process", "docker"]), default="process",
               show_default=True)  # fmt: skip
-def up(name: str, brokers: int | None, target: str | None, mix: str | None, **asked: Any) -> None:
-    """Start a cluster, print its bootstrap address and how to stop it."""
-    from urteil.harness import standing
-    from urteil.harness.targets import parse_target
-    from urteil.harness.targets.mix import PREFIX, kinds_of, size_of
+@click.option("--port", type=click.IntRange(1, 65_535), metavar="N",
+              help="Brokers at 127.0.0.1:N and on, then ZooKeepers, then metrics: the same at "
+                   "every start.  [default: free ones]")  # fmt: skip
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
+              help="A setting of the brokers, as in server.properties; repeatable.")  # fmt: skip
+@click.option("--first-broker-id", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--racks", metavar="A,B,...", help="Racks of the brokers, in turn.")
+@click.option("--tls", is_flag=True, help="Clients speak TLS; users have certificates.")
+@click.option("--sasl", type=click.Choice(["scram", "plain"]), help="Clients log in.")
+@click.option("--acl", is_flag=True,
+              help="Only admin may do everything, bob nothing; needs --sasl or --tls.")  # fmt: skip
+@_json
+@_export
+def up(as_json: bool, as_export: bool, **asked: Any) -> None:
+    """Start a cluster; print its addresses, its settings and how to stop it.
 
-    if target and mix:
-        raise click.UsageError(f"--mix says what each broker is: leave --target {target} out")
-    target = f"{PREFIX}{mix}" if mix else target or "urteil"
-    brokers = brokers or size_of(target, 3)
+    Client configurations for Java, librdkafka and kafka-python are written too (docs/tools.md).
+    """
+    from urteil.harness import standing
+    from urteil.harness.parts import MissingPart
+
+    _check_output(as_json, as_export)
     try:
-        kinds_of(parse_target(target), brokers)
-    except ValueError as error:
-        raise click.UsageError(f"--target {target}: {error}") from None
-    try:
-        info = standing.up(name=name, brokers=brokers, target=target, **asked)
-    except standing.StandingError as error:
-        kind = click.ClickException if standing.NAME.fullmatch(name) else click.UsageError
-        raise kind(str(error)) from None
-    click.echo(str(info))
+        found = standing.start(_request(**asked))
+    except standing.BadRequest as error:
+        raise click.UsageError(str(error)) from None
+    except (standing.StandingError, MissingPart) as error:
+        raise click.ClickException(str(error)) from None
+    _show(found, as_json=as_json, as_export=as_export)
 
 
 @cluster.command()
-@_name
-def status(name: str) -> None:
-    """Print the standing cluster: nodes, addresses, whether they live."""
-    import msgspec
-
+@click.option("--name", help="One of them.  [default: all that stand]")
+@_json
+@_export
+def status(name: str | None, as_json: bool, as_export: bool) -> None:
+    """Print the clusters that stand: nodes, addresses, whether they live."""
     from urteil.harness import standing
 
+    _check_output(as_json, as_export)
     try:
-        found, keeper = standing.status(name), standing.faults_on(name)
+        if name is not None:
+            found = _with_pids(standing.status(name))
+            return _show(found, as_json=as_json, as_export=as_export)
+        every = standing.status_of_all()
+        if as_export:
+            return _show(_only(every), as_json=False, as_export=True)
+        if not every and not as_json:
+            raise click.UsageError("no cluster stands; urteil cluster up starts one")
+        _show_all([_with_pids(one) for one in every], as_json=as_json)
     except standing.StandingError as error:
         raise click.UsageError(str(error)) from None
-    click.echo(str(msgspec.structs.replace(found, pids=keeper.pids())))
 
 
 @cluster.command()
@@ -71,3 +97,76 @@ def down(name: str) -> None:
     except standing.StandingError as error:
         raise click.UsageError(str(error)) from None
     click.echo(f"cluster {name} is down")
+
+
+def _request(
+    *, brokers: int | None, target: str | None, mix: str | None, racks: str | None,
+    settings: tuple[str, ...], sasl: str | None, **asked: Any,
+) -> StandingRequest:  # fmt: skip
+    """The options as a request; click.UsageError for what cannot be one."""
+    from urteil.harness.standing import StandingRequest
+    from urteil.harness.standing.settings import parse_settings
+    from urteil.harness.targets import parse_target
+    from urteil.harness.targets.mix import PREFIX, kinds_of, size_of
+
+    if target and mix:
+        raise click.UsageError(f"--mix says what each broker is: leave --target {target} out")
+    target = f"{PREFIX}{mix}" if mix else target or "urteil"
+    brokers = brokers or size_of(target, 3)
+    try:
+        kinds_of(parse_target(target), brokers)
+    except ValueError as error:
+        raise click.UsageError(f"--target {target}: {error}") from None
+    try:
+        parsed = parse_settings(settings)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    return StandingRequest(
+        brokers=brokers,
+        target=target,
+        settings=parsed,
+        racks=() if racks is None else tuple(map(str.strip, racks.split(","))),
+        sasl=sasl or "",
+        **asked,
+    )
+
+
+def _check_output(as_json: bool, as_export: bool) -> None:
+    if as_json and as_export:
+        raise click.UsageError("--json and --export are two forms of the same: choose one")
+
+
+def _with_pids(found: StandingCluster) -> StandingCluster:
+    """With the processes as they are now: a fault may have ended some."""
+    import msgspec
+
+    from urteil.harness import standing
+
+    return msgspec.structs.replace(found, pids=standing.faults_on(found.name).pids())
+
+
+def _only(every: list[StandingCluster]) -> StandingCluster:
+    if len(every) == 1:
+        return every[0]
+    if not every:
+        raise click.UsageError("no cluster stands; urteil cluster up starts one")
+    names = ", ".join(one.name for one in every)
+    raise click.UsageError(f"several clusters stand ({names}): choose one by --name")
+
+
+def _show(found: StandingCluster, *, as_json: bool, as_export: bool) -> None:
+    from urteil.harness.standing import text
+
+    if as_json:
+        click.echo(json.dumps(text.for_machines(found), indent=2))
+    else:
+        click.echo(text.for_shells(found) if as_export else text.for_people(found))
+
+
+def _show_all(every: list[StandingCluster], *, as_json: bool) -> None:
+    from urteil.harness.standing import text
+
+    if as_json:
+        click.echo(json.dumps([text.for_machines(one) for one in every], indent=2))
+    else:
+        click.echo("\n\n".join(map(text.for_people, every)))

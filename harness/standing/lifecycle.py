@@ -1,6 +1,6 @@
 """A cluster that stands until it is taken down, held by a keeper process of its own.
 
-`up` starts the keeper (`harness/standing_keeper.py`) detached from this process; the keeper holds
+`up` starts the keeper (`keeper.py`) detached from this process; the keeper holds
 the cluster and its reaper, and a state file says where it is. When the keeper dies in any way, the
 cluster ends with it.
 """
@@ -22,6 +22,8 @@ import psutil
 from urteil.harness.fault_keeper import FaultSession
 from urteil.harness.reaper import VARIABLE
 from urteil.harness.scenario import save
+from urteil.harness.standing.settings import settings_problem
+from urteil.harness.standing.state import StandingCluster, StandingRequest
 
 UP_DEADLINE_S = 180.0
 DOWN_DEADLINE_S = 40.0
@@ -33,42 +35,8 @@ class StandingError(Exception):
     """No such cluster, one of that name stands already, or it did not come up."""
 
 
-class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """What is written down about a standing cluster. `keeper_began` guards against reused pids."""
-
-    name: str
-    target: str
-    runtime: str = "process"
-    brokers: int
-    zookeepers: int
-    directory: str
-    keeper: int
-    keeper_began: float
-    bootstrap: list[str] = []
-    metrics: list[str] = []
-    zookeeper: str = ""
-    pids: dict[str, int] = {}
-    fault_port: int = 0
-    fault_key: str = ""
-
-    @property
-    def bootstrap_servers(self) -> str:
-        """As clients take it: `host:port,host:port`."""
-        return ",".join(self.bootstrap)
-
-    def __str__(self) -> str:
-        option = "" if self.name == "default" else f" --name {self.name}"
-        lines = [
-            f"cluster    {self.name}: {self.brokers} brokers, target {self.target}, "
-            f"runtime {self.runtime}",
-            f"bootstrap  {self.bootstrap_servers}",
-            f"zookeeper  {self.zookeeper}",
-            *(f"metrics    http://{address}/metrics" for address in self.metrics),
-            f"files      {self.directory}",
-            *(f"{node:<10} {_life(pid)}" for node, pid in self.pids.items()),
-            f"stop it    urteil cluster down{option}",
-        ]
-        return "\n".join(lines)
+class BadRequest(StandingError):
+    """Options that no cluster can have, with the mend."""
 
 
 def up(
@@ -80,30 +48,31 @@ def up(
     runtime: str = "process",
     directory: Path | None = None,
 ) -> StandingCluster:
-    """Start a cluster and return when it is ready; StandingError with the reason otherwise."""
-    if not NAME.fullmatch(name):
-        raise StandingError(f"{name!r} is no name: letters, digits, dot, dash, underscore")
-    if _find(name) is not None:
-        raise StandingError(f"a cluster {name} stands already: urteil cluster status --name {name}")
-    where = directory or _folder(name) / "files"
+    """A cluster of the usual kind: see `start`."""
+    request = StandingRequest(
+        name=name, brokers=brokers, zookeepers=zookeepers, target=target, runtime=runtime
+    )
+    return start(request, directory)
+
+
+def start(request: StandingRequest, directory: Path | None = None) -> StandingCluster:
+    """Start a cluster and return when it is ready; StandingError with the reason otherwise.
+
+    BadRequest, before anything is started, for what no cluster can be.
+    """
+    _check(request)
+    name = request.name
+    folder = _folder(name)
+    where = directory or folder / "files"
     if directory is None:
-        shutil.rmtree(_folder(name), ignore_errors=True)
-    _folder(name).mkdir(parents=True, exist_ok=True)
-    _folder(name).chmod(0o700)  # whoever reads its state file may play faults on it
-    argv = [
-        sys.executable,
-        "-P",
-        "-m",
-        "urteil.harness.standing_keeper",
-        name,
-        str(where),
-        str(brokers),
-        str(zookeepers),
-        target,
-        runtime,
-    ]
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)  # whoever reads its state file may play faults on it
+    save(folder / "request.json", request)
+    module = "urteil.harness.standing.keeper"
+    argv = [sys.executable, "-P", "-m", module, str(folder / "request.json"), str(where)]
     env = {key: value for key, value in os.environ.items() if key != VARIABLE}
-    with (_folder(name) / "keeper.log").open("wb") as log:
+    with (folder / "keeper.log").open("wb") as log:
         keeper = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
@@ -115,12 +84,31 @@ def up(
     return _await_up(name, keeper)
 
 
+def _check(request: StandingRequest) -> None:
+    name = request.name
+    if not NAME.fullmatch(name):
+        raise BadRequest(f"{name!r} is no name: letters, digits, dot, dash, underscore")
+    if _find(name) is not None:
+        raise StandingError(f"a cluster {name} stands already: urteil cluster status --name {name}")
+    for problem in (request.problem(), settings_problem(request)):
+        if problem:
+            raise BadRequest(problem)
+    if problem := request.port_problem():
+        raise StandingError(problem)
+
+
 def status(name: str = "default") -> StandingCluster:
     """The standing cluster `name`; StandingError when there is none."""
     found = _find(name)
     if found is None:
         raise StandingError(f"no cluster {name} stands; urteil cluster up starts one")
     return found
+
+
+def status_of_all() -> list[StandingCluster]:
+    """All clusters that stand, by name."""
+    names = sorted(path.name for path in _folder("any").parent.glob("*"))
+    return [found for name in names if (found := _find(name)) is not None]
 
 
 def attach(name: str = "default") -> StandingCluster:
@@ -179,10 +167,11 @@ def _find(name: str) -> StandingCluster | None:
     return found if lives else None
 
 
+def clients_folder(name: str) -> Path:
+    """The folder of the client configurations of a cluster."""
+    return _folder(name) / "clients"
+
+
 def _folder(name: str) -> Path:
     base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(base) / "urteil" / "clusters" / name
-
-
-def _life(pid: int) -> str:
-    return f"pid {pid}, lives" if psutil.pid_exists(pid) else f"pid {pid}, dead"

@@ -1,0 +1,180 @@
+"""How people's programs reach a cluster that stands: ports, racks, TLS, SASL and ACLs.
+
+The lab's own clients keep a plain listener, `CLIENT`, and brokers theirs, `INTERNAL`; both are
+`User:ANONYMOUS`, who is a super user where there are ACLs. People get a listener `USERS` with the
+security that they choose, behind the same Toxiproxy, so that faults act on their clients too.
+Credentials and ACLs are in ZooKeeper before the first broker starts: no client can come too early.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kazoo.client import KazooClient
+
+from urteil.chaos.topology import LOCALHOST, USUAL, Layout, Plan
+from urteil.harness.cluster.certificates import PASSWORD, Authority
+from urteil.harness.cluster.scram import MECHANISMS, credential
+from urteil.harness.targets.base import BrokerNode, Listener
+
+USERS, NETWORK = "USERS", "NETWORK"
+ADMIN, ALICE, BOB = "admin", "alice", "bob"
+MAY = {
+    ADMIN: "everything",
+    ALICE: "topics, groups and transactional ids that begin with alice",
+    BOB: "nothing",
+}
+"""The users of a cluster with ACLs. Without, each may do everything."""
+AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+KEY_STORE, TRUST_STORE = "broker.p12", "trust.p12"
+_MODULE = "org.apache.kafka.common.security"
+LOGIN = {
+    "plain": f"{_MODULE}.plain.PlainLoginModule required",
+    "scram": f"{_MODULE}.scram.ScramLoginModule required",
+}
+"""The JAAS login modules, by what `--sasl` takes."""
+_PREFIXED = {"Topic": "Topic", "Group": "Group", "TransactionalId": "TransactionalId"}
+
+
+def password_of(user: str) -> str:
+    """The same at every start: what a client was configured with stays true."""
+    return f"{user}-secret"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Security:
+    """What is asked of the people's listener. `sasl` is `scram`, `plain` or empty."""
+
+    tls: bool = False
+    sasl: str = ""
+    acl: bool = False
+
+    def __bool__(self) -> bool:
+        return self.tls or bool(self.sasl) or self.acl
+
+    @property
+    def protocol(self) -> str:
+        if self.sasl:
+            return "SASL_SSL" if self.tls else "SASL_PLAINTEXT"
+        return "SSL" if self.tls else "PLAINTEXT"
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """What clients may log in by; the first is what the written configurations take."""
+        return {"scram": MECHANISMS, "plain": ("PLAIN",)}.get(self.sasl, ())
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        """Those with credentials; with TLS alone, those with certificates."""
+        return (ADMIN, ALICE, BOB) if self else ()
+
+    def problem(self) -> str:
+        """Why it cannot be, with the mend; empty when it can."""
+        if self.acl and not (self.tls or self.sasl):
+            return (
+                "--acl needs users to tell apart: add --sasl scram, --sasl plain, or --tls "
+                "(users by certificates)"
+            )
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How a cluster is reached. `racks` go to brokers in turn."""
+
+    layout: Layout = USUAL
+    racks: Sequence[str] = ()
+    security: Security = Security()
+    authority: Authority = field(default_factory=Authority)
+
+    def listeners(self, plan: Plan, broker: str) -> tuple[Listener, ...]:
+        """The people's listeners of a broker, beside that of the lab's own clients."""
+        ports = {USERS: plan.ports.users, NETWORK: plan.ports.network}
+        return tuple(
+            Listener(
+                name=name,
+                port=port,
+                advertised=plan.reached(broker, port),
+                protocol=self.security.protocol,
+            )
+            for name, port in ports.items()
+            if port in plan.client_ports[1:]
+        )
+
+    def properties(self, node: BrokerNode) -> dict[str, str]:
+        """Settings of one broker on top of the usual ones."""
+        found = self._rack(node)
+        for listener in node.further if self.security else ():
+            prefix = f"listener.name.{listener.name.lower()}."
+            settings = {**self._tls(node), **self._sasl()}
+            found |= {prefix + name: value for name, value in settings.items()}
+        if self.security.sasl:
+            found["sasl.enabled.mechanisms"] = ",".join(self.security.mechanisms)
+        if self.security.tls:
+            found["ssl.principal.mapping.rules"] = "RULE:^CN=([^,]+).*$/$1/,DEFAULT"
+        if self.security.acl:
+            found["authorizer.class.name"] = AUTHORIZER
+            found["super.users"] = f"User:ANONYMOUS;User:{ADMIN}"
+        return found
+
+    def files(self, node: BrokerNode) -> dict[str, bytes]:
+        """Files of a broker's folder by name."""
+        if not self.security.tls:
+            return {}
+        hosts = {LOCALHOST, "localhost", node.name, *(one.advertised[0] for one in node.listeners)}
+        issued = self.authority.issue(node.name, hosts=sorted(hosts))
+        return {KEY_STORE: issued.pkcs12(), TRUST_STORE: self.authority.trust_store()}
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether ZooKeeper must hold something before the first broker starts."""
+        return self.security.acl or self.security.sasl == "scram"
+
+    def seed(self, zookeeper: KazooClient) -> None:
+        """Credentials and ACLs, as Apache Kafka's tools write them without a broker."""
+        if self.security.sasl == "scram":
+            for user in self.security.users:
+                credentials = {one: credential(one, password_of(user)) for one in MECHANISMS}
+                _write(zookeeper, f"/config/users/{user}", {"version": 1, "config": credentials})
+        if self.security.acl:
+            rule = {"principal": f"User:{ALICE}", "permissionType": "Allow", "operation": "All",
+                    "host": "*"}  # fmt: skip
+            for kind in _PREFIXED:
+                path = f"/kafka-acl-extended/prefixed/{kind}/{ALICE}"
+                _write(zookeeper, path, {"version": 1, "acls": [rule]})
+
+    def _rack(self, node: BrokerNode) -> dict[str, str]:
+        if not self.racks:
+            return {}
+        place = node.broker_id - self.layout.first_broker_id
+        return {"broker.rack": self.racks[place % len(self.racks)]}
+
+    def _tls(self, node: BrokerNode) -> dict[str, str]:
+        if not self.security.tls:
+            return {}
+        by_certificate = self.security.acl and not self.security.sasl
+        asked = "required" if by_certificate else "requested"
+        return {
+            "ssl.keystore.type": "PKCS12",
+            "ssl.keystore.location": str(node.home / KEY_STORE),
+            "ssl.keystore.password": PASSWORD,
+            "ssl.key.password": PASSWORD,
+            "ssl.truststore.type": "PKCS12",
+            "ssl.truststore.location": str(node.home / TRUST_STORE),
+            "ssl.truststore.password": PASSWORD,
+            **({} if self.security.sasl else {"ssl.client.auth": asked}),
+        }
+
+    def _sasl(self) -> Mapping[str, str]:
+        sasl = self.security.sasl
+        if not sasl:
+            return {}
+        known = (f'user_{one}="{password_of(one)}"' for one in self.security.users)
+        module = " ".join([LOGIN[sasl], *known]) if sasl == "plain" else LOGIN[sasl]
+        return {f"{one.lower()}.sasl.jaas.config": f"{module};" for one in self.security.mechanisms}
+
+
+def _write(zookeeper: KazooClient, path: str, value: Mapping[str, object]) -> None:
+    zookeeper.create(path, json.dumps(value).encode(), makepath=True)

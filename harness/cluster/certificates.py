@@ -1,0 +1,142 @@
+"""A certificate authority of one cluster, and the certificates that it issues."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+PASSWORD = "urteil-store"
+"""Of every PKCS #12 store."""
+KEY_BITS = 2048
+BEFORE, AFTER = datetime.timedelta(days=1), datetime.timedelta(days=365)
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A certificate with its key and the authority's own certificate."""
+
+    certificate: x509.Certificate
+    key: rsa.RSAPrivateKey
+    authority: x509.Certificate
+
+    def pkcs12(self) -> bytes:
+        """A key store for Java."""
+        return pkcs12.serialize_key_and_certificates(
+            b"key",
+            self.key,
+            self.certificate,
+            [self.authority],
+            serialization.BestAvailableEncryption(PASSWORD.encode()),
+        )
+
+    def certificate_pem(self) -> bytes:
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
+
+    def key_pem(self) -> bytes:
+        return self.key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+
+
+class Authority:
+    """Issues certificates; its key is never written anywhere."""
+
+    def __init__(self) -> None:
+        self._key: rsa.RSAPrivateKey | None = None
+        self._certificate: x509.Certificate | None = None
+
+    def issue(self, name: str, *, hosts: Sequence[str] = ()) -> Issued:
+        """A certificate for a common name, of a server at `hosts` or of a client."""
+        authority, by = self._own()
+        key = _new_key()
+        certificate = _signed(_name(name), key, authority.subject, by, hosts=hosts)
+        return Issued(certificate, key, authority)
+
+    def pem(self) -> bytes:
+        return self._own()[0].public_bytes(serialization.Encoding.PEM)
+
+    def trust_store(self) -> bytes:
+        """The authority as a PKCS #12 trust store for Java."""
+        trusted = pkcs12.PKCS12Certificate(self._own()[0], b"urteil")
+        encryption = serialization.BestAvailableEncryption(PASSWORD.encode())
+        return pkcs12.serialize_java_truststore([trusted], encryption)
+
+    def _own(self) -> tuple[x509.Certificate, rsa.RSAPrivateKey]:
+        """Made when it is first needed: most clusters have no TLS."""
+        if self._key is None or self._certificate is None:
+            self._key, subject = _new_key(), _name("Urteil test authority")
+            self._certificate = _signed(subject, self._key, subject, self._key, is_authority=True)
+        return self._certificate, self._key
+
+
+def _new_key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(65537, KEY_BITS)
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _signed(
+    subject: x509.Name,
+    key: rsa.RSAPrivateKey,
+    issuer: x509.Name,
+    by: rsa.RSAPrivateKey,
+    *,
+    is_authority: bool = False,
+    hosts: Sequence[str] = (),
+) -> x509.Certificate:
+    now = datetime.datetime.now(datetime.UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - BEFORE)
+        .not_valid_after(now + AFTER)
+        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+        .add_extension(_usage(is_authority), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(by.public_key()), critical=False
+        )
+    )
+    if not is_authority:
+        purposes = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
+    if hosts:
+        names = x509.SubjectAlternativeName([_alternative(one) for one in hosts])
+        builder = builder.add_extension(names, critical=False)
+    return builder.sign(by, hashes.SHA256())
+
+
+def _usage(is_authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=not is_authority,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=is_authority,
+        crl_sign=is_authority,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _alternative(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)

@@ -1,0 +1,30 @@
+"""Clusters that stand until they are taken down, each held by a keeper process of its own."""
+
+from urteil.harness.standing.lifecycle import (
+    NAME,
+    BadRequest,
+    StandingError,
+    attach,
+    down,
+    faults_on,
+    start,
+    status,
+    status_of_all,
+    up,
+)
+from urteil.harness.standing.state import StandingCluster, StandingRequest
+
+__all__ = [
+    "NAME",
+    "BadRequest",
+    "StandingCluster",
+    "StandingError",
+    "StandingRequest",
+    "attach",
+    "down",
+    "faults_on",
+    "start",
+    "status",
+    "status_of_all",
+    "up",
+]

@@ -1,0 +1,136 @@
+"""Client configurations of a standing cluster's users, one for each kind of client.
+
+`java` is a property file for Java's clients and Apache Kafka's tools, `librdkafka` one of
+librdkafka's names (kcat -F, confluent-kafka), `kafka-python` JSON of keyword arguments.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from urteil.harness.cluster.access import LOGIN, MAY, Access, Security, password_of
+from urteil.harness.cluster.certificates import PASSWORD
+from urteil.harness.standing.state import User
+
+ANYBODY = "client"
+"""Whose files those of a cluster without users are."""
+SUFFIXES = {"java": "properties", "librdkafka": "librdkafka", "kafka-python": "json"}
+CA, TRUST_STORE = "ca.pem", "trust.p12"
+NETWORK_FOLDER = "network"
+MOUNTED = Path("/clients")
+"""Where containers find the folder: `-v FOLDER:/clients:ro`."""
+
+
+def write_clients(
+    folder: Path, access: Access, bootstrap: Sequence[str], network_bootstrap: Sequence[str]
+) -> list[User]:
+    """Write every user's files into `folder`, which must be the reader's alone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    security = access.security
+    if security.tls:
+        (folder / CA).write_bytes(access.authority.pem())
+        (folder / TRUST_STORE).write_bytes(access.authority.trust_store())
+    return [
+        _write_user(name, folder, access, bootstrap, network_bootstrap)
+        for name in security.users or (ANYBODY,)
+    ]
+
+
+def _write_user(
+    name: str,
+    folder: Path,
+    access: Access,
+    bootstrap: Sequence[str],
+    network_bootstrap: Sequence[str],
+) -> User:
+    security = access.security
+    if security.tls and not security.sasl:
+        issued = access.authority.issue(name)
+        (folder / f"{name}.p12").write_bytes(issued.pkcs12())
+        (folder / f"{name}.pem").write_bytes(issued.certificate_pem())
+        (folder / f"{name}.key").write_bytes(issued.key_pem())
+    files = _write_files(name, folder, folder, security, bootstrap)
+    network_files = {}
+    if network_bootstrap:
+        inside = folder / NETWORK_FOLDER
+        inside.mkdir(exist_ok=True)
+        network_files = _write_files(name, inside, MOUNTED, security, network_bootstrap)
+    return User(
+        name=name,
+        password=password_of(name) if security.sasl else "",
+        may=MAY[name] if security.acl else "everything",
+        files=files,
+        network_files=network_files,
+    )
+
+
+def _write_files(
+    name: str, folder: Path, stores: Path, security: Security, bootstrap: Sequence[str]
+) -> dict[str, str]:
+    """`stores` is the folder of keys and certificates as the client sees it."""
+    servers = ",".join(bootstrap)
+    texts = {
+        "java": _lines(_java(name, stores, security, servers)),
+        "librdkafka": _lines(_librdkafka(name, stores, security, servers)),
+        "kafka-python": json.dumps(_kafka_python(name, stores, security, bootstrap), indent=2)
+        + "\n",
+    }
+    found = {kind: folder / f"{name}.{SUFFIXES[kind]}" for kind in texts}
+    for kind, file in found.items():
+        file.write_text(texts[kind])
+    return {kind: str(file) for kind, file in found.items()}
+
+
+def _java(name: str, stores: Path, security: Security, servers: str) -> dict[str, str]:
+    found = {"bootstrap.servers": servers, "security.protocol": security.protocol}
+    if security.tls:
+        found |= _store("truststore", stores / TRUST_STORE)
+    if security.tls and not security.sasl:
+        found |= {**_store("keystore", stores / f"{name}.p12"), "ssl.key.password": PASSWORD}
+    if security.sasl:
+        login = f'username="{name}" password="{password_of(name)}"'
+        found["sasl.mechanism"] = security.mechanisms[0]
+        found["sasl.jaas.config"] = f"{LOGIN[security.sasl]} {login};"
+    return found
+
+
+def _store(kind: str, file: Path) -> dict[str, str]:
+    values = {"type": "PKCS12", "location": str(file), "password": PASSWORD}
+    return {f"ssl.{kind}.{what}": value for what, value in values.items()}
+
+
+def _librdkafka(name: str, stores: Path, security: Security, servers: str) -> dict[str, str]:
+    found = {"bootstrap.servers": servers, "security.protocol": security.protocol}
+    if security.tls:
+        found["ssl.ca.location"] = str(stores / CA)
+    if security.tls and not security.sasl:
+        found["ssl.certificate.location"] = str(stores / f"{name}.pem")
+        found["ssl.key.location"] = str(stores / f"{name}.key")
+    if security.sasl:
+        found["sasl.mechanism"] = security.mechanisms[0]
+        found |= {"sasl.username": name, "sasl.password": password_of(name)}
+    return found
+
+
+def _kafka_python(
+    name: str, stores: Path, security: Security, bootstrap: Sequence[str]
+) -> dict[str, object]:
+    found: dict[str, object] = {
+        "bootstrap_servers": list(bootstrap),
+        "security_protocol": security.protocol,
+    }
+    if security.tls:
+        found["ssl_cafile"] = str(stores / CA)
+    if security.tls and not security.sasl:
+        found["ssl_certfile"] = str(stores / f"{name}.pem")
+        found["ssl_keyfile"] = str(stores / f"{name}.key")
+    if security.sasl:
+        found["sasl_mechanism"] = security.mechanisms[0]
+        found |= {"sasl_plain_username": name, "sasl_plain_password": password_of(name)}
+    return found
+
+
+def _lines(values: dict[str, str]) -> str:
+    return "".join(f"{name}={value}\n" for name, value in values.items())

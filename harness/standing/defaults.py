@@ -1,0 +1,55 @@
+"""Settings of a cluster's brokers that users of tools stumble over, as they are in effect."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import KafkaError
+
+from urteil.harness.cluster import Cluster
+
+SHOWN = (
+    "default.replication.factor",
+    "min.insync.replicas",
+    "num.partitions",
+    "auto.create.topics.enable",
+    "delete.topic.enable",
+    "unclean.leader.election.enable",
+    "log.retention.hours",
+    "log.retention.bytes",
+    "message.max.bytes",
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "transaction.state.log.min.isr",
+    "group.initial.rebalance.delay.ms",
+    "group.min.session.timeout.ms",
+    "zookeeper.session.timeout.ms",
+    "auto.leader.rebalance.enable",
+)
+ANSWER_MS = 15_000
+
+
+def broker_defaults(cluster: Cluster) -> dict[str, str]:
+    """What the first broker says of itself, then what was set by name. A broker before
+    DescribeConfigs (0.11) says nothing: then what its property file has."""
+    first = next(iter(cluster.nodes.values()))
+    wanted = [*SHOWN, *(name for name in cluster.spec.config if name not in SHOWN)]
+    written = cluster.properties(first)
+    try:
+        described = _described(cluster.bootstrap, first.broker_id)
+    except KafkaError:
+        described = dict[str, str | None]()
+    found = {name: described.get(name, written.get(name)) for name in wanted}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _described(bootstrap: list[str], broker_id: int) -> dict[str, str | None]:
+    with closing(
+        KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=ANSWER_MS)
+    ) as admin:
+        resource = ConfigResource(ConfigResourceType.BROKER, str(broker_id))
+        answer = admin.describe_configs([resource], config_filter="all")
+    settings = next(iter(answer.values()))[str(broker_id)]
+    return {name: one["value"] for name, one in settings.items()}

@@ -1,0 +1,55 @@
+"""The ports of this machine that a standing cluster with `--port` needs, before it is started."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+import psutil
+
+from urteil.chaos.topology import LOCALHOST
+
+HIGHEST_PORT = 65_535
+
+
+def range_problem(first: int, count: int) -> str:
+    """Why there are no `count` ports from `first` on, with the mend; empty when there are."""
+    last = first + count - 1
+    if last <= HIGHEST_PORT:
+        return ""
+    return (
+        f"--port {first} needs {count} ports, {first} to {last}, and the last one is "
+        f"{HIGHEST_PORT}: choose {HIGHEST_PORT - count + 1} or less"
+    )
+
+
+def port_problem(first: int, count: int) -> str:
+    """Why `count` ports from `first` on cannot be had, with the mend; empty when they can."""
+    last = first + count - 1
+    for port in range(first, last + 1):
+        with socket.socket() as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                tried.bind((LOCALHOST, port))
+            except OSError as error:
+                return _named(first, last, port, error)
+    return ""
+
+
+def _named(first: int, last: int, port: int, error: OSError) -> str:
+    needs = f"--port {first} needs ports {first} to {last} of {LOCALHOST}"
+    if error.errno == errno.EACCES:
+        return f"{needs}, and {port} is for root alone: choose a port from 1024 on"
+    return f"{needs}, and {port} is taken{_holder(port)}: free it, or choose another --port"
+
+
+def _holder(port: int) -> str:
+    """Whose it is, where that may be seen."""
+    try:
+        found = [
+            one for one in psutil.net_connections("tcp") if one.laddr and one.laddr.port == port
+        ]
+        named = {one.pid: psutil.Process(one.pid).name() for one in found if one.pid}
+    except psutil.Error:
+        return ""
+    return "".join(f" by {name} (pid {pid})" for pid, name in list(named.items())[:1])

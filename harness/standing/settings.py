@@ -1,0 +1,129 @@
+"""Broker settings that people set (`--set key=value`), checked before anything starts.
+
+A name is refused that the target does not know, and one that an option of the command decides. A
+value is refused where the broker itself refuses it: the target reads a property file with it, as
+it would at its start.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from urteil.chaos.topology import LOCALHOST
+from urteil.harness.runtimes.process import MachinePrograms
+from urteil.harness.standing.state import StandingRequest
+from urteil.harness.targets import BrokerNode, Target, parse_target
+from urteil.harness.targets.base import common_properties, for_size, render
+from urteil.harness.targets.mix import kinds_of
+
+_LISTENERS = "the lab lays out listeners: --port, --tls and --sasl change them"
+_ZOOKEEPER_MODE = "clusters that stand are in ZooKeeper mode"
+_USERS = "--tls, --sasl and --acl decide it"
+OWNED = {
+    "broker.id": "--first-broker-id decides it",
+    "node.id": "--first-broker-id decides it",
+    "broker.rack": "--racks decides it, a rack a broker",
+    "listeners": _LISTENERS,
+    "advertised.listeners": _LISTENERS,
+    "listener.security.protocol.map": _LISTENERS,
+    "inter.broker.listener.name": _LISTENERS,
+    "security.inter.broker.protocol": _LISTENERS,
+    "log.dir": "the lab decides where its files lie",
+    "log.dirs": "the lab decides where its files lie",
+    "zookeeper.connect": "the cluster has ZooKeepers of its own: --zookeepers",
+    "process.roles": _ZOOKEEPER_MODE,
+    "controller.quorum.voters": _ZOOKEEPER_MODE,
+    "controller.listener.names": _ZOOKEEPER_MODE,
+    "urteil.hosts.file": "the lab decides how names are resolved",
+    "urteil.metrics.listener": "--port decides it",
+}
+"""Settings that are not people's, and what to do instead."""
+OWNED_WHEN_SECURED = {
+    "sasl.enabled.mechanisms": _USERS,
+    "ssl.principal.mapping.rules": _USERS,
+    "authorizer.class.name": _USERS,
+    "super.users": _USERS,
+}
+PASSED_ON = ("super.users", "allow.everyone.if.no.acl.found")
+PREFIXES = ("listener.name.", "authorizer.", "metrics.")
+"""Names that brokers pass on to their parts, so that no list has them."""
+
+
+def parse_settings(words: Iterable[str]) -> dict[str, str]:
+    """`key=value` words as a mapping; ValueError names the word and the mend."""
+    found: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        key, value = key.strip(), value.strip()
+        if not equals or not key:
+            raise ValueError(f"--set {word}: write KEY=VALUE")
+        if key in found:
+            raise ValueError(f"--set {key} is there twice: {found[key]!r} and {value!r}")
+        if "\n" in word or "\r" in word:
+            raise ValueError(f"--set {key}: a value is one line")
+        found[key] = value
+    return found
+
+
+def settings_problem(request: StandingRequest) -> str:
+    """Why brokers would not take the settings; empty when they would. MissingPart without the
+    program of the target."""
+    owned = OWNED | (OWNED_WHEN_SECURED if request.security else {})
+    for key in request.settings:
+        if key in owned:
+            return f"--set {key} cannot be: {owned[key]}"
+    if not request.settings:
+        return ""
+    kinds = kinds_of(parse_target(request.target), request.brokers)
+    for kind in {(kind.name, kind.version): kind for kind in kinds}.values():
+        if problem := _problem(kind, request):
+            return problem
+    return ""
+
+
+def _problem(kind: Target, request: StandingRequest) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        node = _any_node(Path(folder), request.first_broker_id)
+        properties = {
+            **common_properties(node),
+            **for_size(request.brokers),
+            **kind.properties(node),
+        }
+        node.properties_file.write_text(render({**properties, **request.settings}))
+        node.hosts_file.write_text("")
+        check = kind.check(node, MachinePrograms())
+    known = set(check.known)
+    for key in request.settings:
+        if known and not (key in known or key in PASSED_ON or key.startswith(PREFIXES)):
+            return f"--set {key}: {kind.name} {kind.version} has no such setting{_near(key, known)}"
+    if check.refusal:
+        return f"{_blamed(check.refusal, request.settings)}: {check.refusal}"
+    return ""
+
+
+def _any_node(home: Path, broker_id: int) -> BrokerNode:
+    return BrokerNode(
+        name=f"b{broker_id}",
+        broker_id=broker_id,
+        home=home,
+        address=LOCALHOST,
+        internal_port=9091,
+        client_port=9092,
+        for_clients=(LOCALHOST, 9092),
+        metrics=(LOCALHOST, 9404),
+        zookeeper_connect=f"{LOCALHOST}:2181",
+    )
+
+
+def _near(key: str, known: Iterable[str]) -> str:
+    near: Sequence[str] = difflib.get_close_matches(key, sorted(known), n=3, cutoff=0.75)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _blamed(refusal: str, settings: Mapping[str, str]) -> str:
+    """The settings that the refusal names, or all of them."""
+    named = [key for key in settings if key in refusal] or list(settings)
+    return " ".join(f"--set {key}={settings[key]}" for key in named)

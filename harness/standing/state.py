@@ -1,0 +1,133 @@
+"""What is asked of a standing cluster, and what is written down about one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from urteil.chaos.topology import Layout
+from urteil.harness.cluster.access import Access, Security
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.standing.ports import port_problem, range_problem
+
+HIGHEST_ID = 1000
+"""Apache Kafka's `reserved.broker.max.id`: higher ones are those that it generates."""
+
+
+class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `urteil cluster up`."""
+
+    name: str = "default"
+    brokers: int = 3
+    zookeepers: int = 1
+    target: str = "urteil"
+    runtime: str = "process"
+    port: int | None = None
+    settings: dict[str, str] = {}
+    first_broker_id: int = 1
+    racks: tuple[str, ...] = ()
+    tls: bool = False
+    sasl: str = ""
+    acl: bool = False
+
+    @property
+    def spec(self) -> ClusterSpec:
+        return ClusterSpec(
+            brokers=self.brokers, zookeepers=self.zookeepers, config=dict(self.settings)
+        )
+
+    @property
+    def security(self) -> Security:
+        return Security(tls=self.tls, sasl=self.sasl, acl=self.acl)
+
+    @property
+    def network(self) -> str:
+        """The container network for programs of others; empty where nodes are processes."""
+        return f"urteil-{self.name}" if self.runtime == "docker" else ""
+
+    @property
+    def port_count(self) -> int:
+        """How many ports a cluster with `port` takes: brokers, ZooKeepers, metrics."""
+        return 2 * self.brokers + self.zookeepers
+
+    def problem(self) -> str:
+        """Why no cluster can be like this, with the mend; empty when one can."""
+        last = self.first_broker_id + self.brokers - 1
+        if last > HIGHEST_ID:
+            last_first = HIGHEST_ID - self.brokers + 1
+            return (
+                f"--first-broker-id {self.first_broker_id} with {self.brokers} brokers ends at "
+                f"{last}, and ids end at {HIGHEST_ID}: choose at most {last_first}"
+            )
+        if len(self.racks) > self.brokers:
+            return (
+                f"--racks names {len(self.racks)} racks for {self.brokers} brokers: name at most "
+                "one a broker, or start more --brokers"
+            )
+        if not all(self.racks):
+            return f"--racks {','.join(self.racks)} has an empty name: write --racks a,b,c"
+        out_of_range = "" if self.port is None else range_problem(self.port, self.port_count)
+        return out_of_range or self.security.problem()
+
+    def port_problem(self) -> str:
+        """Why its ports cannot be had; empty when they can."""
+        return "" if self.port is None else port_problem(self.port, self.port_count)
+
+    def access(self) -> Access:
+        layout = Layout(
+            first_broker_id=self.first_broker_id,
+            port=self.port,
+            secured=bool(self.security),
+            network=self.network,
+        )
+        return Access(layout=layout, racks=self.racks, security=self.security)
+
+
+class User(msgspec.Struct, frozen=True, kw_only=True):
+    """One whom the people's listener knows. `files` are client configurations by kind of client,
+    `network_files` those for containers on the cluster's network."""
+
+    name: str
+    password: str = ""
+    may: str = "everything"
+    files: dict[str, str] = {}
+    network_files: dict[str, str] = {}
+
+
+class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
+    """What is written down about a standing cluster. `keeper_began` guards against reused pids.
+
+    `bootstrap` and `zookeeper` are for people's programs, `lab_bootstrap` is the listener of the
+    lab's own clients. `defaults` are settings of the brokers as they are in effect.
+    """
+
+    name: str
+    target: str
+    runtime: str = "process"
+    brokers: int
+    zookeepers: int
+    directory: str
+    keeper: int
+    keeper_began: float
+    bootstrap: list[str] = []
+    lab_bootstrap: list[str] = []
+    metrics: list[str] = []
+    zookeeper: str = ""
+    ports: list[int] = []
+    racks: dict[str, str] = {}
+    defaults: dict[str, str] = {}
+    protocol: str = "PLAINTEXT"
+    mechanisms: list[str] = []
+    users: list[User] = []
+    clients: str = ""
+    ca: str = ""
+    network: str = ""
+    network_bootstrap: list[str] = []
+    network_zookeeper: str = ""
+    pids: dict[str, int] = {}
+    fault_port: int = 0
+    fault_key: str = ""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """As clients take it: `host:port,host:port`."""
+        return ",".join(self.bootstrap)

@@ -1,0 +1,117 @@
+"""A standing cluster as text: for people, as JSON, and as lines that a shell evaluates."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import msgspec
+import psutil
+
+from urteil.harness.standing.client_files import SUFFIXES
+from urteil.harness.standing.state import StandingCluster
+
+SECRET = ("fault_port", "fault_key", "keeper_began")
+"""Not for others: who has them may play faults."""
+COLUMN = 10
+PER_LINE = 3
+
+
+def for_people(cluster: StandingCluster) -> str:
+    """A line a fact, its name in front."""
+    option = "" if cluster.name == "default" else f" --name {cluster.name}"
+    rows = [
+        ("cluster", f"{cluster.name}: {cluster.brokers} brokers, target {cluster.target}, "
+                    f"runtime {cluster.runtime}"),
+        ("bootstrap", cluster.bootstrap_servers),
+        ("zookeeper", cluster.zookeeper),
+        *_ports(cluster),
+        *_network(cluster),
+        *(("metrics", f"http://{address}/metrics") for address in cluster.metrics),
+        *_security(cluster),
+        *_defaults(cluster),
+        ("files", cluster.directory),
+        *((node, _life(pid, cluster.racks.get(node))) for node, pid in cluster.pids.items()),
+        ("variables", f'eval "$(urteil cluster status{option} --export)"'),
+        ("stop it", f"urteil cluster down{option}"),
+    ]  # fmt: skip
+    return "\n".join(f"{name:<{COLUMN}} {value}" for name, value in rows)
+
+
+def for_machines(cluster: StandingCluster) -> dict[str, Any]:
+    """Everything that is written down, as JSON has it, less what is the keeper's own."""
+    found: dict[str, Any] = msgspec.to_builtins(cluster)
+    return {name: value for name, value in found.items() if name not in SECRET}
+
+
+def variables(cluster: StandingCluster) -> dict[str, str]:
+    """Names of the environment with values; those that are empty are left out."""
+    user = cluster.users[0] if cluster.users else None
+    files = user.files if user else {}
+    found = {
+        "CLUSTER": cluster.name,
+        "BOOTSTRAP": cluster.bootstrap_servers,
+        "ZOOKEEPER": cluster.zookeeper,
+        "METRICS": " ".join(f"http://{address}/metrics" for address in cluster.metrics),
+        "NETWORK": cluster.network,
+        "NETWORK_BOOTSTRAP": ",".join(cluster.network_bootstrap),
+        "NETWORK_ZOOKEEPER": cluster.network_zookeeper,
+        "CLIENTS": cluster.clients,
+        "SECURITY_PROTOCOL": cluster.protocol,
+        "SASL_MECHANISM": next(iter(cluster.mechanisms), ""),
+        "SASL_USERNAME": user.name if user and cluster.mechanisms else "",
+        "SASL_PASSWORD": user.password if user and cluster.mechanisms else "",
+        "CA_PEM": cluster.ca,
+        "JAVA_CONFIG": files.get("java", ""),
+        "LIBRDKAFKA_CONFIG": files.get("librdkafka", ""),
+        "KAFKA_PYTHON_CONFIG": files.get("kafka-python", ""),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def for_shells(cluster: StandingCluster) -> str:
+    """`export NAME=value` a line, quoted."""
+    return "\n".join(
+        f"export {name}={shlex.quote(value)}" for name, value in variables(cluster).items()
+    )
+
+
+def _ports(cluster: StandingCluster) -> list[tuple[str, str]]:
+    if not cluster.ports:
+        return []
+    first, last = cluster.ports[0], cluster.ports[-1]
+    return [
+        ("ports", f"{first} to {last} of 127.0.0.1, the same at every start with --port {first}")
+    ]
+
+
+def _network(cluster: StandingCluster) -> list[tuple[str, str]]:
+    if not cluster.network:
+        return []
+    return [
+        ("network", f"docker run --network {cluster.network} ..."),
+        ("  there", f"bootstrap {','.join(cluster.network_bootstrap)}"),
+        ("", f"zookeeper {cluster.network_zookeeper}"),
+    ]
+
+
+def _security(cluster: StandingCluster) -> list[tuple[str, str]]:
+    rows = [("security", " ".join([cluster.protocol, " or ".join(cluster.mechanisms)]).strip())]
+    rows += [("authority", cluster.ca)] if cluster.ca else []
+    for user in cluster.users:
+        shown = f"{user.name} / {user.password}" if user.password else user.name
+        rows += [("user", f"{shown}: may do {user.may}")] if cluster.protocol != "PLAINTEXT" else []
+    names = ", ".join(user.name for user in cluster.users)
+    kinds = ", ".join(f".{suffix} ({kind})" for kind, suffix in SUFFIXES.items())
+    return [*rows, ("clients", f"{cluster.clients}: {names} as {kinds}")]
+
+
+def _defaults(cluster: StandingCluster) -> list[tuple[str, str]]:
+    shown = [f"{name}={value}" for name, value in cluster.defaults.items()]
+    lines = [", ".join(shown[at : at + PER_LINE]) for at in range(0, len(shown), PER_LINE)]
+    return [("settings" if at == 0 else "", line) for at, line in enumerate(lines)]
+
+
+def _life(pid: int, rack: str | None) -> str:
+    state = "lives" if psutil.pid_exists(pid) else "dead"
+    return f"pid {pid}, {state}" + (f", rack {rack}" if rack else "")

@@ -1,0 +1,80 @@
+"""What `urteil cluster up|status` prints, and what of it a shell evaluates."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+
+import pytest
+
+from tests.ports import free_port
+from urteil.harness.standing import StandingCluster, text
+from urteil.harness.standing.ports import port_problem
+from urteil.harness.standing.state import User
+
+FILES = {"java": "/a b/admin.properties", "librdkafka": "/a b/admin.librdkafka"}
+CLUSTER = StandingCluster(
+    name="it's",
+    target="urteil",
+    brokers=2,
+    zookeepers=1,
+    directory="/a b/files",
+    keeper=1,
+    keeper_began=1.0,
+    bootstrap=["127.0.0.1:9092", "127.0.0.1:9093"],
+    lab_bootstrap=["127.1.201.1:20001"],
+    zookeeper="127.0.0.1:9094",
+    ports=[9092, 9093, 9094],
+    defaults={"min.insync.replicas": "2"},
+    protocol="SASL_SSL",
+    mechanisms=["SCRAM-SHA-256", "SCRAM-SHA-512"],
+    users=[
+        User(name="admin", password="admin-secret", files=FILES),
+        User(name="bob", may="nothing"),
+    ],
+    clients="/a b",
+    ca="/a b/ca.pem",
+    fault_port=4711,
+    fault_key="c0ffee",
+)
+
+
+def test_a_shell_evaluates_the_exported_lines() -> None:
+    script = f'{text.for_shells(CLUSTER)}\nprintf "%s\\n" "$BOOTSTRAP" "$CLUSTER" "$JAVA_CONFIG"'
+    done = subprocess.run(["sh", "-euc", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "127.0.0.1:9092,127.0.0.1:9093",
+        "it's",
+        "/a b/admin.properties",
+    ]
+    assert text.variables(CLUSTER)["ZOOKEEPER"] == "127.0.0.1:9094"
+    assert text.variables(CLUSTER)["SASL_PASSWORD"] == "admin-secret"
+    assert all(line.startswith("export ") for line in text.for_shells(CLUSTER).splitlines())
+
+
+def test_json_has_everything_but_the_key_of_faults() -> None:
+    found = json.loads(json.dumps(text.for_machines(CLUSTER)))
+    assert found["bootstrap"] == CLUSTER.bootstrap
+    assert found["users"][1]["may"] == "nothing"
+    assert "c0ffee" not in json.dumps(found)
+
+
+def test_text_names_ports_settings_and_users() -> None:
+    shown = text.for_people(CLUSTER)
+    assert "9092 to 9094 of 127.0.0.1, the same at every start with --port 9092" in shown
+    assert "min.insync.replicas=2" in shown
+    assert "admin / admin-secret: may do everything" in shown
+    assert "bob: may do nothing" in shown
+    assert "SASL_SSL SCRAM-SHA-256 or SCRAM-SHA-512" in shown
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
+def test_taken_port_is_named_with_its_holder(address: str) -> None:
+    port = free_port()
+    with socket.socket() as holder:
+        holder.bind((address, port + 1))
+        holder.listen()
+        problem = port_problem(port, 3)
+    assert f"and {port + 1} is taken by " in problem
+    assert "choose another --port" in problem

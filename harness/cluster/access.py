@@ -21,12 +21,12 @@ from urteil.harness.targets.base import BrokerNode, Listener
 
 USERS, NETWORK = "USERS", "NETWORK"
 ADMIN, ALICE, BOB = "admin", "alice", "bob"
-MAY = {
-    ADMIN: "everything",
-    ALICE: "topics, groups and transactional ids that begin with alice",
-    BOB: "nothing",
+RIGHTS = {
+    ADMIN: "all",
+    ALICE: "all on topics, groups and transactional ids that begin with alice",
+    BOB: "none",
 }
-"""The users of a cluster with ACLs. Without, each may do everything."""
+"""Of the users of a cluster with ACLs. Without ACLs, each has all."""
 AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 KEY_STORE, TRUST_STORE = "broker.p12", "trust.p12"
 _MODULE = "org.apache.kafka.common.security"

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from urteil.harness.cluster.access import LOGIN, MAY, Access, Security, password_of
+from urteil.harness.cluster.access import LOGIN, RIGHTS, Access, Security, password_of
 from urteil.harness.cluster.certificates import PASSWORD
 from urteil.harness.standing.state import User
 
@@ -60,7 +60,7 @@ def _write_user(
     return User(
         name=name,
         password=password_of(name) if security.sasl else "",
-        may=MAY[name] if security.acl else "everything",
+        rights=RIGHTS[name] if security.acl else "all",
         files=files,
         network_files=network_files,
     )

@@ -88,7 +88,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     password: str = ""
-    may: str = "everything"
+    rights: str = "all"
     files: dict[str, str] = {}
     network_files: dict[str, str] = {}
 

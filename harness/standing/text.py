@@ -11,8 +11,8 @@ import psutil
 from urteil.harness.standing.client_files import SUFFIXES
 from urteil.harness.standing.state import StandingCluster
 
-SECRET = ("fault_port", "fault_key", "keeper_began")
-"""Not for others: who has them may play faults."""
+INTERNAL = ("fault_port", "fault_key", "keeper_began", "lab_bootstrap")
+"""The lab's own: faults are played with the key, and that listener has no ACLs."""
 COLUMN = 10
 PER_LINE = 3
 
@@ -41,7 +41,7 @@ def for_people(cluster: StandingCluster) -> str:
 def for_machines(cluster: StandingCluster) -> dict[str, Any]:
     """Everything that is written down, as JSON has it, less what is the keeper's own."""
     found: dict[str, Any] = msgspec.to_builtins(cluster)
-    return {name: value for name, value in found.items() if name not in SECRET}
+    return {name: value for name, value in found.items() if name not in INTERNAL}
 
 
 def variables(cluster: StandingCluster) -> dict[str, str]:
@@ -98,9 +98,9 @@ def _network(cluster: StandingCluster) -> list[tuple[str, str]]:
 def _security(cluster: StandingCluster) -> list[tuple[str, str]]:
     rows = [("security", " ".join([cluster.protocol, " or ".join(cluster.mechanisms)]).strip())]
     rows += [("authority", cluster.ca)] if cluster.ca else []
-    for user in cluster.users:
+    for user in cluster.users if cluster.protocol != "PLAINTEXT" else ():
         shown = f"{user.name} / {user.password}" if user.password else user.name
-        rows += [("user", f"{shown}: may do {user.may}")] if cluster.protocol != "PLAINTEXT" else []
+        rows.append(("user", f"{shown}, rights: {user.rights}"))
     names = ", ".join(user.name for user in cluster.users)
     kinds = ", ".join(f".{suffix} ({kind})" for kind, suffix in SUFFIXES.items())
     return [*rows, ("clients", f"{cluster.clients}: {names} as {kinds}")]

@@ -15,6 +15,7 @@ from tests.waiting import until
 from urteil.chaos.views import LabFailure
 from urteil.cli.main import exit_code
 from urteil.harness import standing
+from urteil.harness.fault_keeper import FaultSession
 
 NAME = "for-faults"
 
@@ -109,7 +110,7 @@ def test_faults_are_checked_on_it(
 
 def test_who_has_no_key_plays_no_faults(cluster: standing.StandingCluster) -> None:
     with pytest.raises(LabFailure, match="does not let us in"):
-        standing.FaultSession(cluster.fault_port, "00" * 16)
+        FaultSession(cluster.fault_port, "00" * 16)
 
 
 def test_its_status_knows_who_was_started_again(

@@ -31,7 +31,7 @@ CLUSTER = StandingCluster(
     mechanisms=["SCRAM-SHA-256", "SCRAM-SHA-512"],
     users=[
         User(name="admin", password="admin-secret", files=FILES),
-        User(name="bob", may="nothing"),
+        User(name="bob", rights="none"),
     ],
     clients="/a b",
     ca="/a b/ca.pem",
@@ -56,7 +56,7 @@ def test_a_shell_evaluates_the_exported_lines() -> None:
 def test_json_has_everything_but_the_key_of_faults() -> None:
     found = json.loads(json.dumps(text.for_machines(CLUSTER)))
     assert found["bootstrap"] == CLUSTER.bootstrap
-    assert found["users"][1]["may"] == "nothing"
+    assert found["users"][1]["rights"] == "none"
     assert "c0ffee" not in json.dumps(found)
 
 
@@ -64,8 +64,8 @@ def test_text_names_ports_settings_and_users() -> None:
     shown = text.for_people(CLUSTER)
     assert "9092 to 9094 of 127.0.0.1, the same at every start with --port 9092" in shown
     assert "min.insync.replicas=2" in shown
-    assert "admin / admin-secret: may do everything" in shown
-    assert "bob: may do nothing" in shown
+    assert "admin / admin-secret, rights: all" in shown
+    assert "bob, rights: none" in shown
     assert "SASL_SSL SCRAM-SHA-256 or SCRAM-SHA-512" in shown
 
 

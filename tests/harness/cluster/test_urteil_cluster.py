@@ -18,6 +18,7 @@ from urteil.harness.cluster import Cluster
 from urteil.harness.reaper import holders
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.stacks import Stacks
+from urteil.harness.standing import text
 from urteil.harness.targets import UrteilTarget
 
 LAB = """
@@ -104,9 +105,11 @@ def test_a_standing_cluster_stands_until_it_is_taken_down() -> None:
         standing.attach("one")
     made = standing.up(name="one", brokers=1)
     assert standing.attach("one") == made
-    assert made.bootstrap_servers in str(made)
-    assert "urteil cluster down --name one" in str(made)
-    assert f"metrics    http://{made.metrics[0]}/metrics" in str(made)
+    shown = text.for_people(made)
+    assert made.bootstrap_servers in shown
+    assert "urteil cluster down --name one" in shown
+    assert f"metrics    http://{made.metrics[0]}/metrics" in shown
+    assert standing.status_of_all() == [made]
     with pytest.raises(standing.StandingError, match="stands already"):
         standing.up(name="one")
     assert all(psutil.pid_exists(pid) for pid in made.pids.values())

@@ -12,6 +12,7 @@ from typing import Annotated
 import msgspec
 
 from urteil.chaos.choice import Draw
+from urteil.harness.stopwatch import Spent
 
 RACK = "rack"
 """A broker's rack is this and its id; so is that of the reader with the same number."""
@@ -168,7 +169,7 @@ class RunFacts(msgspec.Struct, kw_only=True):
 
     `healed` says that every fault was undone and every part of the lab lived: what is not whole
     then is the cluster's own doing. `withheld` names tables of evidence that the target cannot
-    give: what needs them is not judged.
+    give: what needs them is not judged. `spent` is what each phase of the run took.
     """
 
     run: str
@@ -180,6 +181,7 @@ class RunFacts(msgspec.Struct, kw_only=True):
     command: str
     versions: dict[str, str] = {}
     seconds: dict[str, float] = {}
+    spent: list[Spent] = []
     phases: list[Phase] = []
     topics: list[TopicFact] = []
     brokers: list[int] = []

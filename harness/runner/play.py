@@ -16,11 +16,11 @@ from urteil.harness import crowd
 from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster
 from urteil.harness.history.lives import write_lives
 from urteil.harness.runner.healing import Healing
-from urteil.harness.runner.stopwatch import Stopwatch
 from urteil.harness.runner.topics import create_topics, fitted
 from urteil.harness.scenario import Phase, RunFacts, Scenario, TopicFact, save
 from urteil.harness.schedule import save_schedule, schedule_of
 from urteil.harness.stacks import Stacks, watched
+from urteil.harness.stopwatch import Stopwatch
 from urteil.harness.workload.rotation import leadership_rounds
 from urteil.harness.workload.workload import Workload
 
@@ -54,7 +54,7 @@ class Play:
     _stacks: Stacks = field(init=False)
 
     def __post_init__(self) -> None:
-        self._stage = Stopwatch(self.facts.seconds)
+        self._stage = Stopwatch(self.facts.seconds, self.facts.spent)
         self._healing = Healing(self.run_dir)
         self._stacks = Stacks(self.run_dir)
 
@@ -89,12 +89,14 @@ class Play:
         began_ns = time.monotonic_ns()
         try:
             with self._stage("setup"):
-                ready_s = cluster.start()
+                with self._stage("setup/cluster"):
+                    ready_s = cluster.start()
                 self.log(f"{len(cluster.bootstrap)} brokers ready after {ready_s:.1f} s")
                 self.facts.versions |= cluster.versions()
                 self.facts.brokers = sorted(cluster.data_dirs())
                 self.facts.withheld = cluster.withheld()
-                create_topics(cluster.bootstrap, scenario)
+                with self._stage("setup/topics"):
+                    create_topics(cluster.bootstrap, scenario)
                 self.facts.topics = self._topics(cluster)
             save(self.run_dir / "run.json", self.facts)
             self._phase("setup", began_ns, time.monotonic_ns())
@@ -151,8 +153,9 @@ class Play:
 
     def _load(self, cluster: Cluster | ExternalCluster, workload: Workload) -> None:
         scenario = self.scenario
-        workload.start()
-        self._await_first_acks(workload)
+        with self._stage("load/first acknowledgements"):
+            workload.start()
+            self._await_first_acks(workload)
         self.under_load()
         controls = cluster.controls()
         controls.attend(workload.controls())
@@ -170,12 +173,15 @@ class Play:
         began_ns = time.monotonic_ns()
         recovered_s = None
         try:
-            nemesis.play(duration_s=scenario.duration_s, quiet_s=QUIET_S)
+            with self._stage("load/faults"):
+                nemesis.play(duration_s=scenario.duration_s, quiet_s=QUIET_S)
             played_ns = time.monotonic_ns()
             workload.finish_bulk()
-            recovered_s = nemesis.heal(deadline_s=scenario.recovery_deadline_s)
+            with self._stage("load/recovery"):
+                recovered_s = nemesis.heal(deadline_s=scenario.recovery_deadline_s)
             if recovered_s is not None and nemesis.injections:
-                self._await_last_acks(workload, played_ns)
+                with self._stage("load/last acknowledgements"):
+                    self._await_last_acks(workload, played_ns)
         finally:
             self.facts.problems += nemesis.problems
             self.facts.healed = nemesis.healed
@@ -186,11 +192,12 @@ class Play:
             self._take_stacks("the cluster did not become healthy in time")
         else:
             self.log(f"healthy {recovered_s:.1f} s after the load's end")
-        workload.stop_producers()
-        workload.finish_apps()
-        workload.finish_transactions(whole=self._whole)
-        if self._whole:
-            workload.finish_reading()
+        with self._stage("load/end of the clients"):
+            workload.stop_producers()
+            workload.finish_apps()
+            workload.finish_transactions(whole=self._whole)
+            if self._whole:
+                workload.finish_reading()
         progress = workload.progress()
         self.log(f"{progress.acked} of {progress.invoked} records acknowledged")
 
@@ -215,9 +222,11 @@ class Play:
                 deadline_s=deadline_s,
                 restart=cluster.can_restart(),
             )
-        reads = workload.final_reads(deadline_s, rounds)
-        workload.finish_visits()
-        workload.stop_consumers()
+        with self._stage("final_reads/rounds"):
+            reads = workload.final_reads(deadline_s, rounds)
+        with self._stage("final_reads/end of the consumers"):
+            workload.finish_visits()
+            workload.stop_consumers()
         self.facts.problems += reads.problems
         self._phase("final", began_ns, time.monotonic_ns())
 

@@ -19,9 +19,9 @@ from urteil.harness.history.collect import collect
 from urteil.harness.machine import machine
 from urteil.harness.runner.folder import new_run_dir
 from urteil.harness.runner.play import Play
-from urteil.harness.runner.stopwatch import Stopwatch
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, save
 from urteil.harness.schedule import settled
+from urteil.harness.stopwatch import Stopwatch
 from urteil.harness.targets.external import PREFIX, fitted, load_external
 from urteil.harness.verify import judge
 from urteil.harness.verify.engines.choice import needs_spark
@@ -165,7 +165,7 @@ def _collect(run_dir: Path, facts: RunFacts, log: Log) -> None:
     if any((run_dir / "evidence" / "manifest").glob("*.parquet")):
         return
     log("collecting the evidence")
-    with Stopwatch(facts.seconds)("collect"):
+    with Stopwatch(facts.seconds, facts.spent)("collect"):
         collected = collect(run_dir)
     facts.problems += collected.problems
     save(run_dir / "run.json", facts)
@@ -186,6 +186,7 @@ def _unknown(run_dir: Path, facts: RunFacts, failure: str) -> Result:
         engine="none",
         versions=facts.versions,
         seconds=facts.seconds,
+        phases=facts.spent,
         counts={},
         guarantees=[],
         faults=[],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import msgspec
 
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, load_scenario, save
+from urteil.harness.stopwatch import Stopwatch
 from urteil.harness.verify import evidence, plan
 from urteil.harness.verify.check import Places, check, tallies
 from urteil.harness.verify.derived import impact
@@ -116,36 +116,57 @@ def judge_run(
 ) -> Result:
     """Judge `run_dir` on `engine`, chosen for `reason`; see `urteil.harness.verify.judge`."""
     scenario, facts, odd = numbers(load_scenario(run_dir), load_facts(run_dir))
+    seconds, phases = dict(facts.seconds), list(facts.spent)
+    watch = Stopwatch(seconds, phases)
     work = run_dir / "work" / "verify"
     _unlink(work.parent, work, run_dir / "findings")
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    began = time.monotonic()
-    found = sound(run_dir, work)
-    found.told += odd
-    running = open_engine(engine, found.run_dir, work, master=master, session=session)
-    try:
+    with watch("verify"):
         try:
-            result = _judged(running, found, scenario, facts, canary=canary)
-        except Exception as failure:
-            found = sound(run_dir, work, deep=True)
-            found.told += odd
+            with watch("verify/validation"):
+                found = sound(run_dir, work)
+            running = open_engine(engine, found.run_dir, work, master=master, session=session)
             try:
-                if not found.torn:
-                    raise failure
-                result = _judged(running, found, scenario, facts, canary=canary)
-            except Exception as again:
-                text = f"{type(again).__name__}: {' '.join(str(again).split())[:300]}"
-                told = [*found.told, f"the evidence cannot be judged: {text}"]
-                result = bare(facts, engine, [*facts.problems, *told])
-        save_rest(running, run_dir, result.guarantees)
-    finally:
-        running.close()
-        shutil.rmtree(work, ignore_errors=True)
+                asked = (scenario, facts, odd, watch)
+                result = _judge(run_dir, running, found, *asked, canary=canary)
+                save_rest(running, run_dir, result.guarantees)
+            finally:
+                running.close()
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
     result.engine_reason = reason
-    result.seconds = facts.seconds | {"verify": round(time.monotonic() - began, 3)}
+    result.seconds, result.phases = seconds, phases
     save(run_dir / "result.json", result)
     return result
+
+
+def _judge(
+    run_dir: Path,
+    running: Engine,
+    found: Sound,
+    scenario: Scenario,
+    facts: RunFacts,
+    odd: list[str],
+    watch: Stopwatch,
+    *,
+    canary: bool,
+) -> Result:
+    """The result; where it raises, that of what a deeper validation leaves of the evidence."""
+    found.told += odd
+    try:
+        return _judged(running, found, scenario, facts, watch, canary=canary)
+    except Exception as failure:
+        found = sound(run_dir, running.work, deep=True)
+        found.told += odd
+        try:
+            if not found.torn:
+                raise failure
+            return _judged(running, found, scenario, facts, watch, canary=canary)
+        except Exception as again:
+            text = f"{type(again).__name__}: {' '.join(str(again).split())[:300]}"
+            told = [*found.told, f"the evidence cannot be judged: {text}"]
+            return bare(facts, running.name, [*facts.problems, *told])
 
 
 def _unlink(*folders: Path) -> None:
@@ -156,15 +177,22 @@ def _unlink(*folders: Path) -> None:
 
 
 def _judged(
-    running: Engine, found: Sound, scenario: Scenario, facts: RunFacts, *, canary: bool
+    running: Engine,
+    found: Sound,
+    scenario: Scenario,
+    facts: RunFacts,
+    watch: Stopwatch,
+    *,
+    canary: bool,
 ) -> Result:
     """The result of what can be read."""
     run_dir = found.run_dir
-    derived = prepare(run_dir, scenario, facts)
+    with watch("verify/derived tables"):
+        derived = prepare(run_dir, scenario, facts)
     with threads(1) as pool:
-        song = pool.apply_async(_song, (run_dir, scenario, facts, derived)) if canary else None
-        open_views(running, run_dir, derived)
-        judged, ticks = examine(running, run_dir, derived)
+        asked = (run_dir, scenario, facts, derived, watch)
+        song = pool.apply_async(_song, asked) if canary else None
+        judged, ticks = examine(running, run_dir, derived, watch)
         tally = running.query(f"{_TALLY} UNION ALL {whole.TALLY} ORDER BY what, n")
     doubts = _tears(found, facts, tally)
     if lacking := trust.lacking_faults(scenario, derived):
@@ -197,11 +225,14 @@ def _judged(
     return result
 
 
-def _song(run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived) -> dict[str, str]:
+def _song(
+    run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived, watch: Stopwatch
+) -> dict[str, str]:
     """What the canary sings beside the judgement, reading the evidence on an engine of its own."""
     from urteil.harness.verify.canary import sing
 
-    return sing(run_dir, scenario, facts, derived)
+    with watch("verify/canary"):
+        return sing(run_dir, scenario, facts, derived)
 
 
 def _tears(found: Sound, facts: RunFacts, tally: Sequence[Row]) -> dict[str, str]:
@@ -285,11 +316,20 @@ def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
 
 
 def examine(
-    engine: Engine, run_dir: Path, derived: Derived
+    engine: Engine, run_dir: Path, derived: Derived, watch: Stopwatch
 ) -> tuple[list[GuaranteeResult], list[Row]]:
     """Build the fused plan and judge every guarantee on it; the acknowledgements by tick."""
     compacted = any(part["compacted"] and part["ours"] for part in derived.parts)
-    plan.build(engine, compacted=compacted, transactions=bool(derived.tables["txn_p"]))
+    with watch("verify/shared tables"):
+        open_views(engine, run_dir, derived)
+        plan.build(engine, compacted=compacted, transactions=bool(derived.tables["txn_p"]))
+    with watch("verify/guarantees"):
+        return _examined(engine, run_dir, derived)
+
+
+def _examined(
+    engine: Engine, run_dir: Path, derived: Derived
+) -> tuple[list[GuaranteeResult], list[Row]]:
     ticks = engine.query("SELECT t.* FROM ticks t")
     present = {table for table in SCHEMAS if evidence.files(run_dir, table)}
     present = {table for table in present if evidence.row_count(run_dir, table)}

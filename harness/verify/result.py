@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from urteil.harness.stopwatch import Spent
+
 
 class Verdict(StrEnum):
     PASS = "PASS"
@@ -77,7 +79,7 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
 
 class Result(msgspec.Struct, kw_only=True):
     """All that `urteil run --json` prints. `reasons` say why the verdict is not PASS,
-    `engine_reason` why this engine judged."""
+    `engine_reason` why this engine judged; `phases` is what each phase of the run took."""
 
     verdict: Verdict
     reasons: list[str]
@@ -97,6 +99,7 @@ class Result(msgspec.Struct, kw_only=True):
     canary: dict[str, str] = {}
     must_find: dict[str, bool] = {}
     engine_reason: str = ""
+    phases: list[Spent] = []
 
 
 def load_result(run_dir: Path) -> Result:
@@ -104,10 +107,12 @@ def load_result(run_dir: Path) -> Result:
     return msgspec.json.decode((run_dir / "result.json").read_bytes(), type=Result)
 
 
-def add_seconds(run_dir: Path, **seconds: float) -> None:
-    """Write how long a later step took into a run's `result.json`."""
+def add_phases(run_dir: Path, phases: list[Spent]) -> None:
+    """Write what later phases took into a run's `result.json`, in place of an earlier report's."""
     from urteil.harness.scenario import save
 
     result = load_result(run_dir)
-    result.seconds |= {name: round(spent, 3) for name, spent in seconds.items()}
+    names = {one.phase for one in phases}
+    result.phases = [one for one in result.phases if one.phase not in names] + phases
+    result.seconds |= {one.phase: one.seconds for one in phases}
     save(run_dir / "result.json", result)

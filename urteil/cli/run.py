@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import shlex
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,7 +153,7 @@ def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bo
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["page", "summary", "issue"]),
+    type=click.Choice(["page", "summary", "issue", "phases"]),
     default="page",
     show_default=True,
 )
@@ -164,7 +163,8 @@ def report(run_dir: str, form: str, out: Path) -> None:
 
     Of a run that is damaged, or was not judged, it shows what there is and says what it lacks.
     `--format issue` prints the text of an issue with the schedule that shows it again, the
-    smallest one where the run was shrunk; `--format summary` the Markdown of `run --summary`.
+    smallest one where the run was shrunk; `--format summary` the Markdown of `run --summary`;
+    `--format phases` what each phase of the run took.
     """
     from urteil.drawing import draw
     from urteil.reports.loaded import NoRun
@@ -175,6 +175,11 @@ def report(run_dir: str, form: str, out: Path) -> None:
         if form == "page":
             for page in draw(folder):
                 click.echo(page)
+        elif form == "phases":
+            from urteil.harness.stopwatch import lines
+            from urteil.reports.loaded import load_run
+
+            click.echo("\n".join(lines(load_run(folder).result.phases)))
         else:
             click.echo((issue if form == "issue" else summary)(folder), nl=False)
     except NoRun as error:
@@ -343,18 +348,20 @@ def _command(scenario: Scenario, asked: dict[str, Any], engine: str, master: str
 def draw_report(run_dir: Path) -> None:
     """Write the report; the verdict stands on disk already, and a failed page sinks nothing."""
     from urteil.drawing import draw
-    from urteil.harness.verify.result import add_seconds
+    from urteil.harness.stopwatch import Spent, Stopwatch
+    from urteil.harness.verify.result import add_phases
 
-    began = time.monotonic()
+    spent: list[Spent] = []
     try:
-        draw(run_dir)
+        with Stopwatch({}, spent)("report"):
+            draw(run_dir)
     except Exception as error:
         _say(
             f"the report could not be drawn ({type(error).__name__}: {error}); "
             f"`urteil report {run_dir}` tries again"
         )
         return
-    add_seconds(run_dir, report=time.monotonic() - began)
+    add_phases(run_dir, spent)
 
 
 def summarise(path: Path, text: str, printing: str) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from urteil.harness.runner.folder import new_run_dir
-from urteil.harness.runner.stopwatch import Stopwatch
 from urteil.harness.runner.topics import fitted
 from urteil.harness.scenario import Scenario, TopicSpec, load_scenario
 from urteil.harness.scenarios import SCENARIOS
+from urteil.harness.stopwatch import Spent, Stopwatch, lines
 
 
 def test_a_run_has_a_folder_of_its_own_and_latest_is_the_newest(tmp_path: Path) -> None:
@@ -28,14 +29,30 @@ def test_topics_ask_for_no_more_replicas_than_there_are_brokers() -> None:
     assert fitted(topic, 5) == topic
 
 
-def test_stages_add_up() -> None:
-    seconds: dict[str, float] = {"load": 1.0}
-    with Stopwatch(seconds)("load"):
+def test_repeated_phase_adds_up() -> None:
+    spent = [Spent(phase="load", seconds=1.0, processor_seconds=0.5)]
+    seconds: dict[str, float] = {}
+    watch = Stopwatch(seconds, spent)
+    with watch("load"), watch("load/faults"):
         pass
-    with Stopwatch(seconds)("stop"):
-        pass
-    assert seconds["load"] >= 1.0
-    assert set(seconds) == {"load", "stop"}
+    with suppress(ZeroDivisionError), watch("stop"):
+        raise ZeroDivisionError
+    assert [one.phase for one in spent] == ["load", "load/faults", "stop"]
+    assert seconds == {"load": spent[0].seconds, "stop": spent[2].seconds}
+    assert spent[0].seconds >= 1.0
+    assert spent[0].processor_seconds >= 0.5
+
+
+def test_table_of_phases_indents_parts_and_adds_up_phases() -> None:
+    told = [("setup", 2.0), ("setup/cluster", 1.5), ("load", 30.25)]
+    spent = [Spent(phase=name, seconds=s, processor_seconds=s / 2) for name, s in told]
+    assert list(lines(spent)) == [
+        "phase                         seconds   processor seconds",
+        "setup                            2.00                1.00",
+        "  cluster                        1.50                0.75",
+        "load                            30.25               15.12",
+        "all                             32.25               16.12",
+    ]
 
 
 def test_a_long_name_is_cut_as_file_systems_want_it(tmp_path: Path) -> None:

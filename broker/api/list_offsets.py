@@ -50,22 +50,20 @@ async def list_offsets(
         if context.version > 0
     )
     allowed = _described(broker, context, [topic.name for topic in request.topics])
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsResponse.ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    _refused(one, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-                    if topic.name not in allowed
-                    else _refused(one, ErrorCode.INVALID_REQUEST)
-                    if times[topic.name, one.partition_index] > 1
-                    else _answer(broker, context.version, request, topic.name, one)
-                    for one in topic.partitions
-                ],
-            )
-            for topic in sorted(request.topics, key=lambda one: one.name not in allowed)
+    answers = []
+    for topic in sorted(request.topics, key=lambda one: one.name not in allowed):
+        partitions = [
+            _refused(one, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            if topic.name not in allowed
+            else _refused(one, ErrorCode.INVALID_REQUEST)
+            if times[topic.name, one.partition_index] > 1
+            else await _answer(broker, context.version, request, topic.name, one)
+            for one in topic.partitions
         ]
-    )
+        answers.append(
+            ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name, partitions=partitions)
+        )
+    return ListOffsetsResponse(topics=answers)
 
 
 def _described(broker: Broker, context: RequestContext, topics: Sequence[str]) -> Collection[str]:
@@ -76,7 +74,7 @@ SPOKEN_FROM = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATE
 """Times below 0 that mean something, each with its first version."""
 
 
-def _answer(
+async def _answer(
     broker: Broker, version: int, request: ListOffsetsRequest, topic: str, asked: Asked
 ) -> Answer:
     if asked.timestamp < 0 and version < SPOKEN_FROM.get(asked.timestamp, NEVER):
@@ -87,9 +85,10 @@ def _answer(
     partition, error = broker.replicas.hosted(topic, asked.partition_index)
     if partition is None:
         return _refused(asked, error)
-    found = find_offset(
+    found = await find_offset(
         partition,
         asked.timestamp,
+        offload=broker.offload,
         current_leader_epoch=asked.current_leader_epoch,
         isolation=request.isolation_level if is_client else None,
         only_leader=request.replica_id != DEBUGGING_CONSUMER,

@@ -7,35 +7,43 @@ topic demands more is it written anew.
 
 from __future__ import annotations
 
+from urteil.broker.base.offload import BEYOND, STEP, Steps
 from urteil.broker.log import validate
 from urteil.broker.log.config import LogConfig
-from urteil.broker.log.record_errors import Look, refuse_records
-from urteil.broker.log.upconversion import admit_messages, written_anew
+from urteil.broker.log.record_errors import RecordErrors
+from urteil.broker.log.upconversion import admit_messages
 from urteil.broker.log.validate import Parts, Refused
+from urteil.broker.wire.batch_header import CONTROL, NO_TIMESTAMP, TRANSACTIONAL, put_header
 from urteil.broker.wire.batches import (
+    HEADER_BYTES,
     NEWEST_MAGIC,
     UNREADABLE,
     BatchHeader,
-    Compression,
     Unforeseen,
     UnsupportedCompression,
     is_sole_batch,
     iter_entries,
     iter_outlines,
-    iter_records,
     parse_header,
     set_timestamps,
 )
+from urteil.broker.wire.compression import packed, unpacked
 from urteil.broker.wire.errors import ErrorCode
+
+_LOOKED_AT_AT_ONCE_BYTES = 1 << 20
+_PACKED_AT_ONCE_BYTES = 4096
 
 
 def admit(
     data: memoryview, config: LogConfig, now_ms: int, *, from_client: bool
-) -> Parts | Refused:
+) -> Steps[Parts | Refused]:
     """Batches of magic 2 as they are to be written, all but their offsets and epochs.
 
-    Empty when `data` holds no whole batch. The caller's buffer is not changed.
+    Empty when `data` holds no whole batch. The caller's buffer is not changed. Nothing here looks
+    at the log: another thread may do the steps.
     """
+    if len(data) > _LOOKED_AT_AT_ONCE_BYTES:
+        yield BEYOND
     try:
         entries = [(NEWEST_MAGIC, data)] if is_sole_batch(data) else list(iter_entries(data))
         for magic, entry in entries:
@@ -57,29 +65,62 @@ def admit(
                 return refused
         if len(parts) > 1:
             return Refused(ErrorCode.INVALID_RECORD, "More than one record batch for a partition")
-    return _admit_records(parts, config, now_ms, from_client=from_client)
-
-
-def _admit_records(
-    parts: Parts, config: LogConfig, now_ms: int, *, from_client: bool
-) -> Parts | Refused:
     for index, (header, batch) in enumerate(parts):
-        newest_ms = header.max_timestamp
         try:
-            if from_client:
-                looks = _looks(header, batch)
-                refused = refuse_records(looks, config, now_ms)
-                if refused:
-                    return refused
-                newest_ms = max(time_ms for time_ms, _, _ in looks)
-            written = _written(header, batch, newest_ms, config, now_ms)
+            admitted = yield from _admit_batch(
+                header, batch, config, now_ms, from_client=from_client
+            )
         except UNREADABLE as error:
             return _unread(error, ErrorCode.INVALID_RECORD)
-        if written is not None:
-            parts[index] = header, _ = parse_header(written), memoryview(written)
-            if header.size > config.max_message_bytes:
-                return validate.too_large(header.size, config)
+        if isinstance(admitted, Refused):
+            return admitted
+        parts[index] = admitted
     return parts
+
+
+def _admit_batch(
+    header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int, *, from_client: bool
+) -> Steps[tuple[BatchHeader, memoryview] | Refused]:
+    """The batch in the topic's codec, with its kind of time and the newest one in its header (old
+    versions of Sarama say -1 of every batch): as it came if all that is right."""
+    newest_ms = header.max_timestamp
+    errors = None
+    if from_client:
+        errors = RecordErrors(config, now_ms)
+        claims_broker_time = bool(header.timestamp_type)
+        for found in iter_outlines(batch):
+            errors.look(
+                [one.timestamp_ms for one in found],
+                [one.has_key for one in found],
+                claims_broker_time=claims_broker_time,
+            )
+            yield STEP
+        refused = errors.refused()
+        if refused:
+            return refused
+        newest_ms = errors.newest_ms
+    codec = config.codec_for(header.compression)
+    anew: bytearray | None = None
+    if codec != header.compression and not (header.is_control and not header.compression):
+        if errors is not None and errors.oldest_ms < NO_TIMESTAMP:
+            raise Unforeseen(f"a record of the time {errors.oldest_ms}")
+        written = yield from _recompressed(header, batch, newest_ms, codec, config)
+        if isinstance(written, Refused):
+            return written
+        anew = written
+    stamped = config.log_append_time
+    if stamped or header.timestamp_type:
+        anew = anew or bytearray(batch)
+        set_timestamps(anew, now_ms if stamped else newest_ms, of_broker=stamped)
+    elif anew is None and newest_ms != header.max_timestamp:
+        anew = bytearray(batch)
+        set_timestamps(anew, newest_ms, of_broker=False)
+    if anew is None:
+        return header, batch
+    header = parse_header(anew)
+    if header.size > config.max_message_bytes:
+        return validate.too_large(header.size, config)
+    return header, memoryview(anew)
 
 
 def _unread(error: Exception, corrupt: ErrorCode) -> Refused:
@@ -90,44 +131,22 @@ def _unread(error: Exception, corrupt: ErrorCode) -> Refused:
     return Refused(ErrorCode.UNKNOWN_SERVER_ERROR if is_unforeseen else corrupt, str(error))
 
 
-def _looks(header: BatchHeader, batch: memoryview) -> list[Look]:
-    marked = bool(header.timestamp_type)
-    return [(one.timestamp_ms, one.has_key, marked) for one in iter_outlines(batch)]
-
-
-def _written(
-    header: BatchHeader, batch: memoryview, newest_ms: int, config: LogConfig, now_ms: int
-) -> bytearray | None:
-    """The batch anew, in the topic's codec, with its kind of time and the newest one in its header
-    (old versions of Sarama say -1 of every batch); None if it is right."""
-    codec = config.codec_for(header.compression)
-    if codec == header.compression or (header.is_control and not header.compression):
-        anew = None
-    else:
-        anew = _recompressed(header, batch, codec, config.level_of(codec))
-    stamped = config.log_append_time
-    if stamped or header.timestamp_type:
-        anew = anew or bytearray(batch)
-        set_timestamps(anew, now_ms if stamped else newest_ms, of_broker=stamped)
-    elif anew is None and newest_ms != header.max_timestamp:
-        anew = bytearray(batch)
-        set_timestamps(anew, newest_ms, of_broker=False)
-    return anew
-
-
 def _recompressed(
-    header: BatchHeader, batch: memoryview, codec: int, level: int | None
-) -> bytearray:
-    """Unforeseen for a producer that no batch can be written of (`MemoryRecordsBuilder`)."""
+    header: BatchHeader, batch: memoryview, newest_ms: int, codec: int, config: LogConfig
+) -> Steps[bytearray | Refused]:
+    """The same records in another codec; they are never all in memory. Unforeseen for a producer
+    that no batch can be written of (`MemoryRecordsBuilder`)."""
     if header.producer_epoch < 0 if header.has_producer_id else header.is_transactional:
         raise Unforeseen(f"producer {header.producer_id} has epoch {header.producer_epoch}")
-    records = [(one.key, one.value, one.headers, one.timestamp_ms) for one in iter_records(batch)]
-    return written_anew(
-        records,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        compression=Compression(codec),
-        transactional=header.is_transactional,
-        level=level,
-    )
+    if header.compression or len(batch) > _PACKED_AT_ONCE_BYTES:
+        yield BEYOND
+    anew = bytearray(HEADER_BYTES)
+    records = unpacked(header.compression, batch[HEADER_BYTES:])
+    for chunk in packed(codec, records, config.level_of(codec)):
+        anew += chunk
+        if len(anew) > config.max_message_bytes:
+            return validate.too_large(len(anew), config)
+        yield STEP
+    kept = header.attributes & (TRANSACTIONAL | CONTROL)
+    put_header(anew, header._replace(attributes=kept | codec, max_timestamp=newest_ms))
+    return anew

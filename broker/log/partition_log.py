@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from urteil.broker.base.offload import Steps, finished
 from urteil.broker.log import recovery, retention, timestamps
 from urteil.broker.log.admission import admit
 from urteil.broker.log.append import Append
@@ -30,7 +31,7 @@ from urteil.broker.log.segment import (
 )
 from urteil.broker.log.storage import FileRange, Storage
 from urteil.broker.log.txn_index import AbortedTxn
-from urteil.broker.log.validate import RecordError, Refused, split_fetched
+from urteil.broker.log.validate import Parts, RecordError, Refused, split_fetched
 from urteil.broker.log.verification import TRUSTED, Guard, Verifications
 from urteil.broker.wire.errors import ErrorCode
 
@@ -132,6 +133,18 @@ class PartitionLog:
 
     # Appending
 
+    def admission(
+        self, data: memoryview, now_ms: int, *, from_client: bool = True
+    ) -> Steps[Parts | Refused]:
+        """The checks of an append that need no look at the log, for `append_admitted`.
+
+        `data` is not changed: batches of magic 2, or messages of magic 0 and 1, which become one;
+        a cut one at its end is passed over, and nothing whole in it is nothing to do.
+        `from_client` demands what only producers may be asked: base offset 0, counts, times,
+        keys in a compacted topic, sequences that follow, no control records.
+        """
+        return admit(data, self.config, now_ms, from_client=from_client)
+
     def append_as_leader(
         self,
         data: memoryview,
@@ -141,18 +154,28 @@ class PartitionLog:
         from_client: bool = True,
         guard: Guard | None = TRUSTED,
     ) -> AppendResult:
-        """Check batches, give them offsets and the epoch, write them.
-
-        `data` is not changed: batches of magic 2, or messages of magic 0 and 1, which become one;
-        a cut one at its end is passed over, and nothing whole in it is nothing to do.
-        `from_client` demands what only producers may be asked: base offset 0, counts, times,
-        keys in a compacted topic, sequences that follow, no control records. A batch that its
-        producer sent before is answered as then, and not written. The first batch of a transaction
-        needs the `guard` of its verification.
-        """
+        """Check batches (`admission`), give them offsets and the epoch, write them."""
         if self.failure:
             return self._refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
-        parts = admit(data, self.config, now_ms, from_client=from_client)
+        admitted = finished(self.admission(data, now_ms, from_client=from_client))
+        return self.append_admitted(
+            admitted, leader_epoch, now_ms, from_client=from_client, guard=guard
+        )
+
+    def append_admitted(
+        self,
+        parts: Parts | Refused,
+        leader_epoch: int,
+        now_ms: int,
+        *,
+        from_client: bool = True,
+        guard: Guard | None = TRUSTED,
+    ) -> AppendResult:
+        """Give batches offsets and the epoch, and write them. A batch that its producer sent before
+        is answered as then, and not written. The first batch of a transaction needs the `guard` of
+        its verification."""
+        if self.failure:
+            return self._refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
         if isinstance(parts, Refused):
             return self._refused(*parts)
         if not parts:
@@ -259,15 +282,15 @@ class PartitionLog:
             _log.error("%s: cannot be read from there on; stop the broker and remove the log's "
                        "folder if another replica has it, or restore the file", damage)  # fmt: skip
 
-    def offset_for_timestamp(self, timestamp_ms: int) -> TimestampOffset | None:
-        """The first record at or after a time, None without one.
+    def searches_for_timestamp(self, timestamp_ms: int) -> Iterator[Steps[TimestampOffset | None]]:
+        """The search for the first record at or after a time, batch by batch: mostly of one.
 
         Raises DamagedSegment (OSError) when the way there is not readable.
         """
         return timestamps.first_at_or_after(self.segments, timestamp_ms, self.log_start_offset)
 
-    def max_timestamp_offset(self) -> TimestampOffset | None:
-        """The first record with the largest timestamp, None in a log without records."""
+    def searches_for_max_timestamp(self) -> Iterator[Steps[TimestampOffset | None]]:
+        """The search for the first record with the largest timestamp."""
         return timestamps.newest(self.segments)
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTxn]:

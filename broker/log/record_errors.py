@@ -5,7 +5,7 @@ Source: `LogValidator.validateRecord` and `processRecordErrors`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.validate import RecordError, Refused
@@ -15,29 +15,75 @@ from urteil.broker.wire.errors import ErrorCode
 Look = tuple[int, bool, bool]
 """Of a record: its time in ms, whether it has a key, whether its batch claims a broker's time."""
 
+MAX_REPORTED = 10_000
+"""Of the records of one batch that are at fault: an answer does not grow beyond."""
+
 _SHOWN = 3
 
 
+class RecordErrors:
+    """What is wrong with the records of one append, which are looked at some hundred at a time."""
+
+    __slots__ = (
+        "_config", "_count", "_errors", "_is_about_time", "_limits", "_now_ms", "newest_ms",
+        "oldest_ms",
+    )  # fmt: skip
+
+    def __init__(self, config: LogConfig, now_ms: int) -> None:
+        self.newest_ms = self.oldest_ms = NO_TIMESTAMP
+        self._config = config
+        self._now_ms = now_ms
+        self._limits = (now_ms - config.timestamp_before_ms, now_ms + config.timestamp_after_ms)
+        self._count = 0
+        self._errors: list[RecordError] = []
+        self._is_about_time = False
+
+    def look(self, times: Sequence[int], keys: Sequence[bool], *, claims_broker_time: bool) -> None:
+        """Look at the next records: their times in ms, whether they have keys, whether their batch
+        says that the times are a broker's."""
+        first, self._count = self._count, self._count + len(times)
+        if not times:
+            return
+        newest_ms, oldest_ms = max(times), min(times)
+        self.newest_ms = max(self.newest_ms, newest_ms) if first else newest_ms
+        self.oldest_ms = min(self.oldest_ms, oldest_ms) if first else oldest_ms
+        config, (oldest, newest) = self._config, self._limits
+        is_in_time = oldest <= oldest_ms and newest_ms <= newest
+        has_keys = not config.compacts or all(keys)
+        if has_keys and (config.log_append_time or is_in_time) and not claims_broker_time:
+            return
+        for index, (time_ms, has_key) in enumerate(zip(times, keys, strict=True), first):
+            if len(self._errors) == MAX_REPORTED:
+                break
+            if config.compacts and not has_key:
+                self._errors.append((index, "Compacted topic cannot accept message without key"))
+                continue
+            reason = _wrong_time(
+                time_ms, config, self._now_ms, claims_broker_time=claims_broker_time
+            )
+            if reason:
+                self._is_about_time = True
+                self._errors.append((index, reason))
+
+    def refused(self) -> Refused | None:
+        """Every record that is at fault; INVALID_TIMESTAMP if one of them is for its time."""
+        errors = self._errors
+        if not errors:
+            return None
+        if self._is_about_time:
+            message = "One or more records have been rejected due to invalid timestamp"
+            return Refused(ErrorCode.INVALID_TIMESTAMP, message, tuple(errors))
+        shown = "; ".join(f"record {index}: {reason}" for index, reason in errors[:_SHOWN])
+        message = f"{len(errors)} records have been rejected, the first of them: {shown}"
+        return Refused(ErrorCode.INVALID_RECORD, message, tuple(errors))
+
+
 def refuse_records(records: Iterable[Look], config: LogConfig, now_ms: int) -> Refused | None:
-    """Every record that is at fault; INVALID_TIMESTAMP if one of them is for its time."""
-    errors: list[RecordError] = []
-    is_about_time = False
-    for index, (time_ms, has_key, claims_broker_time) in enumerate(records):
-        if config.compacts and not has_key:
-            errors.append((index, "Compacted topic cannot accept message without key"))
-            continue
-        reason = _wrong_time(time_ms, config, now_ms, claims_broker_time=claims_broker_time)
-        if reason:
-            is_about_time = True
-            errors.append((index, reason))
-    if not errors:
-        return None
-    if is_about_time:
-        message = "One or more records have been rejected due to invalid timestamp"
-        return Refused(ErrorCode.INVALID_TIMESTAMP, message, tuple(errors))
-    shown = "; ".join(f"record {index}: {reason}" for index, reason in errors[:_SHOWN])
-    message = f"{len(errors)} records have been rejected, the first of them: {shown}"
-    return Refused(ErrorCode.INVALID_RECORD, message, tuple(errors))
+    """What is wrong with records that are all in memory."""
+    errors = RecordErrors(config, now_ms)
+    for time_ms, has_key, claims_broker_time in records:
+        errors.look([time_ms], [has_key], claims_broker_time=claims_broker_time)
+    return errors.refused()
 
 
 def _wrong_time(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from urteil.broker.base.offload import Offload, finished
 from urteil.broker.metrics.traffic import Traffic
 from urteil.broker.replication.alter_isr import AskController, IsrProposals
 from urteil.broker.replication.fetchers import Fetchers
@@ -73,8 +74,10 @@ class ReplicaManager:
         broker_epoch: Callable[[], int],
         ask_controller: AskController,
         topic_overrides: Callable[[str], Mapping[str, str]],
+        offload: Offload,
     ) -> None:
         self.broker_id = config.broker_id
+        self.offload = offload
         self.controller_epoch = 0
         self.partitions: dict[TopicPartition, Partition] = {}
         self.offline: dict[TopicPartition, None] = {}
@@ -209,7 +212,7 @@ class ReplicaManager:
         """
         if acks not in VALID_ACKS:
             return dict.fromkeys(entries, refusal(ErrorCode.INVALID_REQUIRED_ACKS))
-        wall_ms, now_ms = self._clock.now_ms(), self._clock.monotonic_ms()
+        wall_ms = self._clock.now_ms()
         results: dict[TopicPartition, AppendResult] = {}
         waiting: dict[TopicPartition, Partition] = {}
         for key, data in entries.items():
@@ -217,14 +220,19 @@ class ReplicaManager:
             if partition is None:
                 results[key] = refusal(self._why_not_hosted(key))
                 continue
-            result = partition.append(
-                data,
-                acks,
-                wall_ms,
-                now_ms,
-                from_client=not internal,
-                guard=None if guards is None else guards.get(key),
-            )
+            result = partition.refuse_append(acks)
+            if result is None:
+                steps = partition.log.admission(data, wall_ms, from_client=not internal)
+                # what the broker itself writes is small, and stays in the order of the calls
+                admitted = finished(steps) if internal else await self.offload.finish(steps)
+                result = partition.append_admitted(
+                    admitted,
+                    acks,
+                    wall_ms,
+                    self._clock.monotonic_ms(),
+                    from_client=not internal,
+                    guard=None if guards is None else guards.get(key),
+                )
             results[key] = result
             if result.error is ErrorCode.NONE and result.base_offset >= 0:
                 records = result.last_offset - result.base_offset + 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
+from urteil.broker.base.offload import Offload
+from urteil.broker.log.partition_log import PartitionLog, TimestampOffset
 from urteil.broker.log.segment import DamagedSegment
 from urteil.broker.replication.partition import Partition
 from urteil.broker.wire.errors import ErrorCode
@@ -28,10 +30,11 @@ class FoundOffset:
     leader_epoch: int = -1
 
 
-def find_offset(
+async def find_offset(
     partition: Partition,
     timestamp: int,
     *,
+    offload: Offload,
     current_leader_epoch: int,
     isolation: int | None,
     only_leader: bool,
@@ -62,11 +65,7 @@ def find_offset(
     if timestamp < MAX_TIMESTAMP:
         return FoundOffset(ErrorCode.UNSUPPORTED_VERSION)
     try:
-        found = (
-            log.max_timestamp_offset()
-            if timestamp == MAX_TIMESTAMP
-            else log.offset_for_timestamp(timestamp)
-        )
+        found = await find_by_time(log, timestamp, offload)
     except DamagedSegment as damage:
         _log.error("%s: no offset by time: %s", partition, damage)
         return FoundOffset(ErrorCode.CORRUPT_MESSAGE)
@@ -76,6 +75,22 @@ def find_offset(
     if found is not None and found[1] < end:
         return FoundOffset(ErrorCode.NONE, found[0], found[1], found[2])
     return unavailable if lagging else FoundOffset()
+
+
+async def find_by_time(
+    log: PartitionLog, timestamp: int, offload: Offload
+) -> TimestampOffset | None:
+    """The first record of a time or after, or with MAX_TIMESTAMP the first of the largest time;
+    None without one. Raises OSError."""
+    if timestamp == MAX_TIMESTAMP:
+        searches = log.searches_for_max_timestamp()
+    else:
+        searches = log.searches_for_timestamp(timestamp)
+    for search in searches:
+        found = await offload.finish(search)
+        if found is not None:
+            return found
+    return None
 
 
 def _of_all_epochs(epoch: int) -> ErrorCode:

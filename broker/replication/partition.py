@@ -10,7 +10,9 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
+from urteil.broker.base.offload import finished
 from urteil.broker.log.partition_log import AppendResult, PartitionLog
+from urteil.broker.log.validate import Parts, Refused
 from urteil.broker.log.verification import TRUSTED, Guard
 from urteil.broker.replication.follower_state import FollowerState
 from urteil.broker.replication.isr import IsrState
@@ -207,6 +209,16 @@ class Partition:
         guard: Guard | None = TRUSTED,
     ) -> AppendResult:
         """Append as leader. NOT_LEADER_OR_FOLLOWER and NOT_ENOUGH_REPLICAS change nothing."""
+        refused = self.refuse_append(acks)
+        if refused is not None:
+            return refused
+        admitted = finished(self.log.admission(data, wall_ms, from_client=from_client))
+        return self.append_admitted(
+            admitted, acks, wall_ms, now_ms, from_client=from_client, guard=guard
+        )
+
+    def refuse_append(self, acks: int) -> AppendResult | None:
+        """Why nothing may be appended now, whatever it is."""
         if not self.is_leader:
             return refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if acks == -1 and self.is_under_min_isr:
@@ -216,8 +228,24 @@ class Partition:
                 f"needed are {self.effective_min_isr}",
                 log_start_offset=self.log.log_start_offset,
             )
-        result = self.log.append_as_leader(
-            data, self.leader_epoch, wall_ms, from_client=from_client, guard=guard
+        return None
+
+    def append_admitted(
+        self,
+        admitted: Parts | Refused,
+        acks: int,
+        wall_ms: int,
+        now_ms: float,
+        *,
+        from_client: bool = True,
+        guard: Guard | None = TRUSTED,
+    ) -> AppendResult:
+        """The same for what was checked already, in a time in which much may have happened."""
+        refused = self.refuse_append(acks)
+        if refused is not None:
+            return refused
+        result = self.log.append_admitted(
+            admitted, self.leader_epoch, wall_ms, from_client=from_client, guard=guard
         )
         if result.error is ErrorCode.NONE and not result.duplicate:
             if self._advance_high_watermark(now_ms):

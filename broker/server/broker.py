@@ -85,6 +85,7 @@ class Broker:
         self.broker_id = config.broker_id
         self.clock = clock
         self._rng = rng
+        self.offload = self._machine.offload(config.num_io_threads)
         self.began_s = 0.0  # when it began to serve, by the loop's clock
         self._upkeep: Upkeep | None = None
         self._make_ways_out()
@@ -268,6 +269,7 @@ class Broker:
             broker_epoch=lambda: self.broker_epoch,
             ask_controller=self.controller_client.alter_partition,
             topic_overrides=self.topic_settings.overrides,
+            offload=self.offload,
         )
         self.control = ReplicaControl(
             self.replicas,
@@ -338,6 +340,7 @@ class Broker:
         await self.tokens.stop()
         self.channels.close()
         self.replicas.checkpoint_high_watermarks()
+        self.offload.close()
         self.cleaner.stop()
         self._cleaning.shutdown()
         self.cleaner.close()

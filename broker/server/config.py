@@ -64,6 +64,7 @@ class BrokerConfig:
     log_flush_start_offset_checkpoint_interval_ms: int
     log_retention_check_interval_ms: int
     max_incremental_fetch_session_cache_slots: int
+    num_io_threads: int
     num_partitions: int
     num_replica_fetchers: int
     queued_max_request_bytes: int

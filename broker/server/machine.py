@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+from urteil.broker.base.offload import Offload
 from urteil.broker.log.storage import Storage
 from urteil.broker.zookeeper.session import Session
 
@@ -37,6 +38,10 @@ class Machine:
     def background(self) -> Background:
         """For what waits for the disk."""
         return ThreadPoolExecutor(max_workers=1, thread_name_prefix="sync")
+
+    def offload(self, threads: int) -> Offload:
+        """For what takes long on account of a client's input."""
+        return Offload(ThreadPoolExecutor(max_workers=threads, thread_name_prefix="work"))
 
     def end(self) -> None:
         """End the process at once."""

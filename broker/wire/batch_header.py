@@ -171,3 +171,13 @@ def set_timestamps(batch: bytearray | memoryview, max_timestamp: int, *, of_brok
     CRC_LAYOUT.pack_into(
         batch, CRC_POSITION, crc32c.crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
     )
+
+
+def put_header(batch: bytearray, header: BatchHeader) -> None:
+    """Write the header of a batch that has room for it, with the length and the CRC that are right
+    for what follows."""
+    length = len(batch) - LOG_OVERHEAD_BYTES
+    HEADER_LAYOUT.pack_into(batch, 0, *header._replace(batch_length=length))
+    CRC_LAYOUT.pack_into(
+        batch, CRC_POSITION, crc32c.crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
+    )

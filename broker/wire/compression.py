@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from typing import Any
 
 from urteil.broker.wire import lz4_frame
 from urteil.broker.wire.primitives import Unforeseen
 
-MAX_DECOMPRESSED_BYTES = 1 << 30
-"""No batch of honest clients comes near; a bomb must not take the broker's memory."""
+MAX_DECOMPRESSED_BYTES = 1 << 28
+"""What is unpacked as a whole: no batch of honest clients comes near."""
 
-_CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 18
+_FED_BYTES = 1 << 14
+_PIECE_BYTES = 1 << 24
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL + struct.pack(">ii", 1, 1)
 _SIZE = struct.Struct(">i")
@@ -42,31 +45,79 @@ def compress(codec: int, data: bytes, level: int | None = None) -> bytes:
     Levels are each library's own: gzip -1 or 1 to 9, lz4 1 to 17, zstd -131072 to 22.
     UnsupportedCompression without a library.
     """
+    return b"".join(packed(codec, (data,), level))
+
+
+def packed(codec: int, chunks: Iterable[bytes], level: int | None = None) -> Iterator[bytes]:
+    """The same for records that come, and go, chunk by chunk."""
     if codec == Compression.NONE:
-        return data
+        return iter(chunks)
     if level is None:
         level = DEFAULT_LEVELS.get(codec)
     if codec == Compression.GZIP:
-        packer = zlib.compressobj(level=level or -1, wbits=16 + zlib.MAX_WBITS)
-        return packer.compress(data) + packer.flush()
-    if codec == Compression.SNAPPY:
-        block = _codec_of(codec).compress(data, asbytes=True)
-        return _XERIAL_HEADER + _SIZE.pack(len(block)) + bytes(block)
+        return _gzip(chunks, level)
     packer = _codec_of(codec, level)
+
+    def pack(data: bytes) -> bytes:
+        return bytes(packer.compress(data, asbytes=True))
+
+    if codec == Compression.SNAPPY:
+        return _snappy_frame(chunks, pack)
     if codec == Compression.LZ4:
-        return lz4_frame.framed(data, lambda block: bytes(packer.compress(block, asbytes=True)))
-    return bytes(packer.compress(data, asbytes=True))
+        return lz4_frame.framed(chunks, pack)
+    return _zstd_frames(chunks, pack)
+
+
+def _gzip(chunks: Iterable[bytes], level: int | None) -> Iterator[bytes]:
+    packer = zlib.compressobj(level=level or -1, wbits=16 + zlib.MAX_WBITS)
+    yield from map(packer.compress, chunks)
+    yield packer.flush()
+
+
+def _snappy_frame(chunks: Iterable[bytes], pack: Callable[[bytes], bytes]) -> Iterator[bytes]:
+    yield _XERIAL_HEADER
+    for chunk in chunks:
+        block = pack(chunk)
+        yield _SIZE.pack(len(block)) + block
+
+
+def _zstd_frames(chunks: Iterable[bytes], pack: Callable[[bytes], bytes]) -> Iterator[bytes]:
+    """One frame, but for records of more than _PIECE_BYTES."""
+    parts: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        parts.append(chunk)
+        size += len(chunk)
+        if size >= _PIECE_BYTES:
+            yield pack(b"".join(parts))
+            parts, size = [], 0
+        yield b""
+    if parts:
+        yield pack(b"".join(parts))
 
 
 def decompress(codec: int, data: bytes | memoryview) -> bytes:
-    """Decompress records. Unforeseen for broken data, UnsupportedCompression as above."""
+    """Decompress records as a whole. Unforeseen for broken data and beyond MAX_DECOMPRESSED_BYTES,
+    UnsupportedCompression as above."""
+    chunks, size = [], 0
+    for chunk in unpacked(codec, data):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_DECOMPRESSED_BYTES and len(chunks) > 1:
+            raise Unforeseen(f"records that unpack to more than {MAX_DECOMPRESSED_BYTES} bytes")
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def unpacked(codec: int, data: bytes | memoryview) -> Iterator[bytes]:
+    """Decompress records chunk by chunk, some of them empty, none larger than CHUNK_BYTES but where
+    there is no stream (uncompressed records, one block of snappy). Errors as above."""
     if codec == Compression.NONE:
-        return bytes(data)
+        return iter((bytes(data),))
     if codec == Compression.GZIP:
-        return _gunzip(bytes(data))
+        return _gunzip(memoryview(data))
     if codec == Compression.SNAPPY:
-        return _unsnappy(bytes(data))
-    return _stream(codec, bytes(data))
+        return _unsnappy(memoryview(data))
+    return _stream(codec, memoryview(data))
 
 
 def _arrow(codec: int) -> Any:
@@ -94,29 +145,31 @@ def _codec_of(codec: int, level: int | None = None) -> Any:
     return arrow.Codec(name, compression_level=min(max(level, lowest), highest))
 
 
-def _gunzip(rest: bytes) -> bytes:
-    """Like gzip.decompress, members one after the other included, but with a limit."""
-    out: list[bytes] = []
-    left = MAX_DECOMPRESSED_BYTES
+def _gunzip(data: memoryview) -> Iterator[bytes]:
+    """Like gzip.decompress, members one after the other included."""
+    unpacker = None
     try:
-        while rest and left > 0:
-            unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-            out.append(unpacker.decompress(rest, left))
-            left -= len(out[-1])
-            if not unpacker.eof:
-                raise Unforeseen("gzip data is truncated or too large")
-            rest = unpacker.unused_data
+        for start in range(0, len(data), _FED_BYTES):
+            fed: bytes | memoryview = data[start : start + _FED_BYTES]
+            while fed:
+                unpacker = unpacker or zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+                yield unpacker.decompress(fed, CHUNK_BYTES)
+                if unpacker.eof:
+                    fed, unpacker = unpacker.unused_data, None
+                else:
+                    fed = unpacker.unconsumed_tail
     except zlib.error as error:
         raise Unforeseen(f"broken gzip data: {error}") from error
-    return b"".join(out)
+    if unpacker is not None:
+        raise Unforeseen("gzip data is truncated")
 
 
-def _unsnappy(data: bytes) -> bytes:
+def _unsnappy(data: memoryview) -> Iterator[bytes]:
     """Blocks in the frame of the Java library, or one bare block as other clients send it."""
-    if not data.startswith(_XERIAL):
-        return _snappy_block(data, MAX_DECOMPRESSED_BYTES)
-    out: list[bytes] = []
-    pos, left = len(_XERIAL_HEADER), MAX_DECOMPRESSED_BYTES
+    if data[: len(_XERIAL)] != _XERIAL:
+        yield _snappy_block(data, MAX_DECOMPRESSED_BYTES)
+        return
+    pos = len(_XERIAL_HEADER)
     while pos < len(data):
         if len(data) - pos < _SIZE.size:
             raise Unforeseen("truncated snappy data")
@@ -124,13 +177,11 @@ def _unsnappy(data: bytes) -> bytes:
         pos += _SIZE.size
         if not 0 <= size <= len(data) - pos:
             raise Unforeseen(f"a snappy block of {size} bytes where {len(data) - pos} are left")
-        out.append(_snappy_block(data[pos : pos + size], left))
-        left -= len(out[-1])
+        yield _snappy_block(data[pos : pos + size], MAX_DECOMPRESSED_BYTES)
         pos += size
-    return b"".join(out)
 
 
-def _snappy_block(block: bytes, limit: int) -> bytes:
+def _snappy_block(block: memoryview, limit: int) -> bytes:
     size, shift = 0, 0
     for byte in block[:5]:
         size |= (byte & 0x7F) << shift
@@ -147,16 +198,12 @@ def _snappy_block(block: bytes, limit: int) -> bytes:
         raise Unforeseen(f"broken snappy data: {error}") from error
 
 
-def _stream(codec: int, data: bytes) -> bytes:
+def _stream(codec: int, data: memoryview) -> Iterator[bytes]:
     arrow = _arrow(codec)
-    out = bytearray()
     try:
         name = Compression(codec).name.lower()
         with arrow.CompressedInputStream(arrow.BufferReader(data), name) as stream:
-            while chunk := stream.read(_CHUNK_BYTES):
-                out += chunk
-                if len(out) > MAX_DECOMPRESSED_BYTES:
-                    raise Unforeseen(f"{name} data is too large")
+            while chunk := stream.read(CHUNK_BYTES):
+                yield chunk
     except (OSError, ValueError) as error:
         raise Unforeseen(f"broken compressed data: {error}") from error
-    return bytes(out)

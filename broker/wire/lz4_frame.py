@@ -8,7 +8,7 @@ number along with its descriptor (KAFKA-3160), so such frames change one byte on
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 BLOCK_BYTES = 64 * 1024
 """Kafka's own block size; the descriptor says so."""
@@ -24,17 +24,24 @@ _PRIMES = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
 _SMALL_BYTES = 16
 
 
-def framed(data: bytes, compress_block: Callable[[bytes], bytes]) -> bytes:
-    """Compress into a frame; a block that does not shrink is stored as it is."""
-    out = bytearray(_HEADER)
-    for start in range(0, len(data), BLOCK_BYTES):
-        plain = data[start : start + BLOCK_BYTES]
-        block = compress_block(plain)
-        if len(block) < len(plain):
-            out += _SIZE.pack(len(block)) + block
-        else:
-            out += _SIZE.pack(len(plain) | _UNCOMPRESSED) + plain
-    return bytes(out + _END)
+def framed(chunks: Iterable[bytes], compress_block: Callable[[bytes], bytes]) -> Iterator[bytes]:
+    """Compress into a frame, as it grows; a block that does not shrink is stored as it is."""
+    yield _HEADER
+    rest = b""
+    for chunk in chunks:
+        data = rest + chunk if rest else chunk
+        whole = len(data) // BLOCK_BYTES * BLOCK_BYTES
+        for start in range(0, whole, BLOCK_BYTES):
+            yield _block(data[start : start + BLOCK_BYTES], compress_block)
+        rest = data[whole:]
+    yield (_block(rest, compress_block) if rest else b"") + _END
+
+
+def _block(plain: bytes, compress_block: Callable[[bytes], bytes]) -> bytes:
+    block = compress_block(plain)
+    if len(block) < len(plain):
+        return _SIZE.pack(len(block)) + block
+    return _SIZE.pack(len(plain) | _UNCOMPRESSED) + plain
 
 
 def mended(frame: bytes) -> bytes:

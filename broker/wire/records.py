@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import NamedTuple
 
 import crc32c
@@ -23,13 +24,19 @@ from urteil.broker.wire.batch_header import (
     BatchHeader,
     parse_header,
 )
-from urteil.broker.wire.compression import Compression, compress, decompress
+from urteil.broker.wire.compression import Compression, compress, unpacked
 from urteil.broker.wire.primitives import Buffer, CorruptBatch, Unforeseen
 from urteil.broker.wire.varints import put_varint, read_varint, read_varlong
 
 Header = tuple[str, bytes | None]
 RecordFields = tuple[bytes | None, bytes | None, Sequence[Header], int]
 """Key, value, headers, timestamp in ms."""
+
+MAX_RECORD_BYTES = 100 << 20
+"""Of a record that is read as a whole: no request carries a larger one, unless compressed."""
+OUTLINED_AT_ONCE = 512
+_LONGEST_VARINT = 10
+_ReadNumber = Callable[[bytes, int], tuple[int, int]]
 
 
 class Record(NamedTuple):
@@ -128,19 +135,59 @@ def _put_bytes(out: bytearray, data: bytes | None) -> None:
         out += data
 
 
+class _Body:
+    """The records of a batch: `data` is a window on them that moves on, from the begin.
+
+    A small batch is there as a whole. What is gone through is let go.
+    """
+
+    __slots__ = ("_chunks", "data", "has_more")
+
+    def __init__(self, header: BatchHeader, batch: memoryview) -> None:
+        self._chunks = unpacked(header.compression, batch[HEADER_BYTES:])
+        self.data = next(self._chunks, b"")
+        self.has_more = header.compression != Compression.NONE
+
+    def move(self, pos: int, need: int) -> Iterator[None]:
+        """Let the window begin at `pos`, with `need` bytes or all there are: chunk by chunk."""
+        parts = [self.data[pos:]]
+        size = len(parts[0])
+        while size < need and self.has_more:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                self.has_more = False
+            else:
+                parts.append(chunk)
+                size += len(chunk)
+                yield
+        self.data = b"".join(parts)
+
+    def skip(self, pos: int, count: int) -> Iterator[None]:
+        """Let the window begin `count` bytes behind `pos`. IndexError if it ends before."""
+        missing = count - (len(self.data) - pos)
+        while missing > 0:
+            chunk = next(self._chunks, None) if self.has_more else None
+            if chunk is None:
+                raise IndexError
+            self.data, pos, count = chunk, 0, missing
+            missing -= len(chunk)
+            yield
+        self.data = self.data[pos + count :]
+
+
 def iter_records(batch: Buffer) -> Iterator[Record]:
     """Read the records of one whole magic 2 batch in order, decompressing them.
 
-    CorruptBatch for records that contradict their header or themselves, UnsupportedCompression
-    where the codec's library is missing. The CRC is `crc_ok`'s matter.
+    In memory is one record at a time, and a chunk of what follows. CorruptBatch for records that
+    contradict their header or themselves and for one of more than MAX_RECORD_BYTES,
+    UnsupportedCompression where the codec's library is missing. The CRC is `crc_ok`'s matter.
     """
     view = memoryview(batch)
     header = parse_header(view)
     if header.size != len(view):
         raise CorruptBatch(f"a batch of {header.size} bytes in {len(view)}")
-    body = decompress(header.compression, view[HEADER_BYTES:])
     try:
-        yield from _records(header, body)
+        yield from _records(header, _Body(header, view))
     except IndexError as error:
         raise CorruptBatch("truncated record") from error
     except UnicodeDecodeError as error:
@@ -152,69 +199,151 @@ class Outline(NamedTuple):
 
     timestamp_ms: int
     has_key: bool
+    offset_delta: int
 
 
-def iter_outlines(batch: Buffer) -> Iterator[Outline]:
-    """The records of one whole batch as a producer sends it, keys, values and headers passed over.
+def iter_outlines(batch: Buffer, *, as_sent: bool = True) -> Iterator[list[Outline]]:
+    """The records of one whole batch, some hundred at a time, without their contents.
 
+    A large record takes time without being outlined: a list may be empty. `as_sent` demands offsets
+    as a producer gives them. Memory is bounded by the batch and a few chunks.
     CorruptBatch where nobody could read them or their offsets are not those of the batch,
     Unforeseen where Apache Kafka stumbles (source: `DefaultRecord`, `LogValidator`).
     """
     header = parse_header(batch)
-    body = decompress(header.compression, memoryview(batch)[HEADER_BYTES:])
-    pos, end = 0, len(body)
+    body = _Body(header, memoryview(batch))
+    data, pos = body.data, 0
+    end = len(data)
     misplaced = Unforeseen if header.compression else CorruptBatch
     marked = header.timestamp_type == 1
+    found: list[Outline] = []
     try:
         for number in range(header.records_count):
-            size, pos = read_varint(body, pos)
+            if end - pos < _LONGEST_VARINT and body.has_more:
+                for _ in body.move(pos, _LONGEST_VARINT):
+                    yield []
+                data, pos, end = body.data, 0, len(body.data)
+            size, pos = read_varint(data, pos)
             stop = pos + size
             if not 0 < size <= end - pos:
-                raise CorruptBatch(f"a record of {size} bytes where {end - pos} are left")
-            delta, pos = read_varlong(body, pos + 1)
-            offset_delta, pos = read_varint(body, pos)
-            key_size, pos = read_varint(body, pos)
-            value_size, pos = read_varint(body, pos + max(key_size, 0))
-            pos += max(value_size, 0)
-            if body[pos] or pos + 1 != stop:
-                _pass_headers(body, pos, stop)
-            if offset_delta != number:
+                if size <= 0 or not body.has_more:
+                    raise CorruptBatch(f"a record of {size} bytes where {end - pos} are left")
+                key_size, delta, offset_delta = yield from _pass_long_record(body, pos, size)
+                data, stop, end = body.data, 0, len(body.data)
+            else:
+                delta, pos = read_varlong(data, pos + 1)
+                offset_delta, pos = read_varint(data, pos)
+                key_size, pos = read_varint(data, pos)
+                value_size, pos = read_varint(data, pos + max(key_size, 0))
+                pos += max(value_size, 0)
+                if data[pos] or pos + 1 != stop:
+                    yield from _pass_headers(data, pos, stop)
+            if as_sent and offset_delta != number:
                 raise misplaced(f"record {number} has offset {offset_delta} in its batch")
             time_ms = header.max_timestamp if marked else header.base_timestamp + delta
-            yield Outline(time_ms, key_size >= 0)
+            found.append(Outline(time_ms, key_size >= 0, offset_delta))
             pos = stop
+            if len(found) == OUTLINED_AT_ONCE:
+                yield found
+                found = []
+        for _ in body.move(pos, 1):
+            yield []
     except IndexError as error:
         raise CorruptBatch("truncated record") from error
-    if pos != end:
-        raise CorruptBatch(f"{end - pos} bytes after the last record")
+    if body.data:
+        raise CorruptBatch(f"{len(body.data)} bytes after the last record")
+    yield found
 
 
-def _pass_headers(body: bytes, pos: int, stop: int) -> None:
-    count, pos = read_varint(body, pos)
+def _pass_headers(data: bytes, pos: int, stop: int) -> Generator[list[Outline]]:
+    count, pos = read_varint(data, pos)
     if not 0 <= count <= stop - pos:
         raise CorruptBatch(f"a record with {count} headers")
-    for _ in range(count):
-        name_size, pos = read_varint(body, pos)
+    for number in range(1, count + 1):
+        name_size, pos = read_varint(data, pos)
         if name_size < 0:
             raise CorruptBatch("a header without a name")
-        value_size, pos = read_varint(body, pos + name_size)
+        value_size, pos = read_varint(data, pos + name_size)
         pos += max(value_size, 0)
+        if number % OUTLINED_AT_ONCE == 0:
+            yield []
     if pos != stop:
         raise CorruptBatch("the size of a record is wrong")
 
 
-def _records(header: BatchHeader, body: bytes) -> Iterator[Record]:
-    pos, end = 0, len(body)
+def _pass_long_record(
+    body: _Body, pos: int, size: int
+) -> Generator[list[Outline], None, tuple[int, int, int]]:
+    """The size of the key and the deltas of time and offset of a record that goes beyond the window
+    and is never whole in memory; the window begins behind it then."""
+    left = size
+
+    def number(read: _ReadNumber) -> Generator[list[Outline], None, int]:
+        nonlocal pos, left
+        if len(body.data) - pos < _LONGEST_VARINT:
+            for _ in body.move(pos, _LONGEST_VARINT):
+                yield []
+            pos = 0
+        value, after = read(body.data, pos)
+        left -= after - pos
+        pos = after
+        return value
+
+    def skip(count: int) -> Generator[list[Outline]]:
+        nonlocal pos, left
+        left -= count
+        pos += count
+        if pos > len(body.data):
+            for _ in body.skip(pos - count, count):
+                yield []
+            pos = 0
+
+    yield from skip(1)
+    delta = yield from number(read_varlong)
+    offset_delta = yield from number(read_varint)
+    key_size = yield from number(read_varint)
+    yield from skip(max(key_size, 0))
+    value_size = yield from number(read_varint)
+    yield from skip(max(value_size, 0))
+    count = yield from number(read_varint)
+    if not 0 <= count <= left:
+        raise CorruptBatch(f"a record with {count} headers")
+    for passed in range(count):
+        name_size = yield from number(read_varint)
+        if name_size < 0:
+            raise CorruptBatch("a header without a name")
+        yield from skip(name_size)
+        value_size = yield from number(read_varint)
+        yield from skip(max(value_size, 0))
+        if passed % OUTLINED_AT_ONCE == 0:
+            yield []
+    if left:
+        raise CorruptBatch("the size of a record is wrong")
+    deque(body.move(pos, 0), 0)
+    return key_size, delta, offset_delta
+
+
+def _records(header: BatchHeader, body: _Body) -> Iterator[Record]:
     if header.records_count < 0:
         raise CorruptBatch(f"a batch of {header.records_count} records")
+    data, pos = body.data, 0
     for _ in range(header.records_count):
-        size, pos = read_varint(body, pos)
-        if not 0 <= size <= end - pos:
-            raise CorruptBatch(f"a record of {size} bytes where {end - pos} are left")
-        yield _record(header, body, pos, pos + size)
+        if len(data) - pos < _LONGEST_VARINT and body.has_more:
+            deque(body.move(pos, _LONGEST_VARINT), 0)
+            data, pos = body.data, 0
+        size, pos = read_varint(data, pos)
+        if size > len(data) - pos and body.has_more:
+            if size > MAX_RECORD_BYTES:
+                raise CorruptBatch(f"a record of {size} bytes")
+            deque(body.move(pos, size), 0)
+            data, pos = body.data, 0
+        if not 0 <= size <= len(data) - pos:
+            raise CorruptBatch(f"a record of {size} bytes where {len(data) - pos} are left")
+        yield _record(header, data, pos, pos + size)
         pos += size
-    if pos != end:
-        raise CorruptBatch(f"{end - pos} bytes after the last record")
+    deque(body.move(pos, 1), 0)
+    if body.data:
+        raise CorruptBatch(f"{len(body.data)} bytes after the last record")
 
 
 def _record(header: BatchHeader, body: bytes, pos: int, stop: int) -> Record:

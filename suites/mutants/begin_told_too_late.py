@@ -18,8 +18,8 @@ def apply(mark: Mark) -> None:
     """Readers who ask for the begin are not given what lies before."""
 
     def make(original: Function) -> Function:
-        def find_offset(partition: Any, timestamp: int, **options: Any) -> Any:
-            found = original(partition, timestamp, **options)
+        async def find_offset(partition: Any, timestamp: int, **options: Any) -> Any:
+            found = await original(partition, timestamp, **options)
             base = partition.log.segments.active.base_offset
             if timestamp != _EARLIEST or options["isolation"] is None or base <= found.offset:
                 return found

@@ -21,8 +21,8 @@ def apply(mark: Mark) -> None:
     known: dict[tuple[str, int, int], tuple[float, int]] = {}
 
     def make(original: Function) -> Function:
-        def find_offset(partition: Any, timestamp_ms: int, **asked: Any) -> Any:
-            found = original(partition, timestamp_ms, **asked)
+        async def find_offset(partition: Any, timestamp_ms: int, **asked: Any) -> Any:
+            found = await original(partition, timestamp_ms, **asked)
             if timestamp_ms != LATEST or found.offset < 0:
                 return found
             key = (partition.topic, partition.partition, partition.leader_epoch)

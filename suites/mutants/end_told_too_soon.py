@@ -18,13 +18,13 @@ def apply(mark: Mark) -> None:
     """It never answers OFFSET_NOT_AVAILABLE of the latest offset."""
 
     def make(original: Function) -> Function:
-        def find_offset(partition: Any, timestamp: int, **how: Any) -> Any:
+        async def find_offset(partition: Any, timestamp: int, **how: Any) -> Any:
             kept = partition.epoch_start_offset
             if timestamp == LATEST and kept > partition.log.high_watermark:
                 mark.hit()
                 partition.epoch_start_offset = -1
             try:
-                return original(partition, timestamp, **how)
+                return await original(partition, timestamp, **how)
             finally:
                 partition.epoch_start_offset = kept
 

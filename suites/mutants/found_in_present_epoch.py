@@ -17,8 +17,8 @@ def apply(mark: Mark) -> None:
     """Its reader believes that a log that was cut there is still whole."""
 
     def make(original: Function) -> Function:
-        def find_offset(partition: Any, timestamp: int, **how: Any) -> Any:
-            found = original(partition, timestamp, **how)
+        async def find_offset(partition: Any, timestamp: int, **how: Any) -> Any:
+            found = await original(partition, timestamp, **how)
             if timestamp >= 0 and 0 <= found.leader_epoch < partition.leader_epoch:
                 mark.hit()
                 return changed(found, leader_epoch=partition.leader_epoch)

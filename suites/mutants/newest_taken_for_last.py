@@ -18,8 +18,8 @@ def apply(mark: Mark) -> None:
     """As if times rose with offsets."""
 
     def make(original: Function) -> Function:
-        def find_offset(partition: Any, timestamp: int, **how: Any) -> Any:
-            found = original(partition, timestamp, **how)
+        async def find_offset(partition: Any, timestamp: int, **how: Any) -> Any:
+            found = await original(partition, timestamp, **how)
             if timestamp == NEWEST and found.offset >= 0:
                 last = max(partition.log.high_watermark - 1, partition.log.log_start_offset)
                 mark.hit()

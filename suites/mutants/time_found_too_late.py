@@ -16,13 +16,13 @@ def apply(mark: Mark) -> None:
     """One record later than it should be, where there is one."""
 
     def make(original: Function) -> Function:
-        def offset_for_timestamp(log: Any, timestamp_ms: int) -> Any:
-            found = original(log, timestamp_ms)
-            if found is None or found.offset + 1 >= log.log_end_offset:
+        async def find_by_time(log: Any, timestamp: int, offload: Any) -> Any:
+            found = await original(log, timestamp, offload)
+            if timestamp < 0 or found is None or found.offset + 1 >= log.log_end_offset:
                 return found
             mark.hit()
             return found._replace(offset=found.offset + 1)
 
-        return offset_for_timestamp
+        return find_by_time
 
-    replace("urteil.broker.log.partition_log:PartitionLog.offset_for_timestamp", make)
+    replace("urteil.broker.replication.offsets:find_by_time", make)

@@ -16,11 +16,11 @@ def apply(mark: Mark) -> None:
     """Nothing is wrong with any record."""
 
     def make(original: Function) -> Function:
-        def refuse_records(records: Any, config: Any, now_ms: int) -> Any:
-            if original(records, config, now_ms) is not None:
+        def refused(errors: Any) -> Any:
+            if original(errors) is not None:
                 mark.hit()
             return None
 
-        return refuse_records
+        return refused
 
-    replace("urteil.broker.log.admission:refuse_records", make)
+    replace("urteil.broker.log.record_errors:RecordErrors.refused", make)

@@ -15,6 +15,7 @@ from tests.simulation.loop import SimulatedLoop
 from tests.simulation.session import SimulatedSession
 from tests.simulation.storage import Disk, DiskStorage
 from tests.simulation.zookeeper import HOST, Ensemble
+from urteil.broker.base.offload import Offload
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.config import load_config
 from urteil.broker.server.machine import Machine
@@ -96,6 +97,9 @@ class SimulatedMachine(Machine):
 
     def background(self) -> Any:
         return Background(self._cluster.loop, self._cluster.rng)
+
+    def offload(self, threads: int) -> Offload:
+        return Offload()
 
     def end(self) -> None:
         self.has_ended = True

@@ -8,20 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import crc32c
-
 from urteil.broker.log.cleaner.record_scan import Scanned
 from urteil.broker.wire.batch_header import (
-    ATTRIBUTES_POSITION,
     COMPRESSION_MASK,
-    CRC_LAYOUT,
-    CRC_POSITION,
     DELETE_HORIZON,
     HEADER_BYTES,
-    HEADER_LAYOUT,
-    LOG_OVERHEAD_BYTES,
     NO_TIMESTAMP,
     BatchHeader,
+    put_header,
 )
 from urteil.broker.wire.compression import compress
 from urteil.broker.wire.varints import put_varint, read_varint, read_varlong
@@ -62,12 +56,9 @@ def rebuilt(
 
 
 def _sealed(header: BatchHeader, content: bytes) -> bytes:
-    length = HEADER_BYTES - LOG_OVERHEAD_BYTES + len(content)
-    batch = bytearray(HEADER_LAYOUT.pack(*header._replace(batch_length=length)))
+    batch = bytearray(HEADER_BYTES)
     batch += content
-    CRC_LAYOUT.pack_into(
-        batch, CRC_POSITION, crc32c.crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
-    )
+    put_header(batch, header)
     return bytes(batch)
 
 

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from urteil.broker.base.offload import finished
 from urteil.broker.log.checkpoints import ZERO_UUID
 from urteil.broker.log.config import LogConfig
-from urteil.broker.log.partition_log import AppendResult, PartitionLog
+from urteil.broker.log.partition_log import AppendResult, PartitionLog, TimestampOffset
 from urteil.broker.log.recovery import Remembered
 from urteil.broker.log.storage import Storage
+from urteil.broker.log.timestamps import Searches
 from urteil.broker.wire.batches import build_batch, iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode
 
@@ -111,3 +113,17 @@ def drop(*logs: PartitionLog) -> None:
     for log in logs:
         for segment in log.segments:
             segment.file.close()
+
+
+def first_at(log: PartitionLog, timestamp_ms: int) -> TimestampOffset | None:
+    """The first record of a time or after."""
+    return _first(log.searches_for_timestamp(timestamp_ms))
+
+
+def newest_in(log: PartitionLog) -> TimestampOffset | None:
+    """The first record of the largest time."""
+    return _first(log.searches_for_max_timestamp())
+
+
+def _first(searches: Searches) -> TimestampOffset | None:
+    return next((found for found in map(finished, searches) if found is not None), None)

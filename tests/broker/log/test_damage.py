@@ -26,7 +26,7 @@ from tests.broker.log.damage import (
     quick_folder,
     stored,
 )
-from tests.broker.log.helpers import append, batch
+from tests.broker.log.helpers import append, batch, first_at, newest_in
 from tests.broker.log.test_recovery import check_indexes
 from urteil.broker.log.manager import LogManager
 from urteil.broker.log.partition_log import PartitionLog
@@ -142,11 +142,11 @@ def _check_whole(image: Image, log: PartitionLog, name: str) -> None:
     visible = [each.header for each in batches if each.header.last_offset >= log.log_start_offset]
     times = sorted({header.max_timestamp for header in visible})
     for time_ms in times[:: max(len(times) // 8, 1)]:
-        found = log.offset_for_timestamp(time_ms)
+        found = first_at(log, time_ms)
         first = next(header for header in visible if header.max_timestamp >= time_ms)
         assert found is not None
         assert first.base_offset <= found.offset <= first.last_offset
-    newest = log.max_timestamp_offset()
+    newest = newest_in(log)
     assert newest is not None
     assert newest.timestamp_ms == max(each.header.max_timestamp for each in batches)
     if not name.endswith("index"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.log.helpers import NOW_MS, append, batch, open_log, read_all
+from tests.broker.log.helpers import NOW_MS, append, batch, first_at, open_log, read_all
 from tests.broker.log.test_recovery import check_indexes
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.duties import Duties
@@ -87,7 +87,7 @@ def test_a_read_passes_over_entries_that_do_not_fit(
 def test_a_time_is_found_though_entries_do_not_fit(log: PartitionLog, storage: Counting) -> None:
     spoil(log.segments[0].time_index.path, 12, 3)
     for n in range(0, log.segments[0].bound, 37):
-        found = log.offset_for_timestamp(NOW_MS + n)
+        found = first_at(log, NOW_MS + n)
         assert found is not None
         assert found.offset == n
 
@@ -102,7 +102,7 @@ def test_indexes_are_built_anew_beside_the_readers(
     whole = spoil(path, entry_bytes, 4)
     for n in range(log.segments[0].bound):
         assert log.read(n, 1, upto=log.log_end_offset).size
-        assert log.offset_for_timestamp(NOW_MS + n) is not None
+        assert first_at(log, NOW_MS + n) is not None
     duties.run([log], NOW_MS)
     assert path.read_bytes() != whole, "built on the loop of the readers"
     for job in jobs:

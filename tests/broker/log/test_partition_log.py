@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.log.helpers import NOW_MS, append, batch, open_log, read_all
+from tests.broker.log.helpers import NOW_MS, append, batch, first_at, newest_in, open_log, read_all
 from urteil.broker.log.config import LogConfig
 from urteil.broker.wire.batches import crc_ok, iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode
@@ -41,7 +41,7 @@ def test_log_append_time_is_the_brokers(tmp_path: Path) -> None:
     assert crc_ok(part)
     assert (header.timestamp_type, header.max_timestamp) == (1, NOW_MS)
     assert next(iter_records(part)).timestamp_ms == NOW_MS
-    assert log.max_timestamp_offset() == (NOW_MS, 0, 0)
+    assert newest_in(log) == (NOW_MS, 0, 0)
 
 
 def _flip(data: memoryview, position: int) -> memoryview:
@@ -210,9 +210,9 @@ def test_first_at_or_after_a_time(tmp_path: Path) -> None:
     for log_again in (log, open_log(tmp_path, config=SMALL)):
         for wanted in (0, 100, 101, 250, 300, 400, 401, 901, 1000):
             offset = next(index for index, time_ms in enumerate(times) if time_ms >= wanted)
-            assert log_again.offset_for_timestamp(wanted) == (times[offset], offset, 0)
-        assert log_again.offset_for_timestamp(1001) is None
-        assert log_again.max_timestamp_offset() == (1000, 7, 0)
+            assert first_at(log_again, wanted) == (times[offset], offset, 0)
+        assert first_at(log_again, 1001) is None
+        assert newest_in(log_again) == (1000, 7, 0)
 
 
 def test_time_lookups_start_at_the_log_start(tmp_path: Path) -> None:
@@ -220,11 +220,11 @@ def test_time_lookups_start_at_the_log_start(tmp_path: Path) -> None:
     append(log, batch([b"a", b"b", b"c"], timestamp_ms=50))
     log.update_high_watermark(3)
     assert log.increment_log_start_offset(2) is ErrorCode.NONE
-    assert log.offset_for_timestamp(10) == (50, 2, 0)
+    assert first_at(log, 10) == (50, 2, 0)
     assert log.increment_log_start_offset(4) is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 def test_an_empty_log_has_no_times(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    assert log.max_timestamp_offset() is None
-    assert log.offset_for_timestamp(0) is None
+    assert newest_in(log) is None
+    assert first_at(log, 0) is None

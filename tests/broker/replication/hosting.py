@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.broker.log.damage import Unsynced
+from urteil.broker.base.offload import Offload
 from urteil.broker.log.manager import LogManager
 from urteil.broker.log.storage import Storage
 from urteil.broker.replication.control import ReplicaControl
@@ -80,6 +81,7 @@ class Hosting:
             broker_epoch=lambda: 5,
             ask_controller=never,
             topic_overrides=overrides,
+            offload=Offload(),
         )
         self.control = ReplicaControl(self.replicas, self.metadata, lambda: 5, "PLAINTEXT")
 

@@ -11,8 +11,9 @@ import pytest
 from tests.broker.replication.hosting import Hosting
 from tests.broker.replication.plain import Plain, state
 from tests.broker.server.raw import run
+from urteil.broker.base.offload import Offload
 from urteil.broker.log.storage import File
-from urteil.broker.replication.offsets import EARLIEST, LATEST, epoch_end, find_offset
+from urteil.broker.replication.offsets import EARLIEST, LATEST, FoundOffset, epoch_end, find_offset
 from urteil.broker.replication.reading import FetchTerms, PartitionRead, read_partition
 from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.errors import ErrorCode
@@ -85,21 +86,23 @@ def test_latest_waits_for_the_high_watermark_of_a_new_leader(plain: Plain) -> No
     plain.partition.become_follower(state(2, 4))
     plain.partition.become_leader(state(1, 5), 0.0)
 
-    def ask(timestamp: int, isolation: int | None = 0) -> object:
-        return find_offset(
+    def ask(timestamp: int, isolation: int | None = 0) -> FoundOffset:
+        finding = find_offset(
             plain.partition,
             timestamp,
+            offload=Offload(),
             current_leader_epoch=-1,
             isolation=isolation,
             only_leader=True,
         )
+        return asyncio.run(finding)
 
-    assert ask(LATEST).error is ErrorCode.OFFSET_NOT_AVAILABLE  # type: ignore[attr-defined]
-    assert ask(LATEST, None).offset == 4  # type: ignore[attr-defined]
-    assert ask(EARLIEST).offset == 0  # type: ignore[attr-defined]
+    assert ask(LATEST).error is ErrorCode.OFFSET_NOT_AVAILABLE
+    assert ask(LATEST, None).offset == 4
+    assert ask(EARLIEST).offset == 0
     for broker in (2, 3):
         plain.partition.follower_fetched(broker, 4, 0, 0.0)
-    assert ask(LATEST).offset == 4  # type: ignore[attr-defined]
+    assert ask(LATEST).offset == 4
 
 
 def test_epoch_ends_are_the_leaders(plain: Plain) -> None:

@@ -1,0 +1,1 @@
+"""What every part of the broker may use; imports nothing of ours."""

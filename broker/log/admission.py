@@ -104,7 +104,7 @@ def _admit_batch(
     if codec != header.compression and not (header.is_control and not header.compression):
         if errors is not None and errors.oldest_ms < NO_TIMESTAMP:
             raise Unforeseen(f"a record of the time {errors.oldest_ms}")
-        written = yield from _recompressed(header, batch, newest_ms, codec, config)
+        written = yield from repacked(header, batch, newest_ms, codec, config)
         if isinstance(written, Refused):
             return written
         anew = written
@@ -131,7 +131,7 @@ def _unread(error: Exception, corrupt: ErrorCode) -> Refused:
     return Refused(ErrorCode.UNKNOWN_SERVER_ERROR if is_unforeseen else corrupt, str(error))
 
 
-def _recompressed(
+def repacked(
     header: BatchHeader, batch: memoryview, newest_ms: int, codec: int, config: LogConfig
 ) -> Steps[bytearray | Refused]:
     """The same records in another codec; they are never all in memory. Unforeseen for a producer

@@ -16,12 +16,12 @@ def apply(mark: Mark) -> None:
     """Such a batch is taken to be right as it is."""
 
     def make(original: Function) -> Function:
-        def written(header: Any, batch: Any, newest_ms: int, config: Any, now_ms: int) -> Any:
-            if not config.log_append_time:
-                return original(header, batch, newest_ms, config, now_ms)
-            mark.hit()
-            return None
+        def set_timestamps(batch: Any, max_timestamp: int, *, of_broker: bool) -> None:
+            if of_broker:
+                mark.hit()
+            else:
+                original(batch, max_timestamp, of_broker=False)
 
-        return written
+        return set_timestamps
 
-    replace("urteil.broker.log.admission:_written", make)
+    replace("urteil.broker.log.admission:set_timestamps", make)

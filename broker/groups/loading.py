@@ -9,7 +9,7 @@ from urteil.broker.groups.shard import Shard
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.producers import read_marker
 from urteil.broker.log.walk import walk
-from urteil.broker.wire.batches import UNREADABLE, BatchHeader, iter_records
+from urteil.broker.wire.batches import UNREADABLE, BatchHeader, iter_stored_records
 from urteil.broker.wire.primitives import WireError
 
 log = logging.getLogger("groups")
@@ -39,7 +39,7 @@ def _replay(shard: Shard, header: BatchHeader, batch: memoryview) -> None:
             shard.transaction_ended(header.producer_id, header.base_offset, commit=marker.commit)
         return
     producer_id = header.producer_id if header.is_transactional else None
-    for record in iter_records(batch):
+    for record in iter_stored_records(batch):
         try:
             shard.replay(record.key, record.value, record.offset, producer_id)
         except WireError as error:

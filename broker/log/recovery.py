@@ -31,7 +31,7 @@ from urteil.broker.log.snapshots import Snapshots
 from urteil.broker.log.soundness import epochs_fit, epochs_of, is_sound
 from urteil.broker.log.storage import Storage
 from urteil.broker.wire.batch_header import NO_TIMESTAMP
-from urteil.broker.wire.batches import crc_ok
+from urteil.broker.wire.batches import crc_ok, first_offset
 
 _log = logging.getLogger("urteil.broker.log")
 
@@ -234,7 +234,7 @@ class _Recovery:
                 break
             if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
                 stop = _Stop.TOO_FAR
-                self._split(index, position, header.base_offset)
+                self._split(index, position, first_offset(header, batch.data))
                 break
             self._take(segment, batch, intact=intact)
             position += header.size

@@ -7,17 +7,23 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from urteil.broker.log.storage import Buffer, File
+from urteil.broker.wire.batch_header import COMPRESSION_MASK
 from urteil.broker.wire.batches import (
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
+    NEWEST_MAGIC,
     BatchHeader,
-    parse_header,
+    read_header,
 )
+from urteil.broker.wire.legacy import SMALLEST
 from urteil.broker.wire.primitives import CorruptBatch
 
-# base offset, batch length, last offset delta: what finding a position needs
-_HEAD = struct.Struct(">qi11xi")
-_OVERHEAD_BYTES = 12
+# base offset, batch length, magic, attributes of magic 0 and 1, last offset delta of magic 2: what
+# finding a position needs
+_HEAD = struct.Struct(">qi4xBB5xi")
+_SMALLEST = (*SMALLEST, HEADER_BYTES)
+_SMALLEST_BYTES = min(_SMALLEST)
+_PADDING = bytes(_HEAD.size - _SMALLEST_BYTES)
 _WINDOW_BYTES = 8192
 _CHUNK_BYTES = 1 << 20
 
@@ -33,39 +39,53 @@ class Batch(NamedTuple):
     data: memoryview
 
 
-def walk(file: File, position: int, end: int) -> Iterator[Placed]:
-    """Batches from a batch's `position` to `end`, by heads alone; stops before what is cut."""
+def walk(file: File, position: int, end: int, expected: int = 0) -> Iterator[Placed]:
+    """Batches from a batch's `position` to `end`, by heads alone; stops before what is cut.
+
+    The first offset of compressed messages of magic 0 and 1 is not in the head. It is taken to be
+    `expected`, which is the offset after the batch before from the second batch on.
+    """
     window, start = b"", position
-    while position + _HEAD.size <= end:
+    while position + _SMALLEST_BYTES <= end:
         at = position - start
         if at + _HEAD.size > len(window):
             window, start, at = file.read_at(_WINDOW_BYTES, position), position, 0
+            if len(window) < _HEAD.size:  # the smallest message, at the end of the file
+                window += _PADDING
             if len(window) < _HEAD.size:
                 return
-        base, length, delta = _HEAD.unpack_from(window, at)
-        size = length + _OVERHEAD_BYTES
-        if size < HEADER_BYTES or position + size > end:
+        base, length, magic, attributes, delta = _HEAD.unpack_from(window, at)
+        size = length + LOG_OVERHEAD_BYTES
+        if magic > NEWEST_MAGIC or size < _SMALLEST[magic] or position + size > end:
             return
-        yield position, base, base + delta, size
-        position += size
+        if magic == NEWEST_MAGIC:
+            last = base + delta
+        else:
+            last = base
+            if attributes & COMPRESSION_MASK:
+                base = expected
+        yield position, base, last, size
+        position, expected = position + size, last + 1
 
 
 def end_of_batches(data: Buffer, default: int) -> int:
     """The offset after the last whole batch in `data`, `default` if there is none."""
     position, after = 0, default
-    while position + _HEAD.size <= len(data):
-        base, length, delta = _HEAD.unpack_from(data, position)
-        position += length + _OVERHEAD_BYTES
+    while position + _SMALLEST_BYTES <= len(data):
+        head = memoryview(data)[position : position + _HEAD.size]
+        padded = head if len(head) == _HEAD.size else bytes(head) + _PADDING
+        base, length, magic, _, delta = _HEAD.unpack_from(padded)
+        position += length + LOG_OVERHEAD_BYTES
         if length <= 0 or position > len(data):
             break
-        after = base + delta + 1
+        after = base + (delta if magic == NEWEST_MAGIC else 0) + 1
     return after
 
 
 def read_batches(file: File, position: int, end: int) -> Iterator[Batch]:
-    """Whole batches of magic 2 from `position` to `end`, without a look at their CRC.
+    """Whole batches of any magic from `position` to `end`, without a look at their CRC.
 
-    Stops at the first one that is cut, lies about its length or has another magic. Reads in
+    Stops at the first one that is cut, lies about its length or has an unknown magic. Reads in
     chunks; memory is bounded by the chunk and the largest batch that fits the file.
     """
     chunk, start, length = memoryview(b""), position, 0
@@ -88,10 +108,8 @@ def read_batches(file: File, position: int, end: int) -> Iterator[Batch]:
 
 
 def _header(chunk: memoryview, at: int) -> BatchHeader | None:
-    if len(chunk) - at < HEADER_BYTES:
-        return None
     try:
-        header = parse_header(chunk, at)
+        header = read_header(chunk, at)
     except CorruptBatch:
         return None
     return header if header.last_offset_delta >= 0 else None

@@ -11,9 +11,10 @@ from zlib import crc32
 
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.indexes import OffsetIndex, TimeIndex
-from urteil.broker.log.scan import Placed, read_batches, walk
+from urteil.broker.log.scan import read_batches, walk
 from urteil.broker.log.storage import Buffer, File, Storage
 from urteil.broker.log.txn_index import TxnIndex
+from urteil.broker.wire.batches import first_offset
 
 LOG = ".log"
 INDEX = ".index"
@@ -200,7 +201,7 @@ class LogSegment:
         else:
             if position is None:
                 return self.end_offset()
-            end = min(offset, self._head_at(position)[1])
+            end = min(offset, self._first_offset_at(position))
         self.offset_index.truncate(end)
         self.time_index.truncate(end)
         self.txn_index.truncate(end)
@@ -274,7 +275,7 @@ class LogSegment:
         if not 0 <= start <= self.size:
             raise DamagedSegment(self.file.path, start, offset)
         after = start
-        for position, base, last, size in walk(self.file, start, self.size):
+        for position, base, last, size in walk(self.file, start, self.size, expected):
             if not expected <= base <= last < bound or (position == start > 0 and base > offset):
                 break
             if last >= offset:
@@ -289,7 +290,7 @@ class LogSegment:
     def _falls_back(self, position: int, base_offset: int) -> bool:
         """Whether the batch at `position` begins no later than the one before it, whose offset
         is wrong then: no checksum covers it."""
-        following = next(walk(self.file, position, self.size), None)
+        following = next(walk(self.file, position, self.size, base_offset + 1), None)
         return following is not None and following[1] <= base_offset
 
     def promised_ends(self) -> list[int]:
@@ -316,9 +317,9 @@ class LogSegment:
         position = self.position_of(bound)
         return self.size if position is None else position
 
-    def _head_at(self, position: int) -> Placed:
-        for placed in walk(self.file, position, self.size):
-            return placed
+    def _first_offset_at(self, position: int) -> int:
+        for batch in read_batches(self.file, position, self.size):
+            return first_offset(batch.header, batch.data)
         raise OSError(f"{self.file.path}: no whole batch at {position}")
 
     def end_offset(self) -> int:

@@ -13,7 +13,7 @@ from urteil.broker.log.results import TimestampOffset
 from urteil.broker.log.scan import Batch, read_batches
 from urteil.broker.log.segment import DamagedSegment, LogSegment
 from urteil.broker.log.segments import Segments
-from urteil.broker.wire.batches import iter_outlines
+from urteil.broker.wire.batches import NEWEST_MAGIC, iter_outlines, iter_stored_records
 from urteil.broker.wire.compression import UnsupportedCompression
 from urteil.broker.wire.primitives import CorruptBatch
 
@@ -45,16 +45,25 @@ def _in_batch(batch: Batch, timestamp_ms: int, from_offset: int) -> Steps[Timest
     header = batch.header
     epoch = header.partition_leader_epoch
     try:
-        for found in iter_outlines(batch.data, as_sent=False):
-            for record in found:
-                offset = header.base_offset + record.offset_delta
-                if record.timestamp_ms >= timestamp_ms and offset >= from_offset:
-                    return TimestampOffset(record.timestamp_ms, offset, epoch)
+        for found in _places(batch):
+            for offset, time_ms in found:
+                if time_ms >= timestamp_ms and offset >= from_offset:
+                    return TimestampOffset(time_ms, offset, epoch)
             yield STEP
     except (UnsupportedCompression, CorruptBatch):
         # without the codec the batch is the finest that can be told; no record is missed
         return TimestampOffset(header.max_timestamp, header.base_offset, epoch)
     return None
+
+
+def _places(batch: Batch) -> Iterator[list[tuple[int, int]]]:
+    """(offset, time in ms) of the records, some hundred at a time."""
+    header = batch.header
+    if header.magic == NEWEST_MAGIC:
+        for found in iter_outlines(batch.data, as_sent=False):
+            yield [(header.base_offset + one.offset_delta, one.timestamp_ms) for one in found]
+    else:
+        yield [(one.offset, one.timestamp_ms) for one in iter_stored_records(batch.data)]
 
 
 def newest(segments: Segments) -> Searches:
@@ -66,5 +75,5 @@ def newest(segments: Segments) -> Searches:
     if position is None:
         return
     for batch in read_batches(best.file, position, best.size):
-        yield _in_batch(batch, timestamp_ms, batch.header.base_offset)
+        yield _in_batch(batch, timestamp_ms, 0)
         return

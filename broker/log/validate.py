@@ -10,7 +10,7 @@ from urteil.broker.wire.batches import (
     NEWEST_MAGIC,
     BatchHeader,
     crc_ok,
-    iter_batches,
+    iter_stored,
     parse_header,
 )
 from urteil.broker.wire.compression import Compression
@@ -33,7 +33,7 @@ class Refused(NamedTuple):
 def split_fetched(data: memoryview) -> Parts | Refused:
     """The whole batches at the begin of a fetched buffer, whose last one may be cut."""
     try:
-        parts = list(iter_batches(data, allow_partial_tail=True))
+        parts = list(iter_stored(data, allow_partial_tail=True))
     except CorruptBatch as error:
         return Refused(ErrorCode.CORRUPT_MESSAGE, str(error))
     for header, batch in parts:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.wire.batches import BatchHeader, CorruptBatch, iter_batches
+from urteil.broker.wire.batches import BatchHeader, CorruptBatch, iter_stored
 from urteil.broker.wire.errors import ErrorCode
 
 log = logging.getLogger("log")
@@ -29,7 +29,7 @@ async def walk(partition_log: PartitionLog) -> AsyncIterator[tuple[BatchHeader, 
         data = memoryview(b"".join(result.records))
         # a read that ends at its limit may cut the last batch
         try:
-            for header, batch in iter_batches(data, allow_partial_tail=True):
+            for header, batch in iter_stored(data, allow_partial_tail=True):
                 if header.last_offset >= offset:
                     yield header, batch
         except CorruptBatch as error:

@@ -6,7 +6,7 @@ import logging
 
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.results import AppendResult
-from urteil.broker.wire.batches import parse_header
+from urteil.broker.wire.batches import read_header
 from urteil.broker.wire.errors import ErrorCode
 
 log = logging.getLogger("follower")
@@ -18,7 +18,7 @@ def append_following(plog: PartitionLog, records: memoryview, wall_ms: int) -> A
     the begin of the batch. With records Apache Kafka gives such a replica up. Raises OSError."""
     appended = plog.append_as_follower(records, wall_ms)
     if appended.error is ErrorCode.OFFSET_OUT_OF_RANGE:
-        first = parse_header(records)
+        first = read_header(records)
         if first.base_offset < plog.log_end_offset <= first.last_offset:
             log.info("%r: ends within a batch that begins at %d", plog, first.base_offset)
             plog.truncate_to(first.base_offset)

@@ -7,7 +7,7 @@ import struct
 
 from urteil.broker.transactions.records import decode_key, decode_value
 from urteil.broker.transactions.state import Transaction
-from urteil.broker.wire.batches import UNREADABLE, Record, iter_records
+from urteil.broker.wire.batches import UNREADABLE, Record, iter_stored_records
 from urteil.broker.wire.primitives import WireError
 
 log = logging.getLogger("transactions")
@@ -30,7 +30,7 @@ class Shard:
         keep every transactional id of its partition from its coordinator.
         """
         try:
-            for record in iter_records(batch):
+            for record in iter_stored_records(batch):
                 self._load(record)
         except UNREADABLE as error:
             log.error("__transaction_state-%d: the rest of a batch: %s", self.partition, error)

@@ -133,7 +133,7 @@ def iter_batches(
     view = memoryview(data)
     pos, end = 0, len(view)
     while pos < end:
-        if allow_partial_tail and end - pos < _left_needed(view, pos, end):
+        if allow_partial_tail and end - pos < left_needed(view, pos, end):
             return
         header = parse_header(view, pos)
         stop = pos + header.size
@@ -143,7 +143,8 @@ def iter_batches(
         pos = stop
 
 
-def _left_needed(view: memoryview, pos: int, end: int) -> int:
+def left_needed(view: memoryview, pos: int, end: int) -> int:
+    """How many bytes a whole batch at `pos` takes, as far as they tell."""
     if end - pos < LOG_OVERHEAD_BYTES:
         return LOG_OVERHEAD_BYTES
     (length,) = _LENGTH.unpack_from(view, pos + 8)

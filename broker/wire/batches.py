@@ -1,4 +1,8 @@
-"""Record batches of magic 2: headers, checksums, records; one place to import them from."""
+"""Record batches: headers, checksums, records; one place to import them from.
+
+`iter_stored`, `read_header`, `iter_stored_records` and `crc_ok` take every magic, the others
+magic 2.
+"""
 
 from urteil.broker.wire.batch_header import (
     HEADER_BYTES,
@@ -6,7 +10,6 @@ from urteil.broker.wire.batch_header import (
     NO_PRODUCER_ID,
     NO_SEQUENCE,
     BatchHeader,
-    crc_ok,
     has_transactional_bit,
     iter_batches,
     parse_header,
@@ -17,6 +20,13 @@ from urteil.broker.wire.downconversion import down_convert
 from urteil.broker.wire.entries import NEWEST_MAGIC, is_sole_batch, iter_entries
 from urteil.broker.wire.primitives import CorruptBatch, Unforeseen
 from urteil.broker.wire.records import Record, build_batch, iter_outlines, iter_records
+from urteil.broker.wire.stored import (
+    crc_ok,
+    first_offset,
+    iter_stored,
+    iter_stored_records,
+    read_header,
+)
 
 UNREADABLE = (CorruptBatch, UnsupportedCompression)
 """What reading a batch may raise."""
@@ -37,12 +47,16 @@ __all__ = [
     "build_batch",
     "crc_ok",
     "down_convert",
+    "first_offset",
     "has_transactional_bit",
     "is_sole_batch",
     "iter_batches",
     "iter_entries",
     "iter_outlines",
     "iter_records",
+    "iter_stored",
+    "iter_stored_records",
     "parse_header",
+    "read_header",
     "set_timestamps",
 ]

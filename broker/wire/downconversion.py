@@ -1,4 +1,4 @@
-"""Batches of magic 2 as messages of magic 0 and 1, which Fetch 0-3 want (KIP-31, KIP-32).
+"""Batches as messages of magic 0 and 1, which Fetch 0-3 want (KIP-31, KIP-32).
 
 Sources: `RecordsUtil.downConvert`, `LazyDownConversionRecords`.
 """
@@ -14,25 +14,26 @@ from urteil.broker.wire.batch_header import (
     HEADER_BYTES,
     LOG_APPEND_TIME,
     BatchHeader,
-    iter_batches,
 )
 from urteil.broker.wire.compression import Compression, UnsupportedCompression, compress
 from urteil.broker.wire.legacy import LENGTH, TIMESTAMP
 from urteil.broker.wire.primitives import Buffer
-from urteil.broker.wire.records import Record, iter_records
+from urteil.broker.wire.records import Record
+from urteil.broker.wire.stored import iter_stored, iter_stored_records
 
 _HEAD = struct.Struct(">qiI")
 _NOTHING_LEFT = struct.pack(">qi", -1, HEADER_BYTES)
 
 
 def down_convert(batches: Buffer, magic: int, *, from_offset: int = 0) -> bytes:
-    """Turn whole batches of magic 2 into messages of `magic` 0 or 1, compressed as they were.
+    """Turn whole batches into messages of `magic` 0 or 1, compressed as they were.
 
-    Offsets are kept; headers, and timestamps in magic 0, are lost, and so are control batches and
-    what a limit left of a last batch. Records below `from_offset` are left out where they are not
-    compressed. The answer is no longer than the batches were, yet the first one is whole: the
-    last message may be cut, as in any answer. Nothing but control batches becomes a message that
-    is announced and not there, so that its reader notices that it cannot get on.
+    What is of that magic or an older one stays as it is. Offsets are kept; headers, and timestamps
+    in magic 0, are lost, and so are control batches and what a limit left of a last batch. Records
+    below `from_offset` are left out where they are not compressed. The answer is no longer than the
+    batches were, yet the first one is whole: the last message may be cut, as in any answer. Nothing
+    but control batches becomes a message that is announced and not there, so that its reader
+    notices that it cannot get on.
 
     CorruptBatch for batches that cannot be read, UnsupportedCompression when the first one is
     zstd, which old readers do not know; before a later one the answer ends.
@@ -40,7 +41,7 @@ def down_convert(batches: Buffer, magic: int, *, from_offset: int = 0) -> bytes:
     out = bytearray()
     limit = len(batches)
     is_empty = True
-    for header, batch in iter_batches(batches, allow_partial_tail=True):
+    for header, batch in iter_stored(batches, allow_partial_tail=True):
         is_empty = False
         if header.is_control:
             continue
@@ -59,21 +60,29 @@ def down_convert(batches: Buffer, magic: int, *, from_offset: int = 0) -> bytes:
 
 
 def _converted(header: BatchHeader, batch: memoryview, magic: int, from_offset: int) -> bytes:
+    if header.magic <= magic:
+        return bytes(batch)
     stamp = LOG_APPEND_TIME if header.timestamp_type else 0
     if header.compression == Compression.NONE:
-        records = (one for one in iter_records(batch) if one.offset >= from_offset)
+        records = [one for one in iter_stored_records(batch) if one.offset >= from_offset]
+    else:
+        records = list(iter_stored_records(batch))
+    return message_set(records, magic, header.compression, stamp)
+
+
+def message_set(records: list[Record], magic: int, codec: int, stamp: int = 0) -> bytes:
+    """Messages of `magic` with the offsets of these records, in one compressed message if there is
+    a codec. `stamp` is LOG_APPEND_TIME where the times are a broker's."""
+    if codec == Compression.NONE or not records:
         return b"".join(_messages(records, magic, stamp, 0))
-    found = list(iter_records(batch))
-    if not found:
-        return b""
-    base = found[0].offset if magic == 1 else 0
-    inner = b"".join(_messages(found, magic, stamp, base))
-    value = compress(header.compression, inner)
-    if magic == 0 and header.compression == Compression.LZ4:
+    base = records[0].offset if magic == 1 else 0
+    inner = b"".join(_messages(records, magic, stamp, base))
+    value = compress(codec, inner)
+    if magic == 0 and codec == Compression.LZ4:
         value = lz4_frame.broken(value)
-    newest = max(one.timestamp_ms for one in found)
-    wrapper = Record(offset=found[-1].offset, timestamp_ms=newest, key=None, value=value)
-    return _message(wrapper, magic, stamp | header.compression, 0)
+    newest = max(one.timestamp_ms for one in records)
+    wrapper = Record(offset=records[-1].offset, timestamp_ms=newest, key=None, value=value)
+    return _message(wrapper, magic, stamp | codec, 0)
 
 
 def _messages(

@@ -26,6 +26,10 @@ from urteil.broker.wire.records import Record
 ENTRY = struct.Struct(">qiIbb")
 TIMESTAMP = struct.Struct(">q")
 LENGTH = struct.Struct(">i")
+SMALLEST = (ENTRY.size + 2 * LENGTH.size, ENTRY.size + TIMESTAMP.size + 2 * LENGTH.size)
+"""How many bytes the smallest message of magic 0 and of magic 1 takes."""
+KNOWN_ATTRIBUTES = (COMPRESSION_MASK, COMPRESSION_MASK | LOG_APPEND_TIME)
+"""The bits of the attributes that mean something in magic 0 and in magic 1."""
 
 
 class MisshapenMessage(CorruptBatch):
@@ -49,9 +53,10 @@ def check(entry: Buffer) -> None:
         raise CorruptBatch(f"the CRC of a message is wrong (stored crc = {stored})")
 
 
-def iter_legacy(data: Buffer) -> Iterator[Record]:
+def iter_legacy(data: Buffer, *, same_magic_inside: bool = True) -> Iterator[Record]:
     """Read all messages of a set, those inside compressed entries too, checking every CRC.
 
+    Producers must send one magic inside and outside; logs of old brokers may hold two.
     CorruptBatch for a wrong CRC or a cut entry, MisshapenMessage for one that contradicts itself,
     UnsupportedCompression without the codec.
     """
@@ -60,11 +65,19 @@ def iter_legacy(data: Buffer) -> Iterator[Record]:
         if codec == Compression.NONE:
             yield record
         else:
-            yield from _inner(offset, magic, codec, attributes, record)
+            yield from _inner(
+                offset, magic, codec, attributes, record, same_magic=same_magic_inside
+            )
 
 
 def _inner(
-    last_offset: int, magic: int, codec: int, attributes: int, wrapper: Record
+    last_offset: int,
+    magic: int,
+    codec: int,
+    attributes: int,
+    wrapper: Record,
+    *,
+    same_magic: bool,
 ) -> Iterator[Record]:
     if wrapper.value is None:
         raise MisshapenMessage("a compressed message without a value")
@@ -74,13 +87,14 @@ def _inner(
     messages = list(_entries(memoryview(decompress(codec, value))))
     if not messages:
         raise MisshapenMessage("a compressed message without messages")
-    shift = last_offset - messages[-1][0] if magic == 1 else 0
-    if shift < 0 and last_offset:  # some producers leave it at 0
+    # some producers leave it at 0
+    shift = last_offset - messages[-1][0] if magic == 1 and last_offset else 0
+    if shift < 0:
         raise MisshapenMessage(f"a compressed message at {last_offset} whose last one is beyond it")
     for offset, inner_magic, inner_attributes, record in messages:
-        if inner_magic != magic or inner_attributes & COMPRESSION_MASK:
+        if (same_magic and inner_magic != magic) or inner_attributes & COMPRESSION_MASK:
             raise MisshapenMessage("a compressed message within a compressed one")
-        of_broker = attributes & LOG_APPEND_TIME and magic == 1
+        of_broker = attributes & LOG_APPEND_TIME and magic == inner_magic == 1
         timestamp_ms = wrapper.timestamp_ms if of_broker else record.timestamp_ms
         yield Record(
             offset=offset + shift, timestamp_ms=timestamp_ms, key=record.key, value=record.value

@@ -126,6 +126,7 @@ class Cleaning:
             round_end=self._candidate.end,
             now_ms=self.began_ms,
             delete_retention_ms=log.config.delete_retention_ms,
+            cleaned_ms=self._cleaned_ms(),
         )
         return Work(
             rewrite(
@@ -136,6 +137,11 @@ class Cleaning:
                 log.config.index_interval_bytes,
             )
         )
+
+    def _cleaned_ms(self) -> int | None:
+        start = self._candidate.first_dirty
+        cleaned = [source.modified_ms for source in self._sources if source.base_offset < start]
+        return cleaned[-1] if cleaned else None
 
     def discard(self) -> None:
         """Remove what was not put in place. Raises OSError."""

@@ -12,7 +12,7 @@ from urteil.broker.log.cleaner.work import Steps
 from urteil.broker.log.scan import Batch, read_batches
 from urteil.broker.log.segment import DamagedSegment
 from urteil.broker.log.storage import Storage
-from urteil.broker.wire.batches import HEADER_BYTES, crc_ok
+from urteil.broker.wire.batches import HEADER_BYTES, NEWEST_MAGIC, crc_ok, iter_stored_records
 from urteil.broker.wire.compression import decompress
 from urteil.broker.wire.primitives import CorruptBatch
 
@@ -70,6 +70,12 @@ def map_offsets(
 
 def _put(offsets: OffsetMap, batch: Batch, start: int) -> None:
     header = batch.header
+    if header.magic < NEWEST_MAGIC:
+        old = [(one.key, one.offset) for one in iter_stored_records(batch.data)]
+        known = [(key, offset) for key, offset in old if key is not None and offset >= start]
+        if known:
+            offsets.put(known)
+        return
     try:
         body = decompress(header.compression, batch.data[HEADER_BYTES:])
         scanned = scan(body, header.records_count)

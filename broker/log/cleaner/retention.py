@@ -10,9 +10,16 @@ from urteil.broker.log.cleaner.rebuild import emptied, rebuilt
 from urteil.broker.log.cleaner.record_scan import Scanned, scan
 from urteil.broker.log.cleaner.transactions import TransactionWalk
 from urteil.broker.log.storage import Buffer
-from urteil.broker.wire.batch_header import OF_TRANSACTIONS
-from urteil.broker.wire.batches import HEADER_BYTES, BatchHeader
+from urteil.broker.wire.batch_header import LOG_APPEND_TIME, OF_TRANSACTIONS
+from urteil.broker.wire.batches import (
+    HEADER_BYTES,
+    NEWEST_MAGIC,
+    BatchHeader,
+    Record,
+    iter_stored_records,
+)
 from urteil.broker.wire.compression import decompress
+from urteil.broker.wire.downconversion import message_set
 
 LastRecords = Mapping[int, tuple[int | None, int]]
 """Of each active producer the last data offset, if it has one in the log, and the epoch."""
@@ -32,11 +39,23 @@ class Retention:
     round_end: int
     now_ms: int
     delete_retention_ms: int
+    cleaned_ms: int | None = None
+    """When the newest segment that was cleaned before was last written to."""
     records_read: int = 0
     records_kept: int = 0
+    _keeps_old_tombstones: bool = True
+
+    def enter(self, modified_ms: int) -> None:
+        """What comes next lies in a segment that was last written to at that time. Tombstones of
+        magic 0 and 1, which cannot bear a time to go by, go by it (`Cleaner.cleanSegments`)."""
+        self._keeps_old_tombstones = (
+            self.cleaned_ms is None or modified_ms > self.cleaned_ms - self.delete_retention_ms
+        )
 
     def of(self, header: BatchHeader, data: memoryview) -> Buffer | None:
         """The batch as it goes on, None if it goes. Raises CorruptBatch."""
+        if header.magic < NEWEST_MAGIC:
+            return self._of_old(header, data)
         self.records_read += header.records_count
         discarded = self.walk.discards(header, data)
         without_txn = discarded and header.is_control
@@ -47,6 +66,24 @@ class Retention:
         if kept is None:
             return emptied(header) if self._is_needed(header) else None
         return self._written(header, data, kept, without_txn=without_txn)
+
+    def _of_old(self, header: BatchHeader, data: memoryview) -> Buffer | None:
+        """The same for messages of magic 0 and 1, which keep their format."""
+        records = list(iter_stored_records(data))
+        kept = [record for record in records if self._keeps_old(record)]
+        self.records_read += len(records)
+        self.records_kept += len(kept)
+        if len(kept) == len(records):
+            return data
+        stamp = LOG_APPEND_TIME if header.timestamp_type else 0
+        return message_set(kept, header.magic, header.compression, stamp) if kept else None
+
+    def _keeps_old(self, record: Record) -> bool:
+        if record.offset > self.offsets.latest_offset:
+            return True
+        if record.key is None or self.offsets.offsets.get(record.key, -1) > record.offset:
+            return False
+        return record.value is not None or self._keeps_old_tombstones
 
     def _is_over(self, header: BatchHeader) -> bool:
         return header.has_delete_horizon and header.base_timestamp <= self.now_ms

@@ -12,7 +12,7 @@ from urteil.broker.log.cleaner.swap import CLEANED
 from urteil.broker.log.cleaner.work import Steps
 from urteil.broker.log.segment import INDEX, TIME_INDEX, Appended, LogSegment
 from urteil.broker.log.storage import Buffer, Storage
-from urteil.broker.wire.batch_header import parse_header
+from urteil.broker.wire.batches import read_header
 
 _BUFFERS = 500
 
@@ -29,7 +29,7 @@ class _Output:
 
     def add(self, batch: Buffer) -> int:
         """Take one batch; returns the bytes written to the file."""
-        header = parse_header(batch)
+        header = read_header(batch)
         self._buffers.append(batch)
         self._placed.append((header.last_offset, header.max_timestamp, header.size))
         self._size += header.size
@@ -59,6 +59,7 @@ def rewrite(
         output = _Output(segment, index_interval_bytes)
         for source in sources:
             used = 0
+            retention.enter(source.modified_ms)
             for batch in sound_batches(storage, source):
                 stays = retention.of(batch.header, batch.data)
                 used += batch.header.size

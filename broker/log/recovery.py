@@ -14,6 +14,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import islice
 from math import inf
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from urteil.broker.log.snapshots import Snapshots
 from urteil.broker.log.soundness import epochs_fit, epochs_of, is_sound
 from urteil.broker.log.storage import Storage
 from urteil.broker.wire.batch_header import NO_TIMESTAMP
-from urteil.broker.wire.batches import crc_ok, first_offset
+from urteil.broker.wire.batches import NEWEST_MAGIC, crc_ok, first_offset
 
 _log = logging.getLogger("urteil.broker.log")
 
@@ -240,7 +241,7 @@ class _Recovery:
             position += header.size
             expected = header.last_offset + 1
         loaded.producers.end_offset = expected
-        lost = self._end(index, position, expected, promised_end, stop)
+        lost = self._end(index, position, expected, promised_end, stop) and expected < next_base
         if segment is not loaded.segments.active:
             segment.seal()
         return lost
@@ -258,7 +259,7 @@ class _Recovery:
         lost = cut > 0 and stop is _Stop.END
         if cut and stop is _Stop.OVERLAP:
             lost = not self._is_copied(index, position)
-        if lost or (expected < promised_end and index < len(self.loaded.segments) - 1):
+        if lost or (stop is _Stop.END and expected < promised_end and self._is_ours(index)):
             self._tell_loss(segment, position, expected)
             lost = True
         if cut:
@@ -268,6 +269,16 @@ class _Recovery:
             segment.file.sync()
             self.loaded.cut_bytes += cut
         return lost
+
+    def _is_ours(self, index: int) -> bool:
+        """Whether the segments at `index` and behind it are of a broker whose indexes and flushes
+        are those that `_promised_end` reckons with: none that writes magic 0 or 1."""
+        segments = self.loaded.segments
+        return index + 1 < len(segments) and not any(
+            batch.header.magic < NEWEST_MAGIC
+            for segment in (segments[index], segments[index + 1])
+            for batch in islice(read_batches(segment.file, 0, segment.size), 1)
+        )
 
     def _promised_end(self, index: int) -> int:
         """Where others say that a segment ends at the earliest: its indexes and its successor."""

@@ -12,7 +12,7 @@ import pytest
 from kafka.record.memory_records import MemoryRecords
 
 from tests.broker.log.damage import quick_folder
-from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log
+from tests.broker.log.helpers import NOW_MS, append, batch, drop, first_at, newest_in, open_log
 from tests.broker.log.old_folders import OldLog, Row, draw
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.recovery import Remembered
@@ -109,9 +109,9 @@ def _check_times(log: PartitionLog, old: OldLog) -> None:
         first = next((row for row in old.rows if row.time_ms >= max(time_ms, 0)), None)
         if time_ms < 0:
             continue
-        told = log.offset_for_timestamp(time_ms)
+        told = first_at(log, time_ms)
         assert (told and (told.offset, told.timestamp_ms)) == (first and first[:2])
-    newest = log.max_timestamp_offset()
+    newest = newest_in(log)
     assert newest is not None
     assert newest.timestamp_ms == times[-1]
 

@@ -19,8 +19,8 @@ STEP_NS = 1_000_000
 NAMES = ("history.edn", "history.edn.gz")
 STEPS = ("send", "poll", "txn")
 _TYPES = ("invoke", "ok", "fail", "info")
-LATEST_NS = 1 << 62
-"""Times beyond are none."""
+LARGEST = 1 << 62
+"""Times and offsets beyond are none."""
 
 
 class HistoryError(ValueError):
@@ -77,17 +77,28 @@ def _is_step(step: Any) -> bool:
     if not isinstance(step, list) or not step:
         return False
     if step[0] == "send":
-        return len(step) == 3
+        return len(step) == 3 and (
+            type(step[2]) is not list or len(step[2]) != 2 or _is_pair(step[2])
+        )
     told = step[1] if len(step) > 1 else None
     return step[0] == "poll" and (told is None or (isinstance(told, dict) and _are_pairs(told)))
 
 
 def _are_pairs(told: dict[Any, Any]) -> bool:
-    return all(
-        isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], (int, type(None)))
-        for pairs in told.values()
-        for pair in pairs or ()
-    )
+    for pairs in told.values():
+        for pair in pairs or ():
+            if not (type(pair) is list and len(pair) == 2 and _is_pair(pair)):
+                return False
+    return True
+
+
+def _is_pair(pair: list[Any]) -> bool:
+    """Whether the first of two is an offset or none; one of another form becomes an integer."""
+    offset = pair[0]
+    if type(offset) is int or offset is None:
+        return offset is None or -LARGEST <= offset < LARGEST
+    pair[0] = whole(offset)
+    return pair[0] is not None and -LARGEST <= pair[0] < LARGEST
 
 
 def sent_value(step: list[Any]) -> tuple[int | None, Any]:
@@ -132,7 +143,7 @@ def _timed(ops: Iterable[Row]) -> Iterator[Row]:
     untimed: Row | None = None
     for n, op in enumerate(ops):
         at_ns = op.get("time")
-        if type(at_ns) is int and 0 <= at_ns < LATEST_NS and untimed is None:
+        if type(at_ns) is int and 0 <= at_ns < LARGEST and untimed is None:
             yield op
         elif at_ns is None and (n == 0 or untimed is not None):
             untimed = untimed or op
@@ -147,7 +158,7 @@ def _timed(ops: Iterable[Row]) -> Iterator[Row]:
 
 def _nanoseconds(op: Row) -> int:
     at_ns = whole(op["time"])
-    if at_ns is None or not -LATEST_NS < at_ns < LATEST_NS:
+    if at_ns is None or not -LARGEST < at_ns < LARGEST:
         raise HistoryError(f"{where(op)}: :time {written_or(op['time'])} is no number of "
                            "nanoseconds; expected is a whole one of 64 bits")  # fmt: skip
     return at_ns

@@ -9,20 +9,29 @@ record elsewhere is neither lost nor found, and the run is UNKNOWN for it, unles
 
 from __future__ import annotations
 
+import gc
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.jepsen.history import (
+    STEPS,
     HistoryError,
     Row,
     history_in,
     pairs,
+    sent_value,
+    steps_of,
+    where,
     written_or,
 )
-from urteil.harness.jepsen.tables import BOOT, Import
+from urteil.harness.jepsen.tables import BOOT, Import, IsTransactional
+from urteil.harness.jepsen.unpolled import unpolled
 from urteil.harness.scenario import (
     IMPORTED,
     ClusterSpec,
@@ -59,23 +68,85 @@ def load(
     `acks`, `idempotent` and `isolation` are the clients' settings, which a history does not tell.
     HistoryError names the line or operation that is not as expected; nothing is written then.
     """
-    found = Import(secrets.token_hex(4), acks, idempotent, isolation)
-    ops = list(pairs(path))
-    found.take_all([pair for pair in ops if isinstance(pair[1]["process"], int)])
-    nemesis = [done for _, done in ops if not isinstance(done["process"], int)]
-    if not found.tables["sends"]:
-        raise HistoryError(f"{path}: no operation :send or :txn sends anything; expected is a "
-                           "history of jepsen.tests.kafka")  # fmt: skip
-    found.finish()
+    made = not run_dir.exists()
+    evidence = run_dir / "evidence"
+    settings = {"acks": acks, "idempotent": idempotent, "isolation": isolation}
+    try:
+        with uncollected():
+            found, count, nemesis = _read(path, evidence, settings)
+            clients = found.finish()
+        if not found.sends.rows:
+            raise HistoryError(f"{path}: no operation :send or :txn sends anything; expected is a "
+                               "history of jepsen.tests.kafka")  # fmt: skip
+        if twice := found.repeated():
+            check_unique(path, found, twice)
+    except HistoryError:
+        shutil.rmtree(run_dir if made else evidence)
+        raise
     end_ns = max(reader.end_ns for reader in found.readers.values())
     begin_ns = min(reader.begin_ns for reader in found.readers.values())
-    found.tables["faults"] = list(_faults(nemesis, end_ns))
-    run_dir.mkdir(parents=True, exist_ok=True)
     _describe(found, run_dir, path, command, (begin_ns, end_ns))
+    small = {"clients": clients, "faults": _faults(nemesis, end_ns)}
+    small["manifest"] = [
+        {"file": f"evidence/{name}", "kind": "table", "rows": rows, "ended_properly": True}
+        for name, rows in ({**found.counts(), "clients": len(clients)}).items()
+    ]
     for table in SCHEMAS:
-        rows = [{"run": found.run} | row for row in found.tables[table]]
-        write_rows(run_dir / "evidence" / table, SCHEMAS[table], rows)
-    return len(ops)
+        if not (evidence / table).exists():
+            rows = [{"run": found.run} | row for row in small.get(table, ())]
+            write_rows(evidence / table, SCHEMAS[table], rows)
+    return count
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the collector of cycles, of which rows have none and which would look at each."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _read(path: Path, evidence: Path, settings: dict[str, Any]) -> tuple[Import, int, list[Row]]:
+    """The tables of clients' operations, how many operations there are, and those of the nemesis.
+
+    That operations are transactions may be seen by a later one only: then all is read once more.
+    """
+    run, nemesis, count = secrets.token_hex(4), list[Row](), 0
+    found = Import(evidence, run, **settings)
+    try:
+        for invoked, done in pairs(path):
+            count += 1
+            if isinstance(done["process"], int):
+                found.take(invoked, done)
+            else:
+                nemesis.append(done)
+    except IsTransactional:
+        found.finish()
+        return _read(path, evidence, settings | {"transactional": True})
+    return found, count, nemesis
+
+
+def check_unique(path: Path, found: Import, hashes: set[int]) -> None:
+    """HistoryError where a value was sent twice, of those with these hashes."""
+    writers: dict[str, Row] = {}
+    for invoked, done in pairs(path):
+        if done["f"] not in STEPS or not isinstance(done["process"], int):
+            continue
+        for step in steps_of(invoked, done):
+            value_id = found.value_of(step) if step[0] == "send" else ""
+            if hash(value_id) not in hashes or not value_id:
+                continue
+            before = writers.setdefault(value_id, done)
+            if before is not done:
+                raise HistoryError(
+                    f"{where(done)} sends {written_or(sent_value(step)[1])} to key "
+                    f"{written_or(step[1])}, as {where(before)} did: values are told apart by key "
+                    "and value, and must be unique"
+                )
 
 
 def _describe(
@@ -96,8 +167,8 @@ def _describe(
         run=found.run, seed=0, scenario="jepsen", target="jepsen", runtime=IMPORTED, boot_id=BOOT,
         command=command, versions={"history": path.name}, topics=topics,
         phases=[Phase(name="before", begin_ns=span_ns[0], end_ns=span_ns[1])],
-        problems=list(found.unknown()),
-        withheld=[*WITHHELD, *(name for name in POLLED if not found.tables[name])],
+        problems=list(unpolled(run_dir / "evidence", found.ends)),
+        withheld=[*WITHHELD, *(name for name in POLLED if not found.counts()[name])],
     )  # fmt: skip
     scenario = Scenario(
         name="jepsen", about=f"a history of jepsen.tests.kafka, {path.name}",
@@ -110,14 +181,25 @@ def _describe(
     save(run_dir / "run.json", facts)
 
 
-def _faults(nemesis: list[Row], end_ns: int) -> Iterator[Row]:
+def _faults(nemesis: list[Row], end_ns: int) -> list[Row]:
     """What the nemesis did, from one act until the next that heals, or the history's end."""
-    for number, op in enumerate(nemesis):
+    until_ns, found = end_ns, list[Row]()
+    for op in reversed(nemesis):
         name = str(op["f"])
-        if HEALS.search(name) or op["type"] == "invoke":
-            continue
-        healed = (one["time"] for one in nemesis[number + 1 :] if HEALS.search(str(one["f"])))
-        until_ns = next(healed, end_ns)
-        yield {"fault": name, "targets": '["cluster"]', "begin_ns": op["time"], "end_ns": until_ns,
-               "healed_ns": until_ns, "acted": True,
-               "proof": f"the history: {written_or(op.get('value'))[:200]}"}  # fmt: skip
+        if HEALS.search(name):
+            until_ns = op["time"]
+        elif op["type"] != "invoke":
+            found.append(_fault(op, until_ns))
+    return found[::-1]
+
+
+def _fault(op: Row, until_ns: int) -> Row:
+    return {
+        "fault": str(op["f"]),
+        "targets": '["cluster"]',
+        "begin_ns": op["time"],
+        "end_ns": until_ns,
+        "healed_ns": until_ns,
+        "acted": True,
+        "proof": f"the history: {written_or(op.get('value'))[:200]}",
+    }

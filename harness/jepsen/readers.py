@@ -10,11 +10,53 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
 
-Row = dict[str, Any]
+from urteil.harness.jepsen.columns import SortedTable, Table
+
 Polled = tuple[str, int, str]
 """Key, offset, value id."""
+
+
+class Polls:
+    """The tables of what was polled. Few passes of a partition can prove what is lost, so those
+    that cover most come first."""
+
+    def __init__(self, evidence: Path, run: str, isolation: str) -> None:
+        same = {"run": run, "session": 1, "partition": 0}
+        self.reads = Table(
+            evidence, "reads",
+            "client pass poll position_in_poll read_ns topic_id topic offset value_id txn",
+            same | {"intact": True},
+        )  # fmt: skip
+        self.polls = Table(
+            evidence, "polls", "client poll invoke_ns complete_ns topic_id topic",
+            same | {"outcome": "ok"},
+        )  # fmt: skip
+        self.passes = SortedTable(
+            evidence, "passes",
+            "client pass topic_id topic from_offset to_offset begin_ns end_ns final complete "
+            "uncovered reader",
+            same | {"isolation": isolation}, by="uncovered reader pass",
+        )  # fmt: skip
+
+    def close(self) -> None:
+        for table in (self.reads, self.polls, self.passes):
+            table.close()
+
+
+@dataclass(slots=True)
+class Pass:
+    """From an offset up to, and without, another one; `proves` says that what lies between and was
+    not polled was not there."""
+
+    number: int
+    key: str
+    from_offset: int
+    to_offset: int
+    begin_ns: int
+    end_ns: int
+    proves: bool
 
 
 @dataclass(slots=True)
@@ -22,28 +64,26 @@ class Reader:
     """One process, with the rows of `reads`, `polls` and `passes` that it makes."""
 
     name: str
-    isolation: str
+    number: int
+    tables: Polls
     begin_ns: int
     end_ns: int
     kind: str = "client"
-    reads: list[Row] = field(default_factory=list)
-    polls: list[Row] = field(default_factory=list)
-    passes: list[Row] = field(default_factory=list)
-    running: dict[str, Row] = field(default_factory=dict)
+    running: dict[str, Pass] = field(default_factory=dict)
     at_beginning: set[str] = field(default_factory=set)
     poll: int = 0
+    passes: int = 0
 
     def assign(self, keys: set[str], *, subscribed: bool, seeks: bool) -> None:
         """From now on `keys` are polled; a key that is kept goes on where it was."""
         self.kind = "group" if subscribed else "consumer"
         kept = set() if subscribed or seeks else keys
-        self.running = {key: row for key, row in self.running.items() if key in kept}
+        self._end(key for key in list(self.running) if key not in kept)
         self.at_beginning = set(keys) if seeks else self.at_beginning & kept
 
     def stop(self, keys: Iterable[str] | None = None) -> None:
         """Nothing is known of the positions in `keys` any more, or in any."""
-        for key in list(self.running) if keys is None else keys:
-            self.running.pop(key, None)
+        self._end(list(self.running) if keys is None else keys)
         self.at_beginning -= self.at_beginning if keys is None else set(keys)
 
     def take(
@@ -51,19 +91,31 @@ class Reader:
         moved: set[str] | None, txn: int | None,
     ) -> None:  # fmt: skip
         """The polls of one operation; `moved` are the keys of its rebalances, None for all."""
-        own: dict[str, Row] = {}
-        self.stop(moved)
+        own: dict[str, Pass] = {}
+        if moved is None or moved:
+            self.stop(moved)
         for records in polls:
             self.poll += 1
+            keys: set[str] = set()
             for position, (key, offset, value_id) in enumerate(records):
-                if moved is None or key in moved:
+                alone = moved is None or key in moved
+                if alone:
                     row = self._begun(key, offset, times, proves=False)
                 else:
                     row = self._pass(key, offset, times, own, ok=ok)
-                row["to_offset"] = max(row["to_offset"], offset + 1)
-                row["end_ns"] = times[1]
-                self._read(row, position, offset, value_id, txn)
-            self._polled({key for key, _, _ in records}, times)
+                row.to_offset = max(row.to_offset, offset + 1)
+                row.end_ns = times[1]
+                self.tables.reads.add(
+                    (self.name, row.number, self.poll, position, times[1], key, key, offset,
+                     value_id, txn)
+                )  # fmt: skip
+                keys.add(key)
+                if alone:
+                    self._close(row)
+            for key in sorted(keys):
+                self.tables.polls.add((self.name, self.poll, *times, key, key))
+        for row in own.values():
+            self._close(row)
         if self.kind == "group":
             self.stop()
 
@@ -72,14 +124,14 @@ class Reader:
         row = self.running.get(key)
         if row is None and key in self.at_beginning:
             row = self.running[key] = self._begun(key, 0, (at_ns, at_ns))
-        if row is None or row["from_offset"] > 0:
+        if row is None or row.from_offset > 0:
             return False
-        row["to_offset"] = max(row["to_offset"], end)
+        row.to_offset = max(row.to_offset, end)
         return True
 
     def _pass(
-        self, key: str, offset: int, times: tuple[int, int], own: dict[str, Row], *, ok: bool
-    ) -> Row:
+        self, key: str, offset: int, times: tuple[int, int], own: dict[str, Pass], *, ok: bool
+    ) -> Pass:
         running = self.running.get(key)
         if ok:
             if running is None:
@@ -87,32 +139,22 @@ class Reader:
                 running = self.running[key] = self._begun(key, begin, times)
             return running
         if key not in own:
-            begin = offset if running is None else running["to_offset"]
+            begin = offset if running is None else running.to_offset
             own[key] = self._begun(key, begin, times, proves=False)
         return own[key]
 
-    def _begun(self, key: str, begin: int, times: tuple[int, int], *, proves: bool = True) -> Row:
-        row: Row = {
-            "client": self.name, "session": 1, "pass": len(self.passes), "topic_id": key,
-            "topic": key, "partition": 0, "from_offset": begin, "to_offset": begin,
-            "isolation": self.isolation, "begin_ns": times[0], "end_ns": times[1],
-            "final": proves, "complete": proves,
-        }  # fmt: skip
-        self.passes.append(row)
+    def _begun(self, key: str, begin: int, times: tuple[int, int], *, proves: bool = True) -> Pass:
+        row = Pass(self.passes, key, begin, begin, *times, proves)
+        self.passes += 1
         return row
 
-    def _read(self, row: Row, position: int, offset: int, value_id: str, txn: int | None) -> None:
-        self.reads.append(
-            {"client": self.name, "session": 1, "pass": row["pass"], "poll": self.poll,
-             "position_in_poll": position, "read_ns": row["end_ns"], "topic_id": row["topic"],
-             "topic": row["topic"], "partition": 0, "offset": offset, "value_id": value_id,
-             "intact": True, "txn": txn}
-        )  # fmt: skip
+    def _end(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            if (row := self.running.pop(key, None)) is not None:
+                self._close(row)
 
-    def _polled(self, keys: set[str], times: tuple[int, int]) -> None:
-        self.polls += [
-            {"client": self.name, "session": 1, "poll": self.poll, "invoke_ns": times[0],
-             "complete_ns": times[1], "outcome": "ok", "topic_id": key, "topic": key,
-             "partition": 0}
-            for key in sorted(keys)
-        ]  # fmt: skip
+    def _close(self, row: Pass) -> None:
+        self.tables.passes.add(
+            (self.name, row.number, row.key, row.key, row.from_offset, row.to_offset, row.begin_ns,
+             row.end_ns, row.proves, row.proves, row.from_offset - row.to_offset, self.number)
+        )  # fmt: skip

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
+DRAWING = (
+    *(f"urteil.reports.{name}" for name in ("page", "graphs", "lives", "plots", "tracks", "junit")),
+    "urteil.suites.mutants",
+)
+"""Modules that `draw` imports: worth importing before a report is due."""
+
 
 def caught() -> dict[str, list[str]]:
     """The seeded bugs that each guarantee's check is known to catch."""

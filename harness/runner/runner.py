@@ -17,6 +17,7 @@ import msgspec
 
 from urteil.harness.history.collect import collect
 from urteil.harness.machine import machine
+from urteil.harness.preload import Preload
 from urteil.harness.runner.folder import new_run_dir
 from urteil.harness.runner.play import Play
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, save
@@ -52,13 +53,15 @@ def run_scenario(
     master: str | None = None,
     command: str | None = None,
     log: Log = silent,
+    preload: Sequence[str] = (),
 ) -> tuple[Path, Result]:
     """Play `scenario`, collect its evidence and judge it.
 
     Its schedule is drawn first (ValueError where that cannot be). Returns the run's folder and its
     result, which is on disk as result.json. Failures of the lab
     make it UNKNOWN with the reason. KeyboardInterrupt (also by SIGTERM, in the main thread) ends
-    cluster and clients and is raised on; `judge_again` can judge what was recorded.
+    cluster and clients and is raised on; `judge_again` can judge what was recorded. Modules to
+    `preload` are imported beside the load, as the judgement's own are.
     """
     run = secrets.token_hex(4)
     scenario = settled(_named_apart(scenario, run))
@@ -78,18 +81,23 @@ def run_scenario(
         versions={"machine": machine()},
     )
     warming: list[Warming] = []
+    preloads: list[Preload] = []
 
-    def start_spark() -> None:
-        if needs_spark(engine, master=master, declared=scenario.engine):
+    def under_load() -> None:
+        on_spark = needs_spark(engine, master=master, declared=scenario.engine)
+        if on_spark:
             warming.append(warm(master))
+        preloads.append(Preload(preload, queries=not on_spark))
 
     try:
         with _terminated_as_interrupt():
-            _play(scenario, run_dir, facts, start_spark, log)
+            _play(scenario, run_dir, facts, under_load, log)
+            for one in preloads:
+                one.stop()
             return run_dir, _judge(run_dir, facts, engine, master, warming, log)
     finally:
-        for one in warming:
-            one.stop()
+        for spark in warming:
+            spark.stop()
 
 
 def _named_apart(scenario: Scenario, run: str) -> Scenario:

@@ -106,7 +106,7 @@ def run(
 ) -> int:
     """Play SCENARIO (`urteil list scenarios`), judge it and write its report."""
     from urteil.cli.progress import progress
-    from urteil.drawing import keep_logs
+    from urteil.drawing import DRAWING, keep_logs
     from urteil.harness.runner import run_scenario
 
     whole = scenario_asked(scenario, asked)
@@ -120,6 +120,7 @@ def run(
             master=master,
             command=_command(whole, asked, engine, master),
             log=say,
+            preload=DRAWING,
         )
     keep_logs(run_dir, "none" if logs == "none" else "all", failed=True)
     draw_report(run_dir)

@@ -164,7 +164,7 @@ class Duck:
 
     def query(self, query: str) -> list[Row]:
         with self._cursor() as cursor:
-            cursor.execute(_parsed(query))
+            cursor.execute(parse(query))
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
@@ -190,7 +190,7 @@ class Duck:
 
 
 @functools.lru_cache(maxsize=512)
-def _parsed(query: str) -> duckdb.Statement:
+def parse(query: str) -> duckdb.Statement:
     """`query` as DuckDB runs it. Parsing is a third of what a question of few rows takes, and the
     canary asks every one of them again."""
     (statement,) = _parser().extract_statements(to_duckdb(query))

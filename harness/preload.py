@@ -1,0 +1,59 @@
+"""Work that a run does in advance, beside its load: imports, and the parsing of queries.
+
+A load leaves processors idle for most of its seconds, and the judgement follows right after it. So
+a thread of low priority imports what judging and drawing import, and parses the guarantees'
+queries. The thread measures nothing and decides nothing: without it, the same work is done later.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+from urteil.harness.verify.engines.spark import NICE, renice
+
+JUDGING = ("urteil.harness.verify.judgement", "urteil.harness.verify.canary")
+
+
+class Preload:
+    """Imports `modules` and parses every guarantee's queries for DuckDB, in a thread of its own."""
+
+    def __init__(self, modules: Sequence[str] = (), *, queries: bool = True) -> None:
+        self._modules = (*JUDGING, *modules)
+        self._queries = queries
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="preload", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let the thread end with what it does now, at ordinary priority, and wait for it."""
+        self._over.set()
+        if self._thread.native_id is not None:
+            renice([self._thread.native_id], 0)
+        self._thread.join()
+
+    def _run(self) -> None:
+        renice([threading.get_native_id()], NICE)
+        for module in self._modules:
+            if self._over.is_set():
+                return
+            with suppress(ImportError):  # whoever needs it reports what is missing
+                importlib.import_module(module)
+        if self._queries:
+            self._parse()
+
+    def _parse(self) -> None:
+        import duckdb
+
+        from urteil.harness.verify.canary import FINDINGS
+        from urteil.harness.verify.engines.engine import parse
+        from urteil.harness.verify.guarantees import GUARANTEES
+
+        for guarantee in GUARANTEES.values():
+            for query in (guarantee.tally(), guarantee.first(FINDINGS)):
+                if self._over.is_set():
+                    return
+                with suppress(duckdb.Error):  # the check that asks it reports what is wrong
+                    parse(query)

@@ -1,0 +1,49 @@
+"""Work in advance beside a load: modules are imported, queries are parsed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+COMPLETE = """
+import sys
+from urteil.harness.preload import Preload
+
+preload = Preload(["colorsys", "no_such_module"])
+preload._thread.join()
+assert "colorsys" in sys.modules
+assert "urteil.harness.verify.canary" in sys.modules
+from urteil.harness.verify.engines.engine import parse
+from urteil.harness.verify.guarantees import GUARANTEES
+
+assert parse.cache_info().misses == 2 * len(GUARANTEES)
+parse(next(iter(GUARANTEES.values())).tally())
+assert parse.cache_info().hits == 1
+preload.stop()
+"""
+STOPPED = """
+import sys
+from urteil.harness import preload
+
+preload.JUDGING = ("colorsys",)
+begun = preload.Preload(["slow", "never"])
+begun.stop()
+assert not begun._thread.is_alive()
+assert "never" not in sys.modules
+"""
+SLOW = """
+import threading
+threading.Event().wait(0.2)
+"""
+
+
+def test_modules_are_imported_and_queries_are_parsed() -> None:
+    subprocess.run([sys.executable, "-c", COMPLETE], check=True)
+
+
+def test_stopped_preload_ends_with_the_module_that_it_imports(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    (tmp_path / "never.py").write_text("")
+    path = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+    subprocess.run([sys.executable, "-c", path + STOPPED], check=True)

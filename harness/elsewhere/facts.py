@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -122,37 +120,3 @@ def _mixed(have: Tables) -> set[str]:
     if passes is None or "read_uncommitted" not in pc.unique(passes["isolation"]).to_pylist():
         return set()
     return set(pc.unique(sends.filter(pc.is_valid(sends["txn"]))["topic_id"]).to_pylist())
-
-
-def unread(have: Tables, told: Configs) -> Iterator[str]:
-    """Partitions with acknowledged records where nobody read, but of compacted topics."""
-    stretches: dict[tuple[Any, Any], list[tuple[int, int]]] = defaultdict(list)
-    if "passes" in have:
-        for row in have["passes"].to_pylist():
-            place = row["topic_id"], row["partition"]
-            stretches[place].append((row["from_offset"], row["to_offset"]))
-    edges = {place: _edges(there) for place, there in stretches.items()}
-    unread: dict[tuple[str, Any], list[int]] = defaultdict(list)
-    columns = [have["sends"][name].to_pylist() for name in
-               ("outcome", "topic", "topic_id", "partition", "offset")]  # fmt: skip
-    for outcome, topic, topic_id, partition, offset in zip(*columns, strict=True):
-        if outcome != "ok" or offset is None:
-            continue
-        was_read = bisect_right(edges.get((topic_id, partition), ()), offset) % 2
-        if not was_read and "compact" not in told.get(topic, {}).get("cleanup.policy", ""):
-            unread[topic, partition].append(offset)
-    for (topic, partition), offsets in sorted(unread.items(), key=str):
-        yield (f"{topic}-{partition}: {len(offsets)} acknowledged records, the first at offset "
-               f"{min(offsets)}, lie where nobody read: they are unseen, or lost (somebody who "
-               "reads from the beginning to the end would tell)")  # fmt: skip
-
-
-def _edges(stretches: list[tuple[int, int]]) -> list[int]:
-    """Where what any of `stretches` covers begins, ends, begins again: in order."""
-    found: list[int] = []
-    for begin, end in sorted(stretches):
-        if found and begin <= found[-1]:
-            found[-1] = max(end, found[-1])
-        else:
-            found += begin, end
-    return found

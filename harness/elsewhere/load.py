@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from urteil.harness.elsewhere import texts
 from urteil.harness.elsewhere.columns import NEEDED, SHARED, Settings, bare, clients, filled
-from urteil.harness.elsewhere.facts import describe, unread
+from urteil.harness.elsewhere.facts import describe
 from urteil.harness.elsewhere.moved import passed_over
 from urteil.harness.elsewhere.texts import TablesError
 from urteil.harness.history.schema import SCHEMAS
@@ -93,7 +93,7 @@ def load(
         have["passes"] = _passes(have["reads"], run, _isolations(have["clients"], isolation))
     _write(run_dir / "evidence", have, {name: brought[name] for name in whole})
     settings["isolation"] = isolation
-    problems = list(unread(have, configs)) if made else []
+    problems: list[str] = []
     if made and stretched and "reads" in have:
         compacted = {
             name for name, told in configs.items() if "compact" in told.get("cleanup.policy", "")

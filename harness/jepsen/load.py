@@ -31,7 +31,6 @@ from urteil.harness.jepsen.history import (
     written_or,
 )
 from urteil.harness.jepsen.tables import BOOT, Import, IsTransactional
-from urteil.harness.jepsen.unpolled import unpolled
 from urteil.harness.scenario import (
     IMPORTED,
     ClusterSpec,
@@ -42,7 +41,7 @@ from urteil.harness.scenario import (
     WorkloadSpec,
     save,
 )
-from urteil.harness.verify.derived.parts import ENDS, LOG
+from urteil.harness.verify.derived.parts import LOG
 from urteil.harness.verify.evidence import write_rows
 
 GUARANTEES = ("lost_write", "inconsistent_offset", "duplicate")
@@ -159,7 +158,7 @@ def _describe(
             topic_id=key,
             partitions=1,
             replication_factor=1,
-            config={LOG: "reads", ENDS: "told" if key in found.ends else "unknown"},
+            config={LOG: "reads"} | found.end_of(key),
         )
         for key in found.keys
     ]
@@ -167,7 +166,6 @@ def _describe(
         run=found.run, seed=0, scenario="jepsen", target="jepsen", runtime=IMPORTED, boot_id=BOOT,
         command=command, versions={"history": path.name}, topics=topics,
         phases=[Phase(name="before", begin_ns=span_ns[0], end_ns=span_ns[1])],
-        problems=list(unpolled(run_dir / "evidence", found.ends)),
         withheld=[*WITHHELD, *(name for name in POLLED if not found.counts()[name])],
     )  # fmt: skip
     scenario = Scenario(

@@ -23,6 +23,7 @@ from urteil.harness.jepsen.history import (
     written_or,
 )
 from urteil.harness.jepsen.readers import Polled, Polls, Reader
+from urteil.harness.verify.derived.parts import ENDS, ENDS_NS
 
 BOOT = "jepsen"
 Step = list[Any]
@@ -44,7 +45,9 @@ class Import:
         self.transactional = transactional
         self.readers: dict[int, Reader] = {}
         self.keys: dict[str, None] = {}
-        self.ends: set[str] = set()
+        self.ends: dict[str, int] = {}
+        """When the end of a key was last asked for, by a process that had polled from its
+        beginning."""
         same = {"run": run, "session": 1}
         self.sends = Table(
             evidence, "sends", "client op invoke_ns complete_ns outcome error topic_id topic "
@@ -84,8 +87,8 @@ class Import:
             for key, told in done["value"].items():
                 end = told.get("end") if isinstance(told, dict) else None
                 name = self._key(key)
-                if isinstance(end, int) and reader.told_end(name, end, done["time"]):
-                    self.ends.add(name)
+                if isinstance(end, int) and reader.told_end(name, end, begin_ns):
+                    self.ends[name] = max(begin_ns, self.ends.get(name, begin_ns))
 
     def _reader(self, op: Row, at_ns: int) -> Reader:
         process = op["process"]
@@ -230,6 +233,12 @@ class Import:
              "end_ns": reader.end_ns}
             for reader in self.readers.values()
         ]  # fmt: skip
+
+    def end_of(self, key: str) -> dict[str, str]:
+        """What a topic says of its end: when it was asked for last, if it was."""
+        if key not in self.ends:
+            return {ENDS: "unknown"}
+        return {ENDS: "told", ENDS_NS: str(self.ends[key])}
 
     def counts(self) -> dict[str, int]:
         """The rows of each table."""

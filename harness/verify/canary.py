@@ -110,7 +110,7 @@ def judge_copy(
     engine = Duck(work, threads=1)
     try:
         open_views(engine, run_dir, derived)
-        plan.build(engine)
+        plan.build(engine, logless=derived.logless)
         present = {name for name, rows in copy.tables.items() if rows}
         places = Places(derived)
         return {

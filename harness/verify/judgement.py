@@ -30,6 +30,7 @@ from urteil.harness.verify.soundness.excuses import may_be_excused
 from urteil.harness.verify.soundness.numbers import numbers
 from urteil.harness.verify.soundness.sound import Sound, sound
 from urteil.harness.verify.soundness.strangers import strangers
+from urteil.harness.verify.soundness.unread import unread
 from urteil.harness.verify.threads import threads
 from urteil.harness.verify.words import counted
 
@@ -218,6 +219,7 @@ def _judged(
     told = [*facts.problems, *found.told, *strange.values(), *doubts.values(), *back]
     told += trust.reasons(run_dir, scenario, facts, derived, ticks, tally)
     told += whole.lacking(run_dir, facts, derived, tally)
+    told += unread(running, facts, derived)
     told = list(dict.fromkeys(told))
     result = _result(run_dir, scenario, facts, derived, judged, ticks, told, running)
     if song is not None:
@@ -322,7 +324,10 @@ def examine(
     compacted = any(part["compacted"] and part["ours"] for part in derived.parts)
     with watch("verify/shared tables"):
         open_views(engine, run_dir, derived)
-        plan.build(engine, compacted=compacted, transactions=bool(derived.tables["txn_p"]))
+        plan.build(
+            engine, compacted=compacted, transactions=bool(derived.tables["txn_p"]),
+            logless=derived.logless,
+        )  # fmt: skip
     with watch("verify/guarantees"):
         return _examined(engine, run_dir, derived)
 

@@ -8,6 +8,7 @@
 `keyed`  sends to compacted topics but those of aborted transactions, with the last of their key (of
          what a producer without idempotence sent several times, the last copy there is);
 `odd`    values of which not all is well: not acknowledged, elsewhere than that, missing, not shown;
+`known_commits`, `unplaced` what partitions without logs need (unplaced.py);
 `kinds`  how many values are alike in what most checks ask of them; what is counted or measured is
          0 or 1 there, or NULL where it is NULL;
 `tries`  from when on, and until when, somebody tried to write, by partition and 100 ms;
@@ -31,6 +32,7 @@ from __future__ import annotations
 from urteil.harness.verify.derived.timeline import FOREVER_NS
 from urteil.harness.verify.engines.cuts import Cut
 from urteil.harness.verify.engines.engine import Engine
+from urteil.harness.verify.unplaced import EMPTY, KNOWN_COMMITS, UNPLACED
 
 SHIFT = 1 << 48
 EPOCH = 1 << 32
@@ -146,9 +148,11 @@ WITH placed AS (
     MAX(CASE WHEN on_leader = 1 AND acked > 0 THEN 1 ELSE 0 END) AS at_ack,
     MAX(CASE WHEN on_leader = 1 AND (seen & mask) <> mask THEN 1 ELSE 0 END) AS unserved,
     MAX(CASE WHEN mask <> 0 THEN 1 ELSE 0 END) AS asked,
+    MAX(CASE WHEN n_reads > 0 AND mask <> 0 THEN 1 ELSE 0 END) AS read_asked,
     MAX(CASE WHEN mask_rc <> 0 THEN 1 ELSE 0 END) AS rc_asked,
     MAX(CASE WHEN (seen & mask_rc) <> 0 THEN 1 ELSE 0 END) AS rc_shown,
     MAX(CASE WHEN mask_rc <> 0 AND (seen & mask_rc) = mask_rc THEN 1 ELSE 0 END) AS rc_whole,
+    BIT_OR(seen & mask_rc) AS rc_seen, BIT_OR(mask_rc - (seen & mask_rc)) AS rc_lacks,
     MAX(CASE WHEN on_leader = 1 THEN pid END) AS pid,
     MAX(CASE WHEN on_leader = 1 THEN pseq END) AS pseq,
     MAX(CASE WHEN on_leader = 1 AND ident_low DIV {EPOCH} = ident_high DIV {EPOCH}
@@ -169,11 +173,14 @@ SELECT /*+ SHUFFLE_HASH(v) */ COALESCE(s.value_id, v.value_id) AS value_id,
   v.last_slot, COALESCE(v.seen_slots, 0) AS seen_slots, v.first_seen, v.last_seen, v.shown_slot,
   v.shown_last, v.read_slot, COALESCE(v.n_reads, 0) AS n_reads, v.read_ns,
   COALESCE(v.copies, 0) AS copies, COALESCE(v.at_ack, 0) AS at_ack,
-  COALESCE(v.unserved, 0) AS unserved, COALESCE(v.asked, 0) AS asked, v.pid, v.pseq, v.ident,
+  COALESCE(v.unserved, 0) AS unserved, COALESCE(v.asked, 0) AS asked,
+  COALESCE(v.read_asked, 0) AS read_asked, v.pid, v.pseq, v.ident,
   CASE WHEN s.value_id IS NOT NULL AND (v.key_low <> {_marked("s")}
     OR v.key_high <> {_marked("s")}) THEN 1 ELSE 0 END AS rekeyed,
   COALESCE(v.broken, 0) AS broken, COALESCE(v.rc_asked, 0) AS rc_asked,
-  COALESCE(v.rc_shown, 0) AS rc_shown, COALESCE(v.rc_whole, 0) AS rc_whole
+  COALESCE(v.rc_shown, 0) AS rc_shown, COALESCE(v.rc_whole, 0) AS rc_whole,
+  COALESCE(v.rc_seen, 0) AS rc_seen,
+  CASE WHEN v.rc_whole = 0 THEN COALESCE(v.rc_lacks, 0) ELSE 0 END AS rc_lacks
 FROM sends s
 LEFT JOIN parts p ON s.topic_id = p.topic_id
      AND COALESCE(s.partition, s.partition_intended) = p.partition
@@ -330,6 +337,8 @@ STAGES = {
     "vals": VALS,
     "committed": COMMITTED,
     "odd": ODD,
+    "known_commits": KNOWN_COMMITS,
+    "unplaced": UNPLACED,
     "kinds": KINDS,
     "tries": TRIES,
     "shared": SHARED,
@@ -345,13 +354,18 @@ CUTS = {
 }
 
 
-def build(engine: Engine, *, compacted: bool = True, transactions: bool = True) -> None:
+def build(
+    engine: Engine, *, compacted: bool = True, transactions: bool = True, logless: bool = True
+) -> None:
     """Let `engine` keep the stages.
 
     Without a `compacted` topic `keyed` is empty and costs nothing, as is `committed` without
-    `transactions`.
+    `transactions`, and what partitions without logs need where there are none (`logless`).
     """
     for name in STAGES:
+        if name in EMPTY and not logless:
+            engine.table(name, EMPTY[name].empty_table())
+            continue
         query = stage(name, engine, compacted=compacted, transactions=transactions)
         engine.keep(name, query, CUTS.get(name))
 

@@ -74,6 +74,17 @@ def cover(p: int, logs: list[Row], passes: list[tuple[int, Row]]) -> list[Row]:
     return found
 
 
+def stretches(p: int, passes: list[Row]) -> list[Row]:
+    """Maximal ranges of offsets that complete final passes went over without a gap."""
+    found: list[Row] = []
+    for low, high in sorted((row["from_offset"] or 0, row["to_offset"] or 0) for row in passes):
+        if found and low <= found[-1]["hi"]:
+            found[-1]["hi"] = max(high, found[-1]["hi"])
+        else:
+            found.append({"p": p, "lo": low, "hi": high})
+    return found
+
+
 def log_rows(p: int, spans: list[Span], logs: list[Row]) -> list[Row]:
     """Where each log starts and ends, whether its broker was in sync in the end, and whether the
     log tells its epochs."""

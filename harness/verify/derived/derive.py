@@ -23,6 +23,7 @@ from urteil.harness.verify.derived.covered import (
     epoch_rows,
     lay_floors,
     log_rows,
+    stretches,
 )
 from urteil.harness.verify.derived.cycles import cycle_rows
 from urteil.harness.verify.derived.deleted import deletions
@@ -164,6 +165,7 @@ def _add_place(
         for bit, row in place.told
     ]
     tables["cover"] += cover(place.p, place.logs, place.told)
+    tables["stretches"] += [] if part["has_log"] else stretches(place.p, place.whole)
     topic, own = part["topic"], min(part["min_isr"], place.least or part["min_isr"])
     tables["spans"] += [
         span.row()

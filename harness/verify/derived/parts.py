@@ -9,9 +9,10 @@ from urteil.harness.verify.derived.administered import unclean_asked
 from urteil.harness.verify.derived.timeline import NO_OFFSET, Span
 from urteil.harness.verify.evidence import Row
 
-LOG, ENDS = "urteil.log", "urteil.ends"
+LOG, ENDS, ENDS_NS = "urteil.log", "urteil.ends", "urteil.ends.ns"
 """Of a topic whose history was recorded elsewhere: `reads` says that what anybody read was visible,
-there being no log; `unknown` that nobody told the ends which its final passes had to reach."""
+there being no log; `unknown` that nobody told the ends which its final passes had to reach; else
+the time before which the last of those ends was not asked for."""
 
 LAB_DEFAULTS = {
     "min.insync.replicas": "2",
@@ -69,6 +70,7 @@ def part_row(
         "read_log": int(topic is not None and topic.config.get(LOG) == "reads"),
         "sums_told": int(topic is None or LOG not in topic.config),
         "ends_told": int(topic is None or topic.config.get(ENDS) != "unknown"),
+        "told_ns": _told_ns(topic, passes),
         "compacted": int("compact" in _cleanup(topic, scenario, spans)),
         "deletes": int("delete" in _cleanup(topic, scenario, spans)),
         "unclean_floor": NO_OFFSET,
@@ -119,6 +121,13 @@ def late_begin(part: Row, logs: list[Row], passes: list[Row], begins: set[int]) 
     told = sole and latest > min(starts)
     kept = sole and not part["gone"] and part["lost_floor"] is None
     return {"late_begin": latest if told else None, "one_start": min(starts) if kept else None}
+
+
+def _told_ns(topic: TopicFact | None, passes: list[Row]) -> int | None:
+    """When a final pass was last told its end; whatever was acknowledged before lies below it."""
+    if topic is not None and ENDS_NS in topic.config:
+        return int(topic.config[ENDS_NS])
+    return max((row["begin_ns"] for row in passes if row["begin_ns"] is not None), default=None)
 
 
 def _highest_start(logs: list[Row]) -> int:

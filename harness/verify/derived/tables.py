@@ -23,7 +23,7 @@ DERIVED: dict[str, pa.Schema] = {
         "unclean_on:i unclean_asked:i foreign_on:i compacted:i deletes:i "
         "unclean_floor:l "
         "last_epoch_ns:l agreed_end:l gone:i lost_floor:l spoilt_ns:l flushed_ns:l"
-        " read_log:i sums_told:i ends_told:i delete_retention_ns:l min_lag_ns:l "
+        " read_log:i sums_told:i ends_told:i told_ns:l delete_retention_ns:l min_lag_ns:l "
         "max_lag_ns:l retention_ns:l retention_told:i retention_bytes:l append_time:i "
         "sent_times:i max_bytes:l past_ms:l future_ms:l "
         "clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "
@@ -37,6 +37,7 @@ DERIVED: dict[str, pa.Schema] = {
         "asked_epoch:l led_epoch:l found_ms:l offset:l leader_epoch:i error:s"
     ),
     "cover": _schema("p:l lo:l hi:l copies:i mask_ru:l mask_rc:l"),
+    "stretches": _schema("p:l lo:l hi:l"),
     "pass_bits": _schema("client:s session:i pass:l p:l bit:l"),
     "floors": _schema("p:l from_ns:l to_ns:l leader:i any_floor:l unclean_floor:l lost_floor:l"),
     "spans": _schema(
@@ -106,6 +107,11 @@ class Derived:
     @property
     def parts(self) -> list[Row]:
         return self.tables["parts"]
+
+    @property
+    def logless(self) -> bool:
+        """Whether a partition of the run's own topics left no log of its final leader."""
+        return any(part["ours"] and not part["has_log"] for part in self.parts)
 
     def arrow(self, name: str) -> pa.Table:
         """One derived table with all its columns."""

@@ -16,46 +16,27 @@ from typing import Any
 
 from urteil.harness.verify.derived.timeline import NO_OFFSET
 from urteil.harness.verify.guarantees.base import DESTROYED, SLOT, Guarantee, acks, numbered, place
+from urteil.harness.verify.unplaced import OF_COMMIT, OWED
 from urteil.harness.verify.words import counted
 
-_ASKED = """WHERE v.sent = 1 AND q.compacted = 0 AND (q.has_log = 1 OR v.asked = 1)
+JUDGED = """
+FROM vals v JOIN parts q ON v.sent_p = q.p
+WHERE v.sent = 1 AND q.compacted = 0 AND (q.has_log = 1 OR v.asked = 1)
   AND (v.outcome = 'ok' OR (v.outcome <> 'fail' AND v.n_reads > 0))
 """
-JUDGED = f"""
-FROM vals v JOIN parts q ON v.sent_p = q.p
-{_ASKED}"""
 
 UNCLEAN_FLOOR = """CASE WHEN COALESCE({0}.node, -2) <> f.leader AND {0}.invoke_ns < {0}.spoilt_ns
   THEN {0}.least_floor ELSE COALESCE(f.unclean_floor, 0) END"""
 """From where on an unclean election may have taken a send: one that began after it, or a former one
 of which the broker that answered had not heard."""
 
-_SWEPT = """
-SELECT h.p, MAX(b.invoke_ns) AS until_ns
-FROM (SELECT q.p, MAX(s.to_offset) AS reach FROM passes s
-      JOIN parts q ON q.topic_id = s.topic_id AND q.partition = s.partition
-      WHERE q.read_log = 1 AND s.final AND s.complete AND s.from_offset = 0 GROUP BY q.p) h
-JOIN vals b ON b.sent_p = h.p AND b.outcome = 'ok' AND b.acks = -1 AND b.ack_off < h.reach
-GROUP BY h.p
-"""
-"""Without logs: what was acknowledged by all before then stands before a record at which a pass
-arrived that began at the very first one. So that pass was over it, wherever it stood."""
-
 _ODD = f"""
-FROM odd v JOIN parts q ON v.sent_p = q.p
-LEFT JOIN (
-  SELECT w.client, w.session, w.txn FROM txn_p w WHERE w.fate = 'committed'
-  UNION
-  SELECT w.client, w.session, w.txn FROM txn_p w JOIN vals s
-    ON s.client = w.client AND s.session = w.session AND s.txn = w.txn
-  WHERE w.fate = 'unknown' AND s.rc_shown = 1) t
-  ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
-LEFT JOIN ({_SWEPT}) w ON w.p = v.sent_p
-{_ASKED.replace("v.asked = 1", "v.asked = 1 OR w.until_ns > v.complete_ns AND v.ack_off IS NULL")}
+FROM odd v JOIN parts q ON v.sent_p = q.p {OF_COMMIT}
+LEFT JOIN unplaced u ON u.value_id = v.value_id AND u.passed = 1
+WHERE v.sent = 1 AND q.compacted = 0
+  AND (u.passed = 1 OR (q.has_log = 1 OR v.read_asked = 1 OR v.asked = 1 AND v.n_reads = 0)
+    AND (v.outcome = 'ok' OR (v.outcome <> 'fail' AND v.n_reads > 0)))
 """
-OWED = "(v.txn IS NULL OR t.txn IS NOT NULL)"
-"""Without logs: what is in no transaction, in one that was committed, or in one that may have been
-and of which readers of committed records were shown something."""
 
 LOST = f"""
 SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
@@ -67,9 +48,10 @@ SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
   l.p, l.off, l.invoke_ns AS at_ns, l.complete_ns AS until_ns, l.value_id, l.client, l.session,
   l.op, l.acks, l.outcome, l.node, l.n_reads, l.copies, l.log_slots, l.unclean_on, l.final_leader,
   COALESCE(f.any_floor, 0) AS any_floor, {UNCLEAN_FLOOR.format("l")} AS unclean_floor, f.lost_floor,
-  l.flushed_ns
-FROM (SELECT v.*, COALESCE(v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on, q.final_leader,
-        q.log_start, q.unclean_floor AS least_floor, q.spoilt_ns, q.flushed_ns
+  l.flushed_ns, l.low_off, l.high_off
+FROM (SELECT v.*, u.low_off, u.high_off, COALESCE(CASE WHEN q.has_log = 0
+          THEN v.read_slot % {SLOT} END, v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on,
+        q.final_leader, q.log_start, q.unclean_floor AS least_floor, q.spoilt_ns, q.flushed_ns
         {_ODD}
         AND ((q.has_log = 1 AND v.log_slots = 0) OR (q.has_log = 1 AND v.unserved = 1)
              OR (q.has_log = 0 AND v.seen_slots = 0 AND {OWED}))) l
@@ -97,11 +79,19 @@ _UNFLUSHED = """x.acks <> -1 OR x.outcome <> 'ok'
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    said = "was acknowledged" if row["outcome"] == "ok" else "was read"
+    acked = row["outcome"] == "ok" and (row["final_leader"] is not None or not row["n_reads"])
+    said = "was acknowledged" if acked else "was read"
     if row["sub_kind"] == "not served":
         return (
             f"{row['value_id']} {said} at {place(row)} and lies in the final leader's log, but a "
             "complete final pass over that offset did not deliver it."
+        )
+    if row["final_leader"] is None and row["high_off"] is not None:
+        low = "its begin" if row["low_off"] is None else f"offset {row['low_off']}"
+        return (
+            f"{row['value_id']} ({acks(row)}) was appended to {place(row)} without a known offset, "
+            f"between {low} and offset {row['high_off']}, but complete final passes over all of "
+            "that did not deliver it."
         )
     if row["final_leader"] is None:
         return (

@@ -1,12 +1,13 @@
 """One producer's records stand in the order in which it sent them.
 
-Judged within one producer id and epoch, as the log has them, by first copies. Unknown and failed
-sends are passed over.
+Judged within one producer id and epoch, as the log has them, by first copies. Failed sends are left
+out, as are sends of unknown end, but for those of a transaction that readers show to be committed.
 """
 
 from __future__ import annotations
 
 from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Guarantee, numbered
+from urteil.harness.verify.unplaced import OF_COMMIT
 
 _ACKED = f"q.p * {SLOT} + v.ack_off"
 _SLOT = f"""COALESCE(CASE WHEN q.compacted = 1 OR v.ack_off < q.log_start
@@ -17,11 +18,17 @@ FROM vals v JOIN parts q ON q.p = v.sent_p WHERE v.sent = 1 AND v.outcome = 'ok'
   AND (v.log_slots > 0 OR (q.read_log = 1 AND v.asked = 0 AND v.ack_off IS NOT NULL))
 """
 """Where there are no logs, acknowledgements tell the places of what nobody has read so far."""
+_IN_ORDER = f"""
+FROM vals v JOIN parts q ON q.p = v.sent_p {OF_COMMIT}
+WHERE v.sent = 1 AND (v.outcome = 'ok' OR v.outcome = 'info' AND t.txn IS NOT NULL)
+  AND (v.log_slots > 0 OR (q.read_log = 1 AND v.asked = 0 AND v.ack_off IS NOT NULL))
+"""
+"""Those, and records of unknown end in transactions that were committed for certain."""
 _ORDERED = f"""
 SELECT v.p, v.client, v.session, v.op, v.value_id, {_SLOT} AS first_slot, v.invoke_ns,
   v.complete_ns, v.idempotent, v.acks, v.pid,
   LAG({_SLOT}) OVER w AS prev_slot, LAG(v.value_id) OVER w AS prev_value
-{_JUDGED}
+{_IN_ORDER}
 WINDOW w AS (PARTITION BY v.p, v.client, v.session, COALESCE(v.pid, -1),
   COALESCE(v.pseq, -1) DIV {EPOCH} ORDER BY v.op)
 """

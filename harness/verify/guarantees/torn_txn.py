@@ -30,27 +30,65 @@ COORDINATOR = """
 """
 """Whether the coordinator may have lost what it knew: another topic's settings are no excuse."""
 
-_SUMMED = f"""
-SELECT t.client, t.session, t.txn, t.tid, t.fate, t.outcome, t.begin_ns, t.end_ns,
-  MAX(t.late) AS late, COUNT(*) AS records, COUNT(DISTINCT v.sent_p) AS parts,
-  SUM(v.rc_shown) AS shown,
-  SUM(CASE WHEN v.outcome = 'ok' AND v.rc_whole = 0 THEN 1 ELSE 0 END) AS missing,
-  MIN(CASE WHEN v.outcome = 'ok' AND v.rc_whole = 0
-      THEN v.sent_p * {SLOT} + COALESCE(v.ack_off, v.first_slot % {SLOT}, 0) END) AS missing_slot,
+_MISSING = """(CASE WHEN v.outcome = 'ok' AND v.rc_asked = 1 AND v.rc_shown = 0
+    THEN 1 ELSE 0 END)"""
+_LACKS = "(CASE WHEN v.outcome = 'fail' THEN 0 ELSE v.rc_lacks END)"
+_PLACE = f"v.sent_p * {SLOT} + COALESCE(v.ack_off, v.first_slot % {SLOT}, 0)"
+
+_BY_PARTITION = f"""
+SELECT t.client, t.session, t.txn, t.tid, t.fate, t.outcome, t.begin_ns, t.end_ns, v.sent_p,
+  MAX(t.late) AS late, COUNT(*) AS records, SUM(v.rc_asked) AS asked, SUM(v.rc_shown) AS shown,
+  SUM({_MISSING}) AS missing,
+  SUM(CASE WHEN q.has_log = 1 OR v.seen_slots > 0 THEN {_MISSING} ELSE 0 END) AS withheld,
+  MIN(CASE WHEN {_MISSING} = 1 THEN {_PLACE} END) AS missing_slot,
+  BIT_OR(v.rc_seen) & BIT_OR({_LACKS}) AS torn,
+  SUM(CASE WHEN {_LACKS} <> 0 AND v.rc_shown = 1 AND v.unserved = 0 THEN 1 ELSE 0 END) AS between,
+  SUM(CASE WHEN {_LACKS} <> 0 THEN 1 ELSE 0 END) AS lacking,
+  MIN(CASE WHEN {_LACKS} <> 0 THEN {_PLACE} END) AS lacking_slot,
   MIN(CASE WHEN v.rc_shown = 1 THEN v.shown_slot END) AS shown_slot,
   {SPOILS} AS spoiled
 FROM {OF_TXN}
-WHERE v.sent = 1 AND v.rc_asked = 1 AND q.compacted = 0
-GROUP BY t.client, t.session, t.txn, t.tid, t.fate, t.outcome, t.begin_ns, t.end_ns
+WHERE v.sent = 1 AND q.compacted = 0
+GROUP BY t.client, t.session, t.txn, t.tid, t.fate, t.outcome, t.begin_ns, t.end_ns, v.sent_p
+"""
+"""A transaction's records in one partition, where one bit is one pass: `torn` are the passes that
+delivered some of them and passed over others."""
+
+_SUMMED = f"""
+SELECT k.client, k.session, k.txn, k.tid, k.fate, k.outcome, k.begin_ns, k.end_ns,
+  MAX(k.late) AS late, SUM(k.records) AS records, COUNT(*) AS parts, SUM(k.shown) AS shown,
+  SUM(k.missing) AS missing, SUM(k.withheld) AS withheld, MIN(k.missing_slot) AS missing_slot,
+  SUM(CASE WHEN k.torn <> 0 THEN 1 ELSE 0 END) AS torn,
+  MIN(CASE WHEN k.torn <> 0 THEN k.lacking_slot END) AS torn_slot,
+  SUM(k.between) AS between, SUM(k.lacking) AS lacking, MIN(k.lacking_slot) AS lacking_slot,
+  MIN(k.shown_slot) AS shown_slot, MAX(k.spoiled) AS spoiled
+FROM ({_BY_PARTITION}) k
+GROUP BY k.client, k.session, k.txn, k.tid, k.fate, k.outcome, k.begin_ns, k.end_ns
+HAVING SUM(k.asked) > 0
 """
 
+_KINDS = f"""
+SELECT t.*, CASE WHEN t.fate = 'aborted' THEN CASE WHEN t.shown > 0 THEN 'visible' END
+    WHEN t.missing > 0 AND t.shown > 0 AND t.fate = 'unknown' THEN 'partly'
+    WHEN t.fate = 'committed' AND t.missing > 0 AND (t.shown > 0 OR t.withheld > 0) THEN 'missing'
+    WHEN t.torn > 0 THEN 'in one pass'
+    WHEN t.fate = 'committed' AND t.between > 0 THEN 'between passes' END AS sub_kind
+FROM ({_SUMMED}) t
+"""
+"""Without logs, what is missing as a whole is lost (lost_write), and a record that some passes have
+and others do not has vanished (vanished_read)."""
+
 _TOLD = {
-    "missing": "was committed, yet {missing} of its {records} records are in no complete pass, "
-    "the first at {place}",
+    "missing": "was committed, yet no complete pass of a reader of committed records delivered "
+    "{missing} of its {records} records, the first at {place}",
     "visible": "was not committed, nor was that ever asked for, yet {shown} of its {records} "
     "records are visible, the first at {place}",
     "partly": "is there in part: {shown} of its {records} records are visible and {missing} are "
     "not, the first at {place}",
+    "in one pass": "is there in part: a complete pass over {topic}-{partition} delivered some of "
+    "its {records} records, and passed over others, the first at {place}",
+    "between passes": "was committed, yet some complete passes of readers of committed records "
+    "delivered {lacking} of its {records} records and others did not, the first at {place}",
 }
 
 
@@ -67,19 +105,17 @@ GUARANTEE = Guarantee(
     source="KIP-98: Transactional Guarantees; KafkaProducer, transactional.id",
     opportunities=f"SELECT COUNT(*) AS n FROM ({_SUMMED}) t",
     violations=f"""
-SELECT CASE WHEN t.fate = 'committed' THEN 'missing' WHEN t.fate = 'aborted' THEN 'visible'
-    ELSE 'partly' END AS sub_kind,
-  COALESCE(CASE WHEN t.fate <> 'aborted' THEN t.missing_slot END, t.shown_slot) DIV {SLOT} AS p,
-  COALESCE(CASE WHEN t.fate <> 'aborted' THEN t.missing_slot END, t.shown_slot) % {SLOT} AS off,
-  t.begin_ns AS at_ns, t.end_ns AS until_ns, t.client, t.session, t.txn, t.tid, t.outcome,
-  t.records, t.parts, t.shown, t.missing, t.late, t.spoiled
-FROM ({_SUMMED}) t
-WHERE (t.fate = 'committed' AND t.missing > 0) OR (t.fate = 'aborted' AND t.shown > 0)
-  OR (t.fate = 'unknown' AND t.missing > 0 AND t.shown > 0)""",
+SELECT t.sub_kind, t.slot DIV {SLOT} AS p, t.slot % {SLOT} AS off, t.begin_ns AS at_ns,
+  t.end_ns AS until_ns, t.client, t.session, t.txn, t.tid, t.outcome, t.records, t.parts, t.shown,
+  t.missing, t.lacking, t.late, t.spoiled
+FROM (SELECT k.*, CASE k.sub_kind WHEN 'visible' THEN k.shown_slot
+          WHEN 'in one pass' THEN k.torn_slot WHEN 'between passes' THEN k.lacking_slot
+          ELSE k.missing_slot END AS slot
+      FROM ({_KINDS}) k WHERE k.sub_kind IS NOT NULL) t""",
     permitted=PERMITTED,
     explain=_explain,
     needs=("txns", "sends", "passes"),
     rests_on=("txns", "sends", "reads", "replicas", "passes", "clients", "logs"),
-    sub_kinds=("missing", "visible", "partly"),
+    sub_kinds=("missing", "visible", "partly", "in one pass", "between passes"),
     tie="j.client, j.txn",
 )

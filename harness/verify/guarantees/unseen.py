@@ -20,6 +20,10 @@ WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND q.seen_end I
   AND q.ends_told = 1
 """
 
+BEYOND = """(v.ack_off >= q.seen_end AND v.seen_slots = 0
+  AND (q.has_log = 1 OR v.complete_ns < q.told_ns))"""
+"""At or beyond the end that was asked for after its acknowledgement."""
+
 
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "told too late":
@@ -33,7 +37,7 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"{told} and lies in the final leader's log, but a final pass was told that the "
             f"partition begins at {row['late_begin']}."
         )
-    return f"{told}, but every final pass was told that the partition ends at {row['seen_end']}."
+    return f"{told}, but no final pass was told of an end beyond {row['seen_end']}."
 
 
 GUARANTEE = Guarantee(
@@ -51,7 +55,7 @@ SELECT CASE WHEN u.ack_off < u.late_begin THEN 'before the begin'
   {UNCLEAN_FLOOR.format("u")} AS unclean_floor, f.lost_floor, CAST(NULL AS INT) AS node
 FROM (SELECT v.*, q.seen_end, q.late_begin, q.unclean_on, q.unclean_floor AS least_floor,
         q.spoilt_ns {_JUDGED.replace("vals v", "odd v")}
-        AND ((v.ack_off >= q.seen_end AND v.seen_slots = 0)
+        AND ({BEYOND}
           OR (v.ack_off < q.late_begin AND v.log_slots > 0))) u
 LEFT JOIN floors f ON f.p = u.p AND u.invoke_ns >= f.from_ns AND u.invoke_ns < f.to_ns
 UNION ALL

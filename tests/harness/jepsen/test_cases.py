@@ -254,9 +254,9 @@ def test_what_readers_of_uncommitted_records_see_of_aborted_ones_is_none_of_it(
 @pytest.mark.parametrize(
     ("records", "told"),
     [
-        (":x [[2 :c] [3 :d]]", "kx: 2 acknowledged records, the first at offset 0, lie where"),
-        (":x [[0 :a]]", "kx: 3 acknowledged records, the first at offset 1, lie where"),
-        ("", "kx: 4 acknowledged records, the first at offset 0, lie where"),
+        (":x [[2 :c] [3 :d]]", "kx-0: 2 acknowledged records, the first at offset 0, lie where"),
+        (":x [[0 :a]]", "kx-0: 3 acknowledged records, the first at offset 1, lie where"),
+        ("", "kx-0: 4 acknowledged records, the first at offset 0, lie where"),
     ],
 )
 def test_where_nobody_polled_nothing_is_known(tmp_path: Path, records: str, told: str) -> None:

@@ -101,7 +101,7 @@ def test_what_was_never_polled_is_unknown(tmp_path: Path) -> None:
     )
     assert result.verdict == "UNKNOWN"
     assert any(
-        "k0: 1 acknowledged records, the first at offset 1, lie where nobody" in told
+        "k0-0: 1 acknowledged record, the first at offset 1, lies where nobody" in told
         for told in result.reasons
     )
 

@@ -27,7 +27,7 @@ PORTS = Ports(
 EVERYWHERE = "0.0.0.0"
 CLIENT_PORT, USERS_PORT = 20_000, 21_000
 """Where the clients' Toxiproxy listens for broker N: this and N."""
-NETWORK_PORT, NETWORK_ZOOKEEPER = 9_091, 2_180
+NETWORK_PORT, NETWORK_ZOOKEEPER = 19_091, 2_180
 """Where it listens for other containers: this and the number of a broker, or of a ZooKeeper."""
 DOOR = 30_000
 """Where a pod's door to its own node listens; those to other nodes at this and their number."""

@@ -20,7 +20,7 @@ SUFFIXES = {"java": "properties", "librdkafka": "librdkafka", "kafka-python": "j
 CA, TRUST_STORE = "ca.pem", "trust.p12"
 NETWORK_FOLDER = "network"
 MOUNTED = Path("/clients")
-"""Where containers find the folder: `-v FOLDER:/clients:ro`."""
+"""Where containers find the folder: `-v FOLDER:/clients:ro`. Nobody else enters its parent."""
 
 
 def write_clients(

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from urteil.harness.standing.client_files import SUFFIXES
+from urteil.harness.standing.client_files import NETWORK_FOLDER, SUFFIXES
 from urteil.harness.standing.state import StandingCluster
 
 INTERNAL = ("fault_port", "fault_key", "keeper_began", "lab_bootstrap")
@@ -89,9 +89,10 @@ def _network(cluster: StandingCluster) -> list[tuple[str, str]]:
     if not cluster.network:
         return []
     return [
-        ("network", f"docker run --network {cluster.network} ..."),
-        ("  there", f"bootstrap {','.join(cluster.network_bootstrap)}"),
+        ("network", f"docker run --network {cluster.network} -v {cluster.clients}:/clients:ro ..."),
+        ("  in it", f"bootstrap {','.join(cluster.network_bootstrap)}"),
         ("", f"zookeeper {cluster.network_zookeeper}"),
+        ("", f"clients in /clients/{NETWORK_FOLDER}"),
     ]
 
 

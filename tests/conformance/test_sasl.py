@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import json
 import time
 from typing import Any
@@ -117,6 +120,43 @@ def test_a_final_message(sasl: Pair, kind: str) -> None:
             return talk.show(FINALS[kind].replace(b"R", nonce))
 
     sasl.same(ask)
+
+
+NONCES = {
+    "the server's": "abcS", "the client's twice": "abcabcS", "the server's part alone": "S",
+    "another client's": "xyzS", "less than the server's part": "abcH", "more behind": "abcSx",
+    "none": "", "something before": "zzabcS",
+}  # fmt: skip
+"""Of final messages whose proof is right for them: `S` is the server's part, `H` all but its first
+character. librdkafka before 2.6 (Debian 12's kcat, rsyslog) repeats the client's part."""
+
+
+@pytest.mark.parametrize("kind", NONCES)
+def test_nonce_of_a_final_message(sasl: Pair, kind: str) -> None:
+    def ask(side: Side) -> Any:
+        with Talk(side) as talk:
+            talk.shake("SCRAM-SHA-256")
+            first = talk.show(b"n,,n=alice,r=abc")["auth_bytes"].decode()
+            part = first.split(",")[0].removeprefix("r=abc")
+            nonce = NONCES[kind].replace("S", part).replace("H", part[1:])
+            answer = talk.show(scram_final("n=alice,r=abc", first, nonce, PASSWORDS["alice"]))
+            return answer | {"auth_bytes": answer["auth_bytes"][:2]}
+
+    sasl.same(ask)
+
+
+def scram_final(bare: str, first: str, nonce: str, password: str) -> bytes:
+    """A client's final message with a proof that is right for its nonce."""
+    salt, iterations = (part.partition("=")[2] for part in first.split(",")[1:3])
+    salted = hashlib.pbkdf2_hmac(
+        "sha256", password.encode(), base64.b64decode(salt), int(iterations)
+    )
+    client_key = hmac.digest(salted, b"Client Key", "sha256")
+    without_proof = f"c=biws,r={nonce}"
+    message = f"{bare},{first},{without_proof}".encode()
+    signature = hmac.digest(hashlib.sha256(client_key).digest(), message, "sha256")
+    proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+    return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
 
 
 def test_bare_messages_after_a_handshake_of_version_0(sasl: Pair) -> None:

@@ -6,7 +6,7 @@ from urteil.harness.parts.chromium import chromium, chromium_part
 from urteil.harness.parts.comet import comet_jar, comet_part
 from urteil.harness.parts.compose import compose_part, docker_compose
 from urteil.harness.parts.faketime import faketime_library, faketime_part
-from urteil.harness.parts.java import java, java_part
+from urteil.harness.parts.java import java, java_part, utf8_locale
 from urteil.harness.parts.kafka import kafka_classes, kafka_classpath, kafka_part, kafka_tool
 from urteil.harness.parts.part import MissingPart, Part, cache_dir
 from urteil.harness.parts.pyspark import pyspark_part, require_pyspark
@@ -34,6 +34,7 @@ __all__ = [
     "simulation_python",
     "strace_binary",
     "toxiproxy_binary",
+    "utf8_locale",
     "zookeeper_classes",
     "zookeeper_classpath",
 ]

@@ -4,6 +4,7 @@ a machine, and from then on the server starts in half the time of a processor.""
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
 import tempfile
@@ -11,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from urteil.harness.parts.java import QUICK_START, java, java_part
+from urteil.harness.parts.java import QUICK_START, java, java_part, utf8_locale
 from urteil.harness.parts.part import installed
 
 ARCHIVE = "classes.jsa"
@@ -57,6 +58,7 @@ def server(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            env={**os.environ, **utf8_locale()},
         )
         try:
             _await_listening(process, port)

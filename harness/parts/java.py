@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import locale
 import os
 import re
 import shutil
@@ -29,6 +30,16 @@ def java() -> str:
     if found is None:
         raise MissingPart("java", HOW)
     return found[0]
+
+
+def utf8_locale() -> dict[str, str]:
+    """Environment for a JVM: a UTF-8 locale where this process has another one.
+
+    A JVM decodes file names by its locale: under `LC_ALL=C` it finds no path with other letters
+    than ASCII. C.UTF-8 is a part of every glibc from 2.35 on, and of Debian's before.
+    """
+    named = locale.getencoding().upper().replace("-", "")
+    return {} if named == "UTF8" else {"LC_ALL": "C.UTF-8"}
 
 
 def java_part() -> Part:

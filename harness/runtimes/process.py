@@ -24,6 +24,7 @@ from urteil.harness.parts import (
     kafka_classes,
     kafka_classpath,
     toxiproxy_binary,
+    utf8_locale,
     zookeeper_classes,
     zookeeper_classpath,
 )
@@ -140,7 +141,7 @@ class ProcessRuntime:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, VARIABLE: self._token, **(env or {})},
+                env={**os.environ, **utf8_locale(), VARIABLE: self._token, **(env or {})},
                 cwd=cwd,
                 start_new_session=True,
             )

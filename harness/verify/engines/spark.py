@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from urteil.harness.parts import require_pyspark
+from urteil.harness.parts import require_pyspark, utf8_locale
 from urteil.harness.parts.part import MissingPart
 from urteil.harness.stacks import Teller
 from urteil.harness.verify.engines import comet
@@ -76,6 +76,7 @@ def start(master: str | None = None, *, memory: str | None = None, rows: int = 0
         folder = _scratch()
         master = master or "local[2]"
         _find_java()
+        os.environ.update(utf8_locale())
         if _is_here(master):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings = _settings(folder, master, memory, rows)

@@ -8,6 +8,7 @@ from urteil.chaos.topology import Plan
 from urteil.harness.parts.java import QUICK_START
 from urteil.harness.parts.zookeeper import MAIN
 from urteil.harness.runtimes.base import Programs
+from urteil.harness.targets.base import render
 
 TICK_MS = 500
 LOGGING = """rootLogger.level=info
@@ -50,8 +51,7 @@ def write_zookeeper(plan: Plan, node: str, directory: Path, home: Path) -> None:
     if len(plan.zookeepers) > 1:
         ports = f"{plan.ports.peer}:{plan.ports.election}"
         settings |= {f"server.{name[2:]}": f"{name}:{ports}" for name in plan.zookeepers}
-    text = "".join(f"{name}={value}\n" for name, value in settings.items())
-    (directory / "zoo.cfg").write_text(text)
+    (directory / "zoo.cfg").write_text(render({name: str(it) for name, it in settings.items()}))
     (data / "myid").write_text(node[2:] + "\n")
     (directory / "hosts").write_text(plan.hosts_file(node))
     (directory / "log4j2.properties").write_text(LOGGING)

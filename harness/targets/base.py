@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -209,6 +210,15 @@ def for_size(brokers: int) -> dict[str, str]:
 
 
 def render(properties: Mapping[str, str]) -> str:
-    """A Java property file; backslashes doubled as it wants them."""
-    escaped = {name: value.replace("\\", "\\\\") for name, value in properties.items()}
-    return "".join(f"{name}={value}\n" for name, value in escaped.items())
+    """A Java property file in ASCII: Java reads one as Latin-1, with escapes for other letters."""
+    return "".join(f"{name}={_escaped(value)}\n" for name, value in properties.items())
+
+
+def _escaped(value: str) -> str:
+    """Backslashes are doubled; a letter that is not ASCII is written as its UTF-16 units."""
+
+    def units(letter: re.Match[str]) -> str:
+        pairs = letter[0].encode("utf-16-be").hex(" ", 2).split()
+        return "".join(f"\\u{pair}" for pair in pairs)
+
+    return re.sub(r"[^\x00-\x7f]", units, value.replace("\\", "\\\\"))

@@ -11,7 +11,6 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from urteil.chaos.by_hand import ByHand
@@ -33,39 +32,25 @@ from urteil.harness.scenario import (
     WorkloadSpec,
     save,
 )
-from urteil.harness.standing import StandingCluster, attach
+from urteil.harness.standing import StandingCluster, StandingError, StandingRequest, attach, start
 from urteil.harness.targets import parse_target
+from urteil.harness.targets.mix import size_of
 from urteil.harness.verify import judge
 from urteil.harness.verify.result import Result
 from urteil.harness.workload.client import boot_id
 from urteil.harness.workload.rotation import leadership_rounds
 from urteil.harness.workload.workload import Workload
+from urteil.lab_options import Options, PluginError, check_config, properties
 
 TRAFFIC_DEADLINE_S = 30.0
 FINAL_READ_DEADLINE_S = 60.0
 ZOOKEEPER_DEADLINE_S = 15.0
-
-
-class PluginError(Exception):
-    """A fixture was asked for what it cannot do; the message says what to do instead."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """The command line options of one pytest session."""
-
-    standing: str | None = None
-    target: str = "urteil"
-    runtime: str = "process"
-    brokers: int = 3
-    zookeepers: int = 1
-    seed: int = 1
-    out: str = "runs"
-    engine: str = "auto"
+LOG_LINES = 10
+"""Of each broker's log, in the report of a failed test."""
 
 
 class ClusterHandle:
-    """A running cluster: the test's own, or one that stands.
+    """A running cluster: the test's own, one that several tests share, or one that stands.
 
     `bootstrap` is what clients take; `own` is the lab's cluster, None for one that stands.
     """
@@ -113,13 +98,25 @@ def _only(topic: TopicSpec) -> WorkloadSpec:
 
 
 class Lab:
-    """One test's run folder, and what was started in it. `close` ends everything."""
+    """One test's run folder, and what was started in it. `close` ends everything.
 
-    def __init__(self, test: str, options: Options) -> None:
+    With `shared`, the lab of a module or a session, the test uses that one's cluster.
+    """
+
+    def __init__(self, test: str, options: Options, shared: Lab | None = None) -> None:
         self.options = options
-        name = re.sub(r"[^A-Za-z0-9_.]+", "-", test).strip("-")
-        spec = ClusterSpec(brokers=options.brokers, zookeepers=options.zookeepers)
-        target = f"standing:{options.standing}" if options.standing else options.target
+        self.shared = shared
+        self.name = name = re.sub(r"[^A-Za-z0-9_.]+", "-", test).strip("-")
+        try:
+            brokers = options.brokers or size_of(options.target, 3)
+            check_config(options, brokers)
+        except (MissingPart, ValueError) as error:
+            raise PluginError(f"--urteil-target {options.target}: {error}") from None
+        spec = ClusterSpec(
+            brokers=brokers, zookeepers=options.zookeepers, config=properties(options.config)
+        )
+        keeper = options.standing or (shared.name if shared else None)
+        target = f"standing:{keeper}" if keeper else options.target
         self.scenario = Scenario(
             name=name, cluster=spec, seed=options.seed, target=target, runtime=options.runtime
         )
@@ -133,6 +130,7 @@ class Lab:
             boot_id=boot_id(),
             command=f"pytest -k {name} --urteil-seed {options.seed}",
         )
+        self.has_failed = False
         self._own: Cluster | None = None
         self._state: ClusterState | None = None
         self._handle: ClusterHandle | None = None
@@ -140,9 +138,19 @@ class Lab:
         self._history: History | None = None
 
     def cluster(self) -> ClusterHandle:
+        """The cluster, with the topics that the options name; started at the first call."""
         if self._handle is None:
-            self._handle = self._attach(attach(self.options.standing)) if self.options.standing \
-                else self._start()  # fmt: skip
+            if self.options.standing:
+                self._handle = self._attach(attach(self.options.standing))
+            else:
+                self._handle = self.shared.cluster() if self.shared else self._start()
+            for topic in self.options.topic_specs(self.scenario.cluster.brokers):
+                self._handle.create_topic(
+                    topic.name,
+                    partitions=topic.partitions,
+                    replication_factor=topic.replication_factor,
+                    config=topic.config,
+                )
         return self._handle
 
     def _start(self) -> ClusterHandle:
@@ -166,6 +174,51 @@ class Lab:
         self._state = ClusterState(standing.zookeeper)
         self._state.start(deadline_s=ZOOKEEPER_DEADLINE_S)
         return ClusterHandle(standing.lab_bootstrap, self._state, None)
+
+    def mark_failed(self) -> None:
+        """A test that used this lab failed; its report is `failure`."""
+        self.has_failed = True
+        if self.shared:
+            self.shared.mark_failed()
+
+    def failure(self) -> str:
+        """For the report of a failed test: its run's folder, and the ends of the brokers' logs."""
+        home = self.shared or self
+        lines = [f"run      {self.run_dir}"]
+        if (self.run_dir / "report.html").exists():
+            lines.append(f"report   {self.run_dir / 'report.html'}")
+        lines.append(f"again    {self.facts.command}")
+        if self.options.keep and not self.options.standing:
+            lines.append(f"cluster  urteil cluster status --name {home.kept_name}")
+        for log in sorted((home.run_dir / "logs").glob("b*.log")):
+            last = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+            lines += [f"--- {log.name}", *last]
+        return "\n".join(lines)
+
+    @property
+    def kept_name(self) -> str:
+        """The name of its cluster where `--urteil-keep` leaves it standing."""
+        return self.run_dir.name[-60:].lstrip("_.-")
+
+    def keep(self) -> None:
+        """Leave the test's own cluster standing, under a keeper of its own: its brokers stop and
+        start again on their data. PluginError where they do not start."""
+        if self._own is None or self._handle is None:
+            return
+        cluster, options = self.scenario.cluster, self.options
+        self.end_cluster()
+        request = StandingRequest(
+            name=self.kept_name,
+            brokers=cluster.brokers,
+            zookeepers=cluster.zookeepers,
+            target=options.target,
+            runtime=options.runtime,
+            settings=cluster.config,
+        )
+        try:
+            start(request, self.run_dir)
+        except (StandingError, MissingPart) as error:
+            raise PluginError(f"--urteil-keep: {error}") from None
 
     def nemesis(self) -> ByHand:
         """Faults on the test's own cluster; PluginError for one that stands."""

@@ -5,14 +5,28 @@ It loads in every pytest of its environment, so nothing heavy is imported before
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from _pytest.nodes import Node
+
     from urteil.chaos.by_hand import ByHand
     from urteil.lab import ClusterHandle, History, Lab
+
+SHARED_LABS = ("_urteil_module_lab", "_urteil_session_lab")
+"""The labs that several tests share, the nearest first."""
+LAB: pytest.StashKey[Lab] = pytest.StashKey()
+
+
+def _setting(text: str) -> tuple[str, str]:
+    """`KEY=VALUE` in two; argparse reports the ValueError."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise ValueError(f"{text!r} is not KEY=VALUE")
+    return name, value
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,6 +44,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--urteil-brokers", type=int, help="brokers of a cluster (3, or as many as the mix)"
     )
     group.addoption("--urteil-zookeepers", type=int, default=1, help="ZooKeeper servers (1)")
+    group.addoption(
+        "--urteil-config",
+        metavar="KEY=VALUE",
+        type=_setting,
+        action="append",
+        default=[],
+        help="a setting of the brokers; repeatable",
+    )
     group.addoption("--urteil-seed", type=int, default=1, help="seed of every random choice (1)")
     group.addoption("--urteil-out", default="runs", help="folder of the runs (runs)")
     group.addoption(
@@ -37,6 +59,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=["auto", "duckdb", "spark"],
         default="auto",
         help="engine of verdicts (auto)",
+    )
+    group.addoption(
+        "--urteil-keep",
+        action="store_true",
+        help="leave the cluster of a failed test standing: urteil cluster status",
     )
     parser.addini(
         "urteil_short_names",
@@ -47,34 +74,127 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "urteil(brokers, zookeepers, target, runtime, config, topics, seed): "
+        "the cluster of a test, class or module (docs/plugin.md)",
+    )
     if config.getini("urteil_short_names"):
         config.pluginmanager.register(_ShortNames(), "urteil-short-names")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test's report names its run and shows the ends of the brokers' logs."""
+    report = yield
+    if report.failed and (lab := _lab_of(item)) is not None:
+        lab.mark_failed()
+        report.sections.append(("urteil", lab.failure()))
+    return report
+
+
+def _lab_of(item: pytest.Item) -> Lab | None:
+    """The lab that a test uses, the nearest where there are several; None where there is none."""
+    names = getattr(item, "fixturenames", ())
+    nodes = {
+        "urteil_lab": item,
+        "_urteil_module_lab": item.getparent(pytest.Module),
+        "_urteil_session_lab": item.session,
+    }
+    used = (node.stash.get(LAB, None) for name, node in nodes.items() if node and name in names)
+    return next(filter(None, used), None)
 
 
 @pytest.fixture
 def urteil_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """What the three fixtures of one test share: its run folder, its cluster, its seed."""
-    from urteil.harness.targets.mix import size_of
-    from urteil.lab import Lab, Options
+    names = (one for one in SHARED_LABS if one in request.fixturenames)
+    shared = next(map(request.getfixturevalue, names), None)
+    module = request.node.getparent(pytest.Module)
+    above = module.listchain() if shared and module else ()  # what they say is of other clusters
+    yield from _open(request, request.node.name, _marks(request.node, above=above), shared)
+
+
+@pytest.fixture(scope="session")
+def urteil_session_settings() -> dict[str, Any]:
+    """The keywords of the session's cluster, as those of `@pytest.mark.urteil`: override this."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def _urteil_session_lab(
+    request: pytest.FixtureRequest, urteil_session_settings: dict[str, Any]
+) -> Iterator[Lab]:
+    yield from _open(request, "session", [urteil_session_settings])
+
+
+@pytest.fixture(scope="module")
+def _urteil_module_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    yield from _open(request, request.node.name, _marks(request.node))
+
+
+@pytest.fixture(scope="session")
+def urteil_session_cluster(_urteil_session_lab: Lab) -> ClusterHandle:
+    """One running cluster for all tests of the session that ask for it."""
+    return _urteil_session_lab.cluster()
+
+
+@pytest.fixture(scope="module")
+def urteil_module_cluster(_urteil_module_lab: Lab) -> ClusterHandle:
+    """One running cluster for all tests of a module that ask for it."""
+    return _urteil_module_lab.cluster()
+
+
+def _marks(node: Node, *, above: Sequence[Node] = ()) -> list[dict[str, Any]]:
+    """The keywords of the markers of a test or a module, the nearest last, without those of the
+    nodes `above`."""
+    found = list(node.iter_markers_with_node("urteil"))[::-1]
+    if values := [value for _, mark in found for value in mark.args]:
+        raise pytest.UsageError(
+            f"@pytest.mark.urteil({values[0]!r}): it has keywords alone, as in "
+            "@pytest.mark.urteil(brokers=3)"
+        )
+    return [dict(mark.kwargs) for owner, mark in found if owner not in above]
+
+
+def _open(
+    request: pytest.FixtureRequest,
+    name: str,
+    marks: list[dict[str, Any]],
+    shared: Lab | None = None,
+) -> Iterator[Lab]:
+    """A lab for the scope of `request`, which ends with it or is kept after a failure."""
+    from urteil.lab import Lab
+    from urteil.lab_options import Options, with_markers
 
     option = request.config.getoption
-    lab = Lab(
-        request.node.name,
-        Options(
-            standing=option("--urteil-cluster"),
-            target=option("--urteil-target"),
-            runtime=option("--urteil-runtime") or "process",
-            brokers=option("--urteil-brokers") or size_of(option("--urteil-target"), 3),
-            zookeepers=option("--urteil-zookeepers"),
-            seed=option("--urteil-seed"),
-            out=option("--urteil-out"),
-            engine=option("--urteil-engine"),
-        ),
+    options = Options(
+        standing=option("--urteil-cluster"),
+        target=option("--urteil-target"),
+        runtime=option("--urteil-runtime") or "process",
+        brokers=option("--urteil-brokers"),
+        zookeepers=option("--urteil-zookeepers"),
+        config=dict(option("--urteil-config")),
+        seed=option("--urteil-seed"),
+        out=option("--urteil-out"),
+        engine=option("--urteil-engine"),
+        keep=option("--urteil-keep"),
     )
+    stands = f"the cluster {options.standing}" if options.standing else ""
+    if shared:
+        stands = f"the cluster of {shared.name}"
+    lab = Lab(name, with_markers(options, marks, stands), shared)
+    request.node.stash[LAB] = lab
     try:
         yield lab
     finally:
-        lab.close()
+        try:
+            if lab.has_failed and lab.options.keep:
+                lab.keep()
+        finally:
+            lab.close()
 
 
 @pytest.fixture

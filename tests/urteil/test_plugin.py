@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from kafka import KafkaConsumer
 
 README = Path(__file__).parents[2] / "README.md"
 OWN_HARNESS = 'WHOSE = "the other project\'s"\n'
@@ -118,8 +120,55 @@ def test_what_cannot_be_had_is_told_in_one_message(
     assert "During handling" not in done.stdout
 
 
-def urteil(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "urteil", *arguments], check=True, timeout=120)
+def urteil(*arguments: str) -> str:
+    argv = [sys.executable, "-m", "urteil", *arguments]
+    done = subprocess.run(argv, check=True, timeout=240, capture_output=True, text=True)
+    return done.stdout
+
+
+@pytest.fixture
+def own_project(tmp_path: Path) -> Path:
+    """The project of `tests/urteil/project` in a folder whose name is not ASCII."""
+    folder = tmp_path / "größe-日本"
+    shutil.copytree(Path(__file__).parent / "project", folder)
+    return folder
+
+
+def test_marker_settings_reach_the_cluster_and_a_failure_shows_its_logs(own_project: Path) -> None:
+    done = pytest_in(own_project, "test_markers.py", "--strict-markers")
+    assert "1 failed, 1 passed" in done.stdout, done.stdout
+    section = done.stdout.partition("- urteil -")[2]
+    (run,) = re.findall(r"^run +(.*)$", section, re.M)
+    assert Path(run).parent == own_project / "runs"
+    assert "again    pytest -k test_failure --urteil-seed 7" in section
+    assert re.search(r"^--- b1\.log\n(.*\n)*.*kept-0: leads", section, re.M), section
+
+
+@pytest.mark.thorough
+def test_cluster_of_a_failed_test_is_kept_under_any_locale(
+    own_project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    done = pytest_in(own_project, "test_markers.py", "--urteil-keep", "-k", "failure")
+    (name,) = re.findall(r"^cluster +urteil cluster status --name (.*)$", done.stdout, re.M)
+    try:
+        bootstrap = json.loads(urteil("cluster", "status", "--name", name, "--json"))["bootstrap"]
+        consumer = KafkaConsumer(
+            "kept",
+            bootstrap_servers=bootstrap,
+            auto_offset_reset="earliest",
+            consumer_timeout_ms=60_000,
+        )
+        assert next(consumer).value == b"a record of the failed test"
+        consumer.close()
+    finally:
+        urteil("cluster", "down", "--name", name)
+
+
+@pytest.mark.thorough
+def test_tests_share_the_cluster_of_a_session_or_a_module(own_project: Path) -> None:
+    done = pytest_in(own_project, "test_shared.py")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_loading_the_plugin_imports_nothing_heavy() -> None:

@@ -1,0 +1,137 @@
+"""What a test asks of its cluster: the options of a pytest session, and its marker on top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from urteil.harness.scenario import TopicSpec
+from urteil.harness.standing import StandingRequest
+from urteil.harness.standing.settings import settings_problem
+
+SESSION_WORDS = {
+    "standing": "--urteil-cluster",
+    "out": "--urteil-out",
+    "engine": "--urteil-engine",
+    "keep": "--urteil-keep",
+}
+"""What the command line alone says."""
+CLUSTER_WORDS = ("target", "runtime", "brokers", "zookeepers", "config")
+"""What a cluster that stands already has been given."""
+
+
+class PluginError(Exception):
+    """A fixture was asked for what it cannot do; the message says what to do instead."""
+
+
+class TopicOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A topic that exists when the test begins."""
+
+    partitions: int = 3
+    replication_factor: int | None = None
+    config: dict[str, str | int | float | bool] = {}
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The cluster of one test; `brokers` is 3, or as many as the target's mix has.
+
+    `standing` names a cluster that stands, `out` is the folder of runs, `keep` leaves the cluster
+    of a failed test standing.
+    """
+
+    standing: str | None = None
+    target: str = "urteil"
+    runtime: Literal["process", "docker"] = "process"
+    brokers: Annotated[int, msgspec.Meta(ge=1, le=9)] | None = None
+    zookeepers: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
+    config: dict[str, str | int | float | bool] = {}
+    topics: dict[str, TopicOptions] = {}
+    seed: int = 1
+    out: str = "runs"
+    engine: str = "auto"
+    keep: bool = False
+
+    def topic_specs(self, brokers: int) -> list[TopicSpec]:
+        """The topics to create; the replication factor is 3, or as many as there are brokers."""
+        return [
+            TopicSpec(
+                name=name,
+                partitions=topic.partitions,
+                replication_factor=topic.replication_factor or min(3, brokers),
+                config=properties(topic.config),
+            )
+            for name, topic in self.topics.items()
+        ]
+
+
+def properties(config: Mapping[str, str | int | float | bool]) -> dict[str, str]:
+    """Settings as a property file has them."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in config.items()
+    }
+
+
+def with_markers(
+    options: Options, markers: Iterable[Mapping[str, Any]], stands: str = ""
+) -> Options:
+    """`options` with the keywords of `@pytest.mark.urteil`, the nearest marker last.
+
+    `stands` names the cluster that there is already, which keeps its settings.
+
+    `config` and `topics` are merged, other keywords replace. PluginError names a keyword that
+    there is not, or a value that it cannot have.
+    """
+    merged = msgspec.structs.asdict(options)
+    requested: set[str] = set()
+    for marker in markers:
+        asked = _checked(marker)
+        requested |= asked.keys()
+        for name in ("config", "topics"):
+            asked[name] = merged[name] | asked.get(name, {})
+        merged |= asked
+    try:
+        found = msgspec.convert(msgspec.to_builtins(merged), Options)
+    except msgspec.ValidationError as error:
+        raise PluginError(
+            f"@pytest.mark.urteil: {error}; its keywords are {', '.join(_keywords())}"
+        ) from None
+    if stands and (given := sorted(requested & set(CLUSTER_WORDS))):
+        raise PluginError(
+            f"@pytest.mark.urteil({given[0]}=...): {stands} stands already and keeps its settings; "
+            "use urteil_cluster without --urteil-cluster for a cluster of the test's own"
+        )
+    return found
+
+
+def check_config(options: Options, brokers: int) -> None:
+    """PluginError for a broker setting that there is not, or a value that it cannot have."""
+    request = StandingRequest(
+        brokers=brokers, target=options.target, settings=properties(options.config)
+    )
+    if problem := settings_problem(request):
+        raise PluginError(
+            f"settings of the brokers (config, --urteil-config): {problem.removeprefix('--set ')}"
+        )
+
+
+def _checked(marker: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a marker, topics by name; PluginError for what is not a marker's."""
+    asked = dict(marker)
+    for name, option in SESSION_WORDS.items():
+        if name in asked:
+            raise PluginError(
+                f"@pytest.mark.urteil: `{name}` is an option of the command line, {option}"
+            )
+    topics = asked.get("topics", {})
+    if isinstance(topics, str):
+        raise PluginError(f"@pytest.mark.urteil: topics={topics!r}: write topics=[{topics!r}]")
+    if not isinstance(topics, Mapping):
+        asked["topics"] = {name: {} for name in topics}
+    return asked
+
+
+def _keywords() -> list[str]:
+    return [name for name in Options.__struct_fields__ if name not in SESSION_WORDS]

@@ -11,12 +11,14 @@ import sys
 from pathlib import Path
 
 from urteil.broker.server.broker import Broker
+from urteil.broker.server.broker_id import identified
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig, load_config
 from urteil.broker.server.config_values import ConfigError, known_keys
 from urteil.broker.server.log_lines import log_to
 from urteil.broker.server.loggers import join_families
-from urteil.broker.server.properties import parse_properties
+from urteil.broker.server.machine import Machine
+from urteil.broker.server.properties import load_properties
 from urteil.broker.server.stacks import tell_on_sigquit
 
 log = logging.getLogger("main")
@@ -32,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     log_to(sys.stdout)
     try:
         config = read_config(words)
-    except (ConfigError, OSError, UnicodeDecodeError) as error:
+    except (ConfigError, OSError) as error:
         log.critical("%s", error)
         return 1
     return _run(config)
@@ -56,7 +58,7 @@ def read_config(argv: list[str]) -> BrokerConfig:
     """The property file with its overrides. Raises ConfigError, OSError."""
     if not argv or argv[0].startswith("-"):
         raise ConfigError(USAGE)
-    properties = parse_properties(Path(argv[0]).read_text(encoding="utf-8"))
+    properties = load_properties(Path(argv[0]))
     rest = argv[1:]
     while rest:
         if rest[0] != "--override" or len(rest) < 2 or "=" not in rest[1]:
@@ -78,14 +80,13 @@ def _run(config: BrokerConfig) -> int:
 
 async def serve(config: BrokerConfig) -> int:
     """Start, wait for a signal, stop."""
-    broker = Broker(config, Clock(), random.Random())
     join_families()
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     tell_on_sigquit(loop)
-    starting = loop.create_task(broker.start())
+    starting = loop.create_task(_started(config))
     waiting = loop.create_task(stopping.wait())
     await asyncio.wait({starting, waiting}, return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
@@ -99,8 +100,15 @@ async def serve(config: BrokerConfig) -> int:
         return 1
     gc.freeze()  # what is here now stays: no collection need look at it again
     await waiting
-    await broker.stop()
+    await starting.result().stop()
     return 0
+
+
+async def _started(config: BrokerConfig) -> Broker:
+    machine = Machine()
+    broker = Broker(await identified(config, machine), Clock(), random.Random(), machine)
+    await broker.start()
+    return broker
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from urteil.broker.replication.reading import ISOLATIONS, READ_COMMITTED, FetchT
 from urteil.broker.replication.wanted import Wanted
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
-from urteil.broker.server.config import RACK_AWARE
+from urteil.broker.server.config_classes import RACK_AWARE
 from urteil.broker.server.fetch_session import FetchSession, Topic, asked_for
 from urteil.broker.server.fetch_sessions import (
     FINAL_EPOCH,

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from uuid import UUID
 
 from urteil.broker.api.registry import load_handlers
@@ -36,6 +37,7 @@ from urteil.broker.server.controller_client import ControllerClient
 from urteil.broker.server.directory_failures import DirectoryFailures
 from urteil.broker.server.dispatch import Dispatcher
 from urteil.broker.server.dynamic_broker import DynamicBroker
+from urteil.broker.server.endpoints import endpoints
 from urteil.broker.server.fetch_sessions import FetchSessions
 from urteil.broker.server.hosts import Resolver
 from urteil.broker.server.machine import Machine
@@ -52,7 +54,7 @@ from urteil.broker.transactions.local_markers import LocalMarkers
 from urteil.broker.transactions.markers import Markers
 from urteil.broker.transactions.verification import Verifier
 from urteil.broker.zookeeper.registration import Registration, cluster_id, create_persistent_paths
-from urteil.broker.zookeeper.znodes import BrokerEndpoint, BrokerInfo
+from urteil.broker.zookeeper.znodes import BrokerInfo
 
 log = logging.getLogger("broker")
 
@@ -207,6 +209,10 @@ class Broker:
         await self._open_logs()
         self._make_replicas()
         await self._listen()
+        self.registration.info = replace(
+            self.registration.info,
+            endpoints=endpoints(self.config.listeners, self._sockets.bound_port),
+        )
         await self.registration.register()
         await self.controller.start()
         self.failures.begin()
@@ -360,16 +366,5 @@ class Broker:
 
 
 def _info(config: BrokerConfig) -> BrokerInfo:
-    return BrokerInfo(
-        id=config.broker_id,
-        rack=config.broker_rack,
-        endpoints=tuple(
-            BrokerEndpoint(
-                listener=one.name,
-                protocol=one.protocol,
-                host=one.advertised_host,
-                port=one.advertised_port,
-            )
-            for one in config.listeners
-        ),
-    )
+    """Its endpoints are known when the sockets are bound."""
+    return BrokerInfo(id=config.broker_id, rack=config.broker_rack, endpoints=())

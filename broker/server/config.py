@@ -7,21 +7,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from urteil.broker.server.config_values import ConfigError, known_keys
-from urteil.broker.server.dynamic_rules import check_whole
+from urteil.broker.server.config_classes import check_classes, check_features
+from urteil.broker.server.config_providers import PREFIX as PROVIDERS
+from urteil.broker.server.config_providers import resolve
+from urteil.broker.server.config_rules import check_ids, check_rules, log_folders
+from urteil.broker.server.config_values import ConfigError, java_trim, known_keys
 from urteil.broker.server.listeners import Listener, parse_listeners, parse_metrics_listener
 from urteil.broker.server.live_properties import LiveProperties
 
 log = logging.getLogger("config")
 
-_REPLICA = "org.apache.kafka.common.replica"
-RACK_AWARE = f"{_REPLICA}.RackAwareReplicaSelector"
-AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 AUTHORIZER_NAMES = ("super.users", "allow.everyone.if.no.acl.found")
 """Settings of the authorizer, which Apache Kafka passes on as they are."""
-UNSERVED = ("zookeeper.set.acl", "zookeeper.ssl.client.enable")
-"""Settings that must not be passed over."""
-SELECTORS = (RACK_AWARE, f"{_REPLICA}.LeaderSelector")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,59 +115,50 @@ _COMPUTED = {
 
 
 def load_config(properties: Mapping[str, str]) -> BrokerConfig:
-    """Check every known property and build the view. Raises ConfigError.
+    """Find what stands elsewhere, check every known property and build the view. Raises
+    ConfigError.
 
     Unknown properties are warned of and ignored, as Kafka does (they may be a plugin's).
     """
-    values = _typed(properties)
-    if {"inter.broker.listener.name", "security.inter.broker.protocol"} <= properties.keys():
+    found = resolve(_with_both_ids(properties))
+    live = LiveProperties({name: java_trim(value) for name, value in found.items()})
+    values = _typed(live)
+    if values["zookeeper.connect"] is None:
         raise ConfigError(
-            "Only one of inter.broker.listener.name and security.inter.broker.protocol should be "
-            "set."
+            "Missing required configuration `zookeeper.connect` which has no default value."
         )
-    listeners, inter_broker = parse_listeners(values)
-    _warn_of_unknown(properties, listeners)
+    check_features(values)
+    check_ids(live.value)
+    check_rules(live)
+    listeners, inter_broker = parse_listeners(values, live)
+    check_classes(live, [one.name for one in listeners])
+    _warn_of_unknown(live, listeners)
+    if not values["zookeeper.connect"]:
+        raise ConfigError(
+            "Invalid value  for configuration zookeeper.connect: not HOST:PORT,HOST:PORT"
+        )
     view: dict[str, Any] = {
         field.name: values[field.name.replace("_", ".")]
         for field in fields(BrokerConfig)
         if field.name not in _COMPUTED
     }
-    if not view["zookeeper_connect"]:
-        raise ConfigError("Missing required configuration zookeeper.connect")
-    if view["broker_id"] < 0:
-        raise ConfigError("Invalid value -1 for configuration broker.id: generated ids not served")
-    selector = view["replica_selector_class"]
-    if selector and selector not in SELECTORS:
-        known = ", ".join(SELECTORS)
-        raise ConfigError(
-            f"Invalid value {selector} for configuration replica.selector.class: not one of {known}"
-        )
-    if view["authorizer_class_name"] not in ("", AUTHORIZER):
-        raise ConfigError(
-            f"Invalid value {view['authorizer_class_name']} for configuration "
-            f"authorizer.class.name: not {AUTHORIZER}, the one that keeps ACLs in ZooKeeper"
-        )
-    for name in UNSERVED:
-        if values[name]:
-            raise ConfigError(
-                f"Invalid value true for configuration {name}: this broker has no credentials for "
-                "ZooKeeper, and would leave open what the setting is to close"
-            )
-    if 0 < view["queued_max_request_bytes"] < view["socket_request_max_bytes"]:
-        raise ConfigError(
-            "requirement failed: queued.max.request.bytes must be larger or equal to "
-            "socket.request.max.bytes"
-        )
-    live = LiveProperties(properties)
-    check_whole(live)
     return BrokerConfig(
         properties=live,
         listeners=listeners,
         inter_broker_listener=inter_broker,
-        log_dirs=_log_dirs(values),
+        log_dirs=log_folders(live.value),
         metrics_listener=parse_metrics_listener(values["urteil.metrics.listener"]),
         **view,
     )
+
+
+def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
+    """`node.id` and `broker.id` stand for each other."""
+    found = dict(properties)
+    for name, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
+        if name not in properties and other in properties:
+            found[name] = properties[other]
+    return found
 
 
 def _typed(properties: Mapping[str, str]) -> dict[str, Any]:
@@ -180,14 +168,7 @@ def _typed(properties: Mapping[str, str]) -> dict[str, Any]:
 
 def _warn_of_unknown(properties: Mapping[str, str], listeners: Iterable[Listener]) -> None:
     theirs = tuple(f"listener.name.{one.name.lower()}." for one in listeners)
+    prefixes = (*theirs, "authorizer.", PROVIDERS)
     for name in sorted(set(properties) - set(known_keys())):
-        if not name.startswith((*theirs, "authorizer.")) and name not in AUTHORIZER_NAMES:
+        if not name.startswith(prefixes) and name not in AUTHORIZER_NAMES:
             log.warning("unknown property ignored: %s", name)
-
-
-def _log_dirs(values: Mapping[str, Any]) -> tuple[str, ...]:
-    raw = values["log.dirs"] or values["log.dir"]
-    dirs = tuple(part.strip() for part in raw.split(",") if part.strip())
-    if len(set(dirs)) != len(dirs):
-        raise ConfigError(f"Invalid value {raw} for configuration log.dirs: one folder twice")
-    return dirs

@@ -9,8 +9,8 @@ from decimal import Decimal
 from functools import cache
 
 from urteil.broker.server import topic_table
-from urteil.broker.server.config_checks import BROKER_CHECKS, TOPIC_CHECKS, Check, at_least
-from urteil.broker.server.config_table import TABLE
+from urteil.broker.server.config_checks import BROKER_CHECKS, TOPIC_CHECKS, Check, in_range
+from urteil.broker.server.config_table import INTERNAL, TABLE
 
 Value = bool | int | float | str | list[str] | None
 
@@ -19,19 +19,65 @@ _RANGES = {
     "int": (-(2**31), 2**31 - 1),
     "long": (-(2**63), 2**63 - 1),
 }
-_INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
-_DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_INTEGER = re.compile(r"[+-]?0*(\d{1,20})")
+_DOUBLE = re.compile(
+    r"(?P<sign>[+-]?)(?:(?P<word>NaN|Infinity)"
+    r"|(?P<decimal>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?"
+    r"|(?P<hex>0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)"
+)
+_CONTROLS = "".join(map(chr, range(33)))
+_COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
+
+
+def java_trim(text: str) -> str:
+    """`String.trim`: without blanks and control characters at both ends, and no others."""
+    return text.strip(_CONTROLS)
+
+
+def comma_parts(text: str) -> list[str]:
+    """The parts between commas, with the blanks around these removed."""
+    return _COMMA.split(text)
 
 
 def parse_int(text: str) -> int | None:
     """As Java's `Integer.parseInt`; None for what is no such number."""
-    low, high = _RANGES["int"]
-    number = int(text) if _INTEGER.fullmatch(text) else None
-    return number if number is not None and low <= number <= high else None
+    return parse_integer(text, "int")
+
+
+def parse_integer(text: str, kind: str) -> int | None:
+    """A `short`, `int` or `long` as Java reads it, any script's digits among them."""
+    match = _INTEGER.fullmatch(text)
+    if match is None or any(ord(digit) > 0xFFFF for digit in match.group(1)):
+        return None
+    number = int(match.group(1)) * (-1 if text[0] == "-" else 1)
+    low, high = _RANGES[kind]
+    return number if low <= number <= high else None
+
+
+def parse_double(text: str) -> float | None:
+    """As Java's `Double.parseDouble`; None for what is no such number."""
+    match = _DOUBLE.fullmatch(text)
+    if match is None:
+        return None
+    plain = match["word"] or match["decimal"]
+    size = float(plain) if plain else _hexadecimal(match["hex"])
+    return -size if match["sign"] == "-" else size
+
+
+def _hexadecimal(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        return math.inf
 
 
 class ConfigError(ValueError):
     """A property with a value that cannot be; the text names both, as Kafka's does."""
+
+
+def required(what: str) -> ConfigError:
+    """A rule between properties that does not hold, as Apache Kafka says it."""
+    return ConfigError(f"requirement failed: {what}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +88,14 @@ class ConfigKey:
     type: str
     default: str | None
     checks: tuple[Check, ...] = ()
+    is_internal: bool = False
+    """Read and checked, but never shown."""
 
     def parse(self, raw: str | None) -> Value:
         """The typed value. Raises ConfigError naming property and value."""
         if raw is None:
             return None
-        value = self._typed(raw.strip())
+        value = self._typed(java_trim(raw))
         for check in self.checks:
             if (complaint := check(value)) is not None:
                 raise self.refuse(*complaint)
@@ -55,7 +103,7 @@ class ConfigKey:
 
     def shown(self, raw: str | None) -> str | None:
         """The value as Apache Kafka writes it (`ConfigDef.convertToString`)."""
-        value = self._typed(raw.strip()) if raw is not None else None
+        value = self._typed(java_trim(raw)) if raw is not None else None
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, float):
@@ -72,13 +120,12 @@ class ConfigKey:
         if self.type == "double":
             return self._double(text)
         if self.type == "list":
-            return [part.strip() for part in text.split(",")] if text else []
+            return list(comma_parts(text)) if text else []
         return text
 
     def _integer(self, text: str) -> int:
-        low, high = _RANGES[self.type]
-        number = int(text) if _INTEGER.fullmatch(text) else None
-        if number is None or not low <= number <= high:
+        number = parse_integer(text, self.type)
+        if number is None:
             raise self.refuse(text, f"Not a number of type {self.type.upper()}")
         return number
 
@@ -88,9 +135,10 @@ class ConfigKey:
         return text.lower() == "true"
 
     def _double(self, text: str) -> float:
-        if not _DOUBLE.fullmatch(text):
+        number = parse_double(text)
+        if number is None:
             raise self.refuse(text, "Not a number of type DOUBLE")
-        return float(text)
+        return number
 
     def refuse(self, value: object, why: str) -> ConfigError:
         shown = "[hidden]" if self.type == "password" else value
@@ -99,7 +147,11 @@ class ConfigKey:
 
 def _java_double(value: float) -> str:
     """`Double.toString`: an exponent from ten millions on and below a thousandth."""
-    if value == 0 or 1e-3 <= abs(value) < 1e7 or not math.isfinite(value):
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(exponent, int)
@@ -107,20 +159,25 @@ def _java_double(value: float) -> str:
     return f"{'-' * sign}{first}.{rest}E{exponent + len(digits) - 1}"
 
 
-def _key(name: str, kind: str, default: str, minimum: str, check: Check | None) -> ConfigKey:
-    checks = [at_least(int(minimum))] if minimum else []
+def _key(
+    name: str, kind: str, default: str, limits: str, check: Check | None, *, is_internal: bool
+) -> ConfigKey:
+    checks = [in_range(limits)] if limits else []
     if check is not None:
         checks.append(check)
-    return ConfigKey(name, kind, "" if default == "''" else default or None, tuple(checks))
+    standing = "" if default == "''" else default or None
+    return ConfigKey(name, kind, standing, tuple(checks), is_internal)
 
 
 @cache
 def known_keys() -> dict[str, ConfigKey]:
     """Every broker property of Kafka 3.9 in ZooKeeper mode, and ours (`urteil.*`)."""
     keys = {}
-    for line in TABLE.splitlines():
-        name, kind, default, minimum = line.split("|")
-        keys[name] = _key(name, kind, default, minimum, BROKER_CHECKS.get(name))
+    for table, is_internal in ((TABLE, False), (INTERNAL, True)):
+        for line in table.splitlines():
+            name, kind, default, limits = line.split("|")
+            check = BROKER_CHECKS.get(name)
+            keys[name] = _key(name, kind, default, limits, check, is_internal=is_internal)
     for name in ("urteil.hosts.file", "urteil.metrics.listener"):
         keys[name] = ConfigKey(name, "string", None)
     return keys
@@ -131,8 +188,8 @@ def topic_keys() -> dict[str, tuple[ConfigKey, tuple[str, ...]]]:
     """Every topic setting, with the broker properties that give its default (first wins)."""
     keys = {}
     for line in topic_table.TABLE.splitlines():
-        name, kind, default, minimum, synonyms = line.split("|")
-        key = _key(name, kind, default, minimum, TOPIC_CHECKS.get(name))
+        name, kind, default, limits, synonyms = line.split("|")
+        key = _key(name, kind, default, limits, TOPIC_CHECKS.get(name), is_internal=False)
         keys[name] = (key, tuple(filter(None, synonyms.split(","))))
     return keys
 
@@ -149,4 +206,4 @@ RATES = (
 @cache
 def rate_keys() -> dict[str, ConfigKey]:
     """Bytes a second, by broker."""
-    return {name: ConfigKey(name, "long", str(UNLIMITED), (at_least(0),)) for name in RATES}
+    return {name: ConfigKey(name, "long", str(UNLIMITED), (in_range("0.."),)) for name in RATES}

@@ -98,8 +98,11 @@ def _in_ms(synonym: str, name: str, value: str) -> str:
 
 def broker_settings(properties: LiveProperties) -> Iterator[Setting]:
     """Every broker property: in effect, else Kafka's default; those nobody knows too."""
-    names = dict.fromkeys([*known_keys(), *properties])
+    keys = known_keys()
+    names = dict.fromkeys([*keys, *properties])
     for name in names:
+        if name in keys and keys[name].is_internal:
+            continue
         key = _key(name)
         raw = properties.get(name, key.default if key else None)
         if name == "node.id" and name not in properties:

@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable, Mapping
 
 from urteil.broker.security.passwords import KEY_FACTORY, PasswordEncoder
+from urteil.broker.server.config_rules import check_rules
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.server.dynamic_rules import (
     LISTENERS,
     check_names,
     check_value,
-    check_whole,
     is_password,
     not_now,
     validate,
@@ -119,7 +119,7 @@ class DynamicBroker:
         usable = self.decoded(settings, per_broker=per_broker)
         try:
             merged = LiveProperties(self._properties.merged(**{layer: usable}))
-            check_whole(merged)
+            check_rules(merged)
             self._check(merged)
         except ConfigError as error:
             log.error("settings of broker %s are not taken: %s", entity, error)

@@ -4,15 +4,15 @@ are reconfigured, of Apache Kafka 3.9). Complaints are ConfigError with Apache K
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
+from urteil.broker.server.config_classes import JMX
 from urteil.broker.server.config_dynamic import DYNAMIC, PER_BROKER, SECURITY
+from urteil.broker.server.config_rules import check_rules, retention_ms
 from urteil.broker.server.config_values import (
     ConfigError,
     ConfigKey,
     known_keys,
-    parse_int,
     rate_keys,
 )
 from urteil.broker.server.live_properties import LiveProperties
@@ -28,9 +28,6 @@ _THREADS = (
 _LIMITS = ("max.connections", "max.connection.creation.rate")
 LISTENERS = frozenset(("advertised.listeners", "listener.security.protocol.map", "listeners"))
 """Apache Kafka opens and closes listeners while it runs; ours does not."""
-
-JMX = "org.apache.kafka.common.metrics.JmxReporter"
-MIB = 1024 * 1024
 
 
 def is_password(name: str) -> bool:
@@ -111,54 +108,8 @@ def validate(properties: LiveProperties, configs: Mapping[str, str], *, per_brok
         merged = properties.merged(own=configs)
     else:
         merged = properties.merged(cluster_wide=configs)
-    check_whole(LiveProperties(merged))
+    check_rules(merged)
     check_step(properties, LiveProperties(merged))
-
-
-def check_whole(properties: LiveProperties) -> None:
-    """Rules between properties (`KafkaConfig.validateValues`)."""
-    value = _numbers(properties)
-    if value("log.roll.ms", 1) < 1:
-        raise _required("log.roll.ms must be greater than or equal to 1")
-    if value("log.roll.jitter.ms", 0) < 0:
-        raise _required("log.roll.jitter.ms must be greater than or equal to 0")
-    if value("log.retention.ms", 1) == 0:
-        raise _required("log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
-    if value("log.cleaner.threads") == 0:
-        raise ConfigError("/ by zero")
-    if value("log.cleaner.dedupe.buffer.size") // value("log.cleaner.threads") <= MIB:
-        raise _required("log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.")
-    if value("max.connections.per.ip") == 0 and not properties.get(
-        "max.connections.per.ip.overrides"
-    ):
-        raise _required(
-            "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides "
-            "property is set."
-        )
-
-    _check_addresses(properties.get("max.connections.per.ip.overrides", ""))
-
-
-def _check_addresses(overrides: str) -> None:
-    for one in overrides.strip().rstrip(",").split(",") if overrides.strip(" ,") else ():
-        host, _, count = one.strip().rpartition(":")
-        number = parse_int(count)
-        if not host or number is None or number < 0:
-            raise ConfigError(
-                f"Error parsing configuration property 'max.connections.per.ip.overrides': {one}"
-            )
-
-
-def _required(what: str) -> ConfigError:
-    return ConfigError(f"requirement failed: {what}")
-
-
-def _numbers(properties: LiveProperties) -> Callable[..., Any]:
-    def value(name: str, unset: float = 0) -> Any:
-        found = properties.value(name)
-        return unset if found is None else found
-
-    return value
 
 
 def check_step(now: LiveProperties, then: LiveProperties) -> None:
@@ -200,12 +151,8 @@ def _check_count(old: int, new: int, too_few: str, too_many: str) -> None:
 
 def _check_local_retention(properties: LiveProperties) -> None:
     """Of tiered storage, which is off, but checked all the same (`DynamicLogConfig`)."""
-    value = _numbers(properties)
-    minutes = value("log.retention.minutes", value("log.retention.hours") * 60)
-    for unit, whole in (
-        ("ms", value("log.retention.ms", minutes * 60_000)),
-        ("bytes", value("log.retention.bytes", -1)),
-    ):
+    value = properties.value
+    for unit, whole in (("ms", retention_ms(value)), ("bytes", value("log.retention.bytes"))):
         local = value(f"log.local.retention.{unit}")
         name, of = f"log.local.retention.{unit}", f"log.retention.{unit}"
         why = None

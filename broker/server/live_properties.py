@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from urteil.broker.server.config_values import RATES, known_keys
+from urteil.broker.server.config_providers import resolve
+from urteil.broker.server.config_values import RATES, java_trim, known_keys, parse_double
 
 _ROLL = ("log.roll.ms", "log.roll.hours")
 _JITTER = ("log.roll.jitter.ms", "log.roll.jitter.hours")
@@ -17,6 +18,8 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
 }
 """Properties that stand in for one another (`DynamicBrokerConfig.brokerConfigSynonyms`)."""
+
+_DOUBLES = tuple(name for name, key in known_keys().items() if key.type == "double")
 
 Subscriber = Callable[[frozenset[str]], None]
 """Called on the loop with the names of the properties that are other now."""
@@ -60,8 +63,10 @@ class LiveProperties(Mapping[str, str]):
         cluster_wide: Mapping[str, str] | None = None,
         own: Mapping[str, str] | None = None,
     ) -> dict[str, str]:
-        """What would be in effect with other settings for all brokers or for this one."""
+        """What would be in effect with other settings for all brokers or for this one. Raises
+        ConfigError for what stands elsewhere and cannot be read."""
         merged = {name: value for name, value in self.static.items() if name not in RATES}
+        dynamic: dict[str, str] = {}
         for layer in (
             self.cluster_wide if cluster_wide is None else cluster_wide,
             self.own if own is None else own,
@@ -69,8 +74,9 @@ class LiveProperties(Mapping[str, str]):
             for name, value in layer.items():
                 for synonym in SYNONYMS.get(name, ()):
                     merged.pop(synonym, None)
-                merged[name] = value
-        return merged
+                    dynamic.pop(synonym, None)
+                dynamic[name] = value
+        return _with_plain_doubles(merged | resolve(dynamic, merged | dynamic))
 
     def replace(
         self,
@@ -91,3 +97,12 @@ class LiveProperties(Mapping[str, str]):
         if changed:
             for subscriber in self._subscribers:
                 subscriber(changed)
+
+
+def _with_plain_doubles(properties: dict[str, str]) -> dict[str, str]:
+    """Written so that every reader of numbers understands them: Java knows `0.5d` and `0x1p-1`."""
+    for name in _DOUBLES:
+        number = parse_double(java_trim(properties.get(name, "")))
+        if number is not None:
+            properties[name] = str(number)
+    return properties

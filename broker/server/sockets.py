@@ -43,7 +43,7 @@ class SocketServer:
         self._max_idle_s = max_idle_ms / 1000
         self._backlog = backlog
         self._answer = answer
-        self._servers: list[asyncio.Server] = []
+        self._servers: dict[str, asyncio.Server] = {}
         self._sweeper: asyncio.Task[None] | None = None
         self.connections: dict[Connection, None] = {}  # in the order in which they came
         self._left: dict[Connection, None] = {}  # their peers are gone, a request is not through
@@ -63,10 +63,14 @@ class SocketServer:
                 reuse_address=True,
                 family=socket.AF_UNSPEC if host else socket.AF_INET,
             )
-            self._servers.append(server)
+            self._servers[listener.name] = server
             log.info("listening on %s://%s:%d", listener.name, listener.host, listener.port)
         if self._max_idle_s > 0:
             self._sweeper = loop.create_task(self._sweep())
+
+    def bound_port(self, listener: str) -> int:
+        """Of a listener that was asked to listen."""
+        return int(self._servers[listener].sockets[0].getsockname()[1])
 
     def _connection(self, listener: str) -> Connection:
         kind: Callable[..., Connection] = Connection
@@ -101,7 +105,7 @@ class SocketServer:
         """Stop accepting, hang up on everybody, and wait for the requests being served to end."""
         if self._sweeper is not None:
             self._sweeper.cancel()
-        for server in self._servers:
+        for server in self._servers.values():
             server.close()
         known = [*self.connections, *self._left]
         await asyncio.gather(*(connection.finish() for connection in known))

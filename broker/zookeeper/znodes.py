@@ -84,6 +84,11 @@ class BrokerEndpoint:
     port: int
     protocol: str = "PLAINTEXT"
 
+    @property
+    def uri(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.listener}://{host}:{self.port}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerInfo:
@@ -128,7 +133,7 @@ def encode_broker(info: BrokerInfo, now_ms: int) -> bytes:
     value = {
         "features": {},
         "listener_security_protocol_map": {one.listener: one.protocol for one in info.endpoints},
-        "endpoints": [f"{one.listener}://{one.host}:{one.port}" for one in info.endpoints],
+        "endpoints": [one.uri for one in info.endpoints],
         "rack": info.rack,
         "jmx_port": -1,
         "port": plain.port if plain else -1,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from urteil.broker.server.properties import parse_properties
+from urteil.broker.server.properties import load_properties
 
 PREFIX = "KAFKA_"
 NOT_SETTINGS = {
@@ -51,5 +51,6 @@ def config_file() -> Path:
 
 
 def settings() -> dict[str, str]:
-    """What the broker of this container runs with. OSError when the file cannot be read."""
-    return parse_properties(config_file().read_text(encoding="utf-8")) | from_variables(os.environ)
+    """What the broker of this container runs with. Raises OSError and ValueError for a file that
+    cannot be read."""
+    return load_properties(config_file()) | from_variables(os.environ)

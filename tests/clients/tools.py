@@ -83,10 +83,10 @@ def java_folder(name: str, version: str) -> Path:
     return installed(_target(f"{name}-{version}", source), compile_it)
 
 
-def compile_java(source: Path, jars: Path, into: Path) -> None:
-    """By Eclipse's compiler, which is one of the jars."""
+def compile_java(source: Path, jars: Path, into: Path, libraries: Path | None = None) -> None:
+    """By Eclipse's compiler, which is one of the jars; against these, or other `libraries`."""
     (compiler,) = jars.glob("ecj-*.jar")
-    path = os.pathsep.join(str(jar) for jar in sorted(jars.glob("*.jar")))
+    path = os.pathsep.join(str(jar) for jar in sorted((libraries or jars).glob("*.jar")))
     argv = [java(), "-jar", str(compiler), "-17", "-nowarn", "-cp", path, "-d", str(into)]
     run(source.stem, [*argv, str(source)], how=COMPILER, timeout_s=300)
 

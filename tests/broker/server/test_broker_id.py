@@ -1,0 +1,73 @@
+"""The id of a broker whose property file names none."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.broker.server.raw import run
+from tests.broker.zookeeper.server import ZooKeeperServer
+from urteil.broker.log.storage import Storage
+from urteil.broker.server.broker_id import identified, stored_id
+from urteil.broker.server.config import load_config
+from urteil.broker.server.config_values import ConfigError
+from urteil.broker.server.machine import Machine
+
+
+def folder(path: Path, text: str | None) -> str:
+    path.mkdir()
+    if text is not None:
+        (path / "meta.properties").write_text(text)
+    return str(path)
+
+
+async def found(connect: str, folder: str, **more: str) -> int:
+    named = {name.replace("_", "."): value for name, value in more.items()}
+    config = load_config({"zookeeper.connect": connect, "log.dirs": folder, **named})
+    done = await identified(config, Machine())
+    assert done.properties["broker.id"] == done.properties["node.id"] == str(done.broker_id)
+    return done.broker_id
+
+
+def test_ids_are_counted_by_zookeeper_from_the_reserved_ones_on(
+    zookeeper: ZooKeeperServer, chroot: str, tmp_path: Path
+) -> None:
+    connect, empty = zookeeper.connect + chroot, folder(tmp_path / "a", None)
+
+    async def scenario() -> None:
+        assert await found(connect, empty) == 1001
+        assert sorted(await asyncio.gather(*(found(connect, empty) for _ in range(3)))) == [
+            1002, 1003, 1004,
+        ]  # fmt: skip
+        assert await found(connect, empty, reserved_broker_max_id="5") == 10
+        assert await found(connect, empty, broker_id="-1") == 1006
+
+    run(scenario())
+
+
+def test_id_of_a_log_directory_is_kept(tmp_path: Path) -> None:
+    with_id = folder(tmp_path / "a", "version=0\nbroker.id=1003\n")
+    without = folder(tmp_path / "b", None)
+
+    async def scenario() -> None:
+        assert await found("nowhere:1", f"{without},{with_id}") == 1003
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        ("version=0\nbroker.id=7\n", "version=0\nbroker.id=8\n", "node id 8 doesn't match .* 7"),
+        ("version=0\nbroker.id=x\n", None, "broker.id 'x' is no number"),
+        ("version=1\nnode.id=7\n", None, "version '1', 0 is expected"),
+    ],
+)
+def test_directories_that_disagree_are_refused(
+    first: str, second: str | None, why: str, tmp_path: Path
+) -> None:
+    folders = (folder(tmp_path / "a", first), folder(tmp_path / "b", second))
+    with pytest.raises(ConfigError, match=why):
+        stored_id(Storage(), folders)

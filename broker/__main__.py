@@ -48,7 +48,7 @@ def check(argv: list[str]) -> int:
     print("\n".join(sorted(known_keys())))
     try:
         read_config(argv)
-    except (ConfigError, OSError, UnicodeDecodeError) as error:
+    except (ConfigError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
@@ -66,7 +66,10 @@ def read_config(argv: list[str]) -> BrokerConfig:
         key, _, value = rest[1].partition("=")
         properties[key.strip()] = value.strip()
         rest = rest[2:]
-    return load_config(properties)
+    try:
+        return load_config(properties)
+    except ConfigError as error:
+        raise ConfigError(f"{argv[0]}: {error}") from None
 
 
 def _run(config: BrokerConfig) -> int:

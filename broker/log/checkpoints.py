@@ -130,7 +130,7 @@ def write_topic_id(storage: Storage, directory: Path, topic_id: uuid.UUID) -> No
 def read_meta(storage: Storage, directory: Path) -> dict[str, str]:
     """`meta.properties` as text by name; empty without a file.
 
-    Raises DamagedFile for a file without the version that tells how to read it.
+    Raises DamagedFile for a file of another version, and for one that says nothing at all.
     """
     path = directory / META_PROPERTIES
     if not storage.exists(path):
@@ -138,8 +138,10 @@ def read_meta(storage: Storage, directory: Path) -> dict[str, str]:
     lines = storage.read(path).decode("utf-8", "replace").splitlines()
     pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
     fields = {key.strip(): value.strip() for key, value in pairs}
-    if fields.get("version") != "0":
-        raise DamagedFile(f"{path}: version {fields.get('version')!r}, 0 is expected")
+    usual = "0" if "broker.id" in fields or "cluster.id" in fields else None
+    version = fields.get("version", usual)
+    if version != "0":
+        raise DamagedFile(f"{path}: version {version!r}, 0 is expected")
     if not _NUMBER.fullmatch(fields.get("broker.id", "0")):
         raise DamagedFile(f"{path}: broker.id {fields['broker.id']!r} is no number")
     return fields

@@ -43,9 +43,10 @@ async def identified(config: BrokerConfig, machine: Machine) -> BrokerConfig:
 
 def stored_id(storage: Storage, folders: tuple[str, ...]) -> int | None:
     """What the directories say, None where none says anything. Raises ConfigError when they
-    disagree, or when one cannot be understood."""
+    disagree, or when the only ones that may say it cannot be understood."""
     found: tuple[int, Path] | None = None
-    for stored, path in _stored(storage, folders):
+    damaged: list[DamagedFile] = []
+    for stored, path in _stored(storage, folders, damaged):
         if found is not None and stored != found[0]:
             raise ConfigError(
                 f"Stored node id {stored} doesn't match previous node id {found[0]} in {path}: "
@@ -53,17 +54,22 @@ def stored_id(storage: Storage, folders: tuple[str, ...]) -> int | None:
                 "id matches; log.dirs names folders of one broker"
             )
         found = found or (stored, path)
-    return None if found is None else found[0]
+    if found is not None:
+        return found[0]
+    if damaged:
+        raise ConfigError(f"{damaged[0]}; it may have this broker's id: mend it, or set broker.id")
+    return None
 
 
-def _stored(storage: Storage, folders: tuple[str, ...]) -> Iterator[tuple[int, Path]]:
+def _stored(
+    storage: Storage, folders: tuple[str, ...], damaged: list[DamagedFile]
+) -> Iterator[tuple[int, Path]]:
     for folder in sorted(folders):
         try:
             meta = read_meta(storage, Path(folder))
         except DamagedFile as error:
-            raise ConfigError(
-                f"{error}; it may have this broker's id: mend it, or set broker.id"
-            ) from None
+            damaged.append(error)
+            continue
         except OSError as error:
             log.warning("%s cannot be read for this broker's id: %s", folder, error)
             continue

@@ -10,8 +10,8 @@ from typing import Any
 from urteil.broker.server.config_classes import check_classes, check_features
 from urteil.broker.server.config_providers import PREFIX as PROVIDERS
 from urteil.broker.server.config_providers import resolve
-from urteil.broker.server.config_rules import check_ids, check_rules, log_folders
-from urteil.broker.server.config_values import ConfigError, java_trim, known_keys
+from urteil.broker.server.config_rules import check_ids, check_rules, check_sasl, log_folders
+from urteil.broker.server.config_values import ConfigError, java_trim, known_keys, typed
 from urteil.broker.server.listeners import Listener, parse_listeners, parse_metrics_listener
 from urteil.broker.server.live_properties import LiveProperties
 
@@ -122,7 +122,7 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
     """
     found = resolve(_with_both_ids(properties))
     live = LiveProperties({name: java_trim(value) for name, value in found.items()})
-    values = _typed(live)
+    values = typed(live)
     if values["zookeeper.connect"] is None:
         raise ConfigError(
             "Missing required configuration `zookeeper.connect` which has no default value."
@@ -131,6 +131,7 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
     check_ids(live.value)
     check_rules(live)
     listeners, inter_broker = parse_listeners(values, live)
+    check_sasl(live, next(one for one in listeners if one.name == inter_broker))
     check_classes(live, [one.name for one in listeners])
     _warn_of_unknown(live, listeners)
     if not values["zookeeper.connect"]:
@@ -159,11 +160,6 @@ def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
         if name not in properties and other in properties:
             found[name] = properties[other]
     return found
-
-
-def _typed(properties: Mapping[str, str]) -> dict[str, Any]:
-    keys = known_keys()
-    return {name: key.parse(properties.get(name, key.default)) for name, key in keys.items()}
 
 
 def _warn_of_unknown(properties: Mapping[str, str], listeners: Iterable[Listener]) -> None:

@@ -15,7 +15,8 @@ from urteil.broker.server.config_values import (
     parse_int,
     required,
 )
-from urteil.broker.server.listeners import csv_list, csv_map
+from urteil.broker.server.listener_settings import ListenerSettings
+from urteil.broker.server.listeners import Listener, csv_list, csv_map
 
 Value = Callable[[str], Any]
 """A property's typed value by name."""
@@ -40,6 +41,28 @@ def check_rules(properties: Mapping[str, str]) -> None:
     _check_fetching(value)
     _check_formats(value)
     _check_sockets(value, overrides)
+
+
+def check_sasl(properties: Mapping[str, str], listener: Listener) -> None:
+    """Of the listener by which brokers reach each other. Raises ConfigError."""
+    if not listener.protocol.startswith("SASL"):
+        return
+    settings = ListenerSettings(properties, listener.name)
+    keys = known_keys()
+    spoken, mechanism = (
+        keys[name].parse(properties.get(name, keys[name].default))
+        for name in ("inter.broker.protocol.version", "sasl.mechanism.inter.broker.protocol")
+    )
+    _must(
+        mechanism == "GSSAPI" or metadata_versions.at_least(str(spoken), "0.10.0-IV1"),
+        "Only GSSAPI mechanism is supported for inter-broker communication with SASL when "
+        f"inter.broker.protocol.version is set to {spoken}",
+    )
+    _must(
+        mechanism in settings.value("sasl.enabled.mechanisms"),
+        "sasl.mechanism.inter.broker.protocol must be included in sasl.enabled.mechanisms when "
+        f"SASL is used for inter-broker communication (listener {listener.name}: {mechanism})",
+    )
 
 
 def _must(holds: bool, what: str) -> None:
@@ -89,10 +112,14 @@ def _check_share_groups(value: Value) -> None:
 def _check_protocols_of_groups(value: Value) -> None:
     protocols = value("group.coordinator.rebalance.protocols")
     if "classic" not in protocols:
-        raise ConfigError("Disabling the 'classic' protocol is not supported.")
+        raise ConfigError(
+            "Disabling the 'classic' protocol is not supported. "
+            "(group.coordinator.rebalance.protocols)"
+        )
     if "consumer" in protocols:
         raise ConfigError(
-            "The new 'consumer' rebalance protocol is only supported in KRaft cluster."
+            "The new 'consumer' rebalance protocol is only supported in KRaft cluster. "
+            "(group.coordinator.rebalance.protocols)"
         )
 
 
@@ -102,8 +129,8 @@ def _overrides(value: Value) -> Mapping[str, str]:
     for host, count in found.items():
         if parse_int(count) is None:
             raise ConfigError(
-                f"Error parsing configuration property '{name}': {count} of {host}:{count} is no "
-                "number of type INT"
+                f'For input string: "{count}" ({name}: {count} of {host}:{count} is no number of '
+                "type INT)"
             )
     return found
 
@@ -113,8 +140,8 @@ def check_ids(value: Value) -> None:
     broker_id = value("broker.id")
     if value("node.id") != broker_id:
         raise ConfigError(
-            f"You must set `node.id` to the same value as `broker.id`: they are {value('node.id')} "
-            f"and {broker_id}"
+            "You must set `node.id` to the same value as `broker.id`. (They are "
+            f"{value('node.id')} and {broker_id})"
         )
     if not value("broker.id.generation.enable"):
         _must(broker_id >= 0, "broker.id must be greater than or equal to 0")
@@ -122,8 +149,8 @@ def check_ids(value: Value) -> None:
     _must(
         not value("broker.id.generation.enable") or -1 <= broker_id <= highest,
         "broker.id must be greater than or equal to -1 and not greater than "
-        f"reserved.broker.max.id: it is {broker_id}, and ids from {highest + 1} on are generated; "
-        "raise reserved.broker.max.id or set broker.id.generation.enable=false",
+        f"reserved.broker.max.id (it is {broker_id}, and ids from {highest + 1} on are generated: "
+        "raise reserved.broker.max.id or set broker.id.generation.enable=false)",
     )
 
 
@@ -157,7 +184,7 @@ def _check_logs(value: Value) -> None:
     )
     threads = value("log.cleaner.threads")
     if threads == 0:
-        raise ConfigError("Invalid value 0 for configuration log.cleaner.threads: / by zero")
+        raise ConfigError("/ by zero (log.cleaner.threads=0: set 1 or more)")
     _must(
         value("log.cleaner.dedupe.buffer.size") // threads > MIB,
         "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",

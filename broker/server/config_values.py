@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
+from typing import Any
 
 from urteil.broker.server import topic_table
 from urteil.broker.server.config_checks import BROKER_CHECKS, TOPIC_CHECKS, Check, in_range
@@ -192,6 +194,13 @@ def topic_keys() -> dict[str, tuple[ConfigKey, tuple[str, ...]]]:
         key = _key(name, kind, default, limits, TOPIC_CHECKS.get(name), is_internal=False)
         keys[name] = (key, tuple(filter(None, synonyms.split(","))))
     return keys
+
+
+def typed(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Every known broker property, the default of those that are not set. Raises ConfigError."""
+    return {
+        name: key.parse(properties.get(name, key.default)) for name, key in known_keys().items()
+    }
 
 
 # Set while the broker runs, never in its file (`QuotaConfigs.brokerQuotaConfigs`).

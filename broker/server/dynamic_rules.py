@@ -4,7 +4,7 @@ are reconfigured, of Apache Kafka 3.9). Complaints are ConfigError with Apache K
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from urteil.broker.server.config_classes import JMX
 from urteil.broker.server.config_dynamic import DYNAMIC, PER_BROKER, SECURITY
@@ -14,7 +14,9 @@ from urteil.broker.server.config_values import (
     ConfigKey,
     known_keys,
     rate_keys,
+    typed,
 )
+from urteil.broker.server.listeners import parse_listeners, security_protocols
 from urteil.broker.server.live_properties import LiveProperties
 
 _LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
@@ -100,16 +102,29 @@ def validate(properties: LiveProperties, configs: Mapping[str, str], *, per_brok
     for name, value in configs.items():
         check_value(name, value)
     check_names(configs, per_broker=per_broker)
-    _refuse(
-        [name for name in configs if name in LISTENERS],
-        "This broker changes its listeners only at a restart, by its file: Set",
-    )
     if per_broker:
         merged = properties.merged(own=configs)
     else:
         merged = properties.merged(cluster_wide=configs)
+    if known_keys()["log.cleaner.threads"].parse(merged.get("log.cleaner.threads")) == 0:
+        raise ConfigError("/ by zero")  # Apache Kafka's whole answer
     check_rules(merged)
+    _check_listeners(properties, merged, [name for name in configs if name in LISTENERS])
     check_step(properties, LiveProperties(merged))
+
+
+def _check_listeners(now: LiveProperties, then: Mapping[str, str], changed: Sequence[str]) -> None:
+    """What is wrong with the values is said first (`DynamicListenerConfig`)."""
+    if not changed:
+        return
+    parse_listeners(typed(then), then)
+    old, new = (typed(one)["listener.security.protocol.map"] for one in (now, then))
+    before, after = security_protocols(old), security_protocols(new)
+    for one in parse_listeners(typed(now), now)[0]:
+        if one.name in after and before[one.name] != after[one.name]:
+            name = f"ListenerName({one.name})"
+            raise not_now(f"Security protocol cannot be updated for existing listener {name}")
+    _refuse(list(changed), "This broker changes its listeners only at a restart, by its file: Set")
 
 
 def check_step(now: LiveProperties, then: LiveProperties) -> None:

@@ -64,13 +64,14 @@ def parse_listeners(
 ) -> tuple[tuple[Listener, ...], str]:
     """All listeners, the advertised ones first and in their order, and the name of the
     inter-broker one. Raises ConfigError."""
-    protocols = _protocols(values[_MAP])
+    protocols = security_protocols(values[_MAP])
     bound = _endpoints("listeners", values["listeners"], protocols, distinct_ports=True)
+    _check_early(values["early.start.listeners"], bound)
     advertised = bound
     if values["advertised.listeners"] is not None:
         text = values["advertised.listeners"]
         advertised = _endpoints("advertised.listeners", text, protocols, distinct_ports=False)
-    _check_early(values["early.start.listeners"], bound)
+    _check_alone(values, advertised)
     inter_broker = _inter_broker(values, properties, protocols)
     _check_names(values, bound, advertised, inter_broker, protocols)
     _check_ports(bound)
@@ -103,26 +104,24 @@ def csv_map(name: str, text: str) -> dict[str, str]:
         key, colon, value = part.rpartition(":")
         if not colon:
             raise ConfigError(
-                f"Error parsing configuration property '{name}': {part!r} has no colon; write "
-                "KEY:VALUE,KEY:VALUE"
+                f"Error parsing configuration property '{name}': begin 0, end -1, length "
+                f"{len(part)} ({part!r} has no colon: write KEY:VALUE,KEY:VALUE)"
             )
         pairs[java_trim(key)] = java_trim(value)
     return pairs
 
 
-def _protocols(text: str) -> dict[str, str]:
+def security_protocols(text: str) -> dict[str, str]:
+    """Of `listener.security.protocol.map`, by listener. Raises ConfigError."""
     pairs = {}
     for name, written in csv_map(_MAP, text or "").items():
         if not name:
-            raise ConfigError(
-                f"Invalid value {text} for configuration {_MAP}: The provided listener name is "
-                "null or empty string"
-            )
+            raise ConfigError(f"The provided listener name is null or empty string ({_MAP}={text})")
         protocol = written.upper()
         if protocol not in PROTOCOLS:
             raise ConfigError(
-                f"Invalid security protocol `{written}` defined in {_MAP}: one of "
-                f"{', '.join(PROTOCOLS)}"
+                f"Invalid security protocol `{written}` defined in {_MAP} (write one of "
+                f"{', '.join(PROTOCOLS)})"
             )
         pairs[name.upper()] = protocol
     return pairs
@@ -134,26 +133,28 @@ def _endpoints(
     """By name, in their order."""
     found = [_endpoint(key, text, part, protocols) for part in csv_list(text)]
     if len({one.name for one in found}) < len(found):
-        raise required(f"Each listener must have a different name, {key}: {text}")
+        raise required(f"Each listener must have a different name, listeners: {text} ({key})")
     if distinct_ports:
         _check_distinct(text, found)
     return {one.name: one for one in found}
 
 
 def _endpoint(key: str, text: str, part: str, protocols: Mapping[str, str]) -> _Endpoint:
-    wrong = f"Error creating broker listeners from '{text}' of {key}: "
+    wrong = f"Error creating broker listeners from '{text}': "
     match = _URI.fullmatch(part)
     if match is None:
         raise ConfigError(
-            f"{wrong}Unable to parse {part} to a broker endpoint; write NAME://HOST:PORT"
+            f"{wrong}Unable to parse {part} to a broker endpoint ({key}: write NAME://HOST:PORT)"
         )
     name, host, port = match.group(1).upper(), match.group(2), parse_int(match.group(3))
     if not name.strip():
-        raise ConfigError(f"{wrong}The provided listener name is null or empty string")
+        raise ConfigError(f"{wrong}The provided listener name is null or empty string ({key})")
     if port is None:
-        raise ConfigError(f"{wrong}{match.group(3)} is no port")
+        raise ConfigError(f'{wrong}For input string: "{match.group(3)}" ({key}: no port)')
     if name not in protocols:
-        raise ConfigError(f"{wrong}No security protocol defined for listener {name} in {_MAP}")
+        raise ConfigError(
+            f"{wrong}No security protocol defined for listener {name} ({key}: name one in {_MAP})"
+        )
     return _Endpoint(name, host, port, protocols[name])
 
 
@@ -217,12 +218,19 @@ def _inter_broker(
 
 def _check_mapped(of: str, key: str, name: str, protocols: Mapping[str, str]) -> None:
     if not name:
-        raise ConfigError(
-            f"Invalid value {name} for configuration {key}: The provided listener name is null or "
-            "empty string"
-        )
+        raise ConfigError(f"The provided listener name is null or empty string ({key})")
     if name.upper() not in protocols:
         raise ConfigError(f"Listener {of}{name.upper()} defined in {key} not found in {_MAP}.")
+
+
+def _check_alone(values: Mapping[str, Any], advertised: Mapping[str, _Endpoint]) -> None:
+    if values["controller.listener.names"]:
+        raise required(
+            "controller.listener.names must be empty when not running in KRaft mode: "
+            f"[{', '.join(values['controller.listener.names'].split(','))}]"
+        )
+    if not advertised:
+        raise required("There must be at least one broker advertised listener.")
 
 
 def _check_names(
@@ -232,19 +240,12 @@ def _check_names(
     inter_broker: str,
     protocols: Mapping[str, str],
 ) -> None:
-    if values["controller.listener.names"]:
-        raise required(
-            "controller.listener.names must be empty when not running in KRaft mode: "
-            f"[{values['controller.listener.names']}]"
-        )
     options = (
         "must be a listener name defined in advertised.listeners. The valid options based on "
         f"currently configured listeners are {','.join(advertised)}"
     )
-    if not advertised:
-        raise required("There must be at least one broker advertised listener.")
     if inter_broker not in advertised:
-        raise required(f"inter.broker.listener.name {options}, not {inter_broker}")
+        raise required(f"inter.broker.listener.name {options} (it is {inter_broker})")
     if not advertised.keys() <= bound.keys():
         raise required(
             "advertised.listeners listener names must be equal to or a subset of the ones defined "
@@ -255,19 +256,20 @@ def _check_names(
         if one.host == "0.0.0.0":
             raise required(
                 "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a "
-                f"routable IP address for {one.name}; without advertised.listeners, listeners are "
-                "advertised."
+                f"routable IP address. (That of {one.name}; without advertised.listeners, "
+                "listeners are advertised)"
             )
     control = values["control.plane.listener.name"]
     if control is None:
         return
     _check_mapped("with ", "control.plane.listener.name", control, protocols)
     if control.upper() not in advertised:
-        raise required(f"control.plane.listener.name {options}, not {control.upper()}")
+        raise required(f"control.plane.listener.name {options} (it is {control.upper()})")
     if control.upper() == inter_broker:
         raise required(
             "control.plane.listener.name, when defined, should have a different value from the "
-            f"inter broker listener name. Currently they both have the value {inter_broker}"
+            "inter broker listener name. Currently they both have the value "
+            f"ListenerName({inter_broker})"
         )
 
 

@@ -102,7 +102,7 @@ class LiveProperties(Mapping[str, str]):
 def _with_plain_doubles(properties: dict[str, str]) -> dict[str, str]:
     """Written so that every reader of numbers understands them: Java knows `0.5d` and `0x1p-1`."""
     for name in _DOUBLES:
-        number = parse_double(java_trim(properties.get(name, "")))
-        if number is not None:
-            properties[name] = str(number)
+        text = properties.get(name, "")
+        if parse_double(java_trim(text)) is not None:
+            properties[name] = known_keys()[name].shown(text) or text
     return properties

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -210,6 +211,46 @@ def test_changes_of_brokers(pair: Pair, what: str, name: str) -> None:
     """What is only looked at changes nothing, so that questions do not depend on each other."""
     asked = OF_A_BROKER[what]
     pair.same(lambda side: change(side, BROKER, name, *asked, validate_only=True))
+
+
+WRONG_LISTENERS: dict[str, list[tuple[str, str]]] = {
+    "no uri": [("listeners", "CLIENT:9092")],
+    "no host": [("listeners", "CLIENT://h h:9092")],
+    "no port": [("listeners", "CLIENT://h:x")],
+    "large port": [("listeners", "CLIENT://h:99999999999")],
+    "no name": [("listeners", "://h:9092")],
+    "no protocol": [("listeners", "OTHER://h:9092")],
+    "one name twice": [("listeners", "CLIENT://h:1,CLIENT://h:2")],
+    "one port twice": [("listeners", "CLIENT://h:1,INTERNAL://i:1")],
+    "none": [("listeners", "")],
+    "not the one of brokers": [("listeners", "CLIENT://h:1")],
+    "no protocol advertised": [("advertised.listeners", "OTHER://h:1")],
+    "not bound": [("advertised.listeners", "INTERNAL://h:1,PLAINTEXT://h:2")],
+    "not the one of brokers advertised": [("advertised.listeners", "CLIENT://h:1")],
+    "meta-address": [("advertised.listeners", "INTERNAL://0.0.0.0:1")],
+    "none advertised": [("advertised.listeners", "")],
+    "map without a colon": [("listener.security.protocol.map", "CLIENT")],
+    "unknown protocol": [("listener.security.protocol.map", "CLIENT:TLS,INTERNAL:PLAINTEXT")],
+    "map without a listener": [("listener.security.protocol.map", "CLIENT:PLAINTEXT")],
+    "map without a name": [("listener.security.protocol.map", ":PLAINTEXT")],
+}
+
+
+@pytest.mark.parametrize("what", WRONG_LISTENERS)
+def test_wrong_listeners_are_named_in_the_same_words(pair: Pair, what: str) -> None:
+    """Ours adds the setting and the mend."""
+    asked = [(name, SET, value) for name, value in WRONG_LISTENERS[what]]
+    for name in ("1", ""):
+        (theirs,), (ours,) = (
+            change(side, BROKER, name, *asked, validate_only=True)
+            for side in (pair.theirs, pair.ours)
+        )
+        assert ours[:3] == theirs[:3]
+        assert _without_addresses(ours[3]).startswith(_without_addresses(theirs[3]))
+
+
+def _without_addresses(text: str) -> str:
+    return re.sub(r"127\.\d+\.\d+\.\d+:\d+", "ADDRESS", text)
 
 
 def test_secrets_without_a_secret(pair: Pair) -> None:

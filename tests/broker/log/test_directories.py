@@ -106,11 +106,17 @@ def test_a_damaged_meta_file_takes_its_directory_offline(
     start: Opener, folders: list[Path]
 ) -> None:
     start().shutdown()
-    (folders[1] / checkpoints.META_PROPERTIES).write_text("broker.id=1\n")
+    (folders[1] / checkpoints.META_PROPERTIES).write_text("# nothing\n")
     assert list(start().offline) == [folders[1]]
-    (folders[0] / checkpoints.META_PROPERTIES).write_text("broker.id=1\n")
+    (folders[0] / checkpoints.META_PROPERTIES).write_text("version=1\nbroker.id=1\n")
     with pytest.raises(OSError, match="remove the file"):
         start()
+
+
+def test_meta_file_without_a_version_is_of_version_0(start: Opener, folders: list[Path]) -> None:
+    start().shutdown()
+    (folders[1] / checkpoints.META_PROPERTIES).write_text("broker.id=1\n")
+    assert not start().offline
 
 
 def test_what_no_disk_is_to_blame_for_ends_the_start(start: Opener, folders: list[Path]) -> None:

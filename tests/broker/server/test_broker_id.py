@@ -50,9 +50,10 @@ def test_ids_are_counted_by_zookeeper_from_the_reserved_ones_on(
 def test_id_of_a_log_directory_is_kept(tmp_path: Path) -> None:
     with_id = folder(tmp_path / "a", "version=0\nbroker.id=1003\n")
     without = folder(tmp_path / "b", None)
+    damaged = folder(tmp_path / "0", "version=9")
 
     async def scenario() -> None:
-        assert await found("nowhere:1", f"{without},{with_id}") == 1003
+        assert await found("nowhere:1", f"{damaged},{without},{with_id}") == 1003
 
     run(scenario())
 

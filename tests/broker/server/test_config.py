@@ -133,7 +133,7 @@ def test_broker_id_is_either_of_two_settings(given: dict[str, str], broker_id: i
     ("given", "why"),
     [
         ({"broker.id": "1001"}, "not greater than reserved.broker.max.id"),
-        ({"node.id": "5", "broker.id": "6"}, "same value as `broker.id`: they are 5 and 6"),
+        ({"node.id": "5", "broker.id": "6"}, "same value as `broker.id`\\. \\(They are 5 and 6"),
         ({"broker.id": "-2"}, "greater than or equal to -1"),
         ({"broker.id.generation.enable": "false"}, "greater than or equal to 0"),
     ],
@@ -221,7 +221,7 @@ def test_a_broker_with_a_bad_file_says_so_and_exits_1(
     file = tmp_path / "server.properties"
     file.write_text("broker.id=one\nzookeeper.connect=zk:1\n")
     assert main([str(file)]) == 1
-    assert "Invalid value one for configuration broker.id" in caplog.text
+    assert f"{file}: Invalid value one for configuration broker.id" in caplog.text
     assert main([str(tmp_path / "missing")]) == 1
 
 

@@ -210,8 +210,8 @@ def test_a_new_secret_leaves_alone_what_is_not_taken() -> None:
     ("name", "value", "said"),
     [
         ("advertised.listeners", "PLAINTEXT://a:1", "restart"),
-        ("max.connections.per.ip.overrides", "a:1,b", "overrides': 'b' has no colon"),
-        ("max.connections.per.ip.overrides", "a:2147483648", "overrides': 2147483648 of a"),
+        ("max.connections.per.ip.overrides", "a:1,b", "('b' has no colon"),
+        ("max.connections.per.ip.overrides", "a:2147483648", "overrides: 2147483648 of a"),
     ],
 )
 def test_what_ours_refuses_in_its_own_words(name: str, value: str, said: str) -> None:

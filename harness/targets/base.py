@@ -215,10 +215,10 @@ def render(properties: Mapping[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    """Backslashes are doubled; a letter that is not ASCII is written as its UTF-16 units."""
+    """Backslashes are doubled; what is not printable ASCII is written as its UTF-16 units."""
 
     def units(letter: re.Match[str]) -> str:
         pairs = letter[0].encode("utf-16-be").hex(" ", 2).split()
         return "".join(f"\\u{pair}" for pair in pairs)
 
-    return re.sub(r"[^\x00-\x7f]", units, value.replace("\\", "\\\\"))
+    return re.sub(r"[^\x20-\x7e]", units, value.replace("\\", "\\\\"))

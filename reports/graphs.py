@@ -8,7 +8,8 @@ from typing import Any
 from bokeh.embed import components
 from bokeh.models import Arrow, ColumnDataSource, NormalHead, Range1d
 
-from urteil.harness.verify.result import Finding, Result
+from urteil.harness.verify.result import Result
+from urteil.reports.named import cycle_of
 from urteil.reports.palette import FAULT, INK, one_of_many
 from urteil.reports.plots import blank, plain
 
@@ -16,13 +17,6 @@ DRAWN = 12
 EACH = 3
 LARGEST = 24
 """Most transactions of a cycle that is drawn."""
-
-
-def cycle_of(finding: Finding) -> list[str]:
-    """The transactions of a finding's cycle in their order, the first one last again; or none."""
-    told = next((str(one["txns"]) for one in finding.records if one.get("txns")), "")
-    way = told.split(" -> ")
-    return way if len(way) > 2 and way[0] == way[-1] else []
 
 
 def graphs(result: Result) -> dict[str, tuple[str, str]]:

@@ -15,7 +15,8 @@ from bokeh.models import ColumnDataSource, HoverTool, Label, Range1d, Span
 
 from urteil.harness.scenario import load_facts
 from urteil.harness.verify.life import Life, Replica, lives_of
-from urteil.harness.verify.result import Finding, Result, Status
+from urteil.harness.verify.result import Result, Status
+from urteil.reports.named import record_of
 from urteil.reports.opened import NS
 from urteil.reports.palette import FAULT
 from urteil.reports.plots import bands, blank, legend, plain
@@ -56,12 +57,6 @@ def lives(run_dir: Path, result: Result, origin_ns: int) -> dict[str, Drawn]:
         value_id: _drawn(msgspec.structs.replace(life, begin_ns=origin_ns))
         for value_id, life in found.items()
     }
-
-
-def record_of(finding: Finding) -> str | None:
-    """The record that a finding is about."""
-    named = (record.get("value_id") for record in finding.records)
-    return next((str(one) for one in named if one), None)
 
 
 def _wanted(result: Result) -> list[str]:

@@ -18,6 +18,7 @@ from urteil.harness.verify.result import Finding, GuaranteeResult, Result, Statu
 from urteil.harness.verify.words import counted, times
 from urteil.reports.loaded import Loaded
 from urteil.reports.logs import Cut, cuts, stacks
+from urteil.reports.named import cycle_of, record_of
 from urteil.reports.opened import NS, opened
 from urteil.reports.repeats import repeats
 from urteil.reports.series import Series, load_series
@@ -39,30 +40,38 @@ class Pictures:
     cuts: list[Cut]
     series: Series | None = None
     origin_ns: int = 0
+    left_out: bool = False
+    """Nothing was drawn, to save time."""
 
 
-def write_page(run_dir: Path, run: Loaded, mutants: Mapping[str, Sequence[str]]) -> Path:
+def write_page(
+    run_dir: Path, run: Loaded, mutants: Mapping[str, Sequence[str]], *, pictures: bool = True
+) -> Path:
     """Draw the page of a run into `run_dir/report.html`, whole or not at all."""
     path = run_dir / "report.html"
     part = path.with_suffix(".html.part")
-    part.write_text(page_of(run_dir, run, mutants), encoding="utf-8", errors="replace")
+    text = page_of(run_dir, run, mutants, pictures=pictures)
+    part.write_text(text, encoding="utf-8", errors="replace")
     part.replace(path)
     return path
 
 
-def page_of(run_dir: Path, run: Loaded, mutants: Mapping[str, Sequence[str]]) -> str:
+def page_of(
+    run_dir: Path, run: Loaded, mutants: Mapping[str, Sequence[str]], *, pictures: bool = True
+) -> str:
     """The page of a run. `mutants` names, by guarantee, the seeded bugs that its check is known to
     catch."""
     result = run.result
-    pictures = _pictures(run_dir, run)
-    template = _environment(pictures.origin_ns).get_template("report.html.j2")
+    drawn = _pictures(run_dir, run) if pictures else _without_pictures(run_dir, run)
+    template = _environment(drawn.origin_ns).get_template("report.html.j2")
     return template.render(
         run=run,
         result=result,
         sentence=sentence(result),
         own=_own(run),
         guarantees=sorted(result.guarantees, key=lambda g: ORDER.index(g.status)),
-        pictures=pictures,
+        pictures=drawn,
+        folder=run_dir,
         stacks=stacks(run_dir),
         repeats=repeats(run_dir, result),
         caught={name: mutants[name] for name in _judged(result) if mutants.get(name)},
@@ -97,6 +106,16 @@ def _pictures(run_dir: Path, run: Loaded) -> Pictures:
         found.scripts.append(script)
         found.graphs[way] = markup
     found.library = library() if found.scripts else ""
+    return found
+
+
+def _without_pictures(run_dir: Path, run: Loaded) -> Pictures:
+    """What needs no drawing: Bokeh alone takes longer to load than a small history to judge."""
+    found = Pictures(scripts=[], lives={}, graphs={}, cuts=[], left_out=True)
+    found.origin_ns = min((fault.begin_ns for fault in run.result.faults), default=0)
+    with opened(run_dir) as evidence:
+        run.lacks.extend(evidence.lacks)
+        found.cuts = cuts(run_dir, evidence, run.result)
     return found
 
 
@@ -145,8 +164,6 @@ def _judged(result: Result) -> list[str]:
 
 
 def _environment(origin_ns: int) -> jinja2.Environment:
-    from urteil.reports.graphs import cycle_of
-    from urteil.reports.lives import record_of
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("urteil.reports"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from urteil.harness.runner import run_scenario
+from urteil.harness.runner.runner import run_scenario
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify.result import Result, Verdict
 from urteil.suites.mutants import MUTANTS

@@ -22,11 +22,11 @@ def caught() -> dict[str, list[str]]:
     return found
 
 
-def draw(run_dir: Path) -> list[Path]:
+def draw(run_dir: Path, *, pictures: bool = True) -> list[Path]:
     """Write the reports of a run; see `urteil.reports.write_reports`."""
     from urteil.reports import write_reports
 
-    return write_reports(run_dir, caught())
+    return write_reports(run_dir, caught(), pictures=pictures)
 
 
 def keep_logs(run_dir: Path, keep: str, *, failed: bool) -> None:

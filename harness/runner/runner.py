@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import secrets
 import shlex
-import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,23 +13,19 @@ from types import FrameType
 
 import msgspec
 
-from urteil.harness.history.collect import collect
 from urteil.harness.machine import machine
 from urteil.harness.preload import Preload
 from urteil.harness.runner.folder import new_run_dir
+from urteil.harness.runner.judging import Log, judge_collected, silent
 from urteil.harness.runner.play import Play
-from urteil.harness.scenario import RunFacts, Scenario, load_facts, save
+from urteil.harness.scenario import RunFacts, Scenario, save
 from urteil.harness.schedule import settled
-from urteil.harness.stopwatch import Stopwatch
 from urteil.harness.targets.external import PREFIX, fitted, load_external
-from urteil.harness.verify import judge
 from urteil.harness.verify.engines.choice import needs_spark
 from urteil.harness.verify.engines.spark import Warming, warm
-from urteil.harness.verify.result import Result, Verdict
+from urteil.harness.verify.result import Result
 from urteil.harness.workload.client import boot_id
 
-Log = Callable[[str], None]
-JUDGES = "judge.lock"
 UNENDED = "the run did not come to its end"
 TOPIC_DEFAULTS = {
     "cleanup.policy": "delete",
@@ -39,10 +33,6 @@ TOPIC_DEFAULTS = {
     "unclean.leader.election.enable": "false",
 }
 """What topics have on the lab's own brokers, and checks take for granted (verify/parts.py)."""
-
-
-def silent(_line: str) -> None:
-    """A log that nobody reads."""
 
 
 def run_scenario(
@@ -94,7 +84,7 @@ def run_scenario(
             _play(scenario, run_dir, facts, under_load, log)
             for one in preloads:
                 one.stop()
-            return run_dir, _judge(run_dir, facts, engine, master, warming, log)
+            return run_dir, judge_collected(run_dir, facts, engine, master, warming, log)
     finally:
         for spark in warming:
             spark.stop()
@@ -118,12 +108,6 @@ def _named_apart(scenario: Scenario, run: str) -> Scenario:
     return replace(scenario, workload=load)
 
 
-def judge_again(run_dir: Path, *, engine: str = "auto", master: str | None = None) -> Result:
-    """Judge a recorded run again; its evidence is collected first where that was not done."""
-    facts = load_facts(run_dir)
-    return _judge(run_dir, facts, engine, master, (), silent)
-
-
 def _play(
     scenario: Scenario,
     run_dir: Path,
@@ -141,66 +125,6 @@ def _play(
         raise
     finally:
         save(run_dir / "run.json", facts)
-
-
-def _judge(
-    run_dir: Path,
-    facts: RunFacts,
-    engine: str,
-    master: str | None,
-    warming: Sequence[Warming],
-    log: Log,
-) -> Result:
-    """Evidence where it is missing, then the verdict; a check that raises makes it UNKNOWN. One at
-    a time: others who judge the run, `urteil verify` say, work in the same folder."""
-    try:
-        with (run_dir / JUDGES).open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            _collect(run_dir, facts, log)
-            session = warming[0].session() if warming else None
-            log("judging")
-            result = judge(run_dir, engine=engine, master=master, session=session)
-    except Exception as failure:
-        result = _unknown(run_dir, facts, f"{type(failure).__name__}: {failure}")
-    if result.verdict is Verdict.PASS:
-        for data in run_dir.glob("nodes/b*/data"):
-            shutil.rmtree(data, ignore_errors=True)
-    return result
-
-
-def _collect(run_dir: Path, facts: RunFacts, log: Log) -> None:
-    """Evidence from journals, disks and ZooKeeper, unless it is there already."""
-    if any((run_dir / "evidence" / "manifest").glob("*.parquet")):
-        return
-    log("collecting the evidence")
-    with Stopwatch(facts.seconds, facts.spent)("collect"):
-        collected = collect(run_dir)
-    facts.problems += collected.problems
-    save(run_dir / "run.json", facts)
-
-
-def _unknown(run_dir: Path, facts: RunFacts, failure: str) -> Result:
-    """The result of a run that could not be judged, written where a judged one would be."""
-    result = Result(
-        verdict=Verdict.UNKNOWN,
-        reasons=[*facts.problems, f"the run could not be judged: {failure}"],
-        seed=facts.seed,
-        scenario=facts.scenario,
-        target=facts.target,
-        runtime=facts.runtime,
-        mutant=facts.mutant,
-        command=facts.command,
-        run=facts.run,
-        engine="none",
-        versions=facts.versions,
-        seconds=facts.seconds,
-        phases=facts.spent,
-        counts={},
-        guarantees=[],
-        faults=[],
-    )
-    save(run_dir / "result.json", result)
-    return result
 
 
 def _command(scenario: Scenario) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from urteil.harness.runner import run_scenario
+from urteil.harness.runner.runner import run_scenario
 from urteil.harness.scenario import Scenario, load_facts, load_scenario, save
 from urteil.harness.schedule import Schedule, save_schedule, schedule_of, with_schedule
 from urteil.harness.shrink.anomaly import Anomaly, Outcome, first_ns, outcome_of

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,3 +69,71 @@ def test_a_folder_without_a_history_and_a_cut_one_are_wrong_usage(
     (tmp_path / "history.edn.gz").write_bytes(gzip.compress(SENT.encode())[:-20])
     assert exit_code(["import", str(tmp_path), "--out", runs]) == 254
     assert "cannot be unpacked" in " ".join(capsys.readouterr().err.split())
+
+
+CLEAN = SENT.replace(" [1 1]", "")
+
+
+def _store(tmp_path: Path, **histories: str) -> Path:
+    """As Jepsen lays them out: a folder for each test, one for each run, and links to the last."""
+    for name, text in histories.items():
+        run = tmp_path / "store" / name / "20261122T230000"
+        run.mkdir(parents=True)
+        (run / "history.edn").write_text(text)
+        (run / "results.edn").write_text("{:valid? true}")
+        (run.parent / "latest").symlink_to(run.name)
+    return tmp_path / "store"
+
+
+def test_store_is_judged_in_one_command_a_line_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = _store(tmp_path, broken="{:type :ok", clean=CLEAN, doubled=SENT)
+    runs = tmp_path / "runs"
+    assert exit_code(["import", str(store), "--all", "--out", str(runs)]) == 254
+    broken, clean, doubled = capsys.readouterr().out.splitlines()
+    assert broken.startswith("ERROR")
+    assert "history.edn: line 1, column 1: a { that is never closed" in broken
+    assert clean.startswith(f"PASS     {store / 'clean' / '20261122T230000'}  -  {runs}")
+    assert doubled.startswith("FAIL ")
+    assert "duplicate 1" in doubled
+    assert len(list(runs.glob("*/report.html"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("histories", "code"),
+    [({"a": CLEAN}, 0), ({"a": CLEAN, "b": SENT}, 1), ({"a": SENT, "b": CLEAN}, 1)],
+)
+def test_exit_code_of_a_store_is_the_worst_one(
+    histories: dict[str, str], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = _store(tmp_path, **histories)
+    runs = str(tmp_path / "runs")
+    assert exit_code(["import", str(store), "--all", "--json", "--out", runs]) == code
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["history"] for line in lines] == [
+        str(store / name / "20261122T230000") for name in histories
+    ]
+
+
+def test_store_without_a_history_is_wrong_usage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(["import", str(tmp_path), "--all", "--out", str(tmp_path / "runs")]) == 254
+    assert "holds no history.edn" in " ".join(capsys.readouterr().err.split())
+
+
+def test_pictures_are_drawn_on_request_and_bokeh_is_not_loaded_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "h.edn").write_text(CLEAN)
+    asked = ["import", "h.edn", "--out", "runs"]
+    code = f"""
+import sys
+from urteil.cli.main import exit_code
+assert exit_code({asked}) == 0
+assert not {{"bokeh", "kafka", "pyspark", "pandas", "docker"}} & sys.modules.keys()
+assert exit_code({[*asked, "--pictures"]}) == 0
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    plain, drawn = sorted((tmp_path / "runs").glob("*/report.html"), key=lambda p: p.stat().st_size)
+    assert "draws the timeline" in plain.read_text()
+    assert "draws the timeline" not in drawn.read_text()

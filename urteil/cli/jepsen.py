@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from urteil.cli.options import engine_option, json_option, out_option, run_argument
 from urteil.cli.run import draw_report, tell
 from urteil.cli.runs import whole_run
+
+if TYPE_CHECKING:
+    from urteil.harness.verify.result import Result
 
 FORMS = click.Choice(["jepsen"])
 
@@ -56,15 +60,29 @@ def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
     default="read_committed",
     show_default=True,
 )
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Judge each history in the folder FILE and below: a line each, the worst exit code.",
+)
+@click.option(
+    "--pictures/--no-pictures",
+    default=False,
+    show_default=True,
+    help="Draw the timeline and the lives of records, as `urteil report RUN` does.",
+)
 @engine_option()
 @out_option()
-@json_option("Print result.json, and nothing else.")
+@json_option("Print result.json, and nothing else; with --all a JSON object a line.")
 def import_command(
     file: Path,
     form: str | None,
     acks: str,
     idempotent: bool,
     isolation: str,
+    every: bool,
+    pictures: bool,
     engine: str,
     out: Path,
     as_json: bool,
@@ -75,27 +93,57 @@ def import_command(
 
     A history of Jepsen's may be packed by gzip; of a folder of its store the history is taken.
     What a history does not tell, the settings of its clients, the options do.
-    """
-    from urteil.harness.elsewhere.load import tables_in
-    from urteil.harness.runner import judge_again
-    from urteil.harness.runner.folder import dated_folder
 
-    is_tables = form == "tables" if form else file.is_dir() and bool(tables_in(file))
-    make = _of_tables if is_tables else _of_jepsen
-    name = file.resolve().name if is_tables else f"jepsen-{file.name.split('.')[0]}"
+    With --all FILE is a whole store: each line has a verdict, the history, what broke, and the
+    run's folder. A history that cannot be read has the word ERROR and the reason; the others are
+    judged all the same. The exit code is the worst of all: 0 PASS, 2 UNKNOWN, 1 FAIL, 254 where a
+    history could not be read.
+    """
     settings: dict[str, Any] = {"acks": -1 if acks == "all" else int(acks)}
     settings |= {"idempotent": idempotent, "isolation": isolation}
-    words = ["urteil", "import", str(file), "--acks", acks, "--isolation", isolation]
+    words = ["urteil", "import", "--acks", acks, "--isolation", isolation]
     words += [] if idempotent else ["--no-idempotent"]
-    run_dir = dated_folder(out, name)
+    asked = Asked(form, settings, words, pictures, engine, out)
+    if every:
+        from urteil.cli.store import judge_store
+
+        return judge_store(file, asked, as_json=as_json)
+    run_dir, result = judged(file, asked)
+    return tell(run_dir, result, as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line says of the histories that it names."""
+
+    form: str | None
+    settings: dict[str, Any]
+    words: list[str]
+    pictures: bool
+    engine: str
+    out: Path
+
+
+def judged(file: Path, asked: Asked) -> tuple[Path, Result]:
+    """The run that is made of one history, and its result; a usage error says what is wrong with
+    the history."""
+    from urteil.harness.elsewhere.load import tables_in
+    from urteil.harness.runner.folder import dated_folder
+    from urteil.harness.runner.judging import judge_again
+
+    is_tables = asked.form == "tables" if asked.form else file.is_dir() and bool(tables_in(file))
+    make = _of_tables if is_tables else _of_jepsen
+    name = file.resolve().name if is_tables else f"jepsen-{file.name.split('.')[0]}"
+    run_dir = dated_folder(asked.out, name)
     try:
-        make(file, run_dir, settings | {"command": shlex.join(words)})
+        command = shlex.join([*asked.words[:2], str(file), *asked.words[2:]])
+        make(file, run_dir, asked.settings | {"command": command})
     except click.UsageError:
         shutil.rmtree(run_dir)
         raise
-    result = judge_again(run_dir, engine=engine)
-    draw_report(run_dir)
-    return tell(run_dir, result, as_json)
+    result = judge_again(run_dir, engine=asked.engine)
+    draw_report(run_dir, pictures=asked.pictures)
+    return run_dir, result
 
 
 def _of_jepsen(path: Path, run_dir: Path, settings: dict[str, Any]) -> None:

@@ -107,7 +107,7 @@ def run(
     """Play SCENARIO (`urteil list scenarios`), judge it and write its report."""
     from urteil.cli.progress import progress
     from urteil.drawing import DRAWING, keep_logs
-    from urteil.harness.runner import run_scenario
+    from urteil.harness.runner.runner import run_scenario
 
     whole = scenario_asked(scenario, asked)
     if whole.runtime == "docker":
@@ -140,8 +140,8 @@ def run(
 @_result_json
 def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bool) -> int:
     """Judge the evidence of RUN (a folder, or `latest`) again."""
-    from urteil.harness.runner import judge_again
     from urteil.harness.runner.healing import lab_lives
+    from urteil.harness.runner.judging import judge_again
 
     folder = whole_run(run_dir, out, "scenario.json", "run.json")
     if lab_lives(folder):  # which would take what is collected now for all the evidence there is
@@ -346,7 +346,7 @@ def _command(scenario: Scenario, asked: dict[str, Any], engine: str, master: str
     return shlex.join(words)
 
 
-def draw_report(run_dir: Path) -> None:
+def draw_report(run_dir: Path, *, pictures: bool = True) -> None:
     """Write the report; the verdict stands on disk already, and a failed page sinks nothing."""
     from urteil.drawing import draw
     from urteil.harness.stopwatch import Spent, Stopwatch
@@ -355,7 +355,7 @@ def draw_report(run_dir: Path) -> None:
     spent: list[Spent] = []
     try:
         with Stopwatch({}, spent)("report"):
-            draw(run_dir)
+            draw(run_dir, pictures=pictures)
     except Exception as error:
         _say(
             f"the report could not be drawn ({type(error).__name__}: {error}); "

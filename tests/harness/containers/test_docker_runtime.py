@@ -20,7 +20,7 @@ from urteil.chaos.views import CLIENT, LabFailure, Link, NodeState, NotHealthy
 from urteil.harness.cluster import Cluster
 from urteil.harness.containers.engine import Engine
 from urteil.harness.reaper import LABEL, start_reaper
-from urteil.harness.runner import run_scenario
+from urteil.harness.runner.runner import run_scenario
 from urteil.harness.runtimes.docker import DockerRuntime
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario
 from urteil.harness.scenarios import SCENARIOS

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.harness.verify.made import ONE, healthy
-from urteil.harness.runner import judge_again, runner
+from urteil.harness.runner import judging
+from urteil.harness.runner.judging import judge_again
 from urteil.harness.verify import judge, synthetic
 from urteil.harness.verify.result import Result
 
@@ -25,7 +26,7 @@ def test_who_judges_waits_for_another_who_does(
         told.append("began")
         return judge(run_dir, engine="duckdb")
 
-    monkeypatch.setattr(runner, "judge", began)
+    monkeypatch.setattr(judging, "judge", began)
     thread = threading.Thread(
         target=lambda: told.append(judge_again(tmp_path, engine="duckdb").verdict)
     )

@@ -11,7 +11,7 @@ import pytest
 
 from urteil.chaos.views import LabFailure
 from urteil.harness.runner import play as play_module
-from urteil.harness.runner import run_scenario
+from urteil.harness.runner.runner import run_scenario
 from urteil.harness.scenario import FaultSpec, Scenario, lasting, load_facts, load_scenario
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.scenarios.common import fault

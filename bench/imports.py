@@ -4,8 +4,8 @@
 
 Each shape is a history of about N operations (20,000), in Jepsen's form. A process of its own
 imports it. A line has the processor seconds of reading and of judging, each with its ratio to the
-clean history's for as many lines, and the peak of memory. Ratios are of one run: they hold on a
-busy machine too.
+clean history's for as many records sent and read, and the peak of memory. Ratios are of one run:
+they hold on a busy machine too.
 """
 
 from __future__ import annotations
@@ -36,11 +36,15 @@ class Writer:
             more: str = "") -> None:  # fmt: skip
         """An operation's invocation and its completion."""
         for type_, value, rest in (("invoke", asked, ""), (kind, told, more)):
-            at = len(self.lines)
             self.lines.append(
-                f"{{:index {at}, :time {at * 1000}, :type :{type_}, :process {process}, "
-                f":f :{f}, :value {value}{rest}}}"
+                f":type :{type_}, :process {process}, :f :{f}, :value {value}{rest}}}"
             )
+
+    def text(self) -> str:
+        """The history: each operation with its index and time."""
+        return "".join(
+            f"{{:index {n}, :time {n * 1000}, {line}\n" for n, line in enumerate(self.lines)
+        )
 
     def send(self, process: int, key: int, offset: int, value: int | str, kind: str = "ok",
              more: str = "") -> None:  # fmt: skip
@@ -135,23 +139,39 @@ def subscribed(ops: int) -> Writer:
     return out
 
 
-def transactions(ops: int, missed: Callable[[int], int]) -> Writer:
-    """Transactions of two sends and a poll, of which each reads what `missed` before wrote; markers
-    take an offset each."""
+def transactions(ops: int, *, crossed: bool = False, lag: int = 0, faults: int = 0) -> Writer:
+    """Pairs of transactions side by side, each with a send to two keys and a poll of one of them; a
+    marker takes an offset each.
+
+    Where they are `crossed`, the records of a pair stand in opposite orders, and each transaction
+    polls the other's; `lag` is how many records polls stay behind, `faults` how many records they
+    skip.
+    """
     out = Writer()
-    logs: dict[int, list[tuple[int, int | str]]] = {key: [] for key in range(5)}
-    for n in range(ops // 2):
-        places = [(n % 5, 3 * (n // 5) * 2), ((n + 1) % 5, 3 * (n // 5) * 2 + 3)]
-        asked, told = [], []
-        for m, (key, offset) in enumerate(places):
-            asked.append(f"[:send {key} {2 * n + m}]")
-            told.append(f"[:send {key} [{offset} {2 * n + m}]]")
-            logs[key].append((offset, 2 * n + m))
-        seen = n - missed(n)
-        record = [(3 * (seen // 5) * 2, 2 * seen)] if 0 <= seen < ops // 2 and seen != n else []
-        found = polled(seen % 5, [*record]) if record else "{}"
-        out.add(n % 5, "txn", f"[{' '.join(asked)} [:poll]]", f"[{' '.join(told)} [:poll {found}]]")
-    out.read_all(10**6, {key: sorted(log) for key, log in logs.items()})
+    logs: dict[int, list[tuple[int, int | str]]] = {0: [], 1: []}
+    position = [0, 0]
+    skipped = {(n + 1) * ops // (2 * faults + 2) for n in range(faults)}
+    for first in range(0, ops // 2, 2):
+        pair = (first, first + 1)
+        begin = len(out.lines)
+        upto = [len(logs[key]) + (1 if crossed else 0) - lag for key in (0, 1)]
+        for key in (0, 1):
+            for n in reversed(pair) if crossed and key == 0 else pair:
+                logs[key].append((2 * len(logs[key]), 2 * n + key))
+        for n in pair:
+            offsets = [next(o for o, v in logs[key][-2:] if v == 2 * n + key) for key in (0, 1)]
+            reads = n % 2
+            at, position[reads] = position[reads], max(position[reads], upto[reads])
+            records = logs[reads][at : position[reads]]
+            records = [record for record in records if record[0] // 2 not in skipped]
+            asked = " ".join(f"[:send {key} {2 * n + key}]" for key in (0, 1))
+            told = " ".join(f"[:send {key} [{offsets[key]} {2 * n + key}]]" for key in (0, 1))
+            out.add(
+                reads, "txn", f"[{asked} [:poll]]", f"[{told} [:poll {polled(reads, records)}]]"
+            )
+        if crossed:
+            out.lines[begin + 1], out.lines[begin + 2] = out.lines[begin + 2], out.lines[begin + 1]
+    out.read_all(10**6, logs)
     return out
 
 
@@ -169,9 +189,10 @@ SHAPES: dict[str, Callable[[int], Writer]] = {
     "every offset contradicted": contradicted,
     "every tenth record lost": vanished,
     "a rebalance for each poll": subscribed,
-    "transactions": lambda ops: transactions(ops, lambda _: 1),
-    "transactions in many cycles": lambda ops: transactions(ops, lambda n: -1 if n % 2 else 1),
-    "transactions that read far back": lambda ops: transactions(ops, lambda n: n % 997),
+    "transactions": transactions,
+    "transactions with two faults": lambda ops: transactions(ops, faults=2),
+    "transactions in many cycles": lambda ops: transactions(ops, crossed=True),
+    "transactions that read far back": lambda ops: transactions(ops, lag=ops // 10),
 }
 
 
@@ -202,14 +223,14 @@ def _rows(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for shape in dict.fromkeys(["clean", *(args.shape or SHAPES)]):
         with tempfile.TemporaryDirectory(prefix="urteil-bench-") as folder:
             path = Path(folder) / "history.edn"
-            lines = SHAPES[shape](args.ops).lines
-            path.write_text("\n".join(lines))
+            history = SHAPES[shape](args.ops)
+            path.write_text(history.text())
             command = [sys.executable, __file__, "--one", str(path), "--engine", args.engine]
             told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        row = {"shape": shape, "lines": len(lines)} | json.loads(told.splitlines()[-1])
+        row = {"shape": shape, "lines": len(history.lines)} | json.loads(told.splitlines()[-1])
         clean = clean or row
         for what in ("read_s", "judge_s"):
-            each = row[what] / row["lines"], clean[what] / clean["lines"]
+            each = row[what] / row["records"], clean[what] / clean["records"]
             row[what.replace("_s", "_ratio")] = round(each[0] / each[1], 2)
         yield row
 
@@ -225,6 +246,7 @@ def _one(path: Path, engine: str) -> dict[str, Any]:
     result = judge_run(run_dir, engine=engine, master=None, session=None)
     return {
         "verdict": result.verdict,
+        "records": result.counts["sends"] + result.counts["reads"],
         "read_s": round(between - before, 2),
         "judge_s": round(time.process_time() - between, 2),
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
@@ -234,7 +256,7 @@ def _one(path: Path, engine: str) -> dict[str, Any]:
 
 def _line(row: dict[str, Any]) -> str:
     return (
-        "{shape:34} {lines:9,} lines  read {read_s:6.2f} s ({read_ratio:.2f})  judged "
+        "{shape:34} {records:9,} records  read {read_s:6.2f} s ({read_ratio:.2f})  judged "
         "{judge_s:6.2f} s ({judge_ratio:.2f})  {peak_mb:5,} MB  {verdict}"
     ).format(**row)
 

@@ -36,7 +36,7 @@ TRIED = 4_000
 """So many `rw` edges are tried for a path back, in the order of their transactions."""
 REPORTED = 500
 """So many read skews are reported at most."""
-VISITED = 1_000_000
+VISITED = 100_000
 """The search for the paths of read skews ends at so many visits of transactions."""
 SHOWN = 40
 """A longer cycle is shown by its first and last transactions."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -241,3 +243,29 @@ def run(main_class: str, *args: str, given: str = "") -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+SHELL = """
+set -eu
+eval "$($URTEIL cluster up --name shell --brokers 1 --sasl plain --export)"
+printf '%s\\n' "$CLUSTER" "$BOOTSTRAP" "$ZOOKEEPER" "$SASL_USERNAME" "$SASL_PASSWORD"
+cat "$JAVA_CONFIG" "$LIBRDKAFKA_CONFIG" "$KAFKA_PYTHON_CONFIG" > /dev/null
+test "$($URTEIL cluster status --export)" = "$($URTEIL cluster status --name shell --export)"
+$URTEIL cluster status | grep -q '^cluster    shell: 1 brokers'
+$URTEIL cluster status --json
+$URTEIL cluster down --name shell > /dev/null
+! $URTEIL cluster status 2> /dev/null
+"""
+
+
+def test_shell_has_addresses_and_users_in_variables() -> None:
+    env = {**os.environ, "URTEIL": f"{sys.executable} -m urteil"}
+    done = subprocess.run(["sh", "-c", SHELL], capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    name, bootstrap, zookeeper, user, password, *rest = done.stdout.splitlines()
+    assert (name, user, password) == ("shell", "admin", "admin-secret")
+    (described,) = json.loads("\n".join(rest))
+    assert described["bootstrap"] == bootstrap.split(",")
+    assert described["zookeeper"] == zookeeper
+    assert described["defaults"]["min.insync.replicas"] == "1"
+    assert "fault_key" not in described

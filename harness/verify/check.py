@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,22 +50,6 @@ class Places:
             for fault in self.derived.faults
             if acting(fault).meets(window)
         ]
-
-
-def tallies(
-    engine: Engine, guarantees: Iterable[Guarantee], present: set[str]
-) -> dict[str, Row] | None:
-    """The counts of all `guarantees` by one query; None when that raised.
-
-    Then each is asked alone, so that a broken one does not take the others with it.
-    """
-    able = [one for one in guarantees if present.issuperset(one.needs)]
-    counted = (f"SELECT '{one.name}' AS guarantee, y.* FROM ({one.tally()}) y" for one in able)
-    try:
-        rows = engine.query(" UNION ALL ".join(counted)) if able else []
-    except Exception:
-        return None
-    return {row["guarantee"]: row for row in rows}
 
 
 def check(

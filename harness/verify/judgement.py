@@ -13,7 +13,7 @@ from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario, load_facts, load_scenario, save
 from urteil.harness.stopwatch import Stopwatch
 from urteil.harness.verify import evidence, plan
-from urteil.harness.verify.check import Places, check, tallies
+from urteil.harness.verify.check import Places, check
 from urteil.harness.verify.derived import impact
 from urteil.harness.verify.derived.committed import commit_breaks
 from urteil.harness.verify.derived.coordinators import Coordinators
@@ -339,13 +339,9 @@ def _examined(
     present = {table for table in SCHEMAS if evidence.files(run_dir, table)}
     present = {table for table in present if evidence.row_count(run_dir, table)}
     places = Places(derived)
-    counted = tallies(engine, GUARANTEES.values(), present) if engine.fuses else None
-    counted = counted or {}
     with threads(WORKERS) as pool:
         judged = pool.map(
-            lambda guarantee: check(
-                engine, guarantee, places, present, tally=counted.get(guarantee.name)
-            ),
+            lambda guarantee: check(engine, guarantee, places, present),
             GUARANTEES.values(),
             chunksize=1,
         )

@@ -36,9 +36,6 @@ class Engine(Protocol):
     gather: str
     """The same for rows of one value."""
 
-    fuses: bool
-    """Whether many small questions are answered sooner as one query."""
-
     versions: dict[str, str]
     """What answers, for the `versions` of a result."""
 
@@ -113,7 +110,6 @@ class Duck:
     name = "duckdb"
     scatter = ""
     gather = ""
-    fuses = False
 
     def __init__(self, work: Path, *, threads: int = 2, rows: int = 0) -> None:
         limits = {"threads": threads, "memory_limit": f"{memory_mb()}MiB"}
@@ -232,7 +228,6 @@ class Spark:
         self._owned = owned
         self._kept: list[Any] = []
         self._large = rows >= spark.LARGE_ROWS
-        self.fuses = not self._large
         self.versions = spark.versions(session)
         spark.fit(session, rows=rows)
 

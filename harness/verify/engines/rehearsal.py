@@ -9,7 +9,7 @@ from typing import Any
 
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.verify import judgement, plan, synthetic
-from urteil.harness.verify.check import tallies
+from urteil.harness.verify.check import Places, check
 from urteil.harness.verify.engines.engine import Spark, open_views
 from urteil.harness.verify.guarantees import GUARANTEES
 
@@ -32,5 +32,7 @@ def rehearse(session: Any, enough: threading.Event) -> None:
             if enough.is_set():
                 return
             engine.keep(name, plan.stage(name, engine))
-        if not enough.is_set():
-            tallies(engine, list(GUARANTEES.values())[:REHEARSED], set(SCHEMAS))
+        for guarantee in list(GUARANTEES.values())[:REHEARSED]:
+            if enough.is_set():
+                return
+            check(engine, guarantee, Places(derived), set(SCHEMAS))

@@ -138,10 +138,7 @@ class Guarantee:
         return f"SELECT x.*, {self.permitted} AS permitted FROM ({self.violations}) x"
 
     def tally(self) -> str:
-        """One row: opportunities, violations, and anomalies that are permitted.
-
-        Aggregates without groups, which Spark can merge with others' over the same tables.
-        """
+        """One row: opportunities, violations, and anomalies that are permitted."""
         return (
             "SELECT CAST(o.n AS BIGINT) AS opportunities, k.n - k.permitted AS violations, "
             f"k.permitted FROM ({self.opportunities}) o CROSS JOIN "

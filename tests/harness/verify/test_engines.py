@@ -53,7 +53,7 @@ def session() -> Iterator[Any]:
     warming.stop()
 
 
-_OWN = ("engine", "engine_reason", "versions", "seconds")
+_OWN = ("engine", "engine_reason", "versions", "seconds", "phases")
 
 
 def _told(result: Result) -> dict[str, Any]:

@@ -26,7 +26,13 @@ from urteil.broker.log.leftovers import base_offsets, settle_leftovers
 from urteil.broker.log.producers import Producers
 from urteil.broker.log.replay import learn, rebuild_producers
 from urteil.broker.log.scan import Batch, read_batches
-from urteil.broker.log.segment import LOG, MAX_RELATIVE_OFFSET, LogSegment, file_name
+from urteil.broker.log.segment import (
+    LOG,
+    MAX_RELATIVE_OFFSET,
+    DamagedSegment,
+    LogSegment,
+    file_name,
+)
 from urteil.broker.log.segments import Segments
 from urteil.broker.log.snapshots import Snapshots
 from urteil.broker.log.soundness import epochs_fit, epochs_of, is_sound
@@ -169,9 +175,11 @@ class _Recovery:
         index = 0
         while index < len(segments):
             unflushed = segments[index].base_offset >= unflushed_from
-            if unflushed or no_epochs or not self._is_sound(index):
+            if unflushed or (
+                (no_epochs or not self._is_sound(index)) and not self._is_read_by_index(index)
+            ):
                 lost = self._recover(index, unflushed=unflushed)
-                if lost and unflushed:
+                if lost and unflushed and self._is_ours(index):
                     self._keep_after(index)
             if segments[index].size or segments[index].base_offset not in self.emptied:
                 index += 1
@@ -206,6 +214,29 @@ class _Recovery:
         if not sound:
             _log.warning("%s: does not fit its indexes, read anew", segment.path(LOG))
         return sound
+
+    def _is_read_by_index(self, index: int) -> bool:
+        """Whether a flushed segment is damaged in its midst, and its offset index leads behind that
+        to its end: what lies there is found by the index alone, so both stay as they are."""
+        segment = self.loaded.segments[index]
+        position = 0
+        for batch in read_batches(segment.file, 0, segment.size):
+            position = batch.position + batch.header.size
+        if position == segment.size or not segment.offset_index.exists():
+            return False
+        if not (segment.offset_index.is_sane(segment.size) and segment.offset_index.count):
+            return False
+        try:
+            if segment.end_from_index() > segment.bound or segment.offset_index.last[1] < position:
+                return False
+        except DamagedSegment:
+            return False
+        if not (segment.time_index.exists() and segment.time_index.is_sane()):
+            segment.time_index.replace(b"")
+        if not segment.txn_index.is_sane():
+            segment.txn_index.clear()
+        _log.error("%s: damaged at byte %d, left as it is", segment.path(LOG), position)
+        return True
 
     def _recover(self, index: int, *, unflushed: bool) -> bool:
         """Read a segment through, rebuild what follows from it; whether its end was lost.
@@ -271,12 +302,12 @@ class _Recovery:
         return lost
 
     def _is_ours(self, index: int) -> bool:
-        """Whether the segments at `index` and behind it are of a broker whose indexes and flushes
-        are those that `_promised_end` reckons with: none that writes magic 0 or 1."""
+        """Whether segments stand behind the one at `index`, and a broker wrote it and its
+        neighbours whose flushes recovery reckons with: none that writes magic 0 or 1."""
         segments = self.loaded.segments
         return index + 1 < len(segments) and not any(
             batch.header.magic < NEWEST_MAGIC
-            for segment in (segments[index], segments[index + 1])
+            for segment in list(segments)[max(index - 1, 0) : index + 2]
             for batch in islice(read_batches(segment.file, 0, segment.size), 1)
         )
 

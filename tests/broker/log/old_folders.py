@@ -29,6 +29,7 @@ DAMAGES = (
     "none", "none", "none", "last batch lost", "half a batch lost", "all lost", "zeros behind",
     "garbage behind", "bit flipped", "beginning lost",
 )  # fmt: skip
+NO_LENGTHS = ("zeros behind", "garbage behind", "beginning lost")
 LEFTOVERS = (
     "00000000000000000003.log.deleted", "00000000000000000003.log.cleaned",
     "00000000000000000003.index.cleaned", "partition.metadata.tmp", "notes.txt",
@@ -64,6 +65,8 @@ class OldLog:
     recovery_point: int
     files: dict[str, bytes] = field(default_factory=dict)
     batches: list[Written] = field(default_factory=list)
+    leaps: bool = False
+    damage: str = "none"
     hurt_file: str = ""
     intact: list[Written] = field(default_factory=list)
 
@@ -74,6 +77,16 @@ class OldLog:
     @property
     def bases(self) -> list[int]:
         return sorted(int(name[:20]) for name in self.files if name.endswith(".log"))
+
+    @property
+    def stops_kafka(self) -> bool:
+        """Whether Apache Kafka 3.9 ends with this folder: it walks by lengths over the last segment
+        after a clean stop, over a segment that it splits, and for its producers over flushed ones.
+        """
+        is_last = self.hurt_file == f"{self.bases[-1]:020d}.log"
+        if self.leaps:
+            return self.damage in (*NO_LENGTHS, "half a batch lost")
+        return self.damage in NO_LENGTHS and (is_last if self.clean else self.is_flushed)
 
     @property
     def is_flushed(self) -> bool:
@@ -162,7 +175,7 @@ def draw(seed: int, *, clean: bool | None = None) -> OldLog:
     name = ""
     if rng.random() < 0.2:
         maker.offset = rng.choice((7, FAR))
-    leaps = rng.random() < 0.15
+    leaps = log.leaps = rng.random() < 0.15
     count = segments * rng.randint(2, 6)
     for number in range(count):
         if number % (count // segments) == 0:
@@ -177,16 +190,16 @@ def draw(seed: int, *, clean: bool | None = None) -> OldLog:
             log.files[name] += data
     if not leaps:
         _write_indexes(log, indexes)
-    damage = rng.choice(DAMAGES)
+    log.damage = rng.choice(DAMAGES)
     log.intact = list(log.batches)
-    _damage(log, damage, rng)
+    _damage(log, log.damage, rng)
     log.recovery_point = rng.choice((0, maker.offset, maker.offset, rng.choice(log.bases)))
     log.files |= {name: b"left" for name in rng.sample(LEFTOVERS, rng.randint(0, 2))}
     if rng.random() < 0.3:
         log.files["leader-epoch-checkpoint"] = rng.choice((b"", b"0\n0\n"))
     log.what = (
         f"seed {seed}: magic {formats}, {segments} segments, indexes {indexes}, "
-        f"{'leaps, ' if leaps else ''}{damage} {log.hurt_file}, "
+        f"{'leaps, ' if leaps else ''}{log.damage} {log.hurt_file}, "
         f"{'clean' if is_clean else 'unclean'}, recovery point {log.recovery_point}"
     )
     return log

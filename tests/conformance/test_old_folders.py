@@ -1,0 +1,208 @@
+"""Partitions that other releases wrote, damaged or not, opened by both: what Apache Kafka serves,
+ours serves, and of what is whole both serve the same.
+
+The folders are those that `tests/broker/log/test_old_folders.py` draws. `URTEIL_OLD_FOLDERS` says
+how many are drawn for a start.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.broker.log.old_folders import OldLog, Row, draw
+from tests.conformance.fetching import fetch, fetch_request
+from tests.conformance.pair import LASTING
+from tests.conformance.side import Side
+from urteil.broker.wire.batches import (
+    Compression,
+    CorruptBatch,
+    crc_ok,
+    iter_stored,
+    iter_stored_records,
+)
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import ListOffsetsRequest
+from urteil.harness.cluster import Cluster
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
+
+FOLDERS = int(os.environ.get("URTEIL_OLD_FOLDERS", "40"))
+EARLIEST, LATEST = -2, -1
+CONFIG = LASTING | {"log.retention.ms": "-1", "log.message.downconversion.enable": "true"}
+
+
+class Opener:
+    """A cluster of one broker, whose partitions are replaced while it is down."""
+
+    def __init__(self, target: Target, folder: Path) -> None:
+        self.cluster = Cluster(ClusterSpec(brokers=1, config=CONFIG), target, folder)
+        self.cluster.start()
+        plan = self.cluster.plan
+        self.side = Side(target.name, self.cluster.bootstrap, plan.zookeeper_direct())
+        self.side.until(self.side.answers, deadline_s=30)
+
+    def open(self, topic: str, logs: Sequence[OldLog], *, clean: bool) -> None:
+        """Have the broker start over these folders, after a clean stop or not."""
+        self.side.create(topic, ((1,),) * len(logs))
+        self.cluster.controls().stop("b1")
+        self.side.close()
+        (data,) = self.cluster.log_dirs("b1")
+        for number, log in enumerate(logs):
+            folder = data / f"{topic}-{number}"
+            for path in folder.iterdir():
+                if path.name != "partition.metadata":
+                    path.unlink()
+            log.write(folder)
+        for name, offsets in (
+            ("recovery-point-offset-checkpoint", [log.recovery_point for log in logs]),
+            ("replication-offset-checkpoint", [log.rows[-1].offset + 1 for log in logs]),
+        ):
+            rows = [f"{topic} {number} {offset}" for number, offset in enumerate(offsets)]
+            (data / name).write_text("\n".join(["0", str(len(rows)), *rows]) + "\n")
+        (data / "cleaner-offset-checkpoint").write_bytes(b"")
+        if not clean:
+            (data / ".kafka_cleanshutdown").unlink()
+        self.cluster.controls().start("b1")
+        for number in range(len(logs)):
+            self.side.until(lambda n=number: self.side.serves(topic, n, 1))  # type: ignore[misc]
+
+    def rows(self, topic: str, number: int, log: OldLog) -> list[Row]:
+        """As a reader gets them that steps over what it cannot read to the next known offset."""
+        found: list[Row] = []
+        offset, end = self.offset(topic, number, EARLIEST)[0], self.offset(topic, number, LATEST)[0]
+        while offset < end:
+            wanted = {"partition": number, "fetch_offset": offset}
+            answer = self.side.get(fetch_request(topic, [wanted]), 11)
+            part = answer.responses[0].partitions[0]
+            after = offset
+            for data in _sound(memoryview(part.records or b"")):
+                read = [Row(*one[:4]) for one in iter_stored_records(data)]
+                found += [row for row in read if row.offset >= after]
+                after = max(read[-1].offset + 1, after)
+            if after == offset:
+                after = next((row.offset for row in log.rows if row.offset > offset), end)
+            offset = after
+        return found
+
+    def offset(self, topic: str, number: int, timestamp: int) -> tuple[int, int]:
+        kind = ListOffsetsRequest.ListOffsetsPartition
+        wanted = kind(partition_index=number, timestamp=timestamp)
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[wanted])],
+        )
+        part = self.side.get(request, 2).topics[0].partitions[0]
+        assert part.error_code == ErrorCode.NONE, part
+        return part.offset, part.timestamp
+
+    def seen(self, topic: str, number: int, log: OldLog) -> dict[str, Any]:
+        """Offsets by time, and what old readers get."""
+        times = sorted({row.time_ms for row in log.rows if row.time_ms >= 0})
+        picked = [*times[:: max(len(times) // 4, 1)], (times or [0])[-1] + 1]
+        start = self.offset(topic, number, EARLIEST)[0]
+        return {
+            "ends": [self.offset(topic, number, time_ms) for time_ms in (EARLIEST, LATEST)],
+            "times": [self.offset(topic, number, time_ms) for time_ms in picked],
+            "old readers": [
+                (version, offset, *_records(self._fetched(topic, number, version, offset)))
+                for version in (0, 3)
+                for offset in (start, log.rows[len(log.rows) // 2].offset)
+            ],
+        }
+
+    def _fetched(self, topic: str, number: int, version: int, offset: int) -> Any:
+        wanted = {"partition": number, "fetch_offset": offset}
+        answer = fetch(self.side, version, topic, [wanted])
+        return answer["responses"][0]["partitions"][0]
+
+
+def _sound(data: memoryview) -> Iterator[memoryview]:
+    """The batches before the first one that a reader cannot take."""
+    try:
+        for _, batch in iter_stored(data, allow_partial_tail=True):
+            if not crc_ok(batch):
+                return
+            yield batch
+    except CorruptBatch:
+        return
+
+
+def _records(part: Any) -> tuple[Any, ...]:
+    return part["error_code"], *part["records"]
+
+
+@pytest.fixture(scope="module")
+def openers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Opener, Opener]]:
+    """Ours and Apache Kafka's."""
+    folder = tmp_path_factory.mktemp("old-folders")
+    with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
+        targets: list[Target] = [UrteilTarget(), KafkaTarget()]
+        ours, theirs = pool.map(lambda one: Opener(one, folder / one.name), targets)
+        for each in (ours, theirs):
+            stack.callback(each.cluster.close)
+        yield ours, theirs
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["clean", "unclean"])
+@pytest.mark.parametrize(
+    "first_seed", [0, pytest.param(100_000, marks=pytest.mark.thorough)], ids=["few", "more"]
+)
+def test_folders_of_other_releases(
+    openers: tuple[Opener, Opener], first_seed: int, clean: bool
+) -> None:
+    count = FOLDERS * 5 if first_seed else FOLDERS
+    drawn = (draw(seed, clean=clean) for seed in itertools.count(first_seed))
+    logs = list(itertools.islice((log for log in drawn if not log.stops_kafka), count))
+    topic = f"old-{first_seed}-{'clean' if clean else 'unclean'}"
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda one: one.open(topic, logs, clean=clean), openers))
+    failures = []
+    for number, log in enumerate(logs):
+        failures += [f"{log.what}: {what}" for what in _differences(openers, topic, number, log)]
+    assert not failures, "\n".join(failures)
+
+
+def _differences(
+    openers: tuple[Opener, Opener], topic: str, number: int, log: OldLog
+) -> Iterator[str]:
+    ours, theirs = (one.rows(topic, number, log) for one in openers)
+    if not set(ours) <= set(log.rows):
+        yield f"ours has what nobody wrote: {sorted(set(ours) - set(log.rows))[:3]}"
+    lacking = sorted(row.offset for row in set(theirs) - set(ours))
+    if lacking and not _may_be_a_power_cut(log):
+        yield f"ours lacks {len(lacking)} that Apache Kafka has, from offset {lacking[0]} on"
+    if log.hurt_file:
+        return
+    if theirs != log.rows or ours != log.rows:
+        yield f"{len(ours)} and {len(theirs)} of {len(log.rows)} records"
+    seen = [one.seen(topic, number, log) for one in openers]
+    for name, ours_seen, theirs_seen in zip(
+        seen[0], seen[0].values(), seen[1].values(), strict=True
+    ):
+        for our, their in zip(ours_seen, theirs_seen, strict=True):
+            if our != their and not _may_differ(log, name, our, their):
+                yield f"{name}: ours {our}, Apache Kafka's {their}"
+
+
+def _may_differ(log: OldLog, name: str, ours: Sequence[Any], theirs: Sequence[Any]) -> bool:
+    """Apache Kafka looks for a time in the first segment alone whose file's time is late enough;
+    and where zstd follows, which old readers do not know, it ends an answer earlier than there."""
+    if name == "times":
+        return theirs == (-1, -1)
+    has_zstd = any(one.magic == 2 and one.data[22] & 7 == Compression.ZSTD for one in log.batches)
+    told = theirs[:-1]
+    return name == "old readers" and has_zstd and ours[: len(told)] == told
+
+
+def _may_be_a_power_cut(log: OldLog) -> bool:
+    """Whole batches lacking where nothing was flushed (docs/log-directories.md). Beside a segment
+    that it splits, Apache Kafka loads anew what it cut before, and takes the cut for whole."""
+    return not log.is_flushed and (log.leaps or all(one.magic == 2 for one in log.batches))

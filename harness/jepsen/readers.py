@@ -57,6 +57,8 @@ class Pass:
     begin_ns: int
     end_ns: int
     proves: bool
+    position: int = 0
+    """Behind the last record that was polled."""
 
 
 @dataclass(slots=True)
@@ -104,6 +106,7 @@ class Reader:
                 else:
                     row = self._pass(key, offset, times, own, ok=ok)
                 row.to_offset = max(row.to_offset, offset + 1)
+                row.position = offset + 1
                 row.end_ns = times[1]
                 self.tables.reads.add(
                     (self.name, row.number, self.poll, position, times[1], key, key, offset,
@@ -139,12 +142,12 @@ class Reader:
                 running = self.running[key] = self._begun(key, begin, times)
             return running
         if key not in own:
-            begin = offset if running is None else running.to_offset
+            begin = offset if running is None else running.position
             own[key] = self._begun(key, begin, times, proves=False)
         return own[key]
 
     def _begun(self, key: str, begin: int, times: tuple[int, int], *, proves: bool = True) -> Pass:
-        row = Pass(self.passes, key, begin, begin, *times, proves)
+        row = Pass(self.passes, key, begin, begin, *times, proves, begin)
         self.passes += 1
         return row
 

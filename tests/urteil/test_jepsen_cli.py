@@ -57,7 +57,7 @@ def test_a_folder_of_a_store_and_a_packed_history_are_read(
     file = store if whole else store / name
     assert exit_code(["import", str(file), "--out", str(tmp_path / "runs")]) == 1
     told = capsys.readouterr().out
-    assert "of j0 (jepsen) was delivered in one pass twice" in " ".join(told.split())
+    assert "of j0 (jepsen) was read at 2 offsets" in " ".join(told.split())
 
 
 def test_a_folder_without_a_history_and_a_cut_one_are_wrong_usage(

@@ -6,8 +6,20 @@ acks=1 are none: offsets truncated at a failover are used again, which acks=1 pe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from urteil.harness.verify.derived.timeline import FOREVER_NS
 from urteil.harness.verify.guarantees.base import FELL, Guarantee, place
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    records = f"{row['rivals']} records"
+    among = f"among them {row['value_id']} and {row['other_value_id']}"
+    if row["all_shown"]:
+        return f"{place(row)} showed {records}, {among}."
+    return f"Reads and acknowledgements name {records} at {place(row)}, {among}."
+
 
 GUARANTEE = Guarantee(
     name="inconsistent_offset",
@@ -22,7 +34,9 @@ SELECT CASE WHEN MAX(CASE WHEN s.acked_all > 0 THEN 1 ELSE 0 END) = 1
     AND MIN(CASE WHEN s.acked_all > 0 THEN 0 ELSE 1 END) = 0 AND MAX(s.n_reads) = 0
     THEN 'acknowledgement' ELSE 'read' END AS sub_kind,
   s.p, s.off, MIN(s.read_ns) AS at_ns, MIN(s.read_ns) AS until_ns, MIN(s.value_id) AS value_id,
-  MAX(s.value_id) AS other_value_id, COUNT(*) AS rivals, MAX(q.unclean_on) AS unclean_on,
+  MAX(s.value_id) AS other_value_id, COUNT(*) AS rivals,
+  MIN(CASE WHEN s.n_reads > 0 OR s.on_leader = 1 THEN 1 ELSE 0 END) AS all_shown,
+  MAX(q.unclean_on) AS unclean_on,
   MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
   MAX(q.spoilt_ns) AS spoilt_ns, COALESCE(MAX(CASE WHEN s.on_leader = 0
     THEN COALESCE(s.read_ns, v.complete_ns) END), {FOREVER_NS}) AS known_ns
@@ -32,9 +46,6 @@ WHERE r.rivals > 1 AND s.value_id IS NOT NULL
   AND (s.n_reads > 0 OR s.on_leader = 1 OR s.acked_all > 0)
 GROUP BY s.p, s.off""",
     permitted=FELL,
-    explain=lambda row: (
-        f"{place(row)} showed {row['rivals']} records, among them {row['value_id']} and "
-        f"{row['other_value_id']}."
-    ),
+    explain=_explain,
     sub_kinds=("read", "acknowledgement"),
 )

@@ -46,6 +46,11 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"{row['value_id']} was acknowledged at {place(row)} with time {row['told_ms']}, but "
             f"has the time that it was sent with, {row['found_ms']}."
         )
+    if not row["has_log"]:
+        return (
+            f"{row['value_id']} was acknowledged at {place(row)}, but was read at offset "
+            f"{row['found_off']}, and there by nobody."
+        )
     return (
         f"{row['value_id']} was acknowledged at {place(row)}, but lies at offset "
         f"{row['found_off']} and not there."
@@ -67,16 +72,18 @@ SELECT 'elsewhere' AS sub_kind, v.p, v.ack_off AS off, v.invoke_ns AS at_ns,
   COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor, CAST(NULL AS BIGINT) AS told_ms,
   CAST(NULL AS BIGINT) AS found_ms,
   CASE WHEN v.idempotent = 0 AND COALESCE(v.attempts, 2) > 1
-    AND (q.compacted = 1 OR v.ack_off < q.log_start) THEN 1 ELSE 0 END AS again
+    AND (q.compacted = 1 OR v.ack_off < q.log_start) THEN 1
+    WHEN v.idempotent = 0 AND q.has_log = 0 AND c.p IS NULL THEN 1 ELSE 0 END AS again, q.has_log
 FROM odd v JOIN parts q ON q.p = v.sent_p
+LEFT JOIN stretches c ON c.p = v.sent_p AND v.ack_off >= c.lo AND v.ack_off < c.hi
 LEFT JOIN floors f ON f.p = v.sent_p AND v.invoke_ns >= f.from_ns AND v.invoke_ns < f.to_ns
 {_WHERE} AND v.at_ack = 0
 UNION ALL
 SELECT 'without offset', v.sent_p, NULL, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.acks,
-  NULL, 0, 0, 0, NULL, NULL, NULL, 0 {_ONCE}
+  NULL, 0, 0, 0, NULL, NULL, NULL, 0, 1 {_ONCE}
 UNION ALL
 SELECT 'another time', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client,
-  v.acks, NULL, 0, 0, 0, NULL, v.timestamp_ms, t.found_ms, 0
+  v.acks, NULL, 0, 0, 0, NULL, v.timestamp_ms, t.found_ms, 0, 1
 FROM ({TIMED}) t JOIN odd v ON v.value_id = t.value_id""",
     permitted="CASE WHEN x.sub_kind <> 'elsewhere' THEN NULL "
     "WHEN x.again = 1 THEN 'without idempotence a retry may append again' "

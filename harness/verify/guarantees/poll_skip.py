@@ -6,6 +6,9 @@ may one between the committed offset that a member read after a rebalance and it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from urteil.harness.verify.guarantees.base import DUE, LOSS, SLOT, Guarantee, place
 from urteil.harness.verify.plan import BUCKET
 
@@ -65,6 +68,14 @@ GROUP BY f.p, f.client, f.session, f.pass, f.poll, c.offset, f.off, f.value_id, 
 partition may be given again in the same generation, by a coordinator that has just taken over. What
 moved a member before it was told so is none of it."""
 
+
+def _way(row: Mapping[str, Any]) -> str:
+    """From where to where a consumer went; the first record of a pass has none before it."""
+    if row["prev_read_ns"] is None:
+        return f"stood at offset {row['prev_off'] + 1} and was given offset {row['next_off']} next"
+    return f"came from offset {row['prev_off']} to {row['next_off']}"
+
+
 GUARANTEE = Guarantee(
     name="poll_skip",
     about="a consumer moved past a visible record without delivering it",
@@ -84,7 +95,7 @@ WITH fronts AS (
 SELECT 'gap' AS sub_kind, k.p, k.skipped % {SLOT} AS off,
   COALESCE(k.prev_read_ns, k.read_ns) AS at_ns, k.read_ns AS until_ns,
   k.client, k.session, k.pass, k.poll, k.prev_off, k.off AS next_off,
-  k.value_id AS next_value_id, q.unclean_on, q.unclean_floor,
+  k.value_id AS next_value_id, k.prev_read_ns, q.unclean_on, q.unclean_floor,
   q.lost_floor, q.spoilt_ns
 FROM (SELECT g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, g.read_ns,
         g.prev_read_ns, MIN(COALESCE(s.before_slot, f.prior)) AS skipped
@@ -97,7 +108,7 @@ JOIN parts q ON q.p = k.p
 WHERE k.skipped > k.p * {SLOT} + k.prev_off AND q.compacted = 0
 UNION ALL
 SELECT 'after a rebalance', g.p, MIN(s.off), MIN(g.prev_read_ns), MIN(g.read_ns), g.client,
-  g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, MIN(q.unclean_on),
+  g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, MIN(g.prev_read_ns), MIN(q.unclean_on),
   MIN(q.unclean_floor), MIN(q.lost_floor), MIN(q.spoilt_ns)
 FROM ({_RESUMED}) g JOIN parts q ON q.p = g.p
 JOIN {DUE} s ON s.p = g.p AND s.off > g.prev_off AND s.off < g.off
@@ -105,7 +116,7 @@ WHERE g.off > g.prev_off + 1 AND q.compacted = 0 AND s.off >= q.log_start
 GROUP BY g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id""",
     permitted=LOSS,
     explain=lambda row: (
-        f"{row['client']} came from offset {row['prev_off']} to {row['next_off']} of "
+        f"{row['client']} {_way(row)} of "
         f"{row['topic']}-{row['partition']}, past the visible record at {place(row)}."
     ),
     needs=("reads",),

@@ -1,0 +1,375 @@
+"""What the evidence of an imported history proves, in plain Python: the meaning of the SQL.
+
+A history has no logs. What anybody read was there, and a pass that went over an offset was given
+every record there that it was owed. `Topic` holds one partition's evidence and answers, guarantee
+by guarantee, the sentences of all findings; `unread` are the records that nobody read although
+they are owed, and of which nothing proves that they are lost. A history is PASS only if no
+guarantee has a sentence and no topic has an unread record.
+
+Written for small histories: everything is compared with everything.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+Row = dict[str, Any]
+PassKey = tuple[str, int]
+Txn = tuple[str, int]
+
+
+@dataclass(slots=False)
+class Topic:
+    """The rows of one partition `name`; `txns` are those of the whole history, `proven` says when a
+    reader of committed records was given a record of one of unknown end."""
+
+    name: str
+    sends: list[Row] = field(default_factory=list)
+    reads: list[Row] = field(default_factory=list)
+    passes: list[Row] = field(default_factory=list)
+    txns: dict[Txn, Row] = field(default_factory=dict)
+    proven: dict[Txn, int] = field(default_factory=dict)
+    told_ns: int | None = None
+
+    @cached_property
+    def read_at(self) -> dict[str, set[int]]:
+        """Each value that was read, with its offsets."""
+        found: dict[str, set[int]] = defaultdict(set)
+        for row in self.reads:
+            found[row["value_id"]].add(row["offset"])
+        return dict(found)
+
+    @cached_property
+    def given(self) -> dict[PassKey, set[tuple[int, str]]]:
+        """What each pass was given."""
+        found: dict[PassKey, set[tuple[int, str]]] = defaultdict(set)
+        for row in self.reads:
+            found[row["client"], row["pass"]].add((row["offset"], row["value_id"]))
+        return found
+
+    @cached_property
+    def proving(self) -> list[Row]:
+        """Passes that went over all of their range."""
+        return [row for row in self.passes if row["final"] and row["complete"]]
+
+    def over(self, offset: int) -> list[PassKey]:
+        return [
+            (row["client"], row["pass"])
+            for row in self.proving
+            if row["from_offset"] <= offset < row["to_offset"]
+        ]
+
+    def is_committed(self, send: Row) -> bool:
+        """In no transaction, or in one of which its end, or a reader, shows that it committed."""
+        if send["txn"] is None:
+            return True
+        key = send["client"], send["txn"]
+        return self.txns[key]["outcome"] == "committed" or key in self.proven
+
+    def is_due(self, send: Row) -> bool:
+        """Whether it is in the log for certain, whatever anybody read."""
+        if send["outcome"] == "ok":
+            return self.is_committed(send)
+        return send["outcome"] == "info" and (send["client"], send["txn"]) in self.proven
+
+    def is_delivered(self, value: str) -> bool:
+        return any(
+            value == given
+            for row in self.proving
+            for _, given in self.given[row["client"], row["pass"]]
+        )
+
+    def bounds(self, send: Row) -> tuple[int | None, int | None]:
+        """The offsets that a record of unknown place lies between."""
+        done_ns = send["complete_ns"]
+        if send["outcome"] != "ok":
+            done_ns = self.proven[send["client"], send["txn"]]
+        low = high = None
+        for other in self.sends:
+            place = self.place(other)
+            if place is None:
+                continue
+            if self.known_ns(other) < send["invoke_ns"]:
+                low = place if low is None else max(low, place)
+            if other["invoke_ns"] > done_ns:
+                high = place if high is None else min(high, place)
+        if self.told_ns is not None and done_ns < self.told_ns:
+            end = max((row["to_offset"] for row in self.proving), default=None)
+            high = end if high is None else high if end is None else min(high, end)
+        return low, high
+
+    def place(self, send: Row) -> int | None:
+        """Where a record is, by its acknowledgement or by whoever read it."""
+        if send["outcome"] == "ok" and send["offset"] is not None:
+            return int(send["offset"])
+        return min(self.read_at.get(send["value_id"], ()), default=None)
+
+    def known_ns(self, send: Row) -> int:
+        """By when it was in the log."""
+        times = [row["read_ns"] for row in self.reads if row["value_id"] == send["value_id"]]
+        return min([*times, send["complete_ns"]] if send["outcome"] == "ok" else times)
+
+    def passed_over(self, low: int | None, high: int | None) -> bool:
+        """Whether passes went over every offset between two bounds, and at least meet them."""
+        begin = 0 if low is None else low + 1
+        return high is not None and any(
+            first <= begin and high <= last for first, last in self.stretches()
+        )
+
+    def stretches(self) -> list[tuple[int, int]]:
+        """Ranges of offsets that passes went over, those that meet being one."""
+        found: list[tuple[int, int]] = []
+        for first, last in sorted((row["from_offset"], row["to_offset"]) for row in self.proving):
+            if found and first <= found[-1][1]:
+                found[-1] = found[-1][0], max(last, found[-1][1])
+            else:
+                found.append((first, last))
+        return found
+
+    # Sentences, by guarantee.
+
+    def lost_write(self) -> Iterator[str]:
+        for send in self.sends:
+            how = self.how_lost(send)
+            if how is not None:
+                yield f"{send['value_id']} (acks=all) {how}."
+
+    def how_lost(self, send: Row) -> str | None:
+        value, at = send["value_id"], self.read_at.get(send["value_id"], set())
+        if self.is_delivered(value) or not self.is_committed(send):
+            return None
+        delivered = "but no complete final pass over that offset delivered it"
+        if at:
+            shown = send["outcome"] != "fail" and any(self.over(offset) for offset in at)
+            return f"was read at {self.name}@{min(at)}, {delivered}" if shown else None
+        if send["outcome"] == "ok" and send["offset"] is not None:
+            asked = self.over(send["offset"])
+            return (
+                f"was acknowledged at {self.name}@{send['offset']}, {delivered}" if asked else None
+            )
+        if not self.is_due(send):
+            return None
+        low, high = self.bounds(send)
+        if not self.passed_over(low, high):
+            return None
+        begin = "its begin" if low is None else f"offset {low}"
+        return (
+            f"was appended to {self.name} without a known offset, between {begin} and offset "
+            f"{high}, but complete final passes over all of that did not deliver it"
+        )
+
+    def unseen(self) -> Iterator[str]:
+        end = max((row["to_offset"] for row in self.proving), default=None)
+        for send in self.sends:
+            if self.is_beyond(send):
+                yield (
+                    f"{send['value_id']} was acknowledged at {self.name}@{send['offset']}, but no "
+                    f"final pass was told of an end beyond {end}."
+                )
+
+    def is_beyond(self, send: Row) -> bool:
+        end = max((row["to_offset"] for row in self.proving), default=None)
+        if None in (self.told_ns, end, send["offset"]) or send["outcome"] != "ok":
+            return False
+        told = send["complete_ns"] < self.told_ns and send["offset"] >= end
+        return bool(told and not self.is_delivered(send["value_id"]))
+
+    def unread(self) -> list[str]:
+        """Owed, read by nobody, and not proven to be lost."""
+        return [
+            send["value_id"]
+            for send in self.sends
+            if self.is_due(send) and send["value_id"] not in self.read_at
+            if self.how_lost(send) is None and not self.is_beyond(send)
+        ]
+
+    def vanished_read(self) -> Iterator[str]:
+        fates = {send["value_id"]: self.fate(send) for send in self.sends}
+        for offset, value in sorted({(row["offset"], row["value_id"]) for row in self.reads}):
+            over = self.over(offset)
+            having = [key for key in over if (offset, value) in self.given[key]]
+            if len(having) < len(over) and fates.get(value, "committed") == "committed":
+                yield (
+                    f"{value} was read at {self.name}@{offset}, but only {len(having)} of "
+                    f"{len(over)} complete final passes over that offset delivered it."
+                )
+
+    def fate(self, send: Row) -> str:
+        if send["txn"] is None:
+            return "committed"
+        return str(self.txns[send["client"], send["txn"]]["outcome"])
+
+    def steps(self) -> Iterator[tuple[str, int, int, bool]]:
+        """Client, offset before, offset, and whether the one before was of a record, of each read
+        in its pass."""
+        for row in self.passes:
+            key = row["client"], row["pass"]
+            own = [r for r in self.reads if (r["client"], r["pass"]) == key]
+            own.sort(key=lambda r: (r["poll"], r["position_in_poll"]))
+            before, is_record = row["from_offset"] - 1, False
+            for read in own:
+                yield row["client"], before, read["offset"], is_record
+                before, is_record = read["offset"], True
+
+    def poll_skip(self) -> Iterator[str]:
+        offsets = {row["offset"] for row in self.reads}
+        for client, before, offset, is_record in self.steps():
+            between = [one for one in offsets if before < one < offset]
+            if between:
+                way = (
+                    f"came from offset {before} to {offset}" if is_record
+                    else f"stood at offset {before + 1} and was given offset {offset} next"
+                )  # fmt: skip
+                yield (
+                    f"{client} {way} of {self.name}, past the visible record at "
+                    f"{self.name}@{max(between)}."
+                )
+
+    def nonmonotonic_poll(self) -> Iterator[str]:
+        for client, before, offset, _ in self.steps():
+            if offset <= before:
+                yield (
+                    f"{client} stood after offset {before} of {self.name} and then was given "
+                    f"{self.name}@{offset}, without seek, reset or rebalance."
+                )
+
+    def inconsistent_offset(self) -> Iterator[str]:
+        shown: dict[int, set[str]] = defaultdict(set)
+        for row in self.reads:
+            shown[row["offset"]].add(row["value_id"])
+        acked: dict[int, set[str]] = defaultdict(set)
+        for send in self.sends:
+            if send["outcome"] == "ok" and send["offset"] is not None:
+                acked[send["offset"]].add(send["value_id"])
+        for offset in sorted({*shown, *acked}):
+            values = shown[offset] | acked[offset]
+            if len(values) < 2:
+                continue
+            what, among = f"{len(values)} records", f"among them {min(values)} and {max(values)}"
+            if values == shown[offset]:
+                yield f"{self.name}@{offset} showed {what}, {among}."
+            else:
+                yield f"Reads and acknowledgements name {what} at {self.name}@{offset}, {among}."
+
+    def duplicate(self) -> Iterator[str]:
+        for send in self.sends:
+            at = self.read_at.get(send["value_id"], set())
+            who = f"{send['value_id']} of {send['client']} (jepsen)"
+            if len(at) > 1:
+                yield (
+                    f"{who} was read at {len(at)} offsets, first at {self.name}@{min(at)}, last at "
+                    f"{max(at)}."
+                )
+            for offset in at:
+                keys = [
+                    (row["client"], row["pass"]) for row in self.reads
+                    if (row["offset"], row["value_id"]) == (offset, send["value_id"])
+                    if (row["client"], row["pass"]) in self.over(offset)
+                ]  # fmt: skip
+                if len(keys) > len({*keys}):
+                    yield f"A final pass delivered {who} at {self.name}@{offset} more than once."
+
+    def aborted_read(self) -> Iterator[str]:
+        for send in self.sends:
+            at = self.read_at.get(send["value_id"], set())
+            if send["outcome"] == "fail" and at:
+                n = sum(row["value_id"] == send["value_id"] for row in self.reads)
+                why = f" with {send['error']}" if send["error"] not in (None, "fail") else ""
+                yield (
+                    f"{send['value_id']} failed{why}, yet it is at {self.name}@{min(at)}: in {n} "
+                    f"read{'' if n == 1 else 's'}."
+                )
+
+    def misplaced_ack(self) -> Iterator[str]:
+        for send in self.sends:
+            at = self.read_at.get(send["value_id"], set())
+            acked = send["outcome"] == "ok" and send["offset"] is not None
+            if acked and at and send["offset"] not in at:
+                yield (
+                    f"{send['value_id']} was acknowledged at {self.name}@{send['offset']}, but "
+                    f"was read at offset {min(at)}, and there by nobody."
+                )
+
+    def reordered_send(self) -> Iterator[str]:
+        by_client: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        for send in sorted(self.sends, key=lambda one: int(one["op"])):
+            at = self.read_at.get(send["value_id"], set())
+            certain = send["outcome"] == "ok" or (
+                send["outcome"] == "info" and send["txn"] is not None and self.is_committed(send)
+            )
+            asked = send["offset"] is not None and self.over(send["offset"])
+            place = min(at) if at else None if asked else send["offset"]
+            if certain and place is not None:
+                by_client[send["client"]].append((place, send["value_id"]))
+        for client, ones in by_client.items():
+            for (low, first), (high, second) in pairwise(ones):
+                if high < low:
+                    yield (
+                        f"{client} sent {first} first and {second} after it, but they lie at "
+                        f"offsets {low} and {high} of {self.name}."
+                    )
+
+    def stale_append(self) -> Iterator[str]:
+        acked = [s for s in self.sends if s["outcome"] == "ok" and s["offset"] is not None]
+        for send in acked:
+            before = [s["offset"] for s in acked if s["complete_ns"] < send["invoke_ns"]]
+            if before and max(before) > send["offset"]:
+                yield (
+                    f"{send['value_id']} was sent after offset {max(before)} had been "
+                    f"acknowledged, but was acknowledged at {self.name}@{send['offset']}."
+                )
+
+    def phantom(self) -> Iterator[str]:
+        sent = {send["value_id"] for send in self.sends}
+        for value, at in self.read_at.items():
+            if value not in sent:
+                yield (
+                    f"{self.name}@{min(at)} shows {value}, which no client of this run ever sent."
+                )
+
+    def future_read(self) -> Iterator[str]:
+        for send in self.sends:
+            times = [row["read_ns"] for row in self.reads if row["value_id"] == send["value_id"]]
+            if times and min(times) < send["invoke_ns"]:
+                ms = (send["invoke_ns"] - min(times)) / 1e6
+                yield (
+                    f"{send['value_id']} was read at "
+                    f"{self.name}@{min(self.read_at[send['value_id']])} {ms:.3f} ms before it was "
+                    "sent."
+                )
+
+
+GUARANTEES = (
+    *("lost_write", "unseen", "vanished_read", "poll_skip", "nonmonotonic_poll", "duplicate"),
+    *("inconsistent_offset", "aborted_read", "misplaced_ack", "reordered_send", "stale_append"),
+    "phantom",
+)
+
+
+def topics_of(tables: dict[str, list[Row]], told_ns: dict[str, int]) -> dict[str, Topic]:
+    """The partitions of a history's evidence, by topic."""
+    txns = {(row["client"], row["txn"]): row for row in tables["txns"]}
+    writers = {row["value_id"]: row for row in tables["sends"]}
+    hasty = {row["client"] for row in tables["clients"] if row["isolation"] != "read_committed"}
+    proven: dict[Txn, int] = {}
+    for read in tables["reads"]:
+        send = writers.get(read["value_id"])
+        if send is None or send["txn"] is None or read["client"] in hasty:
+            continue
+        key = send["client"], send["txn"]
+        if txns[key]["outcome"] == "unknown":
+            proven[key] = min(read["read_ns"], proven.get(key, read["read_ns"]))
+    found: dict[str, Topic] = {}
+    for table in ("sends", "reads", "passes"):
+        for row in tables[table]:
+            name = row["topic"]
+            topic = found.setdefault(
+                name, Topic(f"{name}-0", txns=txns, proven=proven, told_ns=told_ns.get(name))
+            )
+            getattr(topic, table).append(row)
+    return found

@@ -1,0 +1,227 @@
+"""Generated histories of few readers and hidden offsets: the SQL finds what the reference proves.
+
+Many histories are judged as one, each with keys and processes of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.harness.imports.reference import GUARANTEES, Topic, topics_of
+from tests.harness.jepsen.model import KEYS, POLL, SEND, Model
+from urteil.harness.jepsen.edn import Keyword, written
+from urteil.harness.jepsen.load import load
+from urteil.harness.scenario import load_facts
+from urteil.harness.verify.derived.parts import ENDS_NS
+from urteil.harness.verify.judgement import judge_run
+from urteil.harness.verify.result import Result
+
+SEEDS = int(os.environ.get("URTEIL_HISTORY_SEEDS", "1"))
+BATCH = 12
+STEPS = 40
+APART_NS = 10**9
+Op = dict[Any, Any]
+Damage = Callable[[Random, list[Op]], None]
+
+
+class Partial(Model):
+    """A model whose histories end without a complete read, or with one that stops short."""
+
+    def play(self, steps: int = STEPS) -> Partial:
+        for _ in range(steps):
+            self._act(self.random.randrange(5))
+        if self.random.random() < 0.4:
+            self._poll_all()
+        return self
+
+
+def history(seed: int, *, transactional: bool) -> list[Op]:
+    """A correct log as its clients saw it: offsets hidden, ends told at any time."""
+    random = Random(seed)
+    model = Partial(seed, transactional, subscribed=seed % 3 == 2).play()
+    hidden = random.choice((0.0, 0.3, 1.0))
+    for op in model.ops:
+        for step in _steps(op):
+            if step[0] == SEND and isinstance(step[2], list) and random.random() < hidden:
+                step[2] = step[2][1]
+    return model.ops
+
+
+def _steps(op: Op) -> list[list[Any]]:
+    value = op[Keyword("value")]
+    if op[Keyword("type")] == "invoke" or not isinstance(value, list):
+        return []
+    return [step for step in value if isinstance(step, list)]
+
+
+def _polls(ops: list[Op]) -> list[list[list[Any]]]:
+    """The records of each poll of one key."""
+    return [
+        pairs
+        for op in ops
+        for step in _steps(op)
+        if step[0] == POLL and len(step) > 1
+        for pairs in step[1].values()
+        if pairs
+    ]
+
+
+def lose_everywhere(random: Random, ops: list[Op]) -> None:
+    polls = _polls(ops)
+    victim = random.choice(random.choice(polls))[1]
+    for pairs in polls:
+        pairs[:] = [pair for pair in pairs if pair[1] != victim]
+
+
+def hide_once(random: Random, ops: list[Op]) -> None:
+    pairs = random.choice(_polls(ops))
+    pairs.pop(random.randrange(len(pairs)))
+
+
+def move(random: Random, ops: list[Op]) -> None:
+    pair = random.choice(random.choice(_polls(ops)))
+    pair[0] = max(0, pair[0] + random.choice((-2, -1, 1, 2, 7)))
+
+
+def swap(random: Random, ops: list[Op]) -> None:
+    pairs = random.choice(_polls(ops))
+    one, other = random.choice(pairs), random.choice(pairs)
+    one[1], other[1] = other[1], one[1]
+
+
+def repeat(random: Random, ops: list[Op]) -> None:
+    pairs = random.choice(_polls(ops))
+    pairs.append(list(random.choice(pairs)))
+
+
+def invent(random: Random, ops: list[Op]) -> None:
+    random.choice(random.choice(_polls(ops)))[1] = 10**6
+
+
+def deny(random: Random, ops: list[Op]) -> None:
+    """A send, or a transaction, that is said to have failed."""
+    sends = [op for op in ops if any(step[0] == SEND for step in _steps(op))]
+    random.choice(sends)[Keyword("type")] = Keyword("fail")
+
+
+def shift_ack(random: Random, ops: list[Op]) -> None:
+    acks = [
+        step[2] for op in ops for step in _steps(op)
+        if step[0] == SEND and isinstance(step[2], list)
+    ]  # fmt: skip
+    if acks:
+        random.choice(acks)[0] += random.choice((1, 2, 5))
+
+
+DAMAGES: tuple[Damage, ...] = (
+    lose_everywhere, hide_once, move, swap, repeat, invent, deny, shift_ack,
+)  # fmt: skip
+
+
+def _renamed(op: Op, number: int) -> Op:
+    """An operation with keys, process and time of its history in a batch."""
+    value, process = op[Keyword("value")], op[Keyword("process")]
+    found = dict(op)
+    found[Keyword("time")] = op[Keyword("time")] + number * APART_NS
+    if isinstance(process, int):
+        found[Keyword("process")] = process + 1000 * number
+        found[Keyword("value")] = _value(value, number)
+    log = op.get(Keyword("rebalance-log"))
+    if log:
+        keys = [key + KEYS * number for key in log[0][Keyword("keys")]]
+        found[Keyword("rebalance-log")] = [{Keyword("keys"): keys}]
+    return found
+
+
+def _value(value: Any, number: int) -> Any:
+    if not isinstance(value, list):
+        return value
+    if value and isinstance(value[0], int):
+        return [key + KEYS * number for key in value]
+    found = []
+    for step in value:
+        if step[0] == SEND:
+            found.append([SEND, step[1] + KEYS * number, step[2]])
+        elif len(step) > 1:
+            found.append([POLL, {key + KEYS * number: pairs for key, pairs in step[1].items()}])
+        else:
+            found.append(step)
+    return found
+
+
+def judged(
+    tmp_path: Path, histories: list[list[Op]], isolation: str
+) -> tuple[Result, dict[str, Topic]]:
+    """The judgement of all histories, and what the reference reads of their evidence."""
+    tmp_path.mkdir()
+    ops = [_renamed(op, n) for n, one in enumerate(histories) for op in one]
+    for index, op in enumerate(ops):
+        op[Keyword("index")] = index
+    (tmp_path / "h.edn").write_text("\n".join(map(written, ops)))
+    run = tmp_path / "run"
+    load(tmp_path / "h.edn", run, isolation=isolation)
+    names = ("sends", "reads", "passes", "txns", "clients")
+    tables = {name: pq.read_table(run / "evidence" / name).to_pylist() for name in names}
+    told = {
+        topic.name: int(topic.config[ENDS_NS])
+        for topic in load_facts(run).topics
+        if ENDS_NS in topic.config
+    }
+    result = judge_run(run, engine="duckdb", master=None, session=None, canary=False)
+    return result, topics_of(tables, told)
+
+
+def differences(result: Result, topics: dict[str, Topic]) -> list[str]:
+    """Sentences that one of both has and the other has not, and topics of which only one says that
+    records are unread."""
+    found = {one.name: one for one in result.guarantees}
+    told: list[str] = []
+    for name in GUARANTEES:
+        want = [sentence for topic in topics.values() for sentence in getattr(topic, name)()]
+        have = [finding.sentence for finding in found[name].findings]
+        if len(have) < 100:
+            told += [f"{name}, reference alone: {one}" for one in sorted({*want} - {*have})]
+        told += [f"{name}, SQL alone: {one}" for one in sorted({*have} - {*want})]
+    unread = {name for name, topic in topics.items() if topic.unread()}
+    reasons = {one.split("-0: ")[0] for one in result.reasons if "nobody read" in one}
+    told += [f"unread, reference alone: {one}" for one in sorted(unread - reasons)]
+    return told + [f"unread, SQL alone: {one}" for one in sorted(reasons - unread)]
+
+
+def batch(seed: int, *, transactional: bool) -> list[list[Op]]:
+    return [history(seed * BATCH + n, transactional=transactional) for n in range(BATCH)]
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+@pytest.mark.parametrize("transactional", [False, True])
+def test_correct_histories_accuse_nobody_and_pass_only_where_all_was_read(
+    transactional: bool, isolation: str, tmp_path: Path
+) -> None:
+    for seed in range(SEEDS):
+        histories = batch(seed, transactional=transactional)
+        result, topics = judged(tmp_path / f"{seed}", histories, isolation)
+        broken = {g.name: g.findings[0].sentence for g in result.guarantees if g.violations}
+        assert (broken, differences(result, topics)) == ({}, [])
+        unread = any(topic.unread() for topic in topics.values())
+        assert (str(result.verdict) == "PASS") == (not unread)
+
+
+@pytest.mark.parametrize("transactional", [False, True])
+def test_damaged_histories_have_the_findings_of_the_reference(
+    transactional: bool, tmp_path: Path
+) -> None:
+    for seed in range(SEEDS):
+        random = Random(seed)
+        histories = batch(seed, transactional=transactional)
+        for number, ops in enumerate(histories):
+            if _polls(ops):
+                DAMAGES[number % len(DAMAGES)](random, ops)
+        result, topics = judged(tmp_path / f"{seed}", histories, "read_committed")
+        assert differences(result, topics) == []

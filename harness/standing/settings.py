@@ -99,8 +99,10 @@ def _problem(kind: Target, request: StandingRequest) -> str:
     for key in request.settings:
         if known and not (key in known or key in PASSED_ON or key.startswith(PREFIXES)):
             return f"--set {key}: {kind.name} {kind.version} has no such setting{_near(key, known)}"
-    if check.refusal:
-        return f"{_blamed(check.refusal, request.settings)}: {check.refusal}"
+    # The file is a temporary one: its name says nothing to whoever set a value.
+    refusal = check.refusal.replace(f"{node.properties_file}: ", "")
+    if refusal:
+        return f"{_blamed(refusal, request.settings)}: {refusal}"
     return ""
 
 

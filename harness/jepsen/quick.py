@@ -36,11 +36,20 @@ _TEXT = re.compile(rf"{_ERROR}|({_STRING})", re.DOTALL | re.ASCII)
 _FIRST_KEY = re.compile(r"\{(-?(?:0|[1-9][0-9]*)) \[")
 _NEXT_KEY = re.compile(r"\] (-?(?:0|[1-9][0-9]*)) \[")
 _MARK = "\x01"
+NAME_MARK, NAMED = "\x02", b"\\u0002"
+_KEYWORD = re.compile(
+    r"(?<=[ \[{]):(?!(?:send|poll)[ \]])([a-zA-Z][\w.*+!?<>=-]*+)(?=[ \]])", re.ASCII
+)
+_NIL = re.compile(r"(?<=[ \[{])nil(?=[ \]}])")
+_FIRST_NAME = re.compile(r'\{("\\u0002[^"]*") \[')
+_NEXT_NAME = re.compile(r'\] ("\\u0002[^"]*") \[')
 _NAME = re.compile(r"[a-z][a-z0-9-]*\??")
 BLOCK = 32
 LEARNED = 64
 FIELDS = ("type", "f", "process", "time", "index", "value", "error", "seek-to-beginning?",
           "rebalance-log")  # fmt: skip
+OPEN = ("value", "seek-to-beginning?", "rebalance-log")
+"""Fields of any form."""
 WORDS = ("invoke", "ok", "fail", "info", "send", "poll", "txn", "assign", "subscribe", "crash")
 
 Operation = TypedDict(
@@ -66,6 +75,8 @@ class Quick:
     def __init__(self) -> None:
         self._keys = {name: f'"{name}":' for name in (*FIELDS, "keys")}
         self._words = {name: f'"{name}"' for name in WORDS}
+        self._named = False
+        """Whether keys or values are keywords."""
 
     def run(self, text: str, at: int) -> int:
         """Where the run of maps ends that begins at a position."""
@@ -99,6 +110,8 @@ class Quick:
                     self._keys.setdefault(key, f'"{key}":')
                 if key != "value":
                     self.learn(value[key])
+                elif type(value.get("process")) is int:
+                    self._named = self._named or _has_keyword(value[key])
         elif isinstance(value, list):
             for one in value[:LEARNED]:
                 self.learn(one)
@@ -109,8 +122,12 @@ class Quick:
 
     def _decoded(self, text: str) -> list[Row] | None:
         try:
-            found = _decode(self._json(text))
-            return [_finished(op) for op in found] if "{" in text else None
+            json = self._json(text)
+            found = [_finished(op) for op in _decode(json)]
+            if self._named and NAMED in json:
+                for op in found:
+                    op |= {name: _with_keywords(op[name]) for name in OPEN if name in op}
+            return found if "{" in text else None
         except (msgspec.MsgspecError, ValueError):
             return None
 
@@ -121,9 +138,14 @@ class Quick:
             text = _TEXT.sub(lambda found: _kept(found, kept), text)
         text = text.replace("#jepsen.history.Op{", "{")
         text = text.replace(", ", " ").replace("\r\n", " ").replace("\n", " ")
-        text = text.replace("nil", "null")
+        text = _NIL.sub("null", text) if self._named else text.replace("nil", "null")
         for name, quoted in self._keys.items():
             text = text.replace(f":{name} ", quoted)
+        if self._named:
+            if "\\u0002" in text or any("\\u0002" in one for one in kept):
+                raise ValueError("a text that is taken for a keyword")
+            text = _KEYWORD.sub(r'"\\u0002\1"', text)
+            text = _NEXT_NAME.sub(r"] \1:[", _FIRST_NAME.sub(r"{\1:[", text))
         for name, quoted in self._words.items():
             text = text.replace(f":{name}", quoted)
         text = _NEXT_KEY.sub(r'] "\1":[', _FIRST_KEY.sub(r'{"\1":[', text))
@@ -162,11 +184,32 @@ def _finished(op: Any) -> Row:
     if type(value) is list:
         for step in value:
             if type(step) is list and len(step) > 1 and type(step[1]) is dict:
-                step[1] = {int(key): records for key, records in step[1].items()}
+                step[1] = {
+                    key if key[:1] == NAME_MARK else int(key): records
+                    for key, records in step[1].items()
+                }
     if (error := op.get("error")) is not None:
         op["error"] = _error(error)
     row: Row = op
     return row
+
+
+def _has_keyword(value: Any) -> bool:
+    """Whether any but the names of steps is a keyword."""
+    if isinstance(value, dict):
+        return any(map(_has_keyword, (*value, *value.values())))
+    if isinstance(value, list):
+        return any(map(_has_keyword, value))
+    return isinstance(value, Keyword) and value not in ("send", "poll")
+
+
+def _with_keywords(value: Any) -> Any:
+    """A value whose marked texts are keywords."""
+    if type(value) is list:
+        return [_with_keywords(one) for one in value]
+    if type(value) is dict:
+        return {_with_keywords(key): _with_keywords(one) for key, one in value.items()}
+    return Keyword(value[1:]) if type(value) is str and value[:1] == NAME_MARK else value
 
 
 @lru_cache(maxsize=4096)

@@ -127,6 +127,19 @@ def test_less_common_operations_are_read_by_the_quick_reader(text: str) -> None:
     assert found[0]
 
 
+def test_keywords_as_keys_and_values_are_read_by_the_quick_reader(tmp_path: Path) -> None:
+    path = tmp_path / "h.edn"
+    text = "[[:send :x [0 :a]] [:poll {:x [[0 :b] [1 :ok]], 5 [[1 :c]], :y []}] [:send :ok :d]]"
+    op = COMMON.replace("[[:send 5 [0 12]]]", f"{text}, :rebalance-log [{{:keys [:x :y]}}]")
+    path.write_text("\n".join([op, COMMON.replace(":value [[:send 5 [0 12]]],", "")] * 5_000))
+    found = list(stream.Stream(path).values())
+    assert sum(not checked for _, checked in found) < 50
+    read = list(operations(path))
+    assert read == list(operations(path, quick=False))
+    assert isinstance(read[-2]["value"][0][2][1], Keyword)
+    assert "value" not in read[-1]
+
+
 def test_names_are_learned(tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
     path.write_text("\n".join([COMMON.replace("}", ", :zone :west}")] * 5_000))

@@ -122,8 +122,10 @@ class Quick:
 
     def _decoded(self, text: str) -> list[Row] | None:
         try:
-            json = self._json(text)
-            found = [_finished(op) for op in _decode(json)]
+            json, keys = self._json(text)
+            found: list[Any] = _decode(json)
+            if keys != sum(map(_finish, found)):
+                return None
             if self._named and NAMED in json:
                 for op in found:
                     op |= {name: _with_keywords(op[name]) for name in OPEN if name in op}
@@ -131,9 +133,11 @@ class Quick:
         except (msgspec.MsgspecError, ValueError):
             return None
 
-    def _json(self, text: str) -> bytes:
-        """What is JSON if the text has the common form, and hardly is otherwise."""
+    def _json(self, text: str) -> tuple[bytes, int]:
+        """What is JSON if the text has the common form, and hardly is otherwise; and how many keys
+        of polls' maps were quoted."""
         kept: list[str] = []
+        counts = [0, 0, 0, 0]
         if '"' in text or ":error " in text:
             text = _TEXT.sub(lambda found: _kept(found, kept), text)
         text = text.replace("#jepsen.history.Op{", "{")
@@ -145,17 +149,19 @@ class Quick:
             if "\\u0002" in text or any("\\u0002" in one for one in kept):
                 raise ValueError("a text that is taken for a keyword")
             text = _KEYWORD.sub(r'"\\u0002\1"', text)
-            text = _NEXT_NAME.sub(r"] \1:[", _FIRST_NAME.sub(r"{\1:[", text))
+            text, counts[0] = _FIRST_NAME.subn(r"{\1:[", text)
+            text, counts[1] = _NEXT_NAME.subn(r"] \1:[", text)
         for name, quoted in self._words.items():
             text = text.replace(f":{name}", quoted)
-        text = _NEXT_KEY.sub(r'] "\1":[', _FIRST_KEY.sub(r'{"\1":[', text))
+        text, counts[2] = _FIRST_KEY.subn(r'{"\1":[', text)
+        text, counts[3] = _NEXT_KEY.subn(r'] "\1":[', text)
         text = text.strip().replace(" ", ",")
         if kept:
             pieces = text.split(_MARK)
             text = "".join(
                 piece for pair in zip(pieces, [*kept, ""], strict=True) for piece in pair
             )
-        return f"[{text}]".encode("latin-1")
+        return f"[{text}]".encode("latin-1"), sum(counts)
 
 
 def _kept(found: re.Match[str], kept: list[str]) -> str:
@@ -178,20 +184,21 @@ def _tidy(text: str) -> str:
     return _PADDED.sub("", _SPACES.sub(" ", text))
 
 
-def _finished(op: Any) -> Row:
-    """What JSON cannot say: the numbers that are keys of a poll's map, and errors."""
-    value = op.get("value")
+def _finish(op: Row) -> int:
+    """What JSON cannot say: errors, and the numbers that are keys of polls' maps, of which it
+    returns how many there are."""
+    value, keys = op.get("value"), 0
     if type(value) is list:
         for step in value:
             if type(step) is list and len(step) > 1 and type(step[1]) is dict:
+                keys += len(step[1])
                 step[1] = {
                     key if key[:1] == NAME_MARK else int(key): records
                     for key, records in step[1].items()
                 }
     if (error := op.get("error")) is not None:
         op["error"] = _error(error)
-    row: Row = op
-    return row
+    return keys
 
 
 def _has_keyword(value: Any) -> bool:

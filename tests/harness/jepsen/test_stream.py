@@ -127,6 +127,13 @@ def test_less_common_operations_are_read_by_the_quick_reader(text: str) -> None:
     assert found[0]
 
 
+@pytest.mark.parametrize("value", ["{5 [nil 1]}", "[[[{5 [0]}]]]", "[[:poll {5 [[0 1]], 5 []}]]"])
+def test_numbers_as_keys_of_other_maps_remain_numbers(value: str, tmp_path: Path) -> None:
+    path = tmp_path / "h.edn"
+    path.write_text(COMMON.replace("[[:send 5 [0 12]]]", value))
+    assert list(operations(path)) == list(operations(path, quick=False))
+
+
 def test_keywords_as_keys_and_values_are_read_by_the_quick_reader(tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
     text = "[[:send :x [0 :a]] [:poll {:x [[0 :b] [1 :ok]], 5 [[1 :c]], :y []}] [:send :ok :d]]"

@@ -63,13 +63,21 @@ LOST = "not every part of the lab lived, or was healed: it may be the lab that i
 
 _COUNTED = ("sends", "reads", "polls", "passes", "replicas", "states", "faults")
 
-_TALLY = """
+_PLACELESS = """(s.outcome IN ('info', 'fail') AND s.partition IS NULL
+  AND s.partition_intended IS NULL
+  AND s.topic_id IN (SELECT k.topic_id FROM parts k WHERE k.ours = 1))"""
+"""Sends that were not acknowledged, of which only the topic is known."""
+
+_TALLY = f"""
 SELECT 'sends' AS what, w.n, COUNT(*) AS found FROM sends s
 JOIN windows w ON s.invoke_ns >= w.begin_ns AND s.invoke_ns < w.end_ns GROUP BY w.n
 UNION ALL
 SELECT 'stray sends', -1, COUNT(*) FROM sends s LEFT JOIN parts p ON s.topic_id = p.topic_id
   AND COALESCE(s.partition, s.partition_intended) = p.partition
-WHERE p.p IS NULL OR (p.ours = 0 AND p.gone = 0)
+WHERE (p.p IS NULL OR (p.ours = 0 AND p.gone = 0))
+  AND NOT COALESCE({_PLACELESS}, FALSE)
+UNION ALL
+SELECT 'placeless sends', -1, COUNT(*) FROM sends s WHERE {_PLACELESS}
 UNION ALL
 SELECT 'stray reads', -1, COUNT(*) FROM reads r LEFT JOIN parts p ON r.topic_id = p.topic_id
   AND r.partition = p.partition

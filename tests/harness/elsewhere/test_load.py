@@ -161,6 +161,18 @@ def test_unread_record_without_offset_between_known_offsets_that_were_read_over_
     assert any(reason.startswith(unread) for reason in result.reasons) == (first == 1)
 
 
+@pytest.mark.parametrize("outcome", ["info", "fail"])
+def test_send_without_acknowledgement_and_partition_leaves_no_doubt(
+    outcome: str, tmp_path: Path
+) -> None:
+    tables = healthy()
+    sent = tables["sends"][-1] | {"value_id": "p/unplaced", "op": 10**6, "outcome": outcome}
+    sent |= {"partition": None, "partition_intended": None, "offset": None}
+    tables["sends"].append(sent)
+    result = judged(tmp_path, tables, dict(LEAST))
+    assert (violated(result), result.reasons, result.verdict) == ({}, [], Verdict.PASS)
+
+
 def test_a_skip_is_found_where_passes_are_told(tmp_path: Path) -> None:
     """Without `pass` a reader may have been moved; nobody is accused then."""
     tables = healthy()

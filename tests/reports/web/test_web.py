@@ -167,3 +167,42 @@ def test_the_curve_of_a_run_that_goes_on_grows(browser: Browser, root: Path, por
     assert browser.run("return document.getElementById('report').hidden") is False
     assert browser.errors() == []
     assert json.loads(ask(port, "/live/three/data")[1])["ok"][0] == 10
+
+
+LONG_NAME = "20261127-044217-test_orders_survive_the_crash_of_their_leader_and_of_a_follower-81000"
+OUTSIDE = """
+const right = document.documentElement.clientWidth;
+return [...document.querySelectorAll('form *, table a')]
+  .filter((one) => one.getBoundingClientRect().right > right + 1 || one.scrollWidth > right)
+  .map((one) => one.outerHTML.slice(0, 80));
+"""
+FILTER_BOTTOMS = """
+return [...new Set([...document.querySelectorAll('.filters > div, .filters > button')]
+  .map((one) => Math.round(one.getBoundingClientRect().bottom)))];
+"""
+
+
+@pytest.fixture(scope="module")
+def long_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a view on runs with long names."""
+    root = tmp_path_factory.mktemp("long") / "runs"
+    root.mkdir()
+    made.run(root / LONG_NAME)
+    made.run(root / f"{LONG_NAME}2")
+    with served(root) as port:
+        yield port
+
+
+@pytest.mark.parametrize("width", [360, 390, 768, 1200])
+@pytest.mark.parametrize("page", ["", "compare", f"run/{LONG_NAME}", "trends", "matrix"])
+def test_page_fits_the_width_of_the_screen(
+    browser: Browser, long_names: int, page: str, width: int
+) -> None:
+    browser.open(f"http://127.0.0.1:{long_names}/{page}", width=width)
+    assert browser.run(OUTSIDE) == []
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+
+
+def test_filters_of_the_runs_stand_on_one_line(browser: Browser, long_names: int) -> None:
+    browser.open(f"http://127.0.0.1:{long_names}/", width=1200)
+    assert len(browser.run(FILTER_BOTTOMS)) == 1

@@ -272,7 +272,7 @@ class _Recovery:
             position += header.size
             expected = header.last_offset + 1
         loaded.producers.end_offset = expected
-        lost = self._end(index, position, expected, promised_end, stop) and expected < next_base
+        lost = self._end(index, position, expected, promised_end, stop)
         if segment is not loaded.segments.active:
             segment.seal()
         return lost

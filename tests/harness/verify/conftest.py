@@ -7,6 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness.verify.made import asked_for
+from tests.harness.verify.shared_answers import open_shared
+from urteil.harness.verify import judgement
+
+
+@pytest.fixture(autouse=True)
+def _shared_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judgements in this process share DuckDB's answers over the same rows."""
+    monkeypatch.setattr(judgement, "open_engine", open_shared)
 
 
 @pytest.fixture

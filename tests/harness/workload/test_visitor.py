@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.broker.conftest import chroot, zookeeper
 from tests.broker.server.nodes import STEADY, Nodes
-from tests.broker.zookeeper.conftest import chroot, zookeeper
 from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.ports import free_port
 from urteil.harness.history.journal import Access, JournalReader, JournalWriter, Right

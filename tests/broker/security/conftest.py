@@ -1,3 +1,0 @@
-from tests.broker.zookeeper.conftest import chroot, zookeeper
-
-__all__ = ["chroot", "zookeeper"]

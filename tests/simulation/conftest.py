@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -41,16 +42,24 @@ def pool() -> Iterator[ProcessPoolExecutor]:
 
 
 @pytest.fixture(scope="session")
-def runs(request: pytest.FixtureRequest, pool: ProcessPoolExecutor) -> dict[int, Future[Run]]:
-    """Every seed that a test asked for, under way."""
+def sound(pool: ProcessPoolExecutor) -> Callable[[int], Future[Run]]:
+    """The run of the unmutated broker at a seed: played once, for all who compare with it."""
     from tests.simulation.scenario import simulate
 
+    return functools.cache(lambda seed: pool.submit(simulate, seed))
+
+
+@pytest.fixture(scope="session")
+def runs(
+    request: pytest.FixtureRequest, sound: Callable[[int], Future[Run]]
+) -> dict[int, Future[Run]]:
+    """Every seed that a test asked for, under way."""
     seeds = [
         item.callspec.params["seed"]
         for item in request.session.items
         if isinstance(item, pytest.Function) and "runs" in item.fixturenames
     ]
-    return {seed: pool.submit(simulate, seed) for seed in seeds}
+    return {seed: sound(seed) for seed in seeds}
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 import pytest
 
 from tests.simulation.mutation import simulate_mutant
-from tests.simulation.scenario import Run, simulate
+from tests.simulation.scenario import Run
 from urteil.suites.mutants import MUTANTS
 
 ELSEWHERE = {
@@ -249,16 +249,10 @@ def mutated(
 
 
 @pytest.fixture(scope="module")
-def twin(pool: ProcessPoolExecutor) -> Callable[[int], Run]:
-    """The run of the unmutated broker at a seed; with the first it begins at once."""
-    begun: dict[int, Future[Run]] = {SEEDS[0]: pool.submit(simulate, SEEDS[0])}
-
-    def run_of(seed: int) -> Run:
-        if seed not in begun:
-            begun[seed] = pool.submit(simulate, seed)
-        return begun[seed].result()
-
-    return run_of
+def twin(sound: Callable[[int], Future[Run]]) -> Callable[[int], Run]:
+    """The run of the unmutated broker at a seed; that of the first seed begins at once."""
+    sound(SEEDS[0])
+    return lambda seed: sound(seed).result()
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,11 @@ warming.stop()
 """
 
 
+@pytest.fixture(autouse=True)
+def _shared_answers() -> None:
+    """Each judgement asks an engine of its own: that is what these tests compare."""
+
+
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
     warming = spark.warm()

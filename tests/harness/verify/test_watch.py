@@ -22,6 +22,11 @@ ENDLESS_ONES = ("unclean_leader", "hole")
 LIMIT = watch.VARIABLE
 
 
+@pytest.fixture(autouse=True)
+def _shared_answers() -> None:
+    """Each judgement asks an engine of its own: its questions are to hang."""
+
+
 @pytest.fixture
 def run_dir(tmp_path: Path) -> Path:
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))

@@ -7,13 +7,27 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.server.nodes import Nodes
 from tests.broker.server.raw import run
 from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.waiting import until
 from urteil.broker.log.storage import Storage
 from urteil.broker.server.broker_id import identified, stored_id
 from urteil.broker.server.config import load_config
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.server.machine import Machine
+
+
+class Nameless(Nodes):
+    """Brokers whose files name no id."""
+
+    def properties(self, broker: int) -> dict[str, str]:
+        properties = super().properties(broker)
+        del properties["broker.id"]
+        return properties
+
+    def _all_registered(self) -> bool:
+        return self.zk.exists("/brokers/ids/1001") is not None
 
 
 def folder(path: Path, text: str | None) -> str:
@@ -72,3 +86,19 @@ def test_directories_that_disagree_are_refused(
     folders = (folder(tmp_path / "a", first), folder(tmp_path / "b", second))
     with pytest.raises(ConfigError, match=why):
         stored_id(Storage(), folders)
+
+
+def test_broker_without_an_id_registers_a_generated_one_and_keeps_it(
+    zookeeper: ZooKeeperServer, chroot: str, tmp_path: Path
+) -> None:
+    with Nameless(tmp_path, zookeeper, chroot, 1) as nodes:
+        (meta,) = tmp_path.rglob("meta.properties")
+        assert "broker.id=1001\n" in meta.read_text()
+        before = nodes.zk.get("/brokers/ids/1001")[1].czxid
+        nodes.kill(1)
+        nodes.start(1)
+        until(
+            lambda: (stat := nodes.zk.exists("/brokers/ids/1001")) and stat.czxid > before,
+            "it registers again",
+        )
+        assert nodes.zk.get_children("/brokers/ids") == ["1001"]

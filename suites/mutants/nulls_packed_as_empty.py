@@ -15,5 +15,8 @@ def apply(mark: Mark) -> None:
     """Pack what is not there as what has no bytes."""
 
     change_repacked(
-        mark, lambda records: [(key, value or b"", *rest) for key, value, *rest in records]
+        mark,
+        lambda records: [
+            (key, value or b"", headers, time_ms) for key, value, headers, time_ms in records
+        ],
     )

@@ -19,7 +19,7 @@ def change_repacked(mark: Mark, change: Callable[[list[RecordFields]], list[Reco
             anew = yield from original(header, batch, newest_ms, codec, config)
             if not isinstance(anew, bytearray):
                 return anew
-            right = [
+            right: list[RecordFields] = [
                 (one.key, one.value, one.headers, one.timestamp_ms) for one in iter_records(anew)
             ]
             wrong = change(right)

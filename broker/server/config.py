@@ -10,7 +10,13 @@ from typing import Any
 from urteil.broker.server.config_classes import check_classes, check_features
 from urteil.broker.server.config_providers import PREFIX as PROVIDERS
 from urteil.broker.server.config_providers import resolve
-from urteil.broker.server.config_rules import check_ids, check_rules, check_sasl, log_folders
+from urteil.broker.server.config_rules import (
+    check_ids,
+    check_rules,
+    check_sasl,
+    check_topic_defaults,
+    log_folders,
+)
 from urteil.broker.server.config_values import ConfigError, java_trim, known_keys, typed
 from urteil.broker.server.listeners import Listener, parse_listeners, parse_metrics_listener
 from urteil.broker.server.live_properties import LiveProperties
@@ -130,6 +136,7 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
     check_features(values)
     check_ids(live.value)
     check_rules(live)
+    check_topic_defaults(live.value)
     listeners, inter_broker = parse_listeners(values, live)
     check_sasl(live, next(one for one in listeners if one.name == inter_broker))
     check_classes(live, [one.name for one in listeners])

@@ -43,6 +43,17 @@ def check_rules(properties: Mapping[str, str]) -> None:
     _check_sockets(value, overrides)
 
 
+def check_topic_defaults(value: Value) -> None:
+    """What a broker's settings make of a topic's own; Apache Kafka checks it at the start alone.
+    Raises ConfigError."""
+    flush_ms = first_of(value, "log.flush.interval.ms", "log.flush.scheduler.interval.ms")
+    if flush_ms < 0:
+        raise ConfigError(
+            f"Invalid value {flush_ms} for configuration flush.ms: Value must be at least 0 "
+            "(log.flush.interval.ms, log.flush.scheduler.interval.ms)"
+        )
+
+
 def check_sasl(properties: Mapping[str, str], listener: Listener) -> None:
     """Of the listener by which brokers reach each other. Raises ConfigError."""
     if not listener.protocol.startswith("SASL"):
@@ -189,12 +200,6 @@ def _check_logs(value: Value) -> None:
         value("log.cleaner.dedupe.buffer.size") // threads > MIB,
         "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
     )
-    flush_ms = first_of(value, "log.flush.interval.ms", "log.flush.scheduler.interval.ms")
-    if flush_ms < 0:
-        raise ConfigError(
-            f"Invalid value {flush_ms} for configuration flush.ms: Value must be at least 0 "
-            "(log.flush.interval.ms, log.flush.scheduler.interval.ms)"
-        )
 
 
 def _check_fetching(value: Value) -> None:

@@ -132,6 +132,8 @@ def check_step(now: LiveProperties, then: LiveProperties) -> None:
     for name in _THREADS:
         old, new = now.value(name), then.value(name)
         said = f"Dynamic thread count update validation failed for {name}={new}, value should"
+        if new != old and new <= 0:
+            raise not_now(f"{said} be at least 1")
         _check_count(
             old,
             new,

@@ -1,4 +1,4 @@
-"""What the tests of all rooms share."""
+"""Fixtures that missed a part."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_second(image):
 def test_session_fixture_that_missed_a_part_is_set_up_again(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_part.py").write_text(TESTS)
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     argv = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(argv, cwd=root, capture_output=True, text=True, timeout=240)
     assert "1 passed, 1 error" in done.stdout, done.stdout

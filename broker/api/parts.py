@@ -1,9 +1,10 @@
 """A request with thousands of elements is answered in parts, with a turn for others in between.
 
 Handlers whose answer is one result an element declare the arrays of request and response, as in
-`handler(..., topics="responses")`. A request beyond PART_ELEMENTS becomes several of the same kind, and their responses one: arrays are
-joined, of other fields the first error counts. What such a handler checks of a request as a whole
-(an element twice) it checks of each part then; an ordinary request is one part.
+`handler(..., topics="responses")`. A request beyond PART_ELEMENTS becomes several of the same kind,
+and their responses one: arrays are joined, of other fields the first error counts. What such a
+handler checks of a request as a whole (an element twice) it checks of each part then; an ordinary
+request is one part.
 """
 
 from __future__ import annotations

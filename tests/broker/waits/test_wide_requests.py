@@ -19,7 +19,7 @@ from urteil.broker.wire.messages import (
     MetadataResponse,
 )
 
-ELEMENTS = 10_000
+ELEMENTS = 5_000
 LONGEST_WAIT_S = 0.1
 WORK_OF_ZOOKEEPER = ("CREATE_TOPICS topics", "FIND_COORDINATOR coordinator_keys")
 """Each element is a topic to be made; the answer comes when ZooKeeper has them."""

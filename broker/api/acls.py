@@ -74,7 +74,7 @@ async def describe_acls(
     )
 
 
-@handler(ApiKey.CREATE_ACLS, 0, 3)
+@handler(ApiKey.CREATE_ACLS, 0, 3, creations="results")
 async def create_acls(
     broker: Broker, context: RequestContext, request: CreateAclsRequest
 ) -> CreateAclsResponse:
@@ -92,16 +92,13 @@ async def create_acls(
         return _all(request, Result(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None))
     bindings = [(_pattern(one), _entry(one)) for one in request.creations]
     results = [_check(*one) for one in bindings]
-    written: dict[Pattern, Result] = {}
-    for pattern in dict.fromkeys(
-        pattern for (pattern, _), wrong in zip(bindings, results, strict=True) if wrong is None
-    ):
-        entries = [
-            entry
-            for (one, entry), wrong in zip(bindings, results, strict=True)
-            if one == pattern and wrong is None
-        ]
-        written[pattern] = await _add(broker, keeper, pattern, entries)
+    wanted: dict[Pattern, list[Entry]] = {}
+    for (pattern, entry), wrong in zip(bindings, results, strict=True):
+        if wrong is None:
+            wanted.setdefault(pattern, []).append(entry)
+    written = {
+        pattern: await _add(broker, keeper, pattern, entries) for pattern, entries in wanted.items()
+    }
     return CreateAclsResponse(
         results=[
             written[pattern] if wrong is None else wrong
@@ -164,7 +161,7 @@ def _entry(one: CreateAclsRequest.AclCreation) -> Entry:
     return Entry(one.principal, one.host, Operation(one.operation), Permission(one.permission_type))
 
 
-@handler(ApiKey.DELETE_ACLS, 0, 3)
+@handler(ApiKey.DELETE_ACLS, 0, 3, filters="filter_results")
 async def delete_acls(
     broker: Broker, context: RequestContext, request: DeleteAclsRequest
 ) -> DeleteAclsResponse:

@@ -21,7 +21,7 @@ from urteil.broker.wire.messages import (
 )
 
 
-@handler(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1)
+@handler(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, resources="responses")
 async def incremental_alter_configs(
     broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
@@ -50,7 +50,7 @@ async def incremental_alter_configs(
     )
 
 
-@handler(ApiKey.ALTER_CONFIGS, 0, 2)
+@handler(ApiKey.ALTER_CONFIGS, 0, 2, resources="responses")
 async def alter_configs(
     broker: Broker, context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:

@@ -16,7 +16,7 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import DeleteRecordsRequest, DeleteRecordsResponse
 
 
-@handler(ApiKey.DELETE_RECORDS, 0, 2)
+@handler(ApiKey.DELETE_RECORDS, 0, 2, topics="topics")
 async def delete_records(
     broker: Broker, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:

@@ -14,7 +14,7 @@ from urteil.broker.wire.messages import DeleteTopicsRequest, DeleteTopicsRespons
 STRICT_FROM = 5  # the version from which THROTTLING_QUOTA_EXCEEDED is known
 
 
-@handler(ApiKey.DELETE_TOPICS, 0, 6)
+@handler(ApiKey.DELETE_TOPICS, 0, 6, topics="responses")
 async def delete_topics(
     broker: Broker, context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:

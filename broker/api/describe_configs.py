@@ -33,7 +33,7 @@ Entry = DescribeConfigsResponse.DescribeConfigsResourceResult
 Synonym = DescribeConfigsResponse.DescribeConfigsSynonym
 
 
-@handler(ApiKey.DESCRIBE_CONFIGS, 0, 4)
+@handler(ApiKey.DESCRIBE_CONFIGS, 0, 4, resources="results")
 async def describe_configs(
     broker: Broker, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:

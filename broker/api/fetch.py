@@ -9,6 +9,7 @@ from urteil.broker.api.authorization import may_cluster, those_allowed
 from urteil.broker.api.leader_hints import FetchHints
 from urteil.broker.api.quotas import fetch_at_once, fetch_wait_ms
 from urteil.broker.api.registry import RequestContext, RequestRefused, handler
+from urteil.broker.base.offload import paced
 from urteil.broker.replication.manager import NOT_HERE
 from urteil.broker.replication.nearest import NearestReplica
 from urteil.broker.replication.reading import ISOLATIONS, READ_COMMITTED, FetchTerms, PartitionRead
@@ -84,7 +85,7 @@ class _Asking:
         """All partitions that the request lists, and a session of them if there is room."""
         asked = dict(asked_for(self._request, by_id=self.by_id))
         keys = list(asked)
-        wanted = [self.resolve(key[0], one) for key, one in asked.items()]
+        wanted = [self.resolve(key[0], one) async for key, one in paced(asked.items())]
         reads = await self._read(wanted)
         if wait_ms := self._wait_ms(reads):
             return FetchResponse(throttle_time_ms=wait_ms)
@@ -101,7 +102,7 @@ class _Asking:
         if session is not None:
             session.begin(keys, wanted, reads)
         topics = [topic for topic, _ in keys]
-        return self._answer(
+        return await self._answer(
             NO_SESSION if session is None else session.id,
             list(zip(topics, wanted, reads, strict=True)),
         )
@@ -119,7 +120,7 @@ class _Asking:
         if wait_ms := self._wait_ms(reads):
             return FetchResponse(throttle_time_ms=wait_ms, session_id=session.id)
         self._sent(wanted, reads)
-        return self._answer(session.id, list(session.news(reads)))
+        return await self._answer(session.id, list(session.news(reads)))
 
     def refuse_zero_ids(self) -> None:
         """No session keeps a topic that has neither a name nor an id, as with Apache Kafka."""
@@ -174,7 +175,7 @@ class _Asking:
             return Wanted(name, None, asked, ErrorCode.INCONSISTENT_TOPIC_ID)
         return wanted
 
-    def _answer(
+    async def _answer(
         self, session_id: int, answers: Sequence[tuple[Topic, Wanted, PartitionRead]]
     ) -> FetchResponse:
         """Partitions one after another, those that are not there at the end, as Kafka does."""
@@ -183,7 +184,9 @@ class _Asking:
         responses: list[FetchResponse.FetchableTopicResponse] = []
         last: Topic | None = None
         partitions: list[FetchResponse.PartitionData] = []
-        for topic, wanted, read in sorted(answers, key=lambda one: one[2].error in NOT_HERE):
+        async for topic, wanted, read in paced(
+            sorted(answers, key=lambda one: one[2].error in NOT_HERE)
+        ):
             if topic != last:
                 last, partitions = topic, []
                 place = {"topic": topic} if isinstance(topic, str) else {"topic_id": topic}

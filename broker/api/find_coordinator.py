@@ -24,7 +24,7 @@ SHARE_GROUPS_FROM = 6
 NOWHERE = Endpoint(-1, "", -1)
 
 
-@handler(ApiKey.FIND_COORDINATOR, 0, 6)
+@handler(ApiKey.FIND_COORDINATOR, 0, 6, coordinator_keys="coordinators")
 async def find_coordinator(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:

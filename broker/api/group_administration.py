@@ -62,7 +62,7 @@ def _may_describe(
     return may(broker, context, Operation.DESCRIBE, ResourceType.GROUP, group_id, quiet=quiet)
 
 
-@handler(ApiKey.DESCRIBE_GROUPS, 0, 5)
+@handler(ApiKey.DESCRIBE_GROUPS, 0, 5, groups="groups")
 async def describe_groups(
     broker: Broker, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
@@ -120,7 +120,7 @@ def _member(
     )
 
 
-@handler(ApiKey.DELETE_GROUPS, 0, 2)
+@handler(ApiKey.DELETE_GROUPS, 0, 2, groups_names="results")
 async def delete_groups(
     broker: Broker, context: RequestContext, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse:

@@ -36,7 +36,7 @@ FORBIDDEN: Position = (-1, -1, "", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 UNSTABLE: Position = (-1, -1, "", ErrorCode.UNSTABLE_OFFSET_COMMIT)
 
 
-@handler(ApiKey.OFFSET_COMMIT, 0, 9)
+@handler(ApiKey.OFFSET_COMMIT, 0, 9, topics="topics")
 async def offset_commit(
     broker: Broker, context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse:
@@ -73,7 +73,7 @@ async def offset_commit(
     )
 
 
-@handler(ApiKey.OFFSET_FETCH, 0, 9)
+@handler(ApiKey.OFFSET_FETCH, 0, 9, topics="topics", groups="groups")
 async def offset_fetch(
     broker: Broker, context: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:

@@ -37,7 +37,7 @@ Answer = ListOffsetsResponse.ListOffsetsPartitionResponse
 Asked = ListOffsetsRequest.ListOffsetsPartition
 
 
-@handler(ApiKey.LIST_OFFSETS, 0, 9)
+@handler(ApiKey.LIST_OFFSETS, 0, 9, topics="topics")
 async def list_offsets(
     broker: Broker, context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse:
@@ -114,14 +114,14 @@ def _refused(asked: Asked, error: ErrorCode) -> Answer:
     return Answer(partition_index=asked.partition_index, error_code=error)
 
 
-@handler(ApiKey.OFFSET_FOR_LEADER_EPOCH, 0, 4)
+@handler(ApiKey.OFFSET_FOR_LEADER_EPOCH, 0, 4, topics="topics")
 async def offset_for_leader_epoch(
     broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
     """Where leader epochs ended, as this leader knows (KIP-101, KIP-279)."""
     names = [topic.topic for topic in request.topics]
     if may_cluster(broker, context, Operation.CLUSTER_ACTION, quiet=True):
-        allowed: Collection[str] = names
+        allowed: Collection[str] = set(names)
     else:
         allowed = _described(broker, context, names)
     return OffsetForLeaderEpochResponse(

@@ -96,7 +96,7 @@ def _lag(broker: Broker, key: tuple[str, int], plog: PartitionLog, *, is_future:
     return max(plog.high_watermark - plog.log_end_offset, 0)
 
 
-@handler(ApiKey.ALTER_REPLICA_LOG_DIRS, 0, 2)
+@handler(ApiKey.ALTER_REPLICA_LOG_DIRS, 0, 2, dirs="results")
 async def alter_replica_log_dirs(
     broker: Broker, context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:

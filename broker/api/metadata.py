@@ -34,7 +34,7 @@ IDS_FROM = 12
 FIRST_WORD_S = 5.0
 
 
-@handler(ApiKey.METADATA, 0, 12)
+@handler(ApiKey.METADATA, 0, 12, topics="topics")
 async def metadata(
     broker: Broker, context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse:

@@ -8,6 +8,7 @@ from urteil.broker.api.authorization import may, those_allowed
 from urteil.broker.api.leader_hints import ProduceHints
 from urteil.broker.api.registry import CloseConnection, RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
+from urteil.broker.base.offload import paced
 from urteil.broker.log.results import AppendResult
 from urteil.broker.log.verification import Guard
 from urteil.broker.replication.manager import VALID_ACKS, TopicPartition
@@ -65,7 +66,7 @@ async def produce(
     transactional: dict[TopicPartition, BatchHeader] = {}
     whole = _whole(broker, context, request)
     forbidden = _forbidden(broker, context, request)
-    for key, records in _partitions(request):
+    async for key, records in paced(_partitions(request)):
         if whole is not None:
             refused[key] = whole
         elif key[0] in forbidden:
@@ -99,7 +100,7 @@ async def produce(
         if any(answer.error is not ErrorCode.NONE for answer in answers.values()):
             raise CloseConnection
         return None
-    return _response(broker, context, request, answers)
+    return await _response(broker, context, request, answers)
 
 
 def _whole(broker: Broker, context: RequestContext, request: ProduceRequest) -> AppendResult | None:
@@ -194,13 +195,13 @@ def _check(records: memoryview, version: int) -> BatchHeader | AppendResult | No
     return header if header.is_transactional and header.producer_id >= 0 else None
 
 
-def _response(
+async def _response(
     broker: Broker, context: RequestContext, request: ProduceRequest, answers: Answers
 ) -> ProduceResponse:
     """A topic, and a partition in it, is answered once, however often the request has it."""
     hints = ProduceHints(broker, context)
     topics: dict[str, list[ProduceResponse.PartitionProduceResponse]] = {}
-    for name, index in dict.fromkeys(key for key, _ in _partitions(request)):
+    async for name, index in paced(dict.fromkeys(key for key, _ in _partitions(request))):
         answer = _partition_response(name, index, answers[name, index], hints)
         topics.setdefault(name, []).append(answer)
     responses = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,19 +52,23 @@ Handler = Callable[["Broker", RequestContext, Any], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One served API: its key, the versions advertised, its request class and its handler."""
+    """One served API: its key, the versions advertised, its request class and its handler; arrays
+    of the request whose elements are answered one by one, with the response's (`api.parts`)."""
 
     key: ApiKey
     min_version: int
     max_version: int
     request: type[Message]
     handle: Handler
+    parts: Mapping[str, str]
 
 
 SERVED: dict[int, Served] = {}
 
 
-def handler(key: ApiKey, min_version: int, max_version: int) -> Callable[[Handler], Handler]:
+def handler(
+    key: ApiKey, min_version: int, max_version: int, **parts: str
+) -> Callable[[Handler], Handler]:
     """Register `async def handle(broker, context, request) -> response | None` for an API.
 
     None means no answer (acks=0). ApiVersions advertises what is registered here.
@@ -73,7 +77,7 @@ def handler(key: ApiKey, min_version: int, max_version: int) -> Callable[[Handle
     def register(function: Handler) -> Handler:
         if key in SERVED:
             raise ValueError(f"{key.name} has two handlers")
-        SERVED[key] = Served(key, min_version, max_version, request_class(key), function)
+        SERVED[key] = Served(key, min_version, max_version, request_class(key), function, parts)
         return function
 
     return register

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 TITLES = {state.title: state for state in TxnState}
 
 
-@handler(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0)
+@handler(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0, transactional_ids="transaction_states")
 async def describe_transactions(
     broker: Broker, context: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
@@ -110,7 +110,7 @@ def _passes(txn: TxnMetadata, request: ListTransactionsRequest, now_ms: int) -> 
     return request.duration_filter < 0 or now_ms - txn.started_ms > request.duration_filter
 
 
-@handler(ApiKey.DESCRIBE_PRODUCERS, 0, 0)
+@handler(ApiKey.DESCRIBE_PRODUCERS, 0, 0, topics="topics")
 async def describe_producers(
     broker: Broker, context: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:

@@ -9,6 +9,7 @@ from urteil.broker.api.authorization import may, may_cluster, those_allowed
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
 from urteil.broker.api.transaction_errors import fenced_as
+from urteil.broker.base.offload import paced
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.transactions.state import TopicPartition
@@ -63,7 +64,7 @@ async def add_partitions_to_txn(
     if not may_cluster(broker, context, Operation.CLUSTER_ACTION):
         return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     results = []
-    for txn in request.transactions:
+    async for txn in paced(request.transactions):
         who = (txn.transactional_id, txn.producer_id, txn.producer_epoch)
         if txn.verify_only:
             known, errors = _known(broker, txn.topics)

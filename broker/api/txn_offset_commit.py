@@ -26,7 +26,7 @@ ABORTABLE_FROM = 4  # the version from which TRANSACTION_ABORTABLE is known
 Storable = Mapping[tuple[str, int], OffsetCommitValue]
 
 
-@handler(ApiKey.TXN_OFFSET_COMMIT, 0, 4)
+@handler(ApiKey.TXN_OFFSET_COMMIT, 0, 4, topics="topics")
 async def txn_offset_commit(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 
 
-@handler(ApiKey.WRITE_TXN_MARKERS, 0, 1)
+@handler(ApiKey.WRITE_TXN_MARKERS, 0, 1, markers="markers")
 async def write_txn_markers(
     broker: Broker, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:

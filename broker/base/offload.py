@@ -20,11 +20,12 @@ not at all within zlib, pyarrow and crc32c.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable
 from concurrent.futures import Executor
 from typing import TypeVar
 
 Result = TypeVar("Result")
+Item = TypeVar("Item")
 
 Steps = Generator[int, None, Result]
 
@@ -72,3 +73,14 @@ class Offload:
         """What runs in a thread ends by itself; what waits for one is dropped."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+PACE = 200
+
+
+async def paced(items: Iterable[Item], every: int = PACE) -> AsyncIterator[Item]:
+    """The items, with a turn for everybody else after so many of them: for loops on the loop."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if number % every == 0:
+            await asyncio.sleep(0)

@@ -112,4 +112,5 @@ def target_problem(
 
 
 def _without(all_of: Sequence[int], some: Collection[int]) -> tuple[int, ...]:
-    return tuple(one for one in all_of if one not in some)
+    left_out = set(some)
+    return tuple(one for one in all_of if one not in left_out)

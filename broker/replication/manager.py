@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from urteil.broker.base.offload import Offload, finished
+from urteil.broker.base.offload import PACE, Offload, finished, paced
 from urteil.broker.metrics.traffic import Traffic
 from urteil.broker.replication.alter_isr import AskController, IsrProposals
 from urteil.broker.replication.fetchers import Fetchers
@@ -215,7 +215,7 @@ class ReplicaManager:
         wall_ms = self._clock.now_ms()
         results: dict[TopicPartition, AppendResult] = {}
         waiting: dict[TopicPartition, Partition] = {}
-        for key, data in entries.items():
+        async for key, data in paced(entries.items()):
             partition = self.partitions.get(key)
             if partition is None:
                 results[key] = refusal(self._why_not_hosted(key))
@@ -264,10 +264,10 @@ class ReplicaManager:
         The request's `max_bytes` is spent in order; the first records are given whole whatever
         their size, so that a reader always gets on.
         """
-        reads = self._read_all(terms, wanted, note=True)
+        reads = await self._read_paced(terms, wanted, note=True)
         if terms.max_wait_ms > 0 and not _suffices(wanted, reads, terms.min_bytes):
             await self._wait(terms, wanted)
-            reads = self._read_all(terms, wanted)
+            reads = await self._read_paced(terms, wanted)
         if terms.is_follower:
             self._record(wanted, reads)
         return reads
@@ -311,16 +311,29 @@ class ReplicaManager:
             )
         return _suffices(wanted, self._read_all(terms, wanted), terms.min_bytes)
 
+    async def _read_paced(
+        self, terms: FetchTerms, wanted: Sequence[Wanted], *, note: bool = False
+    ) -> list[PartitionRead]:
+        """All, with turns for others between many."""
+        if len(wanted) <= PACE:
+            return self._read_all(terms, wanted, note=note)
+        return [read async for read in paced(self._reads(terms, wanted, note=note))]
+
     def _read_all(
         self, terms: FetchTerms, wanted: Sequence[Wanted], *, note: bool = False
     ) -> list[PartitionRead]:
+        return list(self._reads(terms, wanted, note=note))
+
+    def _reads(
+        self, terms: FetchTerms, wanted: Sequence[Wanted], *, note: bool
+    ) -> Iterator[PartitionRead]:
         """With `note` a follower's fetch tells where it is: it does so once."""
         now_ms = self._clock.monotonic_ms()
-        left, reads, min_one = terms.max_bytes, [], not terms.hard_limit
+        left, min_one = terms.max_bytes, not terms.hard_limit
         for one in wanted:
             partition = one.partition
             if partition is None:
-                reads.append(PartitionRead(error=one.error))
+                yield PartitionRead(error=one.error)
                 continue
             if (
                 one.settled_epoch == partition.leader_epoch
@@ -329,14 +342,13 @@ class ReplicaManager:
                     terms.replica_id, one.request.fetch_offset, now_ms, note=note
                 )
             ):
-                reads.append(IDLE)
+                yield IDLE
                 continue
             read = self._read(partition, one, terms, left, now_ms, min_one=min_one, note=note)
             if read.size:
                 min_one = False
                 left = max(left - read.size, 0)
-            reads.append(read)
-        return reads
+            yield read
 
     # -- throttled followers --------------------------------------------------------------------
 

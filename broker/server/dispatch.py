@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from urteil.broker.api.parts import answered, is_long
 from urteil.broker.api.quotas import wait_of
 from urteil.broker.api.refusals import refused
 from urteil.broker.api.registry import (
@@ -13,6 +14,7 @@ from urteil.broker.api.registry import (
     CloseConnection,
     RequestContext,
     RequestRefused,
+    Served,
 )
 from urteil.broker.metrics.requests import RequestCounts, kind_of
 from urteil.broker.server.connection import Connection, Hangup
@@ -27,6 +29,11 @@ if TYPE_CHECKING:
     from urteil.broker.server.broker import Broker
 
 log = logging.getLogger("dispatch")
+
+LARGE_BYTES = 1 << 16
+"""Of a request whose elements take time to read: beside the loop."""
+LARGE_PRODUCE_BYTES = 1 << 19
+"""Records are not looked at when a request is read."""
 
 
 class Dispatcher:
@@ -52,7 +59,7 @@ class Dispatcher:
         if not served.min_version <= header.api_version <= served.max_version:
             return self._unsupported(header)
         try:
-            body, _ = served.request.decode(header.api_version, frame, pos)
+            body = await self._decode(served, header.api_version, frame, pos)
         except WireError as error:
             raise Hangup(f"bad {served.key.name} {header.api_version}: {error}") from None
         context = RequestContext(
@@ -66,13 +73,18 @@ class Dispatcher:
         waited_s = connection.waits.s
         try:
             try:
-                response = await served.handle(self._broker, context, body)
+                response = await answered(
+                    body, served.parts, lambda part: served.handle(self._broker, context, part)
+                )
             except RequestRefused as refusal:
                 response = refused(body, context.version, refusal.error)
             if self._broker.throttle.is_active:
                 spent_s = connection.time() - began_s - (connection.waits.s - waited_s)
                 response = self._held_up(connection, context, body, len(frame), spent_s, response)
-            answer = None if response is None else self._encode(header, response)
+            answer = None
+            if response is not None:
+                is_large = len(frame) > LARGE_BYTES or (bool(served.parts) and is_long(response))
+                answer = await self._encode(header, response, is_large=is_large)
         except CloseConnection:
             raise Hangup from None
         except ConnectionError:
@@ -106,10 +118,23 @@ class Dispatcher:
             return replace(response, throttle_time_ms=wait_ms)
         return response
 
-    def _encode(self, header: RequestHeader, response: Message) -> list[Any]:
-        return list(
-            encode_response(header.api_key, header.api_version, header.correlation_id, response)
+    async def _decode(self, served: Served, version: int, frame: memoryview, pos: int) -> Message:
+        """Raises WireError."""
+        limit = LARGE_PRODUCE_BYTES if served.key == ApiKey.PRODUCE else LARGE_BYTES
+        if len(frame) <= limit:
+            return served.request.decode(version, frame, pos)[0]
+        return await self._broker.offload.call(
+            lambda: served.request.decode(version, frame, pos)[0]
         )
+
+    async def _encode(
+        self, header: RequestHeader, response: Message, *, is_large: bool
+    ) -> list[Any]:
+        def encoded() -> list[Any]:
+            place = (header.api_key, header.api_version, header.correlation_id)
+            return list(encode_response(*place, response))
+
+        return await self._broker.offload.call(encoded) if is_large else encoded()
 
     def _unsupported(self, header: RequestHeader) -> list[Any]:
         if header.api_key != ApiKey.API_VERSIONS:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from tests.ports import free_port
 from urteil.broker.api.registry import load_handlers
+from urteil.broker.base.offload import Offload
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.connection import Answer
 from urteil.broker.server.dispatch import Dispatcher
@@ -25,7 +26,7 @@ async def serving(
     """Serve on a free port; by default with the dispatcher (of ApiVersions alone)."""
     load_handlers()
     dispatcher = Dispatcher(
-        cast(Broker, SimpleNamespace(throttle=SimpleNamespace(is_active=False)))
+        cast(Broker, SimpleNamespace(throttle=SimpleNamespace(is_active=False), offload=Offload()))
     )
     port = free_port()
     server = SocketServer(

@@ -27,8 +27,8 @@ ANSWER_S = 300.0
 class Client:
     """One connection: a request at a time."""
 
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), ANSWER_S)
+    def __init__(self, port: int, patience_s: float = ANSWER_S) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), patience_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def __enter__(self) -> Client:

@@ -1,0 +1,118 @@
+"""A request with thousands of elements is answered in parts, with a turn for others in between.
+
+Handlers whose answer is one result an element declare the arrays of request and response, as in
+`handler(..., topics="responses")`. A request beyond PART_ELEMENTS becomes several of the same kind,
+and their responses one: arrays are joined, of other fields the first error counts. What such a
+handler checks of a request as a whole (an element twice) it checks of each part then; an ordinary
+request is one part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from urteil.broker.base.offload import paced
+from urteil.broker.wire.schema import Field, Struct
+
+PART_ELEMENTS = 500
+
+
+async def answered(
+    request: Any, parts: Mapping[str, str], handle: Callable[[Any], Awaitable[Any]]
+) -> Any:
+    """The response to a request, part by part if it is long in one of the arrays, which are given
+    with those of the response."""
+    array = next((one for one in parts if _is_long(getattr(request, one))), None)
+    if array is None:
+        return await handle(request)
+    elements, results = getattr(request, array), parts[array]
+    responses = []
+    for part in _parts(elements):
+        responses.append(await handle(replace(request, **{array: part})))
+        await asyncio.sleep(0)
+    return await _joined(responses, results)
+
+
+async def _joined(responses: list[Any], results: str) -> Any:
+    first = responses[0]
+    joined: list[Any] = []
+    async for response in paced(responses, 10):
+        more = list(getattr(response, results))
+        if joined and more and (one := _as_one(joined[-1], more[0])):
+            joined[-1] = one
+            del more[0]
+        joined += more
+    others = {
+        spec.name: next((value for one in responses if (value := getattr(one, spec.name))), None)
+        for spec in first.FIELDS
+        if not spec.is_array and not spec.is_struct
+    }
+    changed = {name: value for name, value in others.items() if value}
+    return replace(first, **changed, **{results: joined})
+
+
+def _as_one(before: Any, after: Any) -> Any:
+    """Two results for pieces of the same element, as one; None if they are not."""
+    nested = _nested(before)
+    if len(nested) != 1:
+        return None
+    name = nested[0].name
+    emptied = {name: ()}
+    if replace(before, **emptied) != replace(after, **emptied):
+        return None
+    return replace(before, **{name: [*getattr(before, name), *getattr(after, name)]})
+
+
+def _is_long(elements: Any) -> bool:
+    if not elements:
+        return False
+    if len(elements) > PART_ELEMENTS:
+        return True
+    nested = _nested(elements[0])
+    return bool(nested) and _weight(elements, nested) > PART_ELEMENTS
+
+
+def _nested(element: Any) -> list[Field]:
+    """The arrays within an element."""
+    return [spec for spec in element.FIELDS if spec.is_array] if isinstance(element, Struct) else []
+
+
+def _weight(elements: Any, nested: list[Field]) -> int:
+    return len(elements) + sum(
+        len(getattr(one, spec.name) or ()) for one in elements for spec in nested
+    )
+
+
+def _parts(elements: Any) -> Iterator[list[Any]]:
+    nested = _nested(elements[0])
+    part: list[Any] = []
+    weight = 0
+    for element in elements:
+        for piece in _pieces(element, nested):
+            part.append(piece)
+            weight += _weight([piece], nested)
+            if weight >= PART_ELEMENTS:
+                yield part
+                part, weight = [], 0
+    if part:
+        yield part
+
+
+def _pieces(element: Any, nested: list[Field]) -> Iterator[Any]:
+    """An element, or where its one array is long, several with a piece of it each."""
+    long = [spec for spec in nested if len(getattr(element, spec.name) or ()) > PART_ELEMENTS]
+    if len(long) != 1 or len(nested) != 1:
+        yield element
+        return
+    name = long[0].name
+    items = getattr(element, name)
+    for start in range(0, len(items), PART_ELEMENTS):
+        yield replace(element, **{name: items[start : start + PART_ELEMENTS]})
+
+
+def is_long(response: Struct) -> bool:
+    """Whether an array of the response is."""
+    return any(_is_long(getattr(response, spec.name)) for spec in _nested(response))

@@ -23,9 +23,6 @@ from urteil.broker.server.stacks import tell_on_sigquit
 
 log = logging.getLogger("main")
 
-COLLECTED_AFTER = (50_000, 20, 100)
-"""A request of 100,000 elements is no garbage: to look through it again and again holds up all."""
-
 USAGE = "usage: python -m urteil.broker [--check] server.properties [--override key=value ...]"
 
 
@@ -105,7 +102,6 @@ async def serve(config: BrokerConfig) -> int:
             log.critical("cannot start: %s", error)
         return 1
     gc.freeze()  # what is here now stays: no collection need look at it again
-    gc.set_threshold(*COLLECTED_AFTER)
     await waiting
     await starting.result().stop()
     return 0

@@ -14,8 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-_HEADER = struct.Struct(">qiibIhi")
+_HEAD, _LAST_DELTA = struct.Struct(">qiib"), struct.Struct(">i")
 _BEFORE_LENGTH = 12
+_LAST_DELTA_AT = 23
+_SMALLEST = (26, 34, 61)
+"""How many bytes the smallest batch of magic 0, 1 and 2 has."""
+_CODEC = 0x07
 _FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 _LEAVING = ("-delete", "-future", "-stray")
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
@@ -84,16 +88,22 @@ def segments(folder: Path) -> list[Path]:
 
 
 def batches(segment: Path) -> Iterator[Batch]:
-    """The batches of a segment up to the first that is none."""
+    """The batches of a segment up to the first that is none. A message of magic 0 or 1 tells its
+    last offset alone: if it holds others, these begin behind the batch before it."""
     data = segment.read_bytes()
-    at = 0
-    while at + _HEADER.size <= len(data):
-        base, length, _epoch, magic, _crc, _attributes, delta = _HEADER.unpack_from(data, at)
+    at, following = 0, int(segment.stem)
+    while at + min(_SMALLEST) <= len(data):
+        base, length, _, magic = _HEAD.unpack_from(data, at)
         size = length + _BEFORE_LENGTH
-        if magic != 2 or length <= 0 or at + size > len(data):
+        if magic not in range(len(_SMALLEST)) or size < _SMALLEST[magic] or at + size > len(data):
             return
-        yield Batch(at, size, base, base + delta)
-        at += size
+        last = base
+        if magic == len(_SMALLEST) - 1:
+            last += _LAST_DELTA.unpack_from(data, at + _LAST_DELTA_AT)[0]
+        elif data[at + _HEAD.size] & _CODEC:
+            base = min(following, base)
+        yield Batch(at, size, base, last)
+        at, following = at + size, last + 1
 
 
 def cut_power(folder: Path, recovery_point: int, random: Random) -> Cut | None:

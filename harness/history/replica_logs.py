@@ -1,41 +1,26 @@
 """What every replica holds on disk after the run: Kafka's segments, read without any broker's code.
 
-Batch headers are parsed here, records by kafka-python. Sources: Kafka's documentation of the record
-batch ("Record Batch", "Control Batches"), `CheckpointFile`, `PartitionMetadataFile`.
+Sources beside `stored_batches`: `CheckpointFile`, `PartitionMetadataFile`.
 """
 
 from __future__ import annotations
 
 import re
-import struct
-import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from crc32c import crc32c
-from kafka.errors import KafkaError
-from kafka.record.default_records import ControlRecord, DefaultRecordBatch
-from snappy import UncompressError
-from zstandard import ZstdError
+from kafka.record.default_records import ControlRecord
 
 from urteil.harness.history.index_files import Layout, read_indexes
+from urteil.harness.history.old_messages import NO_TIME
+from urteil.harness.history.stored_batches import StoredBatch, read_batches
 from urteil.harness.workload.payload import decode, decode_copy, key_text, of_client_ms
 
 Row = dict[str, Any]
 
-_HEADER = struct.Struct(">qiibIhiqqqhii")
-_LENGTH_AT_END = 12
-_CRC_FROM = 21
-_TRANSACTIONAL, _CONTROL = 0x10, 0x20
-_SEQUENCES = 1 << 31
-"""They begin at 0 again behind the last one, within a batch too."""
-_UNREADABLE = (
-    *(KafkaError, struct.error, ValueError, OSError),
-    *(EOFError, zlib.error, UncompressError, RuntimeError, ZstdError),  # of gzip, snappy, lz4, zstd
-)
 _FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 
 
@@ -95,78 +80,37 @@ def read_log(log: ReplicaLog, run: str) -> Iterator[Row]:
     end = int(segments[0].stem) if segments else 0
     for segment in segments:
         end, layout = max(end, int(segment.stem)), Layout()
-        for batch, damage in _batches(segment):
-            if damage:
-                log.damage.append(f"{segment.name}: {damage}")
+        for batch in read_batches(segment):
+            if isinstance(batch, str):
+                log.damage.append(f"{segment.name}: {batch}")
                 break
-            header = _HEADER.unpack_from(batch)
-            layout.add(len(batch), header[0], _last_offset(batch), header[8])
+            layout.add(batch.size, batch.base, batch.last, batch.max_timestamp_ms)
             for row in _batch_rows(log, int(segment.stem), batch, run):
                 end = max(end, row["offset"] + 1)
                 log.records += 1
-                if header[5] & _CONTROL:
+                if batch.is_control:
                     layout.controls[row["offset"]] = row.get("control")
                 yield row
-            end = max(end, _last_offset(batch) + 1)
+            end = max(end, batch.last + 1)
         log.indexes += [log.place() | row for row in read_indexes(segment, layout)]
     log.row = _log_row(log, int(segments[0].stem) if segments else 0, end)
     log.row["active_base"] = int(segments[-1].stem) if segments else None
 
 
-def _batches(segment: Path) -> Iterator[tuple[memoryview, str]]:
-    """Batches in file order; a last item with a description when the tail is no batch."""
-    data = memoryview(segment.read_bytes())
-    at = 0
-    while at < len(data):
-        if len(data) - at < _HEADER.size:
-            yield data, f"{len(data) - at} bytes at {at} are no batch"
-            return
-        header = _HEADER.unpack_from(data, at)
-        size, magic = header[1] + _LENGTH_AT_END, header[3]
-        if size < _HEADER.size or magic != 2:
-            yield data, f"no batch at {at} (length {header[1]}, magic {magic})"
-            return
-        if at + size > len(data):
-            yield data, f"the batch at {at} is cut ({len(data) - at} of {size} bytes)"
-            return
-        yield data[at : at + size], ""
-        at += size
-
-
-def _last_offset(batch: memoryview) -> int:
-    header = _HEADER.unpack_from(batch)
-    return int(header[0]) + int(header[6])
-
-
-def _batch_rows(log: ReplicaLog, segment: int, batch: memoryview, run: str) -> Iterator[Row]:
-    header = _HEADER.unpack_from(batch)
-    attributes, producer_id, base_sequence = header[5], header[9], header[11]
-    common = {
-        **log.place(),
-        "segment_base": segment,
-        "batch_base": header[0],
-        "batch_bytes": len(batch),
-        "batch_crc": header[4],
-        "leader_epoch": header[2],
-        "producer_id": producer_id if producer_id >= 0 else None,
-        "producer_epoch": header[10] if producer_id >= 0 else None,
-        "transactional": bool(attributes & _TRANSACTIONAL),
-    }
-    crc_holds = crc32c(batch[_CRC_FROM:]) == header[4]
-    try:
-        records = list(DefaultRecordBatch(batch))
-    except _UNREADABLE as error:
-        log.damage.append(f"the batch at offset {header[0]} cannot be read: {error}")
-        yield common | {"offset": header[0], "intact": False}
+def _batch_rows(log: ReplicaLog, segment: int, batch: StoredBatch, run: str) -> Iterator[Row]:
+    common = log.place() | {"segment_base": segment} | batch.columns
+    if batch.error is not None:
+        log.damage.append(f"the batch at offset {batch.base} cannot be read: {batch.error}")
+        yield common | {"offset": batch.base, "intact": False}
         return
-    for record in records:
+    for record in batch.records:
         row = common.copy()
-        offset = row["offset"] = record.offset
-        row["timestamp_ms"] = record.timestamp
-        # Kafka's group coordinators write 0 without a producer
-        if base_sequence >= 0 and producer_id >= 0:
-            row["sequence"] = (base_sequence + offset - header[0]) % _SEQUENCES
-        _add_content(row, record, log, run, crc_holds)
+        row["offset"] = record.offset
+        row["timestamp_ms"] = NO_TIME if record.timestamp is None else record.timestamp
+        sequence = batch.sequence(record.offset)
+        if sequence is not None:
+            row["sequence"] = sequence
+        _add_content(row, record, log, run, batch.crc_holds)
         yield row
 
 

@@ -146,8 +146,10 @@ def _numbered(run: str, value: bytes) -> Payload:
 
 
 def of_client_ms(record: Any) -> int | None:
-    """The time of a record of kafka-python, unless the broker set it."""
-    return None if record.timestamp_type == LOG_APPEND_TIME else int(record.timestamp)
+    """The time that a client gave a record of kafka-python; messages of magic 0 have none."""
+    if record.timestamp is None or record.timestamp_type == LOG_APPEND_TIME:
+        return None
+    return int(record.timestamp)
 
 
 def decode_copy(run: str, value: bytes | None, key: bytes | None) -> Payload:

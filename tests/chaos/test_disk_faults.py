@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from tests.broker.log.old_folders import Row, old_messages
 from tests.chaos.paper import PaperCluster
 from tests.chaos.paper_disks import (
     BATCH_BYTES,
     PaperDisks,
+    batch,
     write_log,
     write_recovery_points,
 )
@@ -47,6 +50,34 @@ def test_a_power_cut_takes_a_suffix_of_what_was_not_flushed(
     whole = [one.base for one in log_files.batches(active) if _whole(active, one)]
     assert whole == list(range(ACTIVE_BASE, cut.kept, 4))
     assert cut.kept >= max(flushed, ACTIVE_BASE)
+
+
+def _row(offset: int, magic: int) -> Row:
+    return Row(offset, 1000 if magic else -1, None, b"v%d" % offset)
+
+
+def test_batches_of_every_format_are_found(tmp_path: Path) -> None:
+    plain, newest = old_messages(0, 0, [_row(4, 0)]), batch(10, 3)
+    wrapped = [old_messages(magic, 1, [_row(at, magic), _row(at + 1, magic)])
+               for magic, at in ((0, 5), (1, 8))]  # fmt: skip
+    parts = [plain, *wrapped, newest]
+    segment = tmp_path / f"{4:020d}.log"
+    segment.write_bytes(b"".join(parts) + plain[:-1])
+    found = list(log_files.batches(segment))
+    assert [(one.base, one.last) for one in found] == [(4, 4), (5, 6), (7, 9), (10, 12)]
+    assert [one.size for one in found] == [len(part) for part in parts]
+    assert [one.position for one in found] == [0, *list(accumulate(map(len, parts)))[:-1]]
+
+
+def test_a_power_cut_takes_old_messages_too(tmp_path: Path) -> None:
+    log = tmp_path / "t-0"
+    log.mkdir()
+    data = b"".join(old_messages(0, 1, [_row(at, 0), _row(at + 1, 0)]) for at in range(0, 20, 2))
+    (log / f"{0:020d}.log").write_bytes(data)
+    cut = log_files.cut_power(log, 8, Random(3))
+    assert cut is not None
+    assert cut.kept in range(8, 20, 2)
+    assert log_files.cut_power(log, 20, Random(3)) is None
 
 
 def test_what_was_flushed_whole_stays(tmp_path: Path) -> None:

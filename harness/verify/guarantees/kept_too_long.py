@@ -13,9 +13,10 @@ leader epoch a leader told where a partition begins, and did not refuse a fetch 
 `kept on`: a leader told a begin although a shorter retention.ms, which an administrator set for a
 while with segment.ms, had to take what lies there.
 `not rolled`: what retention could never take: a segment larger than segment.bytes, or with records
-further apart than segment.ms and ten seconds. `on disk`: a broker has a log of a topic that is
-gone, or of a partition that was moved away from it, or what it had set aside for deletion for
-longer than `file.delete.delay.ms`.
+further apart than segment.ms and ten seconds. Segments whose records have no time (messages of
+magic 0) expire and roll by times that are not in the evidence. `on disk`: a broker has a log of a
+topic that is gone, or of a partition that was moved away from it, or what it had set aside for
+deletion for longer than `file.delete.delay.ms`.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ SELECT 'too old' AS sub_kind, s.p, s.segment_base AS off, CAST(NULL AS BIGINT) A
   CAST(NULL AS BIGINT) AS bytes, CAST(NULL AS BIGINT) AS limit_bytes,
   CAST(NULL AS STRING) AS what, CAST(NULL AS STRING) AS name, CAST(NULL AS BIGINT) AS limit_s
 FROM {_SEGMENTS} s CROSS JOIN settings c
-WHERE c.wall_ns IS NOT NULL AND s.retention_ns < s.ends_ns
+WHERE c.wall_ns IS NOT NULL AND s.retention_ns < s.ends_ns AND s.newest_ms >= 0
   AND s.newest_ms * 1000000 - c.wall_ns + s.retention_ns + s.late_ns + {_SLACK_NS} < s.ends_ns
   AND s.calm_ns + s.late_ns + {_SLACK_NS} < s.ends_ns
 UNION ALL
@@ -209,7 +210,7 @@ UNION ALL
 SELECT 'not rolled', s.p, s.segment_base, NULL, NULL, s.broker, NULL,
   (s.newest_ms - s.first_ms) DIV 1000, s.size, s.segment_bytes, NULL, NULL,
   s.segment_ms DIV 1000 {_LONG}
-WHERE s.newest_ms - s.first_ms > s.segment_ms + {_APART_MS}
+WHERE (s.first_ms >= 0 AND s.newest_ms - s.first_ms > s.segment_ms + {_APART_MS})
   OR (s.compacted = 0 AND s.size > s.segment_bytes)
 UNION ALL
 SELECT 'on disk', l.p, NULL, NULL, NULL, l.broker, NULL, CAST(l.age_s AS BIGINT), NULL, NULL,

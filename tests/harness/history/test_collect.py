@@ -6,6 +6,7 @@ import shutil
 import pyarrow.parquet as pq
 import pytest
 
+from tests.broker.log.old_folders import Row, old_messages
 from tests.harness.history.test_replica_logs import TOPIC_ID, batch, values
 from urteil.chaos.administration import ActFailed
 from urteil.harness.cluster.acts import ActLog
@@ -106,6 +107,20 @@ def test_every_table_is_there_with_its_columns(run_dir):
         assert pq.read_table(run_dir / "evidence" / table).schema.equals(schema)
         assert len(rows(run_dir, table)) == collected.rows.get(table, 0)
     assert not list((run_dir / "evidence").rglob("*.part"))
+
+
+def test_old_messages_are_evidence_and_no_problem(run_dir):
+    """A cluster that has data of releases before 0.11 beside the run's."""
+    folder = run_dir / "nodes" / "b1" / "data" / "clicks-0"
+    folder.mkdir()
+    data = old_messages(0, 1, [Row(n, -1, b"k%d" % n, b"v") for n in range(3)])
+    data += old_messages(1, 2, [Row(n, 1000 + n, None, b"v") for n in range(3, 5)])
+    (folder / f"{0:020d}.log").write_bytes(data)
+    collected = collect(run_dir)
+    found = [row for row in rows(run_dir, "replicas") if row["topic"] == "clicks"]
+    assert [row["offset"] for row in found] == list(range(5))
+    assert [row["timestamp_ms"] for row in found] == [-1, -1, -1, 1003, 1004]
+    assert not [problem for problem in collected.problems if "clicks" in problem]
 
 
 def test_sends_keep_their_outcome(run_dir):

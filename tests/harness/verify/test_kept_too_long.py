@@ -46,6 +46,19 @@ def test_a_closed_segment_outlives_its_retention(tmp_path: Path) -> None:
     assert "s after its last record was older than retention.ms" in finding.sentence
 
 
+@pytest.mark.parametrize("timeless", [range(200), range(synthetic.BATCH)], ids=["all", "first"])
+def test_records_without_time_neither_expire_nor_roll_a_segment(
+    tmp_path: Path, timeless: range
+) -> None:
+    """Messages of magic 0: a segment of them expires by its file's time."""
+    tables = of_segments()
+    for row in tables["replicas"]:
+        if row["offset"] in timeless:
+            row["timestamp_ms"] = -1
+    config = {"segment_ms": "60000"} | ({"retention_ms": "4000"} if len(timeless) == 200 else {})
+    assert not kept(tmp_path, tables, LOOKS, **config).findings
+
+
 def test_a_log_outgrows_its_size(tmp_path: Path) -> None:
     sized = {"retention_ms": "-1", "retention_bytes": "100"}
     (finding,) = kept(tmp_path, of_segments(100), LOOKS, **sized).findings

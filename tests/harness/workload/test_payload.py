@@ -2,8 +2,10 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from kafka.record import MemoryRecords
 
-from urteil.harness.workload.payload import FOREIGN, Encoder, decode, key_text
+from tests.broker.log.old_folders import Row, old_messages
+from urteil.harness.workload.payload import FOREIGN, Encoder, decode, key_text, of_client_ms
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=20)
 KEYS = st.none() | st.binary(max_size=20)
@@ -74,3 +76,10 @@ def test_the_time_is_the_one_that_was_sent():
     assert decode("r1", value, b"k").intact  # the broker's own
     assert not decode("r1", value, b"k", (), 1_001).intact
     assert decode("r1", value, b"k", (), 1_001).value_id == "r1/p1/7"
+
+
+def test_message_of_magic_0_without_a_time_is_intact():
+    row = Row(0, -1, b"k", Encoder("r", "c", 60).encode(0, b"k", 0, 7))
+    (record,) = MemoryRecords(old_messages(0, 0, [row])).next_batch()
+    assert of_client_ms(record) is None
+    assert decode("r", record.value, record.key, (), of_client_ms(record)).intact

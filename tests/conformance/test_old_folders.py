@@ -13,29 +13,18 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.broker.log.old_folders import OldLog, Row, draw
-from tests.conformance.fetching import fetch, fetch_request
+from tests.broker.log.old_folders import OldLog, draw
+from tests.conformance.old_logs import OldLogReader, unlike
 from tests.conformance.pair import LASTING
 from tests.conformance.side import Side
-from urteil.broker.wire.batches import (
-    Compression,
-    CorruptBatch,
-    crc_ok,
-    iter_stored,
-    iter_stored_records,
-)
-from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.wire.messages import ListOffsetsRequest
 from urteil.harness.cluster import Cluster
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import KafkaTarget, Target, UrteilTarget
 
 FOLDERS = int(os.environ.get("URTEIL_OLD_FOLDERS", "40"))
-EARLIEST, LATEST = -2, -1
 CONFIG = LASTING | {"log.retention.ms": "-1", "log.message.downconversion.enable": "true"}
 
 
@@ -74,70 +63,6 @@ class Opener:
         for number in range(len(logs)):
             self.side.until(lambda n=number: self.side.serves(topic, n, 1))  # type: ignore[misc]
 
-    def rows(self, topic: str, number: int, log: OldLog) -> list[Row]:
-        """As a reader gets them that steps over what it cannot read to the next known offset."""
-        found: list[Row] = []
-        offset, end = self.offset(topic, number, EARLIEST)[0], self.offset(topic, number, LATEST)[0]
-        while offset < end:
-            wanted = {"partition": number, "fetch_offset": offset}
-            answer = self.side.get(fetch_request(topic, [wanted]), 11)
-            part = answer.responses[0].partitions[0]
-            after = offset
-            for data in _sound(memoryview(part.records or b"")):
-                read = [Row(*one[:4]) for one in iter_stored_records(data)]
-                found += [row for row in read if row.offset >= after]
-                after = max(read[-1].offset + 1, after)
-            if after == offset:
-                after = next((row.offset for row in log.rows if row.offset > offset), end)
-            offset = after
-        return found
-
-    def offset(self, topic: str, number: int, timestamp: int) -> tuple[int, int]:
-        kind = ListOffsetsRequest.ListOffsetsPartition
-        wanted = kind(partition_index=number, timestamp=timestamp)
-        request = ListOffsetsRequest(
-            replica_id=-1,
-            topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[wanted])],
-        )
-        part = self.side.get(request, 2).topics[0].partitions[0]
-        assert part.error_code == ErrorCode.NONE, part
-        return part.offset, part.timestamp
-
-    def seen(self, topic: str, number: int, log: OldLog) -> dict[str, Any]:
-        """Offsets by time, and what old readers get."""
-        times = sorted({row.time_ms for row in log.rows if row.time_ms >= 0})
-        picked = [*times[:: max(len(times) // 4, 1)], (times or [0])[-1] + 1]
-        start = self.offset(topic, number, EARLIEST)[0]
-        return {
-            "ends": [self.offset(topic, number, time_ms) for time_ms in (EARLIEST, LATEST)],
-            "times": [self.offset(topic, number, time_ms) for time_ms in picked],
-            "old readers": [
-                (version, offset, *_records(self._fetched(topic, number, version, offset)))
-                for version in (0, 3)
-                for offset in (start, log.rows[len(log.rows) // 2].offset)
-            ],
-        }
-
-    def _fetched(self, topic: str, number: int, version: int, offset: int) -> Any:
-        wanted = {"partition": number, "fetch_offset": offset}
-        answer = fetch(self.side, version, topic, [wanted])
-        return answer["responses"][0]["partitions"][0]
-
-
-def _sound(data: memoryview) -> Iterator[memoryview]:
-    """The batches before the first one that a reader cannot take."""
-    try:
-        for _, batch in iter_stored(data, allow_partial_tail=True):
-            if not crc_ok(batch):
-                return
-            yield batch
-    except CorruptBatch:
-        return
-
-
-def _records(part: Any) -> tuple[Any, ...]:
-    return part["error_code"], *part["records"]
-
 
 @pytest.fixture(scope="module")
 def openers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Opener, Opener]]:
@@ -173,7 +98,8 @@ def test_folders_of_other_releases(
 def _differences(
     openers: tuple[Opener, Opener], topic: str, number: int, log: OldLog
 ) -> Iterator[str]:
-    ours, theirs = (one.rows(topic, number, log) for one in openers)
+    readers = [OldLogReader(one.side, topic) for one in openers]
+    ours, theirs = (one.rows(number, log) for one in readers)
     if not set(ours) <= set(log.rows):
         yield f"ours has what nobody wrote: {sorted(set(ours) - set(log.rows))[:3]}"
     lacking = sorted(row.offset for row in set(theirs) - set(ours))
@@ -183,23 +109,7 @@ def _differences(
         return
     if theirs != log.rows or ours != log.rows:
         yield f"{len(ours)} and {len(theirs)} of {len(log.rows)} records"
-    seen = [one.seen(topic, number, log) for one in openers]
-    for name, ours_seen, theirs_seen in zip(
-        seen[0], seen[0].values(), seen[1].values(), strict=True
-    ):
-        for our, their in zip(ours_seen, theirs_seen, strict=True):
-            if our != their and not _may_differ(log, name, our, their):
-                yield f"{name}: ours {our}, Apache Kafka's {their}"
-
-
-def _may_differ(log: OldLog, name: str, ours: Sequence[Any], theirs: Sequence[Any]) -> bool:
-    """Apache Kafka looks for a time in the first segment alone whose file's time is late enough;
-    and where zstd follows, which old readers do not know, it ends an answer earlier than there."""
-    if name == "times":
-        return theirs == (-1, -1)
-    has_zstd = any(one.magic == 2 and one.data[22] & 7 == Compression.ZSTD for one in log.batches)
-    told = theirs[:-1]
-    return name == "old readers" and has_zstd and ours[: len(told)] == told
+    yield from unlike(*readers, number, log)
 
 
 def _may_be_a_power_cut(log: OldLog) -> bool:

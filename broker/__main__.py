@@ -20,6 +20,7 @@ from urteil.broker.server.loggers import join_families
 from urteil.broker.server.machine import Machine
 from urteil.broker.server.properties import load_properties
 from urteil.broker.server.stacks import tell_on_sigquit
+from urteil.broker.zookeeper.registration import AlreadyRegistered
 
 log = logging.getLogger("main")
 
@@ -96,7 +97,7 @@ async def serve(config: BrokerConfig) -> int:
         starting.cancel()
         return 0
     if (error := starting.exception()) is not None:
-        if not isinstance(error, (OSError, TimeoutError, ConfigError)):
+        if not isinstance(error, (OSError, TimeoutError, ConfigError, AlreadyRegistered)):
             log.critical("cannot start", exc_info=error)
         else:
             log.critical("cannot start: %s", error)

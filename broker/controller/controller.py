@@ -44,7 +44,7 @@ from urteil.broker.wire.messages import (
     ListPartitionReassignmentsResponse,
 )
 from urteil.broker.zookeeper.configs import EntityConfigs
-from urteil.broker.zookeeper.registration import Registration
+from urteil.broker.zookeeper.registration import AlreadyRegistered, Registration
 from urteil.broker.zookeeper.session import LOST, Session, SessionClosed, State
 
 log = logging.getLogger("controller")
@@ -322,8 +322,17 @@ class Controller:
             )
 
     async def _new_session(self) -> None:
-        """Register again (waits for the new session), then stand again."""
-        await self._registration.register()
+        """Register again (waits for the new session), then stand again.
+
+        While another broker holds this one's id, this one stays unregistered.
+        """
+        while True:
+            try:
+                await self._registration.register()
+            except AlreadyRegistered as why:
+                log.error("%s", why)
+            else:
+                break
         await self._elect()
 
     async def _verify(self) -> None:

@@ -37,7 +37,7 @@ from urteil.broker.server.controller_client import ControllerClient
 from urteil.broker.server.directory_failures import DirectoryFailures
 from urteil.broker.server.dispatch import Dispatcher
 from urteil.broker.server.dynamic_broker import DynamicBroker
-from urteil.broker.server.endpoints import endpoints
+from urteil.broker.server.endpoints import advertised, endpoints
 from urteil.broker.server.fetch_sessions import FetchSessions
 from urteil.broker.server.hosts import Resolver
 from urteil.broker.server.machine import Machine
@@ -53,7 +53,12 @@ from urteil.broker.transactions.coordinator import TransactionCoordinator
 from urteil.broker.transactions.local_markers import LocalMarkers
 from urteil.broker.transactions.markers import Markers
 from urteil.broker.transactions.verification import Verifier
-from urteil.broker.zookeeper.registration import Registration, cluster_id, create_persistent_paths
+from urteil.broker.zookeeper.registration import (
+    Registration,
+    check_addresses,
+    cluster_id,
+    create_persistent_paths,
+)
 from urteil.broker.zookeeper.znodes import BrokerInfo
 
 log = logging.getLogger("broker")
@@ -129,7 +134,12 @@ class Broker:
     def _make_controller(self) -> None:
         """The controller, in waiting, and whoever asks the active one."""
         config = self.config
-        self.registration = Registration(self.zk, _info(config), self.clock.now_ms)
+        self.registration = Registration(
+            self.zk,
+            _info(config),
+            self.clock.now_ms,
+            patience_s=1.5 * config.zookeeper_session_timeout_ms / 1000,
+        )
         self.controller = Controller(
             config, self.zk, self.registration, self.channels, self.clock, self._rng
         )
@@ -190,8 +200,8 @@ class Broker:
     async def start(self) -> None:
         """Recover the logs, listen, register, stand for controller.
 
-        Raises OSError (data folder, address), TimeoutError (ZooKeeper) and ConfigError (keys and
-        certificates).
+        Raises OSError (data folder, address), TimeoutError (ZooKeeper), ConfigError (keys and
+        certificates) and AlreadyRegistered.
         """
         load_handlers()
         await self.zk.connect(self.config.zookeeper_patience_ms / 1000)
@@ -213,6 +223,7 @@ class Broker:
             self.registration.info,
             endpoints=endpoints(self.config.listeners, self._sockets.bound_port),
         )
+        await check_addresses(self.zk, self.broker_id, advertised(self.config.listeners))
         await self.registration.register()
         await self.controller.start()
         self.failures.begin()

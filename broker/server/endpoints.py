@@ -27,6 +27,15 @@ def endpoints(
     )
 
 
+def advertised(listeners: Iterable[Listener]) -> tuple[str, ...]:
+    """HOST:PORT of each advertised listener whose property names both."""
+    return tuple(
+        f"{one.advertised_host}:{one.advertised_port}"
+        for one in listeners
+        if one.is_advertised and one.advertised_host and one.advertised_port
+    )
+
+
 def own_name() -> str:
     """As `InetAddress.getLocalHost().getCanonicalHostName()`."""
     name = socket.gethostname()

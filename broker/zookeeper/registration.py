@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from uuid import UUID
 
@@ -22,6 +22,10 @@ from urteil.broker.zookeeper.session import (
 from urteil.broker.zookeeper.znodes import BrokerInfo
 
 log = logging.getLogger("zookeeper")
+
+
+class AlreadyRegistered(Exception):
+    """Another broker holds this broker's id, or one of its addresses. The message names both."""
 
 
 async def create_persistent_paths(zk: Session) -> None:
@@ -47,12 +51,36 @@ async def _create_if_missing(zk: Session, path: str, data: bytes) -> None:
             continue
 
 
-class Registration:
-    """The ephemeral node of this broker. Registering again after expiry is the owner's call."""
+async def check_addresses(zk: Session, broker_id: int, addresses: Collection[str]) -> None:
+    """Raise AlreadyRegistered where another broker registered one of these HOST:PORT.
 
-    def __init__(self, zk: Session, info: BrokerInfo, now_ms: Callable[[], int]) -> None:
+    As `KafkaServer.createBrokerInfo`: it compares what the property file advertises. Neither port
+    0 nor an empty host is an address yet.
+    """
+    for other in await read_brokers(zk):
+        shared = sorted(_addresses(other).intersection(addresses))
+        if other.id != broker_id and shared:
+            raise AlreadyRegistered(
+                f"Configured end points {','.join(shared)} in advertised listeners are already "
+                f"registered by broker {other.id}: advertise other addresses for broker "
+                f"{broker_id}; if broker {other.id} was killed, its registration ends with its "
+                "session"
+            )
+
+
+class Registration:
+    """The ephemeral node of this broker. Registering again after expiry is the owner's call.
+
+    `patience_s` is how long a node of another session may stay before it counts as another
+    broker's: a little more than a session's timeout.
+    """
+
+    def __init__(
+        self, zk: Session, info: BrokerInfo, now_ms: Callable[[], int], patience_s: float = 30.0
+    ) -> None:
         self._zk = zk
         self._now_ms = now_ms
+        self._patience_s = patience_s
         self._registered = asyncio.Event()
         self.info = info
 
@@ -70,7 +98,9 @@ class Registration:
         """Register for the current session and return the new broker epoch.
 
         A node left by an earlier session of this broker (killed and restarted before that
-        session expired) is replaced in one multi; Apache Kafka exits in that case.
+        session expired) is replaced in one multi; Apache Kafka exits in that case. A node that
+        names none of this broker's addresses is another broker's while it stays: then this
+        raises AlreadyRegistered.
         """
         path = znodes.broker_path(self.info.id)
         while True:
@@ -80,8 +110,32 @@ class Registration:
                 self._registered.set()
                 log.info("registered broker %d with epoch %d", self.info.id, stat.czxid)
                 return stat.czxid
+            if stat is not None and await self._wait_for_another(path):
+                continue
             data = znodes.encode_broker(self.info, self._now_ms())
             await self._create(path, data, None if stat is None else stat.version)
+
+    async def _wait_for_another(self, path: str) -> bool:
+        """Whether the node named other addresses, and is gone by now."""
+        gone = asyncio.Event()
+        try:
+            data, stat = await self._zk.get(path, lambda _: gone.set())
+        except NoNodeError:
+            return True
+        other = znodes.decode_broker(self.info.id, data, stat.czxid)
+        if _addresses(other) & _addresses(self.info) or stat.ephemeral_owner == self._zk.session_id:
+            return False
+        where = ", ".join(sorted(_addresses(other)))
+        log.warning("%s is registered at %s: waiting for its session to end", path, where)
+        try:
+            async with asyncio.timeout(self._patience_s):
+                await gone.wait()
+        except TimeoutError:
+            raise AlreadyRegistered(
+                f"broker.id {self.info.id} is already registered by another broker, at {where}: "
+                f"the one at {', '.join(sorted(_addresses(self.info)))} needs an id of its own"
+            ) from None
+        return True
 
     async def _create(self, path: str, data: bytes, stale_version: int | None) -> None:
         """One attempt; whatever came of it is read back."""
@@ -93,6 +147,10 @@ class Registration:
                 await self._zk.multi([Delete(path, stale_version), Create(path, data, True)])
         except (NodeExistsError, NoNodeError, BadVersionError, MultiFailed, *LOST) as why:
             log.info("registering %s again: %s", path, why)
+
+
+def _addresses(info: BrokerInfo) -> set[str]:
+    return {f"{one.host}:{one.port}" for one in info.endpoints}
 
 
 async def read_brokers(zk: Session, watch: Callable[[str], None] | None = None) -> list[BrokerInfo]:

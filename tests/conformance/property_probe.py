@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients.tools import compile_java, java_folder
-from urteil.harness.parts import cache_dir, java
-from urteil.harness.parts.java import QUICK_START
-from urteil.harness.parts.kafka import kafka_classpath
-from urteil.harness.parts.part import installed
+from tests.conformance.probes import probe
 
-SOURCE = Path(__file__).parent / "programs" / "PropertyProbe.java"
 OK = "ok"
 
 
@@ -36,7 +30,7 @@ class Reading:
 def read_all(files: Sequence[Path], variables: Mapping[str, str] | None = None) -> list[Reading]:
     """One reading each, with these variables in the environment."""
     done = subprocess.run(
-        [*_command(), "files"],
+        [*probe("PropertyProbe"), "files"],
         input="".join(f"{file}\n" for file in files).encode(),
         capture_output=True,
         timeout=280,
@@ -51,23 +45,14 @@ def read_all(files: Sequence[Path], variables: Mapping[str, str] | None = None) 
 
 def definitions() -> dict[str, tuple[str, str, str, bool]]:
     """Type, default, validator and whether it is internal, of every setting."""
-    done = subprocess.run([*_command(), "keys"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*probe("PropertyProbe"), "keys"], capture_output=True, text=True, check=True
+    )
     rows = (line.split("|") for line in done.stdout.splitlines())
     return {
         name: (kind, default, check, hidden == "true")
         for name, kind, default, check, hidden in rows
     }
-
-
-def _command() -> list[str]:
-    classpath = kafka_classpath()
-
-    def compile_it(folder: Path) -> None:
-        compile_java(SOURCE, java_folder("java", "3.9.1"), folder, libraries=Path(classpath).parent)
-
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
-    folder = installed(cache_dir() / f"property-probe-{digest}", compile_it)
-    return [java(), *QUICK_START, "-cp", f"{classpath}{os.pathsep}{folder}", SOURCE.stem]
 
 
 def _reading(line: str) -> Reading:

@@ -13,7 +13,9 @@ from urteil.broker.zookeeper import znodes
 from urteil.broker.zookeeper.configs import EntityConfigs
 from urteil.broker.zookeeper.producer_ids import take_block
 from urteil.broker.zookeeper.registration import (
+    AlreadyRegistered,
     Registration,
+    check_addresses,
     cluster_id,
     create_persistent_paths,
     read_brokers,
@@ -22,9 +24,12 @@ from urteil.broker.zookeeper.session import Session, State
 from urteil.broker.zookeeper.znodes import BrokerEndpoint, BrokerInfo
 
 
-def registration(zk: Session, broker: int = 1) -> Registration:
-    endpoint = BrokerEndpoint(listener="PLAINTEXT", host="b1", port=9092)
-    return Registration(zk, BrokerInfo(id=broker, endpoints=(endpoint,)), lambda: 12)
+def registration(
+    zk: Session, broker: int = 1, host: str = "b1", patience_s: float = 30.0
+) -> Registration:
+    endpoint = BrokerEndpoint(listener="PLAINTEXT", host=host, port=9092)
+    info = BrokerInfo(id=broker, endpoints=(endpoint,))
+    return Registration(zk, info, lambda: 12, patience_s)
 
 
 def test_paths_and_the_cluster_id_are_made_once(zookeeper: ZooKeeperServer, chroot: str) -> None:
@@ -55,6 +60,56 @@ def test_a_node_of_an_earlier_session_is_replaced(zookeeper: ZooKeeperServer, ch
             assert stat is not None
             assert stat.ephemeral_owner == new.session_id
             assert await again.register() == second
+
+    run(scenario)
+
+
+def test_id_of_a_live_broker_with_other_addresses_is_refused(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as old, session(zookeeper, chroot) as new:
+            await create_persistent_paths(old)
+            first = await registration(old).register()
+            with pytest.raises(AlreadyRegistered) as refused:
+                await registration(new, host="b2", patience_s=0.1).register()
+            assert str(refused.value) == (
+                "broker.id 1 is already registered by another broker, at b1:9092: the one at "
+                "b2:9092 needs an id of its own"
+            )
+            (info,) = await read_brokers(new)
+            assert info.epoch == first
+
+    run(scenario)
+
+
+def test_id_is_registered_once_the_other_session_ends(
+    zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as old, session(zookeeper, chroot) as new:
+            await create_persistent_paths(old)
+            first = await registration(old).register()
+            waiting = asyncio.create_task(registration(new, host="b2").register())
+            expire(zookeeper.connect, old)
+            assert await waiting > first
+            (info,) = await read_brokers(new)
+            assert info.endpoints[0].host == "b2"
+
+    run(scenario)
+
+
+def test_address_of_another_broker_is_refused(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def scenario() -> None:
+        async with session(zookeeper, chroot) as zk:
+            await create_persistent_paths(zk)
+            await registration(zk).register()
+            await check_addresses(zk, 1, ["b1:9092"])
+            await check_addresses(zk, 2, ["b1:9093", "b2:9092"])
+            with pytest.raises(
+                AlreadyRegistered, match=r"end points b1:9092 .* by broker 1: .* for broker 2;"
+            ):
+                await check_addresses(zk, 2, ["b2:9092", "b1:9092"])
 
     run(scenario)
 

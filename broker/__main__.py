@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import random
 import signal
 import sys
 from pathlib import Path
 
+from urteil.broker.server import garbage
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.broker_id import identified
 from urteil.broker.server.clock import Clock
@@ -102,9 +102,12 @@ async def serve(config: BrokerConfig) -> int:
         else:
             log.critical("cannot start: %s", error)
         return 1
-    gc.freeze()  # what is here now stays: no collection need look at it again
+    broker = starting.result()
+    garbage.begin()
+    collecting = loop.create_task(garbage.collect(lambda: broker.is_busy))
     await waiting
-    await starting.result().stop()
+    collecting.cancel()
+    await broker.stop()
     return 0
 
 

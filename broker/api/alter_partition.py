@@ -10,7 +10,7 @@ from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import AlterPartitionRequest, AlterPartitionResponse
 
 
-@handler(ApiKey.ALTER_PARTITION, 0, 3)
+@handler(ApiKey.ALTER_PARTITION, 0, 3, topics="topics")
 async def alter_partition(
     broker: Broker, context: RequestContext, request: AlterPartitionRequest
 ) -> AlterPartitionResponse:

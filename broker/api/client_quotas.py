@@ -7,6 +7,7 @@ import asyncio
 from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.base.offload import paced
 from urteil.broker.quotas.admin import ANY, EXACT, Component
 from urteil.broker.quotas.table import Entity
 from urteil.broker.security.acls import Operation
@@ -29,13 +30,15 @@ async def describe_client_quotas(
     broker: Broker, context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
     components = [
-        Component(one.entity_type, one.match_type, one.match) for one in request.components
+        Component(one.entity_type, one.match_type, one.match)
+        async for one in paced(request.components)
     ]
     if not may_cluster(broker, context, Operation.DESCRIBE_CONFIGS):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return _refused(error, None)
-    if not all(_is_sound(one) for one in request.components):
-        return _refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+    async for one in paced(request.components):
+        if not _is_sound(one):
+            return _refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
             found = await broker.quota_admin.describe(components, strict=request.strict)
@@ -76,8 +79,8 @@ async def alter_client_quotas(
     being altered."""
     allowed = may_cluster(broker, context, Operation.ALTER_CONFIGS)
     answers = {}
-    for entry in request.entries:
-        names = {one.entity_type: one.entity_name for one in entry.entity}
+    async for entry in paced(request.entries):
+        names = {one.entity_type: one.entity_name async for one in paced(entry.entity)}
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         message: str | None = SAID[error]
         if allowed:
@@ -90,7 +93,7 @@ async def alter_client_quotas(
             error_message=message,
             entity=[
                 AlterClientQuotasResponse.EntityData(entity_type=type, entity_name=name)
-                for type, name in names.items()
+                async for type, name in paced(names.items())
             ],
         )
     return AlterClientQuotasResponse(entries=list(answers.values()))
@@ -103,7 +106,7 @@ async def _altered(
     *,
     validate_only: bool,
 ) -> tuple[ErrorCode, str | None]:
-    changes = {one.key: None if one.remove else one.value for one in entry.ops}
+    changes = {one.key: None if one.remove else one.value async for one in paced(entry.ops)}
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
             await broker.quota_admin.alter(entity, changes, validate_only=validate_only)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.base.offload import paced
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.security.delegation import NO_TIME, Token
 from urteil.broker.security.principals import ANONYMOUS, USER, Principal
@@ -42,7 +43,9 @@ async def create_delegation_token(
         if request.owner_principal_type is None:
             return _refused(ErrorCode.UNKNOWN_SERVER_ERROR, ANONYMOUS, ANONYMOUS)
         owner = Principal(request.owner_principal_type, request.owner_principal_name)
-    renewers = [Principal(one.principal_type, one.principal_name) for one in request.renewers]
+    renewers = [
+        Principal(one.principal_type, one.principal_name) async for one in paced(request.renewers)
+    ]
     refusal = _refusal(broker, context)
     if refusal is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED:
         return _refused(refusal, owner, asker)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.registry import RequestContext, RequestRefused, handler
+from urteil.broker.base.offload import paced
 from urteil.broker.controller.leader_elections import Elected
 from urteil.broker.controller.partition_requests import elected
 from urteil.broker.controller.refusal import Refusal
@@ -25,10 +26,10 @@ async def elect_leaders(
     broker: Broker, context: RequestContext, request: ElectLeadersRequest
 ) -> ElectLeadersResponse:
     """Answered when this broker itself knows the new leaders, at most after `timeout_ms`."""
-    asked = _asked(request)
+    asked = await _asked(request)
     if not may_cluster(broker, context, Operation.ALTER):
         why = Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        answer = elected(dict.fromkeys(asked or (), why), changes_only=False)
+        answer = await elected(dict.fromkeys(asked or (), why), changes_only=False)
         return replace(answer, error_code=why.error)
     if request.election_type not in (PREFERRED, UNCLEAN):
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -41,31 +42,39 @@ async def elect_leaders(
         everyone = everything if asked is None else asked
         outcomes = dict.fromkeys(everyone, Refusal(ErrorCode.NOT_CONTROLLER))
     outcomes = await _known_here(broker, outcomes, request.timeout_ms)
-    return elected(outcomes, changes_only=asked is None)
+    return await elected(outcomes, changes_only=asked is None)
 
 
-def _asked(request: ElectLeadersRequest) -> Partitions | None:
+async def _asked(request: ElectLeadersRequest) -> Partitions | None:
     if request.topic_partitions is None:
         return None
-    return [
+    places = (
         (one.topic, partition) for one in request.topic_partitions for partition in one.partitions
-    ]
+    )
+    return [place async for place in paced(places)]
 
 
 async def _known_here(broker: Broker, outcomes: Elected, timeout_ms: int) -> Elected:
     """REQUEST_TIMED_OUT for leaders of whom the controller did not tell in time."""
 
+    leaders = {
+        tp: leader
+        async for tp, leader in paced(outcomes.items())
+        if not isinstance(leader, Refusal)
+    }
+
     def unknown() -> Partitions:
         return [
             tp
-            for tp, leader in outcomes.items()
-            if not isinstance(leader, Refusal)
-            and ((known := broker.metadata.partition(*tp)) is None or known.leader != leader)
+            for tp, leader in leaders.items()
+            if (known := broker.metadata.partition(*tp)) is None or known.leader != leader
         ]
 
     def look() -> bool | None:
         return None if unknown() else True
 
+    if not leaders:
+        return outcomes
     await Delayed(look, lambda: False).wait([broker.metadata.on_update], timeout_ms)
     late = dict.fromkeys(unknown(), Refusal(ErrorCode.REQUEST_TIMED_OUT))
     return {**outcomes, **late}

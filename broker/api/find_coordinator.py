@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urteil.broker.api.authorization import may, may_cluster
 from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.base.offload import paced
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.channels import Endpoint
@@ -30,8 +31,8 @@ async def find_coordinator(
 ) -> FindCoordinatorResponse:
     """Before version 4 one key, from then on many."""
     if context.version >= MANY_FROM:
-        keys = request.coordinator_keys
-        found = [await _find(broker, context, request.key_type, key) for key in keys]
+        keys = paced(request.coordinator_keys)
+        found = [await _find(broker, context, request.key_type, key) async for key in keys]
         return FindCoordinatorResponse(coordinators=found)
     only = await _find(broker, context, request.key_type, request.key)
     return FindCoordinatorResponse(

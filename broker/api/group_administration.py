@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may, may_cluster, operations, those_allowed
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.base.offload import paced
 from urteil.broker.groups.group import Group
 from urteil.broker.groups.member import Member
 from urteil.broker.groups.states import GroupState
@@ -148,12 +149,13 @@ async def offset_delete(
         return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     names = [topic.name for topic in request.topics]
     allowed = those_allowed(broker, context, Operation.READ, ResourceType.TOPIC, names)
-    places = [
+    asked = (
         (topic.name, one.partition_index) for topic in request.topics for one in topic.partitions
-    ]
+    )
+    places = [place async for place in paced(asked)]
     known = [
         place
-        for place in places
+        async for place in paced(places)
         if place[0] in allowed and broker.metadata.partition(*place) is not None
     ]
     error, errors = await broker.group_administration.delete_offsets(request.group_id, known)
@@ -165,7 +167,7 @@ async def offset_delete(
     topics: dict[str, list[OffsetDeleteResponse.OffsetDeleteResponsePartition]] = {
         name: [] for name in names if name not in allowed or name not in broker.metadata.topics
     }
-    for name, index in places:
+    async for name, index in paced(places):
         topics.setdefault(name, []).append(
             OffsetDeleteResponse.OffsetDeleteResponsePartition(
                 partition_index=index,

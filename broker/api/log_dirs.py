@@ -8,6 +8,7 @@ from pathlib import Path
 
 from urteil.broker.api.authorization import may_cluster, require_cluster
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.base.offload import paced
 from urteil.broker.log.log_directory import LogDirectory
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.security.acls import Operation
@@ -36,7 +37,8 @@ async def describe_log_dirs(
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     wanted = None
     if request.topics is not None:
-        wanted = {(one.topic, index) for one in request.topics for index in one.partitions}
+        places = ((one.topic, index) for one in request.topics for index in one.partitions)
+        wanted = {place async for place in paced(places)}
     return DescribeLogDirsResponse(
         results=[_describe(broker, path, wanted) for path in broker.logs.paths]
     )
@@ -102,14 +104,15 @@ async def alter_replica_log_dirs(
 ) -> AlterReplicaLogDirsResponse:
     """Begin the moves; of a replica that is named twice the last directory counts."""
     require_cluster(broker, context, Operation.ALTER)
-    wanted = {
-        (topic.name, partition): directory.path
+    asked = (
+        ((topic.name, partition), directory.path)
         for directory in request.dirs
         for topic in directory.topics
         for partition in topic.partitions
-    }
+    )
+    wanted = {place: path async for place, path in paced(asked)}
     topics: dict[str, list[AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult]] = {}
-    for (topic, partition), path in wanted.items():
+    async for (topic, partition), path in paced(wanted.items()):
         topics.setdefault(topic, []).append(
             AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult(
                 partition_index=partition,

@@ -29,7 +29,7 @@ async def update_features(
     if not may_cluster(broker, context, Operation.ALTER):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return UpdateFeaturesResponse(error_code=error, error_message=SAID[error])
-    return features.update_features(broker.controller, request, context.version)
+    return await features.update_features(broker.controller, request, context.version)
 
 
 @handler(ApiKey.ENVELOPE, 0, 0)
@@ -47,7 +47,7 @@ async def consumer_group_heartbeat(
     return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
 
 
-@handler(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 0)
+@handler(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 0, group_ids="groups")
 async def consumer_group_describe(
     broker: Broker, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urteil.broker.api.authorization import may_cluster
 from urteil.broker.api.refusals import not_authorized
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.base.offload import paced
 from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.scram_admin import Described, Outcome, Upsertion
@@ -24,15 +25,18 @@ NOT_ALLOWED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 async def describe_user_scram_credentials(
     broker: Broker, context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
-    users = None if request.users is None else [one.name for one in request.users]
+    users = None
+    if request.users is not None:
+        users = [one.name async for one in paced(request.users)]
     if not may_cluster(broker, context, Operation.DESCRIBE):
         error, why = NOT_ALLOWED, not_authorized(NOT_ALLOWED)
-        refused = [Described("", {}, error, why) for _ in users or ()]
+        refused = _described(Described("", {}, error, why))
         return DescribeUserScramCredentialsResponse(
-            error_code=error, error_message=why, results=[_described(one) for one in refused]
+            error_code=error, error_message=why, results=[refused] * len(users or ())
         )
     found = await broker.scram_admin.describe(users)
-    return DescribeUserScramCredentialsResponse(results=[_described(one) for one in found])
+    results = [_described(one) async for one in paced(found)]
+    return DescribeUserScramCredentialsResponse(results=results)
 
 
 def _described(
@@ -55,19 +59,21 @@ def _described(
 async def alter_user_scram_credentials(
     broker: Broker, context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
-    changes = [Upsertion(one.name, one.mechanism) for one in request.deletions] + [
+    changes = [Upsertion(one.name, one.mechanism) async for one in paced(request.deletions)]
+    changes += [
         Upsertion(
             one.name, one.mechanism, one.iterations, bytes(one.salt), bytes(one.salted_password)
         )
-        for one in request.upsertions
+        async for one in paced(request.upsertions)
     ]
     users = dict.fromkeys(one.user for one in changes)
     if not broker.controller.is_active:
         why = "This is not the correct controller for this cluster."
-        outcomes = [Outcome(user, ErrorCode.NOT_CONTROLLER, why) for user in users]
+        error = ErrorCode.NOT_CONTROLLER
+        outcomes = [Outcome(user, error, why) async for user in paced(users)]
     elif not may_cluster(broker, context, Operation.ALTER):
         why = not_authorized(NOT_ALLOWED)
-        outcomes = [Outcome(user, NOT_ALLOWED, why) for user in users]
+        outcomes = [Outcome(user, NOT_ALLOWED, why) async for user in paced(users)]
     else:
         outcomes = await broker.scram_admin.alter(changes)
     return AlterUserScramCredentialsResponse(
@@ -75,6 +81,6 @@ async def alter_user_scram_credentials(
             AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult(
                 user=one.user, error_code=one.error, error_message=one.message
             )
-            for one in outcomes
+            async for one in paced(outcomes)
         ]
     )

@@ -47,7 +47,7 @@ async def add_partitions_to_txn(
         if not _may_write(broker, context, mine):
             error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             return AddPartitionsToTxnResponse(
-                results_by_topic_v3_and_below=_all(request.v3_and_below_topics, error)
+                results_by_topic_v3_and_below=await _all(request.v3_and_below_topics, error)
             )
         names = [topic.name for topic in request.v3_and_below_topics if not is_internal(topic.name)]
         allowed = those_allowed(broker, context, Operation.WRITE, ResourceType.TOPIC, names)
@@ -67,12 +67,12 @@ async def add_partitions_to_txn(
     async for txn in paced(request.transactions):
         who = (txn.transactional_id, txn.producer_id, txn.producer_epoch)
         if txn.verify_only:
-            known, errors = _known(broker, txn.topics)
+            known, errors = await _known(broker, txn.topics)
             if not errors:
                 errors = broker.transactions.verify(*who, known)
             else:
                 errors |= dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED)
-            told = _results(errors)
+            told = await _results(errors)
         else:
             told = await _add(broker, *who, txn.topics)
         results.append(
@@ -99,32 +99,31 @@ async def _add(
     knows_fenced: bool = True,
 ) -> Results:
     """All or none: beside a partition that does not exist the others are not attempted."""
-    known, errors = _known(broker, topics, allowed)
+    known, errors = await _known(broker, topics, allowed)
     if errors:
-        return _results(errors | dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED))
+        return await _results(errors | dict.fromkeys(known, ErrorCode.OPERATION_NOT_ATTEMPTED))
     error = await broker.transactions.add_partitions(
         transactional_id, producer_id, producer_epoch, known
     )
-    return _all(topics, fenced_as(error, knows=knows_fenced))
+    return await _all(topics, fenced_as(error, knows=knows_fenced))
 
 
-def _known(
+async def _known(
     broker: Broker, topics: Topics, allowed: Collection[str] | None = None
 ) -> tuple[list[TopicPartition], dict[TopicPartition, ErrorCode]]:
     known: list[TopicPartition] = []
     errors: dict[TopicPartition, ErrorCode] = {}
-    for topic in topics:
-        for partition in topic.partitions:
-            if allowed is not None and topic.name not in allowed:
-                errors[topic.name, partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            elif broker.metadata.partition(topic.name, partition) is None:
-                errors[topic.name, partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            else:
-                known.append((topic.name, partition))
+    async for place in paced((topic.name, one) for topic in topics for one in topic.partitions):
+        if allowed is not None and place[0] not in allowed:
+            errors[place] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif broker.metadata.partition(*place) is None:
+            errors[place] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        else:
+            known.append(place)
     return known, errors
 
 
-def _all(topics: Topics, error: ErrorCode) -> Results:
+async def _all(topics: Topics, error: ErrorCode) -> Results:
     """The same of everything that was asked for, as it was: empty, or twice."""
     return [
         AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(
@@ -133,16 +132,16 @@ def _all(topics: Topics, error: ErrorCode) -> Results:
                 AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
                     partition_index=one, partition_error_code=error
                 )
-                for one in topic.partitions
+                async for one in paced(topic.partitions)
             ],
         )
-        for topic in topics
+        async for topic in paced(topics)
     ]
 
 
-def _results(errors: Mapping[TopicPartition, ErrorCode]) -> Results:
+async def _results(errors: Mapping[TopicPartition, ErrorCode]) -> Results:
     topics: dict[str, list[AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult]] = {}
-    for (topic, partition), error in errors.items():
+    async for (topic, partition), error in paced(errors.items()):
         topics.setdefault(topic, []).append(
             AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
                 partition_index=partition, partition_error_code=error
@@ -152,7 +151,7 @@ def _results(errors: Mapping[TopicPartition, ErrorCode]) -> Results:
         AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(
             name=name, results_by_partition=partitions
         )
-        for name, partitions in topics.items()
+        async for name, partitions in paced(topics.items())
     ]
 
 

@@ -211,24 +211,24 @@ class Controller:
         self, request: AlterPartitionReassignmentsRequest
     ) -> AlterPartitionReassignmentsResponse:
         """Answered when it is noted in ZooKeeper, long before it is done."""
-        asked = partition_requests.asked_reassignments(request)
+        asked = await partition_requests.asked_reassignments(request)
         results = await self._ask(lambda tenure: tenure.alter_reassignments(asked), None)
         if results is None:
             return AlterPartitionReassignmentsResponse(
                 error_code=ErrorCode.NOT_CONTROLLER, error_message=NOT_CONTROLLER
             )
-        return partition_requests.altered(results)
+        return await partition_requests.altered(results)
 
     async def list_partition_reassignments(
         self, request: ListPartitionReassignmentsRequest
     ) -> ListPartitionReassignmentsResponse:
-        asked = partition_requests.listed_partitions(request)
+        asked = await partition_requests.listed_partitions(request)
         under_way = await self._ask(lambda tenure: tenure.reassignments(asked), None)
         if under_way is None:
             return ListPartitionReassignmentsResponse(
                 error_code=ErrorCode.NOT_CONTROLLER, error_message=NOT_CONTROLLER
             )
-        return partition_requests.listed(under_way)
+        return await partition_requests.listed(under_way)
 
     async def _ask(self, act: Callable[[Tenure], Awaitable[T]], not_controller: U) -> T | U:
         """Have the tenure do something in its turn; `not_controller` once there is none."""

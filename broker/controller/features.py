@@ -5,6 +5,7 @@ Source: `KafkaController.processFeatureUpdatesWithActiveController`.
 
 from __future__ import annotations
 
+from urteil.broker.base.offload import paced
 from urteil.broker.controller.controller import NOT_CONTROLLER, Controller
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
@@ -15,7 +16,7 @@ UNSUPPORTED = (
 SAFE_DOWNGRADE, UPGRADE_TYPES = 2, (1, 2, 3)
 
 
-def update_features(
+async def update_features(
     controller: Controller, request: UpdateFeaturesRequest, version: int
 ) -> UpdateFeaturesResponse:
     """Nothing changes: every update is refused, with the reason that Kafka gives."""
@@ -23,7 +24,7 @@ def update_features(
         return UpdateFeaturesResponse(
             error_code=ErrorCode.NOT_CONTROLLER, error_message=NOT_CONTROLLER
         )
-    updates = {one.feature: one for one in request.feature_updates}
+    updates = {one.feature: one async for one in paced(request.feature_updates)}
     return UpdateFeaturesResponse(
         error_message=None,
         results=[
@@ -32,7 +33,7 @@ def update_features(
                 error_code=ErrorCode.INVALID_REQUEST,
                 error_message=_why_not(update, version),
             )
-            for name, update in sorted(updates.items())
+            async for name, update in paced(sorted(updates.items()))
         ],
     )
 

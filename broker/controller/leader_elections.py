@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
+from urteil.broker.base.offload import paced
 from urteil.broker.controller.admin_nodes import AdminNodes
 from urteil.broker.controller.desk import Desk
 from urteil.broker.controller.refusal import NO_PARTITION, Refusal
@@ -36,14 +37,14 @@ class LeaderElections:
         """The new leader of each partition, or why there is none. None stands for all."""
         context = self._desk.context
         asked = list(context.statuses) if tps is None else list(dict.fromkeys(tps))
-        refused = {tp: self._refusal(tp, unclean=unclean) for tp in asked}
+        refused = {tp: self._refusal(tp, unclean=unclean) async for tp in paced(asked)}
         batch = self._desk.batch()
         wanted = [tp for tp, refusal in refused.items() if refusal is None]
         await self._desk.machine.elect(wanted, batch, unclean=unclean)
         self._desk.send(batch)
         return {
             tp: self._outcome(tp, unclean=unclean) if refusal is None else refusal
-            for tp, refusal in refused.items()
+            async for tp, refusal in paced(refused.items())
         }
 
     def _refusal(self, tp: TopicPartition, *, unclean: bool) -> Refusal | None:

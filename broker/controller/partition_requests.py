@@ -6,9 +6,10 @@ Sources: `KafkaApis`, `ZkAdminManager.createPartitions` and `DelayedCreatePartit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
+from urteil.broker.base.offload import paced
 from urteil.broker.controller.leader_elections import Elected
 from urteil.broker.controller.reassignment import Assignment
 from urteil.broker.controller.refusal import Refusal
@@ -30,6 +31,7 @@ from urteil.broker.wire.messages import (
 from urteil.broker.zookeeper.operations import is_node_name
 
 T = TypeVar("T")
+R = TypeVar("R")
 Created = CreatePartitionsResponse.CreatePartitionsTopicResult
 Asked = dict[TopicPartition, tuple[int, ...] | None]
 
@@ -46,7 +48,7 @@ async def create_partitions(
     if not all(map(is_node_name, may_alter)):  # Apache Kafka hears it from ZooKeeper, and is lost
         lost = Outcome(error=ErrorCode.UNKNOWN_SERVER_ERROR)
         return _created([(topic.name, lost) for topic in request.topics])
-    for topic in request.topics:
+    async for topic in paced(request.topics, 20):
         if office.tenure is None:
             outcomes[topic.name] = Outcome(error=ErrorCode.NOT_CONTROLLER)
         elif asked[topic.name] > 1:
@@ -102,82 +104,84 @@ async def _grow(
     )
 
 
-def asked_reassignments(request: AlterPartitionReassignmentsRequest) -> Asked:
+async def asked_reassignments(request: AlterPartitionReassignmentsRequest) -> Asked:
+    places = ((topic.name, one) for topic in request.topics for one in topic.partitions)
     return {
-        (topic.name, one.partition_index): None if one.replicas is None else tuple(one.replicas)
-        for topic in request.topics
-        for one in topic.partitions
+        (name, one.partition_index): None if one.replicas is None else tuple(one.replicas)
+        async for name, one in paced(places)
     }
 
 
-def altered(
+async def altered(
     results: Mapping[TopicPartition, Refusal | None],
 ) -> AlterPartitionReassignmentsResponse:
+    def answer(
+        partition: int, refusal: Refusal | None
+    ) -> AlterPartitionReassignmentsResponse.ReassignablePartitionResponse:
+        return AlterPartitionReassignmentsResponse.ReassignablePartitionResponse(
+            partition_index=partition,
+            error_code=refusal.error if refusal else ErrorCode.NONE,
+            error_message=refusal.message if refusal else None,
+        )
+
     return AlterPartitionReassignmentsResponse(
         error_message="",
         responses=[
             AlterPartitionReassignmentsResponse.ReassignableTopicResponse(
-                name=topic,
-                partitions=[
-                    AlterPartitionReassignmentsResponse.ReassignablePartitionResponse(
-                        partition_index=partition,
-                        error_code=refusal.error if refusal else ErrorCode.NONE,
-                        error_message=refusal.message if refusal else None,
-                    )
-                    for partition, refusal in partitions
-                ],
+                name=topic, partitions=partitions
             )
-            for topic, partitions in _by_topic(results)
+            async for topic, partitions in paced(await _by_topic(results, answer))
         ],
     )
 
 
-def listed_partitions(request: ListPartitionReassignmentsRequest) -> list[TopicPartition] | None:
+async def listed_partitions(
+    request: ListPartitionReassignmentsRequest,
+) -> list[TopicPartition] | None:
     """None for all."""
     if request.topics is None:
         return None
-    return [(topic.name, one) for topic in request.topics for one in topic.partition_indexes]
+    asked = ((topic.name, one) for topic in request.topics for one in topic.partition_indexes)
+    return [place async for place in paced(asked)]
 
 
-def listed(
+async def listed(
     under_way: Mapping[TopicPartition, Assignment],
 ) -> ListPartitionReassignmentsResponse:
+    def answer(
+        partition: int, one: Assignment
+    ) -> ListPartitionReassignmentsResponse.OngoingPartitionReassignment:
+        return ListPartitionReassignmentsResponse.OngoingPartitionReassignment(
+            partition_index=partition,
+            replicas=one.replicas,
+            adding_replicas=one.adding,
+            removing_replicas=one.removing,
+        )
+
     return ListPartitionReassignmentsResponse(
         error_message="",
         topics=[
             ListPartitionReassignmentsResponse.OngoingTopicReassignment(
-                name=topic,
-                partitions=[
-                    ListPartitionReassignmentsResponse.OngoingPartitionReassignment(
-                        partition_index=partition,
-                        replicas=one.replicas,
-                        adding_replicas=one.adding,
-                        removing_replicas=one.removing,
-                    )
-                    for partition, one in partitions
-                ],
+                name=topic, partitions=partitions
             )
-            for topic, partitions in _by_topic(under_way)
+            async for topic, partitions in paced(await _by_topic(under_way, answer))
         ],
     )
 
 
-def elected(outcomes: Elected, *, changes_only: bool) -> ElectLeadersResponse:
+async def elected(outcomes: Elected, *, changes_only: bool) -> ElectLeadersResponse:
     """`changes_only` leaves out who did not need an election, as when all were asked for."""
     told = {
         tp: one
-        for tp, one in outcomes.items()
+        async for tp, one in paced(outcomes.items())
         if not (
             changes_only and isinstance(one, Refusal) and one.error is ErrorCode.ELECTION_NOT_NEEDED
         )
     }
     return ElectLeadersResponse(
         replica_election_results=[
-            ElectLeadersResponse.ReplicaElectionResult(
-                topic=topic,
-                partition_result=[_elected(partition, one) for partition, one in partitions],
-            )
-            for topic, partitions in _by_topic(told)
+            ElectLeadersResponse.ReplicaElectionResult(topic=topic, partition_result=partitions)
+            async for topic, partitions in paced(await _by_topic(told, _elected))
         ]
     )
 
@@ -191,8 +195,10 @@ def _elected(partition: int, outcome: int | Refusal) -> ElectLeadersResponse.Par
     )
 
 
-def _by_topic(values: Mapping[TopicPartition, T]) -> Iterable[tuple[str, list[tuple[int, T]]]]:
-    topics: dict[str, list[tuple[int, T]]] = {}
-    for (topic, partition), one in values.items():
-        topics.setdefault(topic, []).append((partition, one))
+async def _by_topic(
+    values: Mapping[TopicPartition, T], answer: Callable[[int, T], R]
+) -> Iterable[tuple[str, list[R]]]:
+    topics: dict[str, list[R]] = {}
+    async for (topic, partition), one in paced(values.items()):
+        topics.setdefault(topic, []).append(answer(partition, one))
     return topics.items()

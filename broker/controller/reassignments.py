@@ -11,6 +11,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from urteil.broker.base.offload import paced
 from urteil.broker.controller.admin_nodes import AdminNodes
 from urteil.broker.controller.desk import Desk
 from urteil.broker.controller.reassignment import (
@@ -50,7 +51,7 @@ class Reassignments:
         """
         results: dict[TopicPartition, Refusal | None] = {}
         wanted: Wanted = {}
-        for tp, target in asked.items():
+        async for tp, target in paced(asked.items()):
             judged = self._judge(tp, target)
             if isinstance(judged, Assignment):
                 wanted[tp] = judged

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from urteil.broker.base.offload import paced
 from urteil.broker.controller import alter_partition
 from urteil.broker.controller.admin_nodes import AdminNodes
 from urteil.broker.controller.context import NO_LEADER, Context
@@ -385,8 +386,9 @@ class Tenure:
         """Those under way among the partitions asked for (None: all)."""
         context = self.context
         under_way = {tp: context.assignment(tp) for tp in context.reassigning()}
-        wanted = under_way if asked is None else dict.fromkeys(asked)
-        return {tp: under_way[tp] for tp in wanted if tp in under_way}
+        if asked is None:
+            return under_way
+        return {tp: under_way[tp] async for tp in paced(asked) if tp in under_way}
 
     def _isrs_changed(self) -> None:
         """An ISR may be what a reassignment waits for: it grew, or is that of an unclean leader."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Protocol
 from uuid import UUID
 
+from urteil.broker.base.offload import paced
 from urteil.broker.controller.tenure import Tenure
 from urteil.broker.controller.topic_admin import OVER_QUOTA, NewTopic, Outcome, TopicAdmin
 from urteil.broker.quotas.mutations import Take
@@ -109,7 +110,7 @@ async def create_topics(
     if office.tenure is not None:
         may_create = allowed(Operation.CREATE, names)
         may_see = allowed(Operation.DESCRIBE_CONFIGS, names)
-    for topic in request.topics:
+    async for topic in paced(request.topics, 20):
         if office.tenure is None:
             results[topic.name] = _error(topic.name, ErrorCode.NOT_CONTROLLER, "")
         elif asked[topic.name] > 1:
@@ -332,14 +333,12 @@ async def missing(
     if tenure is None or timeout_ms <= 0:
         return list(names)
 
-    def left() -> list[str]:
-        return [name for name in names if not done(tenure, name)]
-
     try:
         async with asyncio.timeout(max(0, timeout_ms) / 1000):
-            while left() and not tenure.closed:
-                await waiting(tenure.progress())
+            async for name in paced(names):
+                while not (done(tenure, name) or tenure.closed):
+                    await waiting(tenure.progress())
             await tenure.senders.answered_so_far(tenure.context.controller_id)
     except TimeoutError:
-        return left()
-    return left()
+        pass
+    return [name async for name in paced(names) if not done(tenure, name)]

@@ -174,7 +174,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             config.max_incremental_fetch_session_cache_slots, self._rng
         )
-        dispatcher = Dispatcher(self)
+        self._dispatcher = dispatcher = Dispatcher(self)
         self.requests = dispatcher.requests
         self._scrapes = ScrapeServer(lambda: families.blocks(self))
         self._sockets = SocketServer(
@@ -191,6 +191,11 @@ class Broker:
                 self.throttle.connect,
             ),
         )
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a large request is being answered."""
+        return self._dispatcher.large > 0
 
     @property
     def broker_epoch(self) -> int:

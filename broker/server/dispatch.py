@@ -39,15 +39,25 @@ LARGE_PRODUCE_BYTES = 1 << 19
 class Dispatcher:
     """Answers frames by the registry, with Apache Kafka's answers to what it does not serve.
 
-    `requests` counts what was answered.
+    `requests` counts what was answered, `large` is how many large requests are being answered.
     """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.requests = RequestCounts()
+        self.large = 0
 
     async def answer(self, connection: Connection, frame: memoryview) -> list[Any] | None:
         """The response's buffers, None when the API gives no answer. Raises Hangup."""
+        if len(frame) <= LARGE_BYTES:
+            return await self._answer(connection, frame)
+        self.large += 1
+        try:
+            return await self._answer(connection, frame)
+        finally:
+            self.large -= 1
+
+    async def _answer(self, connection: Connection, frame: memoryview) -> list[Any] | None:
         began_s = connection.time()
         try:
             header, pos = decode_request_header(frame)

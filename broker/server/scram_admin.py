@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from urteil.broker.base.offload import paced
 from urteil.broker.security.sanitizing import desanitize, sanitize
 from urteil.broker.security.scram import (
     MAX_ITERATIONS,
@@ -70,7 +71,7 @@ class ScramAdmin:
             found = [await self._described(name) for name in names]
             return [one for one in found if one.credentials]
         times = Counter(users)
-        return [await self._asked(name, times[name]) for name in dict.fromkeys(users)]
+        return [await self._asked(name, times[name]) async for name in paced(times)]
 
     async def _asked(self, name: str, times: int) -> Described:
         if not name:
@@ -97,16 +98,24 @@ class ScramAdmin:
         """Of each user all of its changes, or none."""
         async with self._configs.turn:
             by_user: dict[str, list[Upsertion]] = {}
-            for change in changes:
+            async for change in paced(changes):
                 by_user.setdefault(change.user, []).append(change)
-            refusals = {user: _refusal(user, theirs) for user, theirs in by_user.items()}
-            if any(not is_node_name(sanitize(user)) for user, one in refusals.items() if not one):
-                error = ErrorCode.UNKNOWN_SERVER_ERROR  # ZooKeeper's refusal goes to all
-                return [Outcome(user, error, NO_NODE) for user in by_user]
-            if any(one.salted == b"" and not refusals[one.user] for one in changes):
-                error = ErrorCode.UNKNOWN_SERVER_ERROR  # Java has no such key: none is made
-                return [refusals[user] or Outcome(user, error, NO_KEY) for user in by_user]
-            return [refusals[user] or await self._alter(user, by_user[user]) for user in by_user]
+            refusals = {}
+            has_no_node = has_no_key = False
+            async for user, theirs in paced(by_user.items()):
+                refusals[user] = refusal = _refusal(user, theirs)
+                if refusal is None:
+                    has_no_node = has_no_node or not is_node_name(sanitize(user))
+                    has_no_key = has_no_key or any(one.salted == b"" for one in theirs)
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
+            if has_no_node:  # ZooKeeper's refusal goes to all
+                return [Outcome(user, error, NO_NODE) async for user in paced(by_user)]
+            users = paced(by_user)
+            if has_no_key:  # Java has no such key: none is made
+                return [refusals[user] or Outcome(user, error, NO_KEY) async for user in users]
+            return [
+                refusals[user] or await self._alter(user, by_user[user]) async for user in users
+            ]
 
     async def _alter(self, user: str, changes: Sequence[Upsertion]) -> Outcome:
         node = sanitize(user)

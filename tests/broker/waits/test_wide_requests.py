@@ -19,10 +19,15 @@ from urteil.broker.wire.messages import (
     MetadataResponse,
 )
 
-ELEMENTS = 5_000
+FEW, MANY = 5_000, 50_000
 LONGEST_WAIT_S = 0.1
-WORK_OF_ZOOKEEPER = ("CREATE_TOPICS topics", "FIND_COORDINATOR coordinator_keys")
-"""Each element is a topic to be made; the answer comes when ZooKeeper has them."""
+WORK_OF_ZOOKEEPER = (
+    "CREATE_TOPICS topics",
+    "CREATE_PARTITIONS topics",
+    "DESCRIBE_USER_SCRAM_CREDENTIALS users",
+    "FIND_COORDINATOR coordinator_keys",
+)
+"""Each element is read from ZooKeeper or written there, one after another: minutes for many."""
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +38,10 @@ def nodes(tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer) 
         yield started
 
 
-def test_wide_request_of_any_api_delays_no_other_client(nodes: Nodes) -> None:
+@pytest.mark.parametrize("elements", [FEW, pytest.param(MANY, marks=pytest.mark.thorough)])
+def test_wide_request_of_any_api_delays_no_other_client(nodes: Nodes, elements: int) -> None:
     waits = {}
-    for name, key, version, request in wide_requests(ELEMENTS):
+    for name, key, version, request in wide_requests(elements):
         if name in WORK_OF_ZOOKEEPER:
             continue
         bystander = Bystander(nodes.ports[1], nodes.processes[1].pid)

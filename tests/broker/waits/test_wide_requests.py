@@ -19,7 +19,7 @@ from urteil.broker.wire.messages import (
     MetadataResponse,
 )
 
-FEW, MANY = 5_000, 50_000
+FEW, MANY = 2_000, 50_000
 LONGEST_WAIT_S = 0.1
 WORK_OF_ZOOKEEPER = (
     "CREATE_TOPICS topics",

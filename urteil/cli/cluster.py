@@ -10,6 +10,8 @@ import click
 if TYPE_CHECKING:
     from urteil.harness.standing import StandingCluster, StandingRequest
 
+NONE_STANDS = "no cluster stands; urteil cluster up starts one"
+
 
 @click.group()
 def cluster() -> None:
@@ -79,8 +81,6 @@ def status(name: str | None, as_json: bool, as_export: bool) -> None:
         every = standing.status_of_all()
         if as_export:
             return _show(_only(every), as_json=False, as_export=True)
-        if not every and not as_json:
-            raise click.UsageError("no cluster stands; urteil cluster up starts one")
         _show_all([_with_pids(one) for one in every], as_json=as_json)
     except standing.StandingError as error:
         raise click.UsageError(str(error)) from None
@@ -149,7 +149,7 @@ def _only(every: list[StandingCluster]) -> StandingCluster:
     if len(every) == 1:
         return every[0]
     if not every:
-        raise click.UsageError("no cluster stands; urteil cluster up starts one")
+        raise click.UsageError(NONE_STANDS)
     names = ", ".join(one.name for one in every)
     raise click.UsageError(f"several clusters stand ({names}): choose one by --name")
 
@@ -169,4 +169,4 @@ def _show_all(every: list[StandingCluster], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([text.for_machines(one) for one in every], indent=2))
     else:
-        click.echo("\n\n".join(map(text.for_people, every)))
+        click.echo("\n\n".join(map(text.for_people, every)) or NONE_STANDS)

@@ -254,7 +254,9 @@ test "$($URTEIL cluster status --export)" = "$($URTEIL cluster status --name she
 $URTEIL cluster status | grep -q '^cluster    shell: 1 brokers'
 $URTEIL cluster status --json
 $URTEIL cluster down --name shell > /dev/null
-! $URTEIL cluster status 2> /dev/null
+test "$($URTEIL cluster status)" = "no cluster stands; urteil cluster up starts one"
+test "$($URTEIL cluster status --json)" = "[]"
+! $URTEIL cluster status --export 2> /dev/null
 """
 
 

@@ -21,7 +21,7 @@ from urteil.harness.runner.play import Play
 from urteil.harness.scenario import RunFacts, Scenario, save
 from urteil.harness.schedule import settled
 from urteil.harness.targets.external import PREFIX, fitted, load_external
-from urteil.harness.verify.engines.choice import needs_spark
+from urteil.harness.verify.engines.choice import check_master, needs_spark
 from urteil.harness.verify.engines.spark import Warming, warm
 from urteil.harness.verify.result import Result
 from urteil.harness.workload.client import boot_id
@@ -47,12 +47,14 @@ def run_scenario(
 ) -> tuple[Path, Result]:
     """Play `scenario`, collect its evidence and judge it.
 
-    Its schedule is drawn first (ValueError where that cannot be). Returns the run's folder and its
+    Its schedule is drawn first. ValueError where that cannot be, and for a `master` beside DuckDB.
+    Returns the run's folder and its
     result, which is on disk as result.json. Failures of the lab
     make it UNKNOWN with the reason. KeyboardInterrupt (also by SIGTERM, in the main thread) ends
     cluster and clients and is raised on; `judge_again` can judge what was recorded. Modules to
     `preload` are imported beside the load, as the judgement's own are.
     """
+    check_master(engine, master)
     run = secrets.token_hex(4)
     scenario = settled(_named_apart(scenario, run))
     run_dir = new_run_dir(out, scenario)

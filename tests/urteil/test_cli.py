@@ -67,6 +67,8 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("run demo --rate -1", "not in the range"),
         ("run demo --brokers 0", "not in the range"),
         ("run demo --engine foo", "'auto', 'duckdb', 'spark'"),
+        ("run demo --engine duckdb --master local[2]", "leave out --master local[2], or take"),
+        ("verify latest --engine duckdb --master local[2]", "leave out --master local[2]"),
         ("verify nothing-here", "no run 'nothing-here'"),
         ("report nothing-here", "no run 'nothing-here'"),
         ("list bogus", "'scenarios'"),

@@ -48,6 +48,15 @@ def _must_have_spark(_context: Any, _param: Any, master: str | None) -> str | No
     return master
 
 
+def _check_master(engine: str, master: str | None) -> None:
+    from urteil.harness.verify.engines.choice import check_master
+
+    try:
+        check_master(engine, master)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
 _master = click.option(
     "--master", metavar="URL", help="Spark master [default: local[2]]", callback=_must_have_spark
 )
@@ -109,6 +118,7 @@ def run(
     from urteil.drawing import DRAWING, keep_logs
     from urteil.harness.runner.runner import run_scenario
 
+    _check_master(engine, master)
     whole = scenario_asked(scenario, asked)
     if whole.runtime == "docker":
         _must_have_engine()
@@ -143,6 +153,7 @@ def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bo
     from urteil.harness.runner.healing import lab_lives
     from urteil.harness.runner.judging import judge_again
 
+    _check_master(engine, master)
     folder = whole_run(run_dir, out, "scenario.json", "run.json")
     if lab_lives(folder):  # which would take what is collected now for all the evidence there is
         raise click.UsageError(f"{folder.name} is being played: its lab judges it when it is over")

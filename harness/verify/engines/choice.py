@@ -35,6 +35,15 @@ LOCAL_FUSE = frozenset(
 """FUSE file systems whose files are on this machine; the others are a bucket or another host."""
 
 
+def check_master(engine: str, master: str | None) -> None:
+    """ValueError for a Spark master beside an engine that is not Spark."""
+    if master is not None and engine not in (AUTO, "spark"):
+        raise ValueError(
+            f"--engine {engine} judges in this process and uses no Spark master: leave out "
+            f"--master {master}, or take --engine spark"
+        )
+
+
 class Choice(NamedTuple):
     engine: str
     reason: str
@@ -51,8 +60,10 @@ def choose(
 ) -> Choice:
     """The engine for the run in `run_dir`: the `requested` one, or what `auto` takes.
 
-    `declared` is the engine that the run's `scenario` names. ValueError for an unknown engine.
+    `declared` is the engine that the run's `scenario` names. ValueError for an unknown engine, and
+    for a `master` that the requested one has no use for.
     """
+    check_master(requested, master)
     for engine in (requested, declared):
         if engine not in CHOICES:
             raise ValueError(f"no engine named {engine}: {', '.join(CHOICES)}")

@@ -57,8 +57,15 @@ def test_run_of_as_many_rows_as_the_threshold_is_sparks(
 
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])
 def test_requested_engine_is_taken_whatever_the_run(engine: str, run_dir: Path) -> None:
-    for more in ({}, {"master": "spark://other:7077"}, {"declared": "spark"}):
-        assert choose(engine, run_dir, **more) == (engine, "requested")
+    for declared in ("auto", "spark"):
+        assert choose(engine, run_dir, declared=declared) == (engine, "requested")
+
+
+def test_master_is_allowed_with_engine_spark_and_rejected_with_duckdb(run_dir: Path) -> None:
+    master = "spark://other:7077"
+    assert choose("spark", run_dir, master=master) == ("spark", "requested")
+    with pytest.raises(ValueError, match=f"leave out --master {master}, or take --engine spark"):
+        choose("duckdb", run_dir, master=master)
 
 
 def test_master_is_sparks(run_dir: Path) -> None:

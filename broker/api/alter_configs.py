@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from urteil.broker.api.config_rights import config_denial
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.base.offload import paced
 from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.config_admin import Alteration, Answer
@@ -21,7 +22,7 @@ from urteil.broker.wire.messages import (
 )
 
 
-@handler(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, resources="responses")
+@handler(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1)
 async def incremental_alter_configs(
     broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
@@ -31,10 +32,11 @@ async def incremental_alter_configs(
             kind=one.resource_type,
             name=one.resource_name,
             changes=[
-                Change(config.name, config.config_operation, config.value) for config in one.configs
+                Change(config.name, config.config_operation, config.value)
+                async for config in paced(one.configs)
             ],
         )
-        for one in request.resources
+        async for one in paced(request.resources)
     ]
     answers = await _alter(broker, context, asked, validate_only=request.validate_only)
     return IncrementalAlterConfigsResponse(
@@ -45,12 +47,12 @@ async def incremental_alter_configs(
                 resource_type=one.kind,
                 resource_name=one.name,
             )
-            for one, answer in zip(asked, answers, strict=True)
+            async for one, answer in paced(zip(asked, answers, strict=True))
         ]
     )
 
 
-@handler(ApiKey.ALTER_CONFIGS, 0, 2, resources="responses")
+@handler(ApiKey.ALTER_CONFIGS, 0, 2)
 async def alter_configs(
     broker: Broker, context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
@@ -59,10 +61,12 @@ async def alter_configs(
         Alteration(
             kind=one.resource_type,
             name=one.resource_name,
-            changes=[Change(config.name, Alter.SET, config.value) for config in one.configs],
+            changes=[
+                Change(config.name, Alter.SET, config.value) async for config in paced(one.configs)
+            ],
             whole=True,
         )
-        for one in request.resources
+        async for one in paced(request.resources)
     ]
     answers = await _alter(broker, context, asked, validate_only=request.validate_only)
     return AlterConfigsResponse(
@@ -73,7 +77,7 @@ async def alter_configs(
                 resource_type=one.kind,
                 resource_name=one.name,
             )
-            for one, answer in zip(asked, answers, strict=True)
+            async for one, answer in paced(zip(asked, answers, strict=True))
         ]
     )
 

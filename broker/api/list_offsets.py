@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from urteil.broker.api.authorization import may_cluster, those_allowed
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.base.offload import paced
 from urteil.broker.replication.offsets import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -37,28 +38,27 @@ Answer = ListOffsetsResponse.ListOffsetsPartitionResponse
 Asked = ListOffsetsRequest.ListOffsetsPartition
 
 
-@handler(ApiKey.LIST_OFFSETS, 0, 9, topics="topics")
+@handler(ApiKey.LIST_OFFSETS, 0, 9)
 async def list_offsets(
     broker: Broker, context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse:
     """One offset a partition (version 0: several). A partition asked twice is INVALID_REQUEST,
     from version 1 on."""
-    times = Counter(
-        (topic.name, one.partition_index)
-        for topic in request.topics
-        for one in topic.partitions
-        if context.version > 0
-    )
+    times: Counter[tuple[str, int]] = Counter()
+    if context.version > 0:
+        places = ((topic.name, one) for topic in request.topics for one in topic.partitions)
+        async for name, one in paced(places):
+            times[name, one.partition_index] += 1
     allowed = _described(broker, context, [topic.name for topic in request.topics])
     answers = []
-    for topic in sorted(request.topics, key=lambda one: one.name not in allowed):
+    async for topic in paced(sorted(request.topics, key=lambda one: one.name not in allowed)):
         partitions = [
             _refused(one, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             if topic.name not in allowed
             else _refused(one, ErrorCode.INVALID_REQUEST)
             if times[topic.name, one.partition_index] > 1
             else await _answer(broker, context.version, request, topic.name, one)
-            for one in topic.partitions
+            async for one in paced(topic.partitions)
         ]
         answers.append(
             ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name, partitions=partitions)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from urteil.broker.base.offload import paced
 from urteil.broker.controller.topic_configs import InvalidTopicConfig, validate_topic_configs
 from urteil.broker.server.config_changes import Change, Refused, apply_changes, check_changes
 from urteil.broker.server.config_values import (
@@ -88,7 +89,7 @@ class ConfigAdmin:
         """
         times = Counter((one.kind, one.name) for one in alterations)
         answers = []
-        for one in alterations:
+        async for one in paced(alterations, 20):
             if times[one.kind, one.name] > 1:
                 why = "Each resource must appear at most once."
                 answers.append(Answer(ErrorCode.INVALID_REQUEST, why))

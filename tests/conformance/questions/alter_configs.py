@@ -82,6 +82,30 @@ def change(it: Asked, step: tuple[list[Change], dict[str, str]]) -> Any:
     return [it.ask(changed(TOPIC, topic, *step[0])), now(it, topic, step[1])]
 
 
+NONE = [(f"none.{number}", DELETE, None) for number in range(700)]
+"""Deletions of what is not set change nothing."""
+MANY_CHANGES: dict[str, tuple[list[Change], dict[str, str]]] = {
+    "the last one wrong": (
+        [("retention.ms", SET, "70000"), *NONE, ("segment.bytes", SET, "x")],
+        {"retention.ms": "604800000", "segment.bytes": "100000"},
+    ),
+    "a key twice": (
+        [("retention.ms", SET, "70000"), *NONE, ("retention.ms", SET, "80000")],
+        {"retention.ms": "604800000", "segment.bytes": "100000"},
+    ),
+    "all right": (
+        [("retention.ms", SET, "70000"), *NONE, ("segment.bytes", SET, "200000")],
+        {"retention.ms": "70000", "segment.bytes": "200000"},
+    ),
+}
+
+
+@CHANGE.each("of a topic, hundreds", MANY_CHANGES)
+def many_changes(it: Asked, step: tuple[list[Change], dict[str, str]]) -> Any:
+    topic = it.topic(configs={"segment.bytes": "100000"})
+    return [it.ask(changed(TOPIC, topic, *step[0])), now(it, topic, step[1])]
+
+
 @ALTER.question("of a topic: all others go back to their defaults")
 def alter(it: Asked) -> Any:
     topic = it.topic(configs={"segment.bytes": "100000", "retention.ms": "5"})

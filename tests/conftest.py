@@ -11,7 +11,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from urteil.harness.containers.engine import Engine
 from urteil.harness.containers.own_engine import running_engine
-from urteil.harness.parts import MissingPart
+from urteil.harness.parts.part import MissingPart
 
 if TYPE_CHECKING:  # what takes a second to import is left to who asks for it
     from tests.conformance.ledger import Ledger

@@ -19,7 +19,7 @@ from urteil.drawing import draw
 from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.history.collect import collect
-from urteil.harness.parts import MissingPart
+from urteil.harness.parts.part import MissingPart
 from urteil.harness.runner.folder import new_run_dir
 from urteil.harness.runner.topics import create_topics
 from urteil.harness.scenario import (

@@ -23,7 +23,8 @@ from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.releases import ClusterReleases
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.cluster.toxiproxies import Toxiproxies
-from urteil.harness.parts import faketime_library, required_parts
+from urteil.harness.parts.faketime import faketime_library
+from urteil.harness.parts.inventory import required_parts
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.stacks import Teller

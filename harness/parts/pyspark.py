@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 from pathlib import Path
 
@@ -29,11 +28,13 @@ def pyspark_folder() -> Path | None:
 
 def pyspark_part() -> Part:
     """One line of `urteil doctor`."""
+    from importlib.metadata import version
+
     folder = pyspark_folder()
     return Part(
         name=NAME,
         found=folder is not None,
-        version=importlib.metadata.version(NAME) if folder else "",
+        version=version(NAME) if folder else "",
         where=str(folder or ""),
         how=HOW,
         required=False,

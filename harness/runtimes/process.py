@@ -19,15 +19,10 @@ from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.loopback import Claim, LoopbackPlan
 from urteil.chaos.topology import USUAL, Layout
 from urteil.chaos.views import LabFailure, Limits, NodeState, NodeStatus
-from urteil.harness.parts import (
-    java,
-    kafka_classes,
-    kafka_classpath,
-    toxiproxy_binary,
-    utf8_locale,
-    zookeeper_classes,
-    zookeeper_classpath,
-)
+from urteil.harness.parts.java import java, utf8_locale
+from urteil.harness.parts.kafka import kafka_classes, kafka_classpath
+from urteil.harness.parts.toxiproxy import toxiproxy_binary
+from urteil.harness.parts.zookeeper import zookeeper_classes, zookeeper_classpath
 from urteil.harness.reaper import VARIABLE, start_reaper
 from urteil.harness.runtimes.base import Programs
 from urteil.harness.runtimes.disks import ProcessDisks, can_mount

@@ -15,7 +15,8 @@ from pathlib import Path
 from urteil.chaos.faults.base import until
 from urteil.chaos.log_files import partitions, segments
 from urteil.chaos.views import LabFailure
-from urteil.harness.parts import MissingPart, strace_binary
+from urteil.harness.parts.part import MissingPart
+from urteil.harness.parts.strace import strace_binary
 
 CALLS = "write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,ftruncate"
 CHECKPOINTS = (

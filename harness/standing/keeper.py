@@ -16,7 +16,7 @@ from urteil.harness.bell import Bell
 from urteil.harness.cluster import Cluster
 from urteil.harness.containers.plan import PodPlan
 from urteil.harness.fault_keeper import FaultServer
-from urteil.harness.parts import MissingPart
+from urteil.harness.parts.part import MissingPart
 from urteil.harness.standing.client_files import CA, write_clients
 from urteil.harness.standing.defaults import broker_defaults
 from urteil.harness.standing.lifecycle import clients_folder, write_state

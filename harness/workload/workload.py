@@ -12,7 +12,7 @@ from kafka.errors import KafkaError
 
 from urteil.chaos.views import LabFailure, NotHealthy
 from urteil.harness.history.journal import JournalReader, PassBegin, PassEnd, Right
-from urteil.harness.parts import kafka_classpath
+from urteil.harness.parts.kafka import kafka_classpath
 from urteil.harness.scenario import Scenario, TopicFact
 from urteil.harness.stacks import Teller
 from urteil.harness.workload.application import await_copied, check_topics, command

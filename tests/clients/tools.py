@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pyspark
 
-from urteil.harness.parts import MissingPart, cache_dir, java
 from urteil.harness.parts.go import build
+from urteil.harness.parts.java import java
 from urteil.harness.parts.maven import copy_dependencies
-from urteil.harness.parts.part import apt_install, can_apt, installed, run
+from urteil.harness.parts.part import MissingPart, apt_install, cache_dir, can_apt, installed, run
 
 PROGRAMS = Path(__file__).parent / "programs"
 KAFKAJS = "kafkajs@2.2.4"

@@ -9,7 +9,7 @@ from pathlib import Path
 CONFTEST = "from tests.conftest import pytest_fixture_setup\n"
 TESTS = """
 import pytest
-from urteil.harness.parts import MissingPart
+from urteil.harness.parts.part import MissingPart
 
 answers = iter((False, True))
 

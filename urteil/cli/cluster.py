@@ -53,7 +53,7 @@ def up(as_json: bool, as_export: bool, **asked: Any) -> None:
     Client configurations for Java, librdkafka and kafka-python are written too (docs/tools.md).
     """
     from urteil.harness import standing
-    from urteil.harness.parts import MissingPart
+    from urteil.harness.parts.part import MissingPart
 
     _check_output(as_json, as_export)
     try:

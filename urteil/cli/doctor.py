@@ -19,20 +19,21 @@ def doctor(install: bool, compose: bool, quiet: bool) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from urteil.harness import parts
     from urteil.harness.containers.engine import engine_part
+    from urteil.harness.parts.inventory import install_all, inventory
+    from urteil.harness.parts.part import MissingPart
 
     if install:
         try:
-            parts.install_all(compose=compose)
-        except parts.MissingPart as error:
+            install_all(compose=compose)
+        except MissingPart as error:
             raise click.ClickException(str(error)) from None
     table = Table("part", "found", "version", "where, or how to get it")
-    inventory = [*parts.inventory(), engine_part()]
-    for part in inventory:
+    parts = [*inventory(), engine_part()]
+    for part in parts:
         found = "yes" if part.found else "missing" if part.required else "no (optional)"
         table.add_row(part.name, found, part.version, part.where if part.found else part.how)
-    missing = any(part.required and not part.found for part in inventory)
+    missing = any(part.required and not part.found for part in parts)
     if missing or not quiet:
         Console(soft_wrap=False).print(table)
     return EXIT_MISSING if missing else 0

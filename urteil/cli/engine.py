@@ -14,7 +14,7 @@ def engine() -> None:
 def start() -> None:
     """Start one that stays until `urteil engine stop`; eval $(urteil engine start) uses it."""
     from urteil.harness.containers import standing_engine
-    from urteil.harness.parts import MissingPart
+    from urteil.harness.parts.part import MissingPart
 
     try:
         found = standing_engine.start(say)

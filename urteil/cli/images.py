@@ -29,7 +29,7 @@ def build(names: tuple[str, ...], base: str | None) -> None:
     """
     from urteil.harness.containers.images import ensure_images
     from urteil.harness.containers.recipes import recipe
-    from urteil.harness.parts import MissingPart
+    from urteil.harness.parts.part import MissingPart
 
     try:
         for name in names:
@@ -47,7 +47,7 @@ def build(names: tuple[str, ...], base: str | None) -> None:
 def list_images() -> None:
     """Print every image: current, out of date or missing, and its size."""
     from urteil.harness.containers.images import image_states
-    from urteil.harness.parts import MissingPart
+    from urteil.harness.parts.part import MissingPart
 
     try:
         states = image_states(_engine())
@@ -60,7 +60,7 @@ def list_images() -> None:
 
 def _engine() -> Engine:
     from urteil.harness.containers.engine import connect
-    from urteil.harness.parts import MissingPart
+    from urteil.harness.parts.part import MissingPart
 
     try:
         return connect()

@@ -54,7 +54,7 @@ def engine_option() -> Decorator:
 def _to_judge_in_time(_context: Any, _param: Any, engine: str) -> str:
     """A missing PySpark or a wrong limit of the environment is an error before anything is played
     or judged anew."""
-    from urteil.harness.parts import require_pyspark
+    from urteil.harness.parts.pyspark import require_pyspark
     from urteil.harness.verify.watch import asked_limit_s
 
     if engine == "spark":

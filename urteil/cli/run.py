@@ -41,7 +41,7 @@ _result_json = json_option("Print result.json, and nothing else.")
 
 def _must_have_spark(_context: Any, _param: Any, master: str | None) -> str | None:
     """A missing PySpark is an error before anything is played."""
-    from urteil.harness.parts import require_pyspark
+    from urteil.harness.parts.pyspark import require_pyspark
 
     if master is not None:
         require_pyspark()
@@ -201,7 +201,7 @@ def report(run_dir: str, form: str, out: Path) -> None:
 def _must_have_engine() -> None:
     """Cause and mend, before there is a run, when no container engine answers."""
     from urteil.harness.containers.engine import connect
-    from urteil.harness.parts import MissingPart
+    from urteil.harness.parts.part import MissingPart
 
     try:
         connect().client.close()

@@ -14,8 +14,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from urteil.harness.parts import require_pyspark, utf8_locale
+from urteil.harness.parts.java import utf8_locale
 from urteil.harness.parts.part import MissingPart
+from urteil.harness.parts.pyspark import require_pyspark
 from urteil.harness.stacks import Teller
 from urteil.harness.verify.engines import comet
 
@@ -159,7 +160,7 @@ def _native(master: str, rows: int) -> dict[str, str]:
     """Settings of native operators; none for small runs and other machines. Without Comet, why."""
     if rows < LARGE_ROWS or not master.startswith("local"):
         return {}
-    from urteil.harness.parts import comet_jar
+    from urteil.harness.parts.comet import comet_jar
 
     try:
         return comet.settings(comet_jar())
@@ -174,7 +175,7 @@ def versions(session: Any) -> dict[str, str]:
 
 def _find_java() -> None:
     """Let Spark use the Java that the lab's other parts use."""
-    from urteil.harness.parts import java
+    from urteil.harness.parts.java import java
 
     home = Path(java()).resolve().parent.parent
     os.environ.setdefault("JAVA_HOME", str(home))

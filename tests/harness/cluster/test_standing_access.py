@@ -19,7 +19,7 @@ from kafka.errors import KafkaError
 from tests.ports import free_port
 from urteil.harness import standing
 from urteil.harness.cluster.state import ClusterState
-from urteil.harness.parts import kafka_tool
+from urteil.harness.parts.kafka import kafka_tool
 from urteil.harness.standing import StandingCluster, StandingRequest
 from urteil.harness.standing.ports import port_problem
 from urteil.harness.standing.state import User

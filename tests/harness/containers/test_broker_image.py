@@ -18,7 +18,8 @@ from urteil.compose.broker import settings
 from urteil.compose.broker.health import first_listener
 from urteil.harness.containers.engine import Engine
 from urteil.harness.containers.images import ensure_images
-from urteil.harness.parts import java, kafka_classpath
+from urteil.harness.parts.java import java
+from urteil.harness.parts.kafka import kafka_classpath
 
 VARIABLES = {
     "KAFKA_LOG_DIRS": "/urteil/data",

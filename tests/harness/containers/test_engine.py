@@ -13,7 +13,7 @@ import pytest
 
 from urteil.harness.containers import engine as engines
 from urteil.harness.containers.engine import Engine, connect, engine_part
-from urteil.harness.parts import MissingPart
+from urteil.harness.parts.part import MissingPart
 
 VERSION = {"Version": "99.1", "ApiVersion": "1.41", "Arch": "arm64", "Os": "linux"}
 

@@ -17,7 +17,7 @@ import pytest
 from urteil.harness.containers import recipes
 from urteil.harness.containers.engine import Engine
 from urteil.harness.containers.images import ensure_images, image_states
-from urteil.harness.parts import MissingPart
+from urteil.harness.parts.part import MissingPart
 
 ROOT = Path(__file__).parents[3]
 ALL = ("broker", "zookeeper", "toxiproxy")

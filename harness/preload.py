@@ -51,9 +51,10 @@ class Preload:
         from urteil.harness.verify.engines.engine import parse
         from urteil.harness.verify.guarantees import GUARANTEES
 
-        for guarantee in GUARANTEES.values():
-            for query in (guarantee.tally(), guarantee.first(FINDINGS)):
-                if self._over.is_set():
-                    return
-                with suppress(duckdb.Error):  # the check that asks it reports what is wrong
-                    parse(query)
+        with duckdb.connect() as connection:
+            for guarantee in GUARANTEES.values():
+                for query in (guarantee.tally(), guarantee.first(FINDINGS)):
+                    if self._over.is_set():
+                        return
+                    with suppress(duckdb.Error):  # the check that asks it reports what is wrong
+                        parse(connection, query)

@@ -16,7 +16,7 @@ def write_reports(
 
     A run without a verdict, or one that is damaged, gets the page alone, which says what it lacks.
     `mutants` names, by guarantee, the seeded bugs that its check is known to catch. A page without
-    `pictures` takes a third of the time and says how they are drawn.
+    `pictures` does not open the evidence, has no logs either, and says how they are drawn.
     Raises FileNotFoundError when the folder is no run.
     """
     from urteil.reports.junit import write_junit

@@ -46,9 +46,9 @@ class Cut:
 
 def cuts(run_dir: Path, run: Opened, result: Result) -> list[Cut]:
     """The logs around faults and findings, oldest first; none where no clock ties them."""
-    offset_ns = _wall_offset(run)
     windows = _windows(result)[:CUTS]
-    if offset_ns is None or not windows:
+    offset_ns = _wall_offset(run) if windows else None
+    if offset_ns is None:
         return []
     texts = [(_stamp(b + offset_ns), _stamp(e + offset_ns)) for _, b, e in windows]
     found: list[list[Log]] = [[] for _ in windows]

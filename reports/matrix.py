@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import median
 
-import jinja2
-
 from urteil.harness.campaign.matrix import Matrix
+from urteil.reports.template import environment
 
 
 def write_matrix(folder: Path, matrix: Matrix) -> Path:
@@ -21,12 +20,6 @@ def write_matrix(folder: Path, matrix: Matrix) -> Path:
 
 def matrix_page(matrix: Matrix) -> str:
     """The page of a campaign of mutants."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("urteil.reports"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["median"] = median
-    return environment.get_template("matrix.html.j2").render(matrix=matrix)
+    templates = environment()
+    templates.filters["median"] = median
+    return templates.get_template("matrix.html.j2").render(matrix=matrix)

@@ -44,12 +44,13 @@ def opened(run_dir: Path) -> Iterator[Opened]:
     """Open what can be read of a run's evidence."""
     with duckdb.connect(config={"threads": 2, "memory_limit": MEMORY}) as db:
         found = Opened(db)
-        for table in SCHEMAS:
-            _view(found, run_dir, table)
+        views = [_view(found, run_dir, table) for table in SCHEMAS]
+        db.execute("; ".join(views))
         yield found
 
 
-def _view(found: Opened, run_dir: Path, table: str) -> None:
+def _view(found: Opened, run_dir: Path, table: str) -> str:
+    """The statement that makes a table's view."""
     readable = []
     for part in files(run_dir, table):
         try:
@@ -61,15 +62,14 @@ def _view(found: Opened, run_dir: Path, table: str) -> None:
     wanted = {one.name: _SQL[one.type] for one in SCHEMAS[table]}
     if not readable:
         columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in wanted.items())
-        found.db.execute(f"CREATE VIEW {table} AS SELECT {columns} WHERE false")
-        return
+        return f"CREATE VIEW {table} AS SELECT {columns} WHERE false"
     source = f"read_parquet([{', '.join(map(_text, readable))}], union_by_name = true)"
     there = {row[0] for row in found.rows(f"DESCRIBE SELECT * FROM {source}")}
     columns = ", ".join(
         f'TRY_CAST({_name(name) if name in there else "NULL"} AS {kind}) AS "{name}"'
         for name, kind in wanted.items()
     )
-    found.db.execute(f"CREATE VIEW {table} AS SELECT {columns} FROM {source}")
+    return f"CREATE VIEW {table} AS SELECT {columns} FROM {source}"
 
 
 def _text(path: Path) -> str:

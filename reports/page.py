@@ -22,6 +22,7 @@ from urteil.reports.named import cycle_of, record_of
 from urteil.reports.opened import NS, opened
 from urteil.reports.repeats import repeats
 from urteil.reports.series import Series, load_series
+from urteil.reports.template import environment
 
 KINDS = 3
 """Of faults that the verdict's sentence names."""
@@ -62,7 +63,7 @@ def page_of(
     """The page of a run. `mutants` names, by guarantee, the seeded bugs that its check is known to
     catch."""
     result = run.result
-    drawn = _pictures(run_dir, run) if pictures else _without_pictures(run_dir, run)
+    drawn = _pictures(run_dir, run) if pictures else _without_pictures(run)
     template = _environment(drawn.origin_ns).get_template("report.html.j2")
     return template.render(
         run=run,
@@ -109,13 +110,11 @@ def _pictures(run_dir: Path, run: Loaded) -> Pictures:
     return found
 
 
-def _without_pictures(run_dir: Path, run: Loaded) -> Pictures:
-    """What needs no drawing: Bokeh alone takes longer to load than a small history to judge."""
+def _without_pictures(run: Loaded) -> Pictures:
+    """What needs neither the evidence nor Bokeh: opening both takes longer than judging a small
+    history."""
     found = Pictures(scripts=[], lives={}, graphs={}, cuts=[], left_out=True)
     found.origin_ns = min((fault.begin_ns for fault in run.result.faults), default=0)
-    with opened(run_dir) as evidence:
-        run.lacks.extend(evidence.lacks)
-        found.cuts = cuts(run_dir, evidence, run.result)
     return found
 
 
@@ -164,15 +163,8 @@ def _judged(result: Result) -> list[str]:
 
 
 def _environment(origin_ns: int) -> jinja2.Environment:
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("urteil.reports"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    templates = environment()
+    templates.filters |= {
         "at": lambda at_ns: f"{(at_ns - origin_ns) / NS:.2f} s",
         "slug": lambda status: str(status).replace(" ", "-"),
         "columns": _columns,
@@ -185,7 +177,7 @@ def _environment(origin_ns: int) -> jinja2.Environment:
         "counted": counted,
         "times": times,
     }
-    return environment
+    return templates
 
 
 def _columns(records: list[dict[str, Any]]) -> list[str]:

@@ -23,10 +23,11 @@ def caught() -> dict[str, list[str]]:
 
 
 def draw(run_dir: Path, *, pictures: bool = True) -> list[Path]:
-    """Write the reports of a run; see `urteil.reports.write_reports`."""
+    """Write the reports of a run; see `urteil.reports.write_reports`. The page names the seeded
+    bugs only if it has pictures: collecting them loads a module for each."""
     from urteil.reports import write_reports
 
-    return write_reports(run_dir, caught(), pictures=pictures)
+    return write_reports(run_dir, caught() if pictures else {}, pictures=pictures)
 
 
 def keep_logs(run_dir: Path, keep: str, *, failed: bool) -> None:

@@ -212,13 +212,12 @@ class Import:
 
     def repeated(self) -> set[int]:
         """The hashes of values that were sent more than once, if the hash is not another's too."""
-        values, counts = np.unique(np.frombuffer(self._values, np.int64), return_counts=True)
-        return {int(one) for one in values[counts > 1]}
+        values = np.sort(np.frombuffer(self._values, np.int64))
+        return {int(one) for one in values[1:][values[1:] == values[:-1]]}
 
     def finish(self) -> list[Row]:
         """Close all tables; the rows of `clients`."""
-        polled = np.unique(np.frombuffer(self._polled, np.int64))
-        proved = {txn for txn, values in self._of_open.items() if np.isin(values, polled).any()}
+        proved = self._committed()
         for txn, unknown, committed in self._open:
             self.sends.add(committed if txn in proved else unknown)
         for reader in self.readers.values():
@@ -233,6 +232,13 @@ class Import:
              "end_ns": reader.end_ns}
             for reader in self.readers.values()
         ]  # fmt: skip
+
+    def _committed(self) -> set[int]:
+        """Transactions of unknown end of which anybody polled a record."""
+        if not self._of_open:
+            return set()
+        polled = np.unique(np.frombuffer(self._polled, np.int64))
+        return {txn for txn, values in self._of_open.items() if np.isin(values, polled).any()}
 
     def end_of(self, key: str) -> dict[str, str]:
         """What a topic says of its end: when it was asked for last, if it was."""

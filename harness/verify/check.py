@@ -69,7 +69,7 @@ def check(
     if absent:
         return _result(guarantee, Status.NOT_JUDGED, reason=f"no {', '.join(absent)}")
     try:
-        told = tally or engine.query(guarantee.tally())[0]
+        told = tally or _tally(engine, guarantee, places.derived)
         return _judge(engine, guarantee, places, told, limit=limit)
     except Exception as failure:
         text = " ".join(str(failure).split())[:300]
@@ -78,6 +78,22 @@ def check(
             Status.UNKNOWN,
             reason=f"the check raised {type(failure).__name__}: {text}",
         )
+
+
+def _tally(engine: Engine, guarantee: Guarantee, derived: Derived) -> Row:
+    if not has_subject(guarantee, derived):
+        return {"opportunities": 0, "violations": 0, "permitted": 0}
+    return engine.query(guarantee.tally())[0]
+
+
+def has_subject(guarantee: Guarantee, derived: Derived) -> bool:
+    """Whether anything in the run may be an opportunity or a violation."""
+    if not guarantee.subjects:
+        return True
+    names = [name.removeprefix("parts.") for name in guarantee.subjects]
+    return any(derived.tables.get(name) for name in names) or any(
+        part.get(name) for part in derived.parts for name in names
+    )
 
 
 def _result(guarantee: Guarantee, status: Status, **told: Any) -> GuaranteeResult:

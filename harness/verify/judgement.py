@@ -263,6 +263,8 @@ def _tears(found: Sound, facts: RunFacts, tally: Sequence[Row]) -> dict[str, str
 
 def _doubt(name: str, tears: dict[str, str]) -> str | None:
     """The first tear in what a guarantee rests on."""
+    if not tears:
+        return None
     used = GUARANTEES[name].evidence()
     return next((told for table, told in tears.items() if table in used), None)
 

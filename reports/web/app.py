@@ -9,7 +9,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import msgspec
 from bokeh.embed import components
 from bokeh.models import AjaxDataSource, HoverTool
@@ -35,6 +34,7 @@ from urteil.reports.page import page_of
 from urteil.reports.palette import OUTCOMES
 from urteil.reports.plots import NAMES, blank, legend
 from urteil.reports.store import Listed, NotStored, Store
+from urteil.reports.template import environment
 from urteil.reports.trends import trend
 from urteil.reports.web.guard import Guard
 
@@ -82,13 +82,7 @@ class _Pages:
     def __init__(self, store: Store, mutants: Mutants) -> None:
         self._store = store
         self._mutants = mutants
-        self._templates = jinja2.Environment(
-            loader=jinja2.PackageLoader("urteil.reports"),
-            autoescape=True,
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        self._templates = environment()
 
     def _render(self, template: str, **shown: Any) -> HTMLResponse:
         return HTMLResponse(self._templates.get_template(f"web/{template}.html.j2").render(**shown))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -127,8 +126,7 @@ class Duck:
         cursor = self._connection.cursor()
         files = sorted(folder.glob("*.parquet"))
         if not files:
-            empty = ", ".join(f'"{f.name}" {_SPARK[f.type]}' for f in schema or ())
-            cursor.execute(f"CREATE OR REPLACE TABLE {name} ({empty})")
+            cursor.execute(_empty(name, schema or ()))
             return
         found = f"read_parquet('{_quoted(folder)}/*.parquet')"
         columns = [f'CAST("{f.name}" AS {_SPARK[f.type]}) AS "{f.name}"' for f in schema or ()]
@@ -138,6 +136,9 @@ class Duck:
 
     def table(self, name: str, rows: pa.Table) -> None:
         cursor = self._connection.cursor()
+        if not rows.num_rows:
+            cursor.execute(_empty(name, rows.schema))
+            return
         cursor.register("given_rows", rows)
         cursor.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM given_rows")
         cursor.unregister("given_rows")
@@ -160,7 +161,7 @@ class Duck:
 
     def query(self, query: str) -> list[Row]:
         with self._cursor() as cursor:
-            cursor.execute(parse(query))
+            cursor.execute(parse(cursor, query))
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
@@ -185,17 +186,25 @@ class Duck:
         self._connection.close()
 
 
-@functools.lru_cache(maxsize=512)
-def parse(query: str) -> duckdb.Statement:
-    """`query` as DuckDB runs it. Parsing is a third of what a question of few rows takes, and the
-    canary asks every one of them again."""
-    (statement,) = _parser().extract_statements(to_duckdb(query))
+def _empty(name: str, schema: Iterable[pa.Field]) -> str:
+    columns = ", ".join(f'"{field.name}" {_SPARK[field.type]}' for field in schema)
+    return f"CREATE OR REPLACE TABLE {name} ({columns})"
+
+
+_PARSED: dict[str, duckdb.Statement] = {}
+MOST_PARSED = 512
+
+
+def parse(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Statement:
+    """`query` as DuckDB runs it, on any connection. Parsing is a third of what a question of few
+    rows takes, and the canary asks every one of them again."""
+    statement = _PARSED.get(query)
+    if statement is None:
+        if len(_PARSED) >= MOST_PARSED:
+            _PARSED.clear()
+        (statement,) = connection.extract_statements(to_duckdb(query))
+        _PARSED[query] = statement
     return statement
-
-
-@functools.cache
-def _parser() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect()
 
 
 def _rows(files: Sequence[Path]) -> int:

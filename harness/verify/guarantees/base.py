@@ -117,6 +117,9 @@ class Guarantee:
     explain: Explain
     permitted: str = "CAST(NULL AS STRING)"
     needs: tuple[str, ...] = ("sends",)
+    subjects: tuple[str, ...] = ()
+    """Derived tables, and columns of `parts` (`parts.compacted`). In a run where all of these are
+    empty, and 0 in every partition, nothing is an opportunity or a violation: it is not queried."""
     sub_kinds: tuple[str, ...] = ()
     tie: str = "j.value_id"
     """What orders findings of one place and time (alias `j`), so that engines agree."""

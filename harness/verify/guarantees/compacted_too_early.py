@@ -57,5 +57,6 @@ SELECT CASE WHEN k.off >= {_TOLD} THEN 'active segment' ELSE 'inside the lag' EN
 {FLOORS} {_JUDGED} AND {_GONE}""",
     permitted=LOSABLE,
     explain=_explain,
+    subjects=("parts.compacted",),
     sub_kinds=("active segment", "inside the lag"),
 )

@@ -52,5 +52,6 @@ LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {COMMITTED} {F
     OR (k.copies < c.copies AND k.off < q.agreed_end))""",
     permitted=f"CASE WHEN x.sub_kind = 'not served' THEN NULL ELSE ({LOSABLE}) END",
     explain=_explain,
+    subjects=("parts.compacted",),
     sub_kinds=("absent", "older shown", "on some replicas", "not on a follower", "not served"),
 )

@@ -143,6 +143,7 @@ SELECT 'turned away', t.p, t.from_offset, t.first_ns, t.last_ns, t.client, NULL,
         *("sends", "replicas", "logs", "polls", "clients", "faults", "states", "commits"),
         *("assignments", "passes", "offset_answers"),
     ),
+    subjects=("calms", "expulsions", "departures", "returns", "answers"),
     sub_kinds=(
         "group stands still",
         "consumer stands still",

@@ -127,6 +127,7 @@ FROM standstills t WHERE t.ended = 0 AND t.tried > 2 AND (t.clients > 1 OR t.tri
     explain=_explain,
     needs=("sends",),
     rests_on=("sends", "faults", "states", "clients"),
+    subjects=("trials", "resumptions", "quiets", "standstills"),
     sub_kinds=("stalled", "not resumed", "stopped", "transactions stopped"),
     tie="j.fault, j.targets, j.grp",
 )

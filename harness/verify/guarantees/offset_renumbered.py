@@ -53,5 +53,6 @@ GROUP BY q.p, r.offset, r.value_id, q.unclean_on, q.unclean_floor""",
     "THEN 'an unclean election began below this offset' "
     "WHEN x.off >= x.lost_floor THEN 'a fault took it from every replica that was in sync' END",
     explain=_explain,
+    subjects=("parts.compacted",),
     sub_kinds=("renumbered", "reordered"),
 )

@@ -50,5 +50,6 @@ FROM ({_MADE}) m JOIN vals v ON v.value_id = m.source WHERE m.copies > {_ONCE}""
         f"offset {row['first_copy']}, last at {row['last_copy']}."
     ),
     rests_on=(*RECORDS, "txns", "commits"),
+    subjects=("parts.copies", "txn_p"),
     sub_kinds=("twice",),
 )

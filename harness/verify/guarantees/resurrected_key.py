@@ -22,5 +22,6 @@ GUARANTEE = Guarantee(
         f"Key {row['key']!r} was deleted by {row['latest_value_id']} at offset "
         f"{row['latest_off']}, yet shows {row['value_id']} at {place(row)} ({row['sub_kind']})."
     ),
+    subjects=("parts.compacted",),
     sub_kinds=("in the log", "in a pass"),
 )

@@ -82,5 +82,6 @@ SELECT 'compacted', q.p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.cl
   NULL, NULL, NULL, NULL {_COMPACTED} AND v.ack_off < q.max_start""",
     explain=_explain,
     rests_on=("sends", "logs", "replicas", "states"),
+    subjects=("parts.has_log",),
     sub_kinds=("too early", "compacted"),
 )

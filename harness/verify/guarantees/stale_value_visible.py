@@ -78,5 +78,6 @@ SELECT 'tombstone kept', k.p, k.off, k.complete_ns, k.complete_ns, k.value_id, k
   k.off, -1, k.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_OVER} AND k.log_slots > 0""",
     permitted=LATEST_LOSABLE,
     explain=_explain,
+    subjects=("parts.compacted",),
     sub_kinds=("in the log", "in a pass", "not cleaned", "tombstone kept"),
 )

@@ -38,5 +38,6 @@ LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {COMMITTED} {F
         f"({row['sub_kind']}) at most {row['age_ms']} ms after it was sent; "
         f"delete.retention.ms is {row['retention_ms']}."
     ),
+    subjects=("parts.compacted",),
     sub_kinds=("absent", "on some replicas", "not served"),
 )

@@ -72,6 +72,7 @@ SELECT 'missing', k.p, v.shown_slot % {SLOT}, v.invoke_ns, v.complete_ns, v.valu
   WHEN x.promised = 'late' THEN '{LATE_END}' WHEN x.promised = 'spoiled' THEN '{SPOILED}' END""",
     explain=lambda row: f"{row['value_id']} at {place(row)} was never copied to the output.",
     rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
+    subjects=("parts.copies", "stands"),
     sub_kinds=("missing",),
     needs_whole_passes=True,
 )

@@ -92,7 +92,8 @@ def _labels(part: Path) -> list[Row]:
 def _once(run_dir: Path, table: str, known: set[str] | None, found: Sound) -> Iterator[Path]:
     """The parts that belong to the run: none twice, and none that the manifest does not know."""
     seen: dict[str, list[Path]] = defaultdict(list)
-    for part in evidence.files(run_dir, table):
+    parts = evidence.files(run_dir, table)
+    for part in parts:
         name = part.relative_to(run_dir)
         if not part.is_file():
             found.tear(table, _unreadable(name, "it is none, or a link to nothing"))
@@ -100,9 +101,9 @@ def _once(run_dir: Path, table: str, known: set[str] | None, found: Sound) -> It
         if known is not None and part.name not in known and part.name != "empty.parquet":
             found.told.append(f"{name} is not in the manifest and was left out")
             continue
-        alike = _outline(part)
-        twin = next((other for other in seen[alike] if _same(other, part)), None)
-        if alike and twin is not None:
+        alike = _outline(part) if len(parts) > 1 else ""
+        twin = next((other for other in seen[alike] if _same(other, part)), None) if alike else None
+        if twin is not None:
             found.told.append(f"{name} is the same as {twin.name} and was left out")
             continue
         seen[alike].append(part)

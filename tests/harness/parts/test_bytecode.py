@@ -21,3 +21,12 @@ def test_bytecode_goes_to_the_labs_folder_where_none_is_written_elsewhere(tmp_pa
     subprocess.run([sys.executable, "-c", PROGRAM], env=env, check=True, timeout=240)
     (compiled,) = (tmp_path / "urteil" / "bytecode").rglob("errors.*.pyc")
     assert compiled.parent.name == "wire"
+
+
+def test_command_line_imports_no_part_and_no_engine() -> None:
+    program = "import sys, urteil.cli.main; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=240).stdout
+    heavy = {"bokeh", "docker", "duckdb", "numpy", "psutil", "pyarrow", "pyspark", "rich"}
+    heavy |= {"urteil.harness.parts.chromium", "urteil.suites.mutants"}
+    assert heavy.isdisjoint(told.split())

@@ -1,4 +1,4 @@
-"""A certificate authority of one cluster, and the certificates that it issues."""
+"""A certificate authority, of one cluster or test, and the certificates that it issues."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 PASSWORD = "urteil-store"
 """Of every PKCS #12 store."""
-KEY_BITS = 2048
+Name = str | Sequence[tuple[x509.ObjectIdentifier, str]]
 BEFORE, AFTER = datetime.timedelta(days=1), datetime.timedelta(days=365)
 
 
@@ -24,7 +24,7 @@ class Issued:
     """A certificate with its key and the authority's own certificate."""
 
     certificate: x509.Certificate
-    key: rsa.RSAPrivateKey
+    key: ec.EllipticCurvePrivateKey
     authority: x509.Certificate
 
     def pkcs12(self) -> bytes:
@@ -37,61 +37,71 @@ class Issued:
             serialization.BestAvailableEncryption(PASSWORD.encode()),
         )
 
-    def certificate_pem(self) -> bytes:
-        return self.certificate.public_bytes(serialization.Encoding.PEM)
+    @property
+    def pem(self) -> str:
+        return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
 
-    def key_pem(self) -> bytes:
+    def key_pem(self, password: str | None = None) -> str:
+        protection: serialization.KeySerializationEncryption = serialization.NoEncryption()
+        if password is not None:
+            protection = serialization.BestAvailableEncryption(password.encode())
         return self.key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection
+        ).decode()
 
 
 class Authority:
     """Issues certificates; its key is never written anywhere."""
 
-    def __init__(self) -> None:
-        self._key: rsa.RSAPrivateKey | None = None
+    def __init__(self, name: str = "Urteil test authority") -> None:
+        self._subject = _name(name)
+        self._key: ec.EllipticCurvePrivateKey | None = None
         self._certificate: x509.Certificate | None = None
 
-    def issue(self, name: str, *, hosts: Sequence[str] = ()) -> Issued:
-        """A certificate for a common name, of a server at `hosts` or of a client."""
+    def issue(self, name: Name, *, hosts: Sequence[str] = ()) -> Issued:
+        """A certificate for a common name, or a name of several parts: of a server at `hosts` or of
+        a client."""
         authority, by = self._own()
         key = _new_key()
         certificate = _signed(_name(name), key, authority.subject, by, hosts=hosts)
         return Issued(certificate, key, authority)
 
-    def pem(self) -> bytes:
-        return self._own()[0].public_bytes(serialization.Encoding.PEM)
+    @property
+    def certificate(self) -> x509.Certificate:
+        return self._own()[0]
+
+    @property
+    def pem(self) -> str:
+        return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
 
     def trust_store(self) -> bytes:
         """The authority as a PKCS #12 trust store for Java."""
-        trusted = pkcs12.PKCS12Certificate(self._own()[0], b"urteil")
+        trusted = pkcs12.PKCS12Certificate(self.certificate, b"urteil")
         encryption = serialization.BestAvailableEncryption(PASSWORD.encode())
         return pkcs12.serialize_java_truststore([trusted], encryption)
 
-    def _own(self) -> tuple[x509.Certificate, rsa.RSAPrivateKey]:
+    def _own(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
         """Made when it is first needed: most clusters have no TLS."""
         if self._key is None or self._certificate is None:
-            self._key, subject = _new_key(), _name("Urteil test authority")
+            self._key, subject = _new_key(), self._subject
             self._certificate = _signed(subject, self._key, subject, self._key, is_authority=True)
         return self._certificate, self._key
 
 
-def _new_key() -> rsa.RSAPrivateKey:
-    return rsa.generate_private_key(65537, KEY_BITS)
+def _new_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
 
 
-def _name(common_name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+def _name(name: Name) -> x509.Name:
+    parts = [(NameOID.COMMON_NAME, name)] if isinstance(name, str) else name
+    return x509.Name([x509.NameAttribute(oid, value) for oid, value in parts])
 
 
 def _signed(
     subject: x509.Name,
-    key: rsa.RSAPrivateKey,
+    key: ec.EllipticCurvePrivateKey,
     issuer: x509.Name,
-    by: rsa.RSAPrivateKey,
+    by: ec.EllipticCurvePrivateKey,
     *,
     is_authority: bool = False,
     hosts: Sequence[str] = (),
@@ -125,7 +135,7 @@ def _usage(is_authority: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=True,
         content_commitment=False,
-        key_encipherment=not is_authority,
+        key_encipherment=False,
         data_encipherment=False,
         key_agreement=False,
         key_cert_sign=is_authority,

@@ -30,7 +30,7 @@ def write_clients(
     folder.mkdir(parents=True, exist_ok=True)
     security = access.security
     if security.tls:
-        (folder / CA).write_bytes(access.authority.pem())
+        (folder / CA).write_text(access.authority.pem)
         (folder / TRUST_STORE).write_bytes(access.authority.trust_store())
     return [
         _write_user(name, folder, access, bootstrap, network_bootstrap)
@@ -49,8 +49,8 @@ def _write_user(
     if security.tls and not security.sasl:
         issued = access.authority.issue(name)
         (folder / f"{name}.p12").write_bytes(issued.pkcs12())
-        (folder / f"{name}.pem").write_bytes(issued.certificate_pem())
-        (folder / f"{name}.key").write_bytes(issued.key_pem())
+        (folder / f"{name}.pem").write_text(issued.pem)
+        (folder / f"{name}.key").write_text(issued.key_pem())
     files = _write_files(name, folder, folder, security, bootstrap)
     network_files = {}
     if network_bootstrap:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.broker.security.certificates import Authority
 from tests.broker.security.kdc import REALM, Kdc, program
 from tests.conformance.pair import LASTING, QUICK, Pair
 from tests.conformance.plain import plain
@@ -24,6 +23,7 @@ from urteil.broker.wire.messages import SaslAuthenticateRequest, SaslHandshakeRe
 from urteil.broker.wire.schema import Message
 from urteil.broker.zookeeper.znodes import encode_config, encode_config_change
 from urteil.harness.cluster import Cluster
+from urteil.harness.cluster.certificates import Authority
 from urteil.harness.parts.part import MissingPart
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import KafkaTarget, Target, UrteilTarget

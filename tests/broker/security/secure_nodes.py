@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.broker.security.certificates import Authority, pem_file
+from tests.broker.security.certificates import LOCAL, pem_file
 from tests.broker.server.nodes import Nodes
 from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.ports import free_port
 from urteil.broker.security.scram import HASHES, credential
 from urteil.broker.zookeeper.znodes import encode_config
+from urteil.harness.cluster.certificates import Authority
 
 CLIENT_RULES = "RULE:^CN=([a-z]+),OU=people$/$1/,DEFAULT"
 
@@ -55,7 +56,7 @@ class SecureNodes(Nodes):
 
     def renew(self, broker: int) -> None:
         """A new certificate for a broker, in the old one's file."""
-        issued = self.authority.issue(f"broker-{broker}")
+        issued = self.authority.issue(f"broker-{broker}", hosts=LOCAL)
         pem_file(self._identity(broker), issued.key_pem(), issued.pem)
 
     def _identity(self, broker: int) -> Path:

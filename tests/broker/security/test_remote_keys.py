@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.broker.security.certificates import Authority, pem_file
+from tests.broker.security.certificates import LOCAL, pem_file
 from tests.broker.security.test_oauthbearer import NOW_S, key_set, signed
 from tests.broker.server.nodes import until
 from urteil.broker.security.oauthbearer import TokenRefused
@@ -23,6 +23,7 @@ from urteil.broker.security.tokens import SignedValidator
 from urteil.broker.server.config_values import ConfigError
 from urteil.broker.server.listener_settings import ListenerSettings
 from urteil.broker.server.sasl_offer import load_offer
+from urteil.harness.cluster.certificates import Authority
 
 NOTHING = '{"keys": []}'
 
@@ -156,7 +157,7 @@ def _answer_nonsense(listening: socket.socket) -> None:
 
 def test_https_is_trusted_by_a_file(tmp_path: Path) -> None:
     authority = Authority()
-    issued = authority.issue("keys")
+    issued = authority.issue("keys", hosts=LOCAL)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem_file(tmp_path / "server.pem", issued.key_pem(), issued.pem))
     with serving(context) as server:

@@ -7,14 +7,13 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from tests.broker.security.certificates import (
-    PASSWORD,
-    Authority,
     GivenSettings,
     java_identity,
     java_trust,
     pem_file,
 )
 from urteil.broker.security.stores import StoreError, load_identity, load_trusted
+from urteil.harness.cluster.certificates import PASSWORD, Authority
 
 AUTHORITY = Authority()
 BROKER = AUTHORITY.issue("broker")
@@ -26,7 +25,7 @@ def settings(**given: str) -> Any:
 
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
 def test_a_store_that_keytool_wrote_is_read(tmp_path: Path, kind: str) -> None:
-    key = java_identity(tmp_path / "key.store", BROKER, AUTHORITY, kind)
+    key = java_identity(tmp_path / "key.store", BROKER, kind)
     trust = java_trust(tmp_path / "trust.store", AUTHORITY, kind)
     given = settings(
         keystore_type=kind,
@@ -38,7 +37,7 @@ def test_a_store_that_keytool_wrote_is_read(tmp_path: Path, kind: str) -> None:
     )
     identity = load_identity(given)
     assert identity is not None
-    assert identity.chain == (BROKER.certificate, AUTHORITY.own.certificate)
+    assert identity.chain == (BROKER.certificate, AUTHORITY.certificate)
     assert identity.key.private_bytes(
         serialization.Encoding.DER,
         serialization.PrivateFormat.PKCS8,
@@ -48,7 +47,7 @@ def test_a_store_that_keytool_wrote_is_read(tmp_path: Path, kind: str) -> None:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    assert load_trusted(given) == (AUTHORITY.own.certificate,)
+    assert load_trusted(given) == (AUTHORITY.certificate,)
     for wrong in (
         settings(keystore_location=key, keystore_password="not it"),
         settings(keystore_location=key, keystore_password=PASSWORD + "x"),
@@ -64,7 +63,7 @@ def test_a_pem_file_has_the_key_and_its_chain(tmp_path: Path) -> None:
     given = settings(keystore_type="PEM", keystore_location=path, key_password="for the key")
     identity = load_identity(given)
     assert identity is not None
-    assert identity.chain == (BROKER.certificate, AUTHORITY.own.certificate)
+    assert identity.chain == (BROKER.certificate, AUTHORITY.certificate)
     with pytest.raises(StoreError, match=r"key\.pem"):
         load_identity(settings(keystore_type="PEM", keystore_location=path, key_password="other"))
 
@@ -80,7 +79,7 @@ def test_pem_may_stand_in_the_settings_themselves() -> None:
     identity = load_identity(given)
     assert identity is not None
     assert identity.chain == (BROKER.certificate,)
-    assert load_trusted(given) == (AUTHORITY.own.certificate,)
+    assert load_trusted(given) == (AUTHORITY.certificate,)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from tests.broker.security.certificates import PASSWORD, Authority, Issued, java_chain, pem_file
+from tests.broker.security.certificates import LOCAL, java_chain, pem_file
 from tests.broker.server.raw import framed, run
 from tests.ports import free_port
 from urteil.broker.log.storage import Storage
@@ -28,9 +28,10 @@ from urteil.broker.server.listeners import Listener
 from urteil.broker.server.sockets import SocketServer
 from urteil.broker.wire.framing import encode_response
 from urteil.broker.wire.messages import ApiVersionsRequest, ApiVersionsResponse
+from urteil.harness.cluster.certificates import PASSWORD, Authority, Issued
 
 AUTHORITY = Authority()
-BROKER = AUTHORITY.issue("broker")
+BROKER = AUTHORITY.issue("broker", hosts=LOCAL)
 ALICE = AUTHORITY.issue([(NameOID.ORGANIZATIONAL_UNIT_NAME, "people"), (NameOID.COMMON_NAME, "al")])
 REQUEST = framed(b"ab")
 
@@ -342,9 +343,9 @@ def test_a_root_that_signed_itself_by_sha1_lowers_nothing(tmp_path: Path) -> Non
 
 def test_a_certificate_for_another_name_does_not_replace_this_one() -> None:
     standing = entrance(is_inter_broker=True)
-    other = AUTHORITY.issue("other")
+    other = AUTHORITY.issue("other", hosts=LOCAL)
     for_other_hosts = AUTHORITY.issue("broker", hosts=["elsewhere"])
-    stranger = Authority().issue("broker")
+    stranger = Authority().issue("broker", hosts=LOCAL)
     for issued, why in (
         (other, "DistinguishedName does not match"),
         (for_other_hosts, "SubjectAltNames do not match"),
@@ -355,7 +356,7 @@ def test_a_certificate_for_another_name_does_not_replace_this_one() -> None:
         )
         with pytest.raises(ConfigError, match=why):
             standing.check(changed)
-    renewed = AUTHORITY.issue("broker")
+    renewed = AUTHORITY.issue("broker", hosts=LOCAL)
     standing.check(
         properties(ssl_keystore_key=renewed.key_pem(), ssl_keystore_certificate_chain=renewed.pem)
     )

@@ -26,7 +26,12 @@ from urteil.broker.server.fetch_sessions import (
     NO_SESSION,
 )
 from urteil.broker.wire.api_keys import ApiKey
-from urteil.broker.wire.batches import CorruptBatch, UnsupportedCompression, down_convert
+from urteil.broker.wire.batches import (
+    CorruptBatch,
+    TooLarge,
+    UnsupportedCompression,
+    down_convert,
+)
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest, FetchResponse
 from urteil.broker.wire.primitives import ZERO_UUID
@@ -193,10 +198,31 @@ class _Asking:
                 responses.append(
                     FetchResponse.FetchableTopicResponse(partitions=partitions, **place)
                 )
-            partitions.append(_partition(wanted, read, version, hints))
+            records: Any = read.records
+            if version < BATCHES_FROM and records and _too_old(wanted, version) is ErrorCode.NONE:
+                records = await self._for_old_client(records, wanted.request.fetch_offset)
+            partitions.append(_partition(wanted, read, records, version, hints))
         return FetchResponse(
             session_id=session_id, responses=responses, node_endpoints=hints.nodes()
         )
+
+    async def _for_old_client(
+        self, records: Sequence[Any], from_offset: int
+    ) -> list[bytes] | ErrorCode:
+        """Batches as message sets of magic 0 (Fetch 0 and 1) or 1 (2 and 3)."""
+        magic = 0 if self._context.version < 2 else 1
+
+        def converted() -> list[bytes]:
+            return [down_convert(b"".join(records), magic, from_offset=from_offset)]
+
+        try:
+            return await self._broker.offload.call(converted)
+        except UnsupportedCompression:
+            return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        except TooLarge:
+            return ErrorCode.UNSUPPORTED_VERSION
+        except CorruptBatch:
+            return ErrorCode.CORRUPT_MESSAGE
 
 
 def _forbidden(wanted: Wanted) -> Wanted:
@@ -234,15 +260,11 @@ def _nearest(
 
 
 def _partition(
-    wanted: Wanted, read: PartitionRead, version: int, hints: FetchHints
+    wanted: Wanted, read: PartitionRead, records: Any, version: int, hints: FetchHints
 ) -> FetchResponse.PartitionData:
+    """`records` are those read, in the format of the version, or why they are not."""
     index = wanted.request.partition
-    records: Any = read.records
-    refused = _too_old(wanted, version)
-    if version < BATCHES_FROM and records and refused is ErrorCode.NONE:
-        records = _for_old_client(records, version, wanted.request.fetch_offset)
-        if isinstance(records, ErrorCode):
-            refused = records
+    refused = records if isinstance(records, ErrorCode) else _too_old(wanted, version)
     if refused is not ErrorCode.NONE:
         return FetchResponse.PartitionData(
             partition_index=index, error_code=refused, high_watermark=-1, aborted_transactions=()
@@ -299,15 +321,3 @@ def _refused(wanted: Wanted, error: ErrorCode, hints: FetchHints) -> FetchRespon
         aborted_transactions=() if error in NOT_HERE and unseen else None,
         records=b"",
     )
-
-
-def _for_old_client(
-    records: Sequence[Any], version: int, from_offset: int
-) -> list[bytes] | ErrorCode:
-    """Batches as message sets of magic 0 (Fetch 0 and 1) or 1 (2 and 3)."""
-    try:
-        return [down_convert(b"".join(records), 0 if version < 2 else 1, from_offset=from_offset)]
-    except UnsupportedCompression:
-        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    except CorruptBatch:
-        return ErrorCode.CORRUPT_MESSAGE

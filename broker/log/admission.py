@@ -53,7 +53,7 @@ def admit(
         if len({magic for magic, _ in entries}) > 1:
             return Refused(ErrorCode.INVALID_RECORD, "Batches of several formats in one append")
         if entries and entries[0][0] < NEWEST_MAGIC:
-            batch = admit_messages(entries, config, now_ms)
+            batch = yield from admit_messages(entries, config, now_ms)
             return batch if isinstance(batch, Refused) else [(parse_header(batch), batch)]
         parts = [(parse_header(batch), batch) for _, batch in entries]
     except UNREADABLE as error:

@@ -5,15 +5,12 @@ Source: `LogValidator.validateRecord` and `processRecordErrors`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.validate import RecordError, Refused
 from urteil.broker.wire.batch_header import NO_TIMESTAMP
 from urteil.broker.wire.errors import ErrorCode
-
-Look = tuple[int, bool, bool]
-"""Of a record: its time in ms, whether it has a key, whether its batch claims a broker's time."""
 
 MAX_REPORTED = 10_000
 """Of the records of one batch that are at fault: an answer does not grow beyond."""
@@ -76,14 +73,6 @@ class RecordErrors:
         shown = "; ".join(f"record {index}: {reason}" for index, reason in errors[:_SHOWN])
         message = f"{len(errors)} records have been rejected, the first of them: {shown}"
         return Refused(ErrorCode.INVALID_RECORD, message, tuple(errors))
-
-
-def refuse_records(records: Iterable[Look], config: LogConfig, now_ms: int) -> Refused | None:
-    """What is wrong with records that are all in memory."""
-    errors = RecordErrors(config, now_ms)
-    for time_ms, has_key, claims_broker_time in records:
-        errors.look([time_ms], [has_key], claims_broker_time=claims_broker_time)
-    return errors.refused()
 
 
 def _wrong_time(

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from urteil.broker.base.offload import BEYOND, STEP, Steps
 from urteil.broker.log.config import LogConfig
-from urteil.broker.log.record_errors import Look, refuse_records
+from urteil.broker.log.record_errors import RecordErrors
 from urteil.broker.log.validate import Refused, too_large
 from urteil.broker.wire import legacy
-from urteil.broker.wire.batch_header import NO_TIMESTAMP
-from urteil.broker.wire.batches import (
-    Compression,
-    Record,
-    Unforeseen,
-    build_batch,
-    set_timestamps,
+from urteil.broker.wire.batch_header import (
+    HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    BatchHeader,
+    put_header,
 )
+from urteil.broker.wire.batches import NEWEST_MAGIC, Compression, Unforeseen, set_timestamps
+from urteil.broker.wire.compression import CHUNK_BYTES, packed
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.legacy import MisshapenMessage
-from urteil.broker.wire.records import RecordFields
+from urteil.broker.wire.records import put_record
 
 Entries = Sequence[tuple[int, memoryview]]
 
+_AT_ONCE = 500
+"""Records between two steps, and entries that are read without leaving the loop."""
 
-def admit_messages(entries: Entries, config: LogConfig, now_ms: int) -> memoryview | Refused:
+
+def admit_messages(entries: Entries, config: LogConfig, now_ms: int) -> Steps[memoryview | Refused]:
     """The batch that stands for all messages, in the topic's codec, with its kind of time.
 
     All are of one magic and have been checked; a compressed one must come alone (INVALID_RECORD).
+    In memory are the messages once as they come and once as they go, 100 MiB each at most.
     Raises CorruptBatch, UnsupportedCompression.
     """
     codecs = {legacy.codec_of(entry) for _, entry in entries} - {Compression.NONE}
@@ -35,47 +42,78 @@ def admit_messages(entries: Entries, config: LogConfig, now_ms: int) -> memoryvi
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unknown compression codec {max(codecs)}")
     if codecs and len(entries) > 1:
         return Refused(ErrorCode.INVALID_RECORD, "A compressed message is not the only one")
+    if codecs or len(entries) > _AT_ONCE:
+        yield BEYOND
+    conversion = _Conversion(config, now_ms)
     try:
-        records, looks = _read(entries)
+        yield from conversion.read(entries)
     except MisshapenMessage as error:
         return Refused(ErrorCode.INVALID_RECORD, str(error))
-    refused = refuse_records(looks, config, now_ms)
-    if refused:
-        return refused
-    return _batch(records, config, now_ms, next(iter(codecs), Compression.NONE))
+    return (yield from conversion.written(next(iter(codecs), Compression.NONE)))
 
 
-def _read(entries: Entries) -> tuple[list[Record], list[Look]]:
-    records: list[Record] = []
-    looks: list[Look] = []
-    for _, entry in entries:
-        of_broker = legacy.has_broker_time(entry)
-        for record in legacy.iter_legacy(entry):
-            records.append(record)
-            looks.append((record.timestamp_ms, record.key is not None, of_broker))
-    return records, looks
+class _Conversion:
+    """The records of an append as they lie in a batch of magic 2."""
 
+    def __init__(self, config: LogConfig, now_ms: int) -> None:
+        self._config = config
+        self._now_ms = now_ms
+        self._errors = RecordErrors(config, now_ms)
+        self._records = bytearray()
+        self._count = 0
+        self._first_ms = NO_TIMESTAMP
 
-def _batch(
-    records: list[Record], config: LogConfig, now_ms: int, sent_in: int
-) -> memoryview | Refused:
-    codec = config.codec_for(sent_in)
-    batch = written_anew(
-        [(one.key, one.value, (), one.timestamp_ms) for one in records],
-        compression=Compression(codec),
-        level=config.level_of(codec),
-    )
-    if config.log_append_time:
-        set_timestamps(batch, now_ms, of_broker=True)
-    if len(batch) > config.max_message_bytes:
-        return too_large(len(batch), config)
-    return memoryview(batch)
+    def read(self, entries: Entries) -> Steps[None]:
+        for _, entry in entries:
+            of_broker = legacy.has_broker_time(entry)
+            for one in legacy.iter_legacy(entry):
+                time_ms = one.timestamp_ms
+                self._errors.look([time_ms], [one.key is not None], claims_broker_time=of_broker)
+                if not self._count:
+                    self._first_ms = time_ms
+                fields = (one.key, one.value, (), time_ms)
+                put_record(self._records, fields, self._count, time_ms - self._first_ms)
+                self._count += 1
+                if self._count % _AT_ONCE == 0:
+                    yield STEP
 
+    def written(self, sent_in: int) -> Steps[memoryview | Refused]:
+        """The batch. Unforeseen for times that none can have (`MemoryRecordsBuilder`)."""
+        config, errors = self._config, self._errors
+        refused = errors.refused()
+        if refused:
+            return refused
+        if errors.oldest_ms < NO_TIMESTAMP:
+            raise Unforeseen(f"a record of the time {errors.oldest_ms}")
+        codec = config.codec_for(sent_in)
+        batch = bytearray(HEADER_BYTES)
+        for chunk in packed(codec, self._chunks(), config.level_of(codec)):
+            batch += chunk
+            if len(batch) > config.max_message_bytes:
+                return too_large(len(batch), config)
+            yield STEP
+        put_header(batch, self._header(codec))
+        if config.log_append_time:
+            set_timestamps(batch, self._now_ms, of_broker=True)
+        return memoryview(batch)
 
-def written_anew(records: Sequence[RecordFields], **more: Any) -> bytearray:
-    """A batch that the broker writes; Unforeseen for times that none can have
-    (`MemoryRecordsBuilder`)."""
-    oldest = min(time_ms for *_, time_ms in records)
-    if oldest < NO_TIMESTAMP:
-        raise Unforeseen(f"a record of the time {oldest}")
-    return bytearray(build_batch(records, **more))
+    def _chunks(self) -> Iterator[bytes]:
+        for start in range(0, len(self._records), CHUNK_BYTES):
+            yield bytes(self._records[start : start + CHUNK_BYTES])
+
+    def _header(self, codec: int) -> BatchHeader:
+        return BatchHeader(
+            base_offset=0,
+            batch_length=-LOG_OVERHEAD_BYTES,  # as `put_header` finds it
+            partition_leader_epoch=-1,
+            magic=NEWEST_MAGIC,
+            crc=0,
+            attributes=codec,
+            last_offset_delta=self._count - 1,
+            base_timestamp=self._first_ms,
+            max_timestamp=self._errors.newest_ms,
+            producer_id=NO_PRODUCER_ID,
+            producer_epoch=-1,
+            base_sequence=NO_SEQUENCE,
+            records_count=self._count,
+        )

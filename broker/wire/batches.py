@@ -18,7 +18,7 @@ from urteil.broker.wire.batch_header import (
 from urteil.broker.wire.compression import Compression, UnsupportedCompression
 from urteil.broker.wire.downconversion import down_convert
 from urteil.broker.wire.entries import NEWEST_MAGIC, is_sole_batch, iter_entries
-from urteil.broker.wire.primitives import CorruptBatch, Unforeseen
+from urteil.broker.wire.primitives import CorruptBatch, TooLarge, Unforeseen
 from urteil.broker.wire.records import Record, build_batch, iter_outlines, iter_records
 from urteil.broker.wire.stored import (
     crc_ok,
@@ -42,6 +42,7 @@ __all__ = [
     "Compression",
     "CorruptBatch",
     "Record",
+    "TooLarge",
     "Unforeseen",
     "UnsupportedCompression",
     "build_batch",

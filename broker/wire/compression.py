@@ -13,6 +13,8 @@ from urteil.broker.wire.primitives import Unforeseen
 
 MAX_DECOMPRESSED_BYTES = 1 << 28
 """What is unpacked as a whole: no batch of honest clients comes near."""
+MAX_CONVERTED_BYTES = 100 << 20
+"""The same where a request waits for it: between the formats of messages."""
 
 CHUNK_BYTES = 1 << 18
 _FED_BYTES = 1 << 14
@@ -96,15 +98,15 @@ def _zstd_frames(chunks: Iterable[bytes], pack: Callable[[bytes], bytes]) -> Ite
         yield pack(b"".join(parts))
 
 
-def decompress(codec: int, data: bytes | memoryview) -> bytes:
-    """Decompress records as a whole. Unforeseen for broken data and beyond MAX_DECOMPRESSED_BYTES,
+def decompress(codec: int, data: bytes | memoryview, limit: int = MAX_DECOMPRESSED_BYTES) -> bytes:
+    """Decompress records as a whole. Unforeseen for broken data and beyond `limit` bytes,
     UnsupportedCompression as above."""
     chunks, size = [], 0
     for chunk in unpacked(codec, data):
         chunks.append(chunk)
         size += len(chunk)
-        if size > MAX_DECOMPRESSED_BYTES and len(chunks) > 1:
-            raise Unforeseen(f"records that unpack to more than {MAX_DECOMPRESSED_BYTES} bytes")
+        if size > limit and len(chunks) > 1:
+            raise Unforeseen(f"records that unpack to more than {limit} bytes")
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 

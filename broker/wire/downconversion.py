@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from urteil.broker.wire import lz4_frame
 from urteil.broker.wire.batch_header import (
     HEADER_BYTES,
     LOG_APPEND_TIME,
+    NO_TIMESTAMP,
     BatchHeader,
 )
-from urteil.broker.wire.compression import Compression, UnsupportedCompression, compress
+from urteil.broker.wire.compression import (
+    MAX_CONVERTED_BYTES,
+    Compression,
+    UnsupportedCompression,
+    compress,
+)
 from urteil.broker.wire.legacy import LENGTH, TIMESTAMP
-from urteil.broker.wire.primitives import Buffer
+from urteil.broker.wire.primitives import Buffer, TooLarge
 from urteil.broker.wire.records import Record
 from urteil.broker.wire.stored import iter_stored, iter_stored_records
 
@@ -36,7 +42,8 @@ def down_convert(batches: Buffer, magic: int, *, from_offset: int = 0) -> bytes:
     notices that it cannot get on.
 
     CorruptBatch for batches that cannot be read, UnsupportedCompression when the first one is
-    zstd, which old readers do not know; before a later one the answer ends.
+    zstd, which old readers do not know, TooLarge when it has more than MAX_CONVERTED_BYTES
+    of messages in it; before a later one the answer ends.
     """
     out = bytearray()
     limit = len(batches)
@@ -49,7 +56,12 @@ def down_convert(batches: Buffer, magic: int, *, from_offset: int = 0) -> bytes:
             if out:
                 break
             raise UnsupportedCompression("zstd does not go into old messages")
-        converted = _converted(header, batch, magic, from_offset)
+        try:
+            converted = _converted(header, batch, magic, from_offset)
+        except TooLarge:
+            if out:
+                break
+            raise
         limit = max(limit, len(converted)) if not out else limit
         out += converted
         if len(out) >= limit:
@@ -63,32 +75,33 @@ def _converted(header: BatchHeader, batch: memoryview, magic: int, from_offset: 
     if header.magic <= magic:
         return bytes(batch)
     stamp = LOG_APPEND_TIME if header.timestamp_type else 0
+    records = iter_stored_records(batch)
     if header.compression == Compression.NONE:
-        records = [one for one in iter_stored_records(batch) if one.offset >= from_offset]
-    else:
-        records = list(iter_stored_records(batch))
+        records = (one for one in records if one.offset >= from_offset)
     return message_set(records, magic, header.compression, stamp)
 
 
-def message_set(records: list[Record], magic: int, codec: int, stamp: int = 0) -> bytes:
+def message_set(records: Iterable[Record], magic: int, codec: int, stamp: int = 0) -> bytes:
     """Messages of `magic` with the offsets of these records, in one compressed message if there is
-    a codec. `stamp` is LOG_APPEND_TIME where the times are a broker's."""
-    if codec == Compression.NONE or not records:
-        return b"".join(_messages(records, magic, stamp, 0))
-    base = records[0].offset if magic == 1 else 0
-    inner = b"".join(_messages(records, magic, stamp, base))
-    value = compress(codec, inner)
+    a codec. `stamp` is LOG_APPEND_TIME where the times are a broker's. One record is in memory at
+    a time, and the messages. Raises TooLarge."""
+    is_plain = codec == Compression.NONE
+    inner = bytearray()
+    base, last, newest = None, 0, NO_TIMESTAMP
+    for one in records:
+        if base is None:
+            base, newest = one.offset if magic == 1 and not is_plain else 0, one.timestamp_ms
+        inner += _message(one, magic, stamp, base)
+        last, newest = one.offset, max(newest, one.timestamp_ms)
+        if len(inner) > MAX_CONVERTED_BYTES and not is_plain:
+            raise TooLarge(f"messages of more than {MAX_CONVERTED_BYTES} bytes")
+    if is_plain or not inner:
+        return bytes(inner)
+    value = compress(codec, bytes(inner))
     if magic == 0 and codec == Compression.LZ4:
         value = lz4_frame.broken(value)
-    newest = max(one.timestamp_ms for one in records)
-    wrapper = Record(offset=records[-1].offset, timestamp_ms=newest, key=None, value=value)
+    wrapper = Record(offset=last, timestamp_ms=newest, key=None, value=value)
     return _message(wrapper, magic, stamp | codec, 0)
-
-
-def _messages(
-    records: Iterator[Record] | list[Record], magic: int, stamp: int, base: int
-) -> Iterator[bytes]:
-    return (_message(record, magic, stamp, base) for record in records)
 
 
 def _message(record: Record, magic: int, attributes: int, base: int) -> bytes:

@@ -19,7 +19,7 @@ from urteil.broker.wire.batch_header import (
     MAGIC_POSITION,
     NO_TIMESTAMP,
 )
-from urteil.broker.wire.compression import Compression, decompress
+from urteil.broker.wire.compression import MAX_CONVERTED_BYTES, Compression, decompress
 from urteil.broker.wire.primitives import Buffer, CorruptBatch
 from urteil.broker.wire.records import Record
 
@@ -84,14 +84,14 @@ def _inner(
     value = wrapper.value
     if magic == 0 and codec == Compression.LZ4:
         value = lz4_frame.mended(value)
-    messages = list(_entries(memoryview(decompress(codec, value))))
-    if not messages:
+    inside = memoryview(decompress(codec, value, MAX_CONVERTED_BYTES))
+    if not inside:
         raise MisshapenMessage("a compressed message without messages")
     # some producers leave it at 0
-    shift = last_offset - messages[-1][0] if magic == 1 and last_offset else 0
+    shift = last_offset - _last_offset(inside) if magic == 1 and last_offset else 0
     if shift < 0:
         raise MisshapenMessage(f"a compressed message at {last_offset} whose last one is beyond it")
-    for offset, inner_magic, inner_attributes, record in messages:
+    for offset, inner_magic, inner_attributes, record in _entries(inside):
         if (same_magic and inner_magic != magic) or inner_attributes & COMPRESSION_MASK:
             raise MisshapenMessage("a compressed message within a compressed one")
         of_broker = attributes & LOG_APPEND_TIME and magic == inner_magic == 1
@@ -99,6 +99,19 @@ def _inner(
         yield Record(
             offset=offset + shift, timestamp_ms=timestamp_ms, key=record.key, value=record.value
         )
+
+
+def _last_offset(view: memoryview) -> int:
+    """Of the messages of a set. CorruptBatch where it is cut."""
+    last, pos, end = 0, 0, len(view)
+    while end - pos >= ENTRY.size:
+        last, size, *_ = ENTRY.unpack_from(view, pos)
+        pos += LOG_OVERHEAD_BYTES + size
+        if size < ENTRY.size - LOG_OVERHEAD_BYTES:
+            break
+    if pos != end:
+        raise CorruptBatch("truncated message")
+    return int(last)
 
 
 def _entries(view: memoryview) -> Iterator[tuple[int, int, int, Record]]:

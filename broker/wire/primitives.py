@@ -24,6 +24,10 @@ class Unforeseen(CorruptBatch):
     """Records that Apache Kafka stumbles over, as broken compression: its UNKNOWN_SERVER_ERROR."""
 
 
+class TooLarge(CorruptBatch):
+    """Records that are sound, yet unpack to more than is ever read as a whole."""
+
+
 _ALL = (1 << 32) - 1
 
 

@@ -25,7 +25,7 @@ from urteil.broker.wire.batch_header import (
     parse_header,
 )
 from urteil.broker.wire.compression import Compression, compress, unpacked
-from urteil.broker.wire.primitives import Buffer, CorruptBatch, Unforeseen
+from urteil.broker.wire.primitives import Buffer, CorruptBatch, TooLarge, Unforeseen
 from urteil.broker.wire.varints import put_varint, read_varint, read_varlong
 
 Header = tuple[str, bytes | None]
@@ -79,7 +79,7 @@ def build_batch(
     max_timestamp = max(record[3] for record in records)
     body = bytearray()
     for offset, record in zip(offsets, records, strict=True):
-        _put_record(body, record, offset - base_offset, record[3] - base_timestamp)
+        put_record(body, record, offset - base_offset, record[3] - base_timestamp)
     payload = compress(compression, bytes(body), level)
     attributes = (
         compression
@@ -112,7 +112,8 @@ def build_batch(
     return bytes(batch)
 
 
-def _put_record(out: bytearray, record: RecordFields, offset: int, timestamp: int) -> None:
+def put_record(out: bytearray, record: RecordFields, offset: int, timestamp: int) -> None:
+    """Append a record as it lies in a batch, with its deltas of offset and time."""
     key, value, headers, _ = record
     body = bytearray(1)
     put_varint(body, timestamp)
@@ -334,7 +335,7 @@ def _records(header: BatchHeader, body: _Body) -> Iterator[Record]:
         size, pos = read_varint(data, pos)
         if size > len(data) - pos and body.has_more:
             if size > MAX_RECORD_BYTES:
-                raise CorruptBatch(f"a record of {size} bytes")
+                raise TooLarge(f"a record of {size} bytes")
             deque(body.move(pos, size), 0)
             data, pos = body.data, 0
         if not 0 <= size <= len(data) - pos:

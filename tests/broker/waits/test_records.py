@@ -67,14 +67,16 @@ def create_topic(client: Client, name: str, **configs: str) -> None:
     assert answer.topics[0].error_code == 0
 
 
-def produce(client: Client, topic: str, records: bytes) -> ProduceResponse.PartitionProduceResponse:
+def produce(
+    client: Client, topic: str, records: bytes, version: int = 9
+) -> ProduceResponse.PartitionProduceResponse:
     data = ProduceRequest.PartitionProduceData(index=0, records=memoryview(records))
     request = ProduceRequest(
         acks=1,
         timeout_ms=60_000,
         topic_data=[ProduceRequest.TopicProduceData(name=topic, partition_data=[data])],
     )
-    answer = client.ask(ApiKey.PRODUCE, 9, request)
+    answer = client.ask(ApiKey.PRODUCE, version, request)
     assert isinstance(answer, ProduceResponse)
     return answer.responses[0].partition_responses[0]
 

@@ -1,4 +1,4 @@
-"""What the README and the pages of docs/ name: commands, files, environments, targets, anchors."""
+"""Commands, files, environments, targets and anchors that the pages name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import click
 from urteil.cli.main import urteil
 
 ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+SITE = tuple(sorted((ROOT / "docs").rglob("*.md")))
+PAGES = (*sorted(ROOT.glob("*.md")), *SITE)
 _FENCE = re.compile(r"^ *```")
 _INLINE = re.compile(r"`([^`]+)`", re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")

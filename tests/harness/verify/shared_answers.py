@@ -38,7 +38,7 @@ class SharedDuck(Duck):
     """DuckDB that is asked only what it has not answered in this process."""
 
     def __init__(self, work: Path) -> None:
-        super().__init__(work)
+        super().__init__(work, threads=1)
         self._lock = threading.RLock()
         self._digests: dict[str, bytes] = {}
         self._unmade: dict[str, tuple[Callable[[], None], frozenset[str]]] = {}

@@ -10,11 +10,12 @@ import pytest
 
 from tests.harness.verify import made
 from tests.harness.verify.made import Tables
+from tests.harness.verify.shared_answers import SharedDuck
 from urteil.harness.history.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import judgement, plan, synthetic
 from urteil.harness.verify.check import Places, check
-from urteil.harness.verify.engines.engine import Duck, open_views
+from urteil.harness.verify.engines.engine import open_views
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import CRASH_NS, END_NS, LED_NS, TOPIC, TOPIC_ID, S
@@ -48,7 +49,7 @@ def judge(
     """What some guarantees say of a run with these tables."""
     synthetic.write_run(run_dir, tables, asked, told)
     derived = judgement.prepare(run_dir, asked, told)
-    engine = Duck(run_dir / "work")
+    engine = SharedDuck(run_dir / "work")
     try:
         open_views(engine, run_dir, derived)
         plan.build(engine)

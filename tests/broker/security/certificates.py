@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from urteil.harness.cluster.certificates import PASSWORD, Authority, Issued
+from urteil.harness.parts.java import QUICK_START
 
 LOCAL = "localhost", "127.0.0.1"
 """The hosts of a test's servers."""
@@ -19,9 +20,8 @@ def pem_file(path: Path, *parts: str) -> str:
 
 def keytool(*args: str) -> None:
     """Run Java's own tool, which makes the stores that users have."""
-    done = subprocess.run(
-        ["keytool", *args], capture_output=True, text=True, timeout=240, check=False
-    )
+    argv = ["keytool", *(f"-J{option}" for option in QUICK_START), *args]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

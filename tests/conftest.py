@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from urteil.harness.containers.engine import Engine
 from urteil.harness.containers.own_engine import running_engine
+from urteil.harness.parts import apt
 from urteil.harness.parts.part import MissingPart
 
 if TYPE_CHECKING:  # what takes a second to import is left to who asks for it
@@ -56,6 +59,13 @@ class Scheduling(LoadFileScheduling):
             if nodeid.startswith(begin):
                 return what
         return str(super()._split_scope(nodeid))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A wait for another apt is reported on the terminal, whatever captures standard error."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        apt.TERMINAL = os.fdopen(os.dup(sys.stderr.fileno()), "w")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TextIO
 
 LOCKS = (
     Path("/var/lib/dpkg/lock-frontend"),
@@ -35,6 +36,8 @@ FLOCK = "hhqqi"
 LOST_RACE = re.compile(r"Could not get lock|Unable to (acquire|lock)|is another process using it")
 ADDED_SIZE = re.compile(r"After this operation, ([\d.,]+) ([kMG]?B) of additional")
 MEGABYTES = {"B": 1e-6, "kB": 1e-3, "MB": 1.0, "GB": 1e3}
+TERMINAL: TextIO | None = None
+"""Gets reports of a wait too: a test runner that captures standard error would hide ten minutes."""
 
 
 class AptError(Exception):
@@ -44,6 +47,13 @@ class AptError(Exception):
 def say(line: str) -> None:
     """One line of progress on standard error."""
     print(f"setup: {line}", file=sys.stderr, flush=True)
+
+
+def say_waiting(line: str) -> None:
+    """The same, and on the terminal of a test runner."""
+    say(line)
+    if TERMINAL is not None:
+        print(f"\nsetup: {line}", file=TERMINAL, flush=True)
 
 
 def install(package: str) -> None:
@@ -89,7 +99,7 @@ def _apt_get(argv: Sequence[str], deadline: float) -> str:
 
 
 def wait_for_locks(
-    locks: Sequence[Path], deadline: float, report: Callable[[str], None] = say
+    locks: Sequence[Path], deadline: float, report: Callable[[str], None] = say_waiting
 ) -> None:
     """Return when no other process holds one of `locks`; AptError at `deadline` (monotonic).
 

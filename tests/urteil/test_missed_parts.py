@@ -1,4 +1,4 @@
-"""Fixtures that missed a part."""
+"""Parts that tests miss or wait for."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-CONFTEST = "from tests.conftest import pytest_fixture_setup\n"
+CONFTEST = "from tests.conftest import pytest_configure, pytest_fixture_setup\n"
 TESTS = """
+import subprocess
+import sys
+
 import pytest
+from urteil.harness.parts import apt
 from urteil.harness.parts.part import MissingPart
 
 answers = iter((False, True))
@@ -31,14 +35,29 @@ def test_first(image):
 
 def test_second(image):
     pass
+
+
+def test_wait_for_another_apt(tmp_path):
+    lock = tmp_path / "lock"
+    holder = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'w'), fcntl.LOCK_EX); input('held')"
+    argv = [sys.executable, "-u", "-c", holder, lock]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout.read(4) == b"held"
+        with pytest.raises(apt.AptError):
+            apt.wait_for_locks([lock], 0.0)
+        process.stdin.close()
 """
 
 
-def test_session_fixture_that_missed_a_part_is_set_up_again(tmp_path: Path) -> None:
+def test_missed_part_is_installed_again_and_a_wait_is_reported_on_the_terminal(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_part.py").write_text(TESTS)
     root = Path(__file__).parents[2]
     argv = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(argv, cwd=root, capture_output=True, text=True, timeout=240)
-    assert "1 passed, 1 error" in done.stdout, done.stdout
+    assert "2 passed, 1 error" in done.stdout, done.stdout
+    assert "\nsetup: waiting for another apt: process" in done.stderr
     assert "MissingPart: debootstrap is missing: another apt is at work" in done.stdout

@@ -16,6 +16,12 @@ from urteil.harness.parts import apt
 from urteil.harness.parts.part import MissingPart
 
 answers = iter((False, True))
+HOLDER = '''
+import fcntl, sys
+file = open(sys.argv[1], "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+input("held")
+'''
 
 
 @pytest.fixture(scope="session")
@@ -39,8 +45,7 @@ def test_second(image):
 
 def test_wait_for_another_apt(tmp_path):
     lock = tmp_path / "lock"
-    holder = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'w'), fcntl.LOCK_EX); input('held')"
-    argv = [sys.executable, "-u", "-c", holder, lock]
+    argv = [sys.executable, "-u", "-c", HOLDER, lock]
     pipe = subprocess.PIPE
     with subprocess.Popen(argv, stdin=pipe, stdout=pipe) as process:
         assert process.stdout.read(4) == b"held"

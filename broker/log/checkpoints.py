@@ -32,6 +32,8 @@ TopicPartition = tuple[str, int]
 # no more digits than a 64-bit number has; `str.isdigit` would let others than 0 to 9 pass
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 _COUNT = re.compile(r"[0-9]{1,9}")
+_SEPARATOR = re.compile(r"\s*[=:]\s*|\s+")
+"""Between a key and its value in a file of Java's properties."""
 
 
 class DamagedFile(ValueError):
@@ -135,9 +137,10 @@ def read_meta(storage: Storage, directory: Path) -> dict[str, str]:
     path = directory / META_PROPERTIES
     if not storage.exists(path):
         return {}
-    lines = storage.read(path).decode("utf-8", "replace").splitlines()
-    pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
-    fields = {key.strip(): value.strip() for key, value in pairs}
+    lines = map(str.strip, storage.read(path).decode("utf-8", "replace").splitlines())
+    rows = [line for line in lines if not line.startswith(("#", "!"))]
+    pairs = (_SEPARATOR.split(row, maxsplit=1) for row in rows)
+    fields = {pair[0]: pair[1] for pair in pairs if len(pair) > 1}
     usual = "0" if "broker.id" in fields or "cluster.id" in fields else None
     version = fields.get("version", usual)
     if version != "0":

@@ -10,10 +10,11 @@ from uuid import UUID
 
 from urteil.broker.api.authorization import require_cluster
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.base.offload import in_turns
 from urteil.broker.replication.control import states_of
 from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
-from urteil.broker.server.metadata_cache import told_in
+from urteil.broker.server.metadata_cache import States, states_in, told_in
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -39,7 +40,8 @@ async def leader_and_isr(
         if broker.metadata.topic_ids.get(topic, topic_id) != topic_id:
             broker.topic_settings.forget(topic)  # nobody told of the end of an earlier one
     await broker.topic_settings.know(topics)
-    return broker.control.leader_and_isr(request)
+    async with broker.control.turn:
+        return await in_turns(broker.control.leader_and_isr(request))
 
 
 @handler(ApiKey.STOP_REPLICA, 0, 4)
@@ -50,7 +52,8 @@ async def stop_replica(
     goes by its topic's."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
     await broker.registration.registered()
-    response = broker.control.stop_replica(request)
+    async with broker.control.turn:
+        response = await in_turns(broker.control.stop_replica(request))
     here = {log.topic for log in broker.logs.logs()}
     for stopped in response.partition_errors:
         if stopped.topic_name not in here:
@@ -65,6 +68,14 @@ async def update_metadata(
     """Take in the controller's view of the cluster."""
     require_cluster(broker, context, Operation.CLUSTER_ACTION)
     await broker.registration.registered()
+    states = await in_turns(states_in(request))
+    async with broker.control.turn:
+        return _updated(broker, request, states)
+
+
+def _updated(
+    broker: Broker, request: UpdateMetadataRequest, states: States
+) -> UpdateMetadataResponse:
     error = broker.control.fence(request.controller_epoch, request.broker_epoch)
     if error is not ErrorCode.NONE:
         return UpdateMetadataResponse(error_code=error)
@@ -72,7 +83,7 @@ async def update_metadata(
     known = dict(broker.metadata.topic_ids)
     if known and (request.broker_epoch, request.controller_epoch) != broker.metadata.terms:
         broker.groups.tasks.spawn(_forget_deleted(broker, known))
-    deleted = broker.metadata.update(request)
+    deleted = broker.metadata.update(request, states)
     broker.control.heed((topic, state) for topic, _, state in told_in(request))
     if deleted:
         broker.groups.tasks.spawn(broker.group_administration.topics_deleted(deleted))

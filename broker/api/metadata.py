@@ -14,6 +14,7 @@ from urteil.broker.api.authorization import (
 )
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_internal, is_valid
+from urteil.broker.base.offload import paced
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.metadata_cache import MetadataCache, PartitionState
@@ -47,11 +48,11 @@ async def metadata(
     if request.topics is None or (context.version == 0 and not request.topics):
         names = sorted(broker.metadata.topics)
         allowed = _described(broker, context, names, quiet=True)
-        topics = [_known(broker, context, name) for name in names if name in allowed]
+        topics = await _known(broker, context, [name for name in names if name in allowed])
     else:
         topics = await _asked(broker, context, request)
     if request.include_topic_authorized_operations:
-        topics = [_with_operations(broker, context, topic) for topic in topics]
+        topics = [_with_operations(broker, context, topic) async for topic in paced(topics)]
     controller_id = broker.metadata.controller_id
     answer = MetadataResponse(
         brokers=[
@@ -108,12 +109,12 @@ async def _asked(broker: Broker, context: RequestContext, request: MetadataReque
     asked = request.topics or ()
     ids = dict.fromkeys(one.topic_id for one in asked if one.topic_id != ZERO_UUID)
     if ids:
-        return _by_ids(broker, context, ids)
+        return await _by_ids(broker, context, ids)
     names = dict.fromkeys(one.name for one in asked if one.name is not None)
     allowed = _described(broker, context, names)
     known = [name for name in names if name in allowed and name in broker.metadata.topics]
     missing = [name for name in names if name in allowed and name not in broker.metadata.topics]
-    topics = [_known(broker, context, name) for name in known]
+    topics = await _known(broker, context, known)
     creates = request.allow_auto_topic_creation and broker.config.auto_create_topics_enable
     forbidden = _not_to_create(broker, context, missing) if creates else []
     wanted = [name for name in missing if name not in forbidden]
@@ -151,35 +152,42 @@ async def _create(broker: Broker, missing: list[str], *, allowed: bool) -> dict[
     return errors
 
 
-def _by_ids(broker: Broker, context: RequestContext, ids: Iterable[UUID]) -> list[Topic]:
+async def _by_ids(broker: Broker, context: RequestContext, ids: Iterable[UUID]) -> list[Topic]:
     """An id is no secret; the name is, of a topic that may not be described."""
     cache = broker.metadata
     names = {one: name for one in ids if (name := cache.topic_names.get(one)) in cache.topics}
     allowed = _described(broker, context, [name for name in names.values() if name])
-    unknown, known, forbidden = [], [], []
+    unknown, known, forbidden = [], list[str](), []
     for one in ids:
         name = names.get(one)
         if name is None:
             unknown.append(Topic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=one))
         elif name in allowed:
-            known.append(_known(broker, context, name))
+            known.append(name)
         else:
             error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             forbidden.append(Topic(error_code=error, name=None, topic_id=one))
-    return [*unknown, *known, *forbidden]
+    return [*unknown, *await _known(broker, context, known), *forbidden]
 
 
-def _known(broker: Broker, context: RequestContext, name: str) -> Topic:
+async def _known(broker: Broker, context: RequestContext, names: Iterable[str]) -> list[Topic]:
+    """Topics that are known now, all as they are now."""
     cache = broker.metadata
-    return Topic(
-        name=name,
-        topic_id=cache.topic_ids.get(name, ZERO_UUID),
-        is_internal=is_internal(name),
-        partitions=[
-            _partition(cache, context, index, state)
-            for index, state in sorted(cache.topics[name].items())
-        ],
-    )
+    told = [
+        (name, cache.topic_ids.get(name, ZERO_UUID), dict(cache.topics[name])) for name in names
+    ]
+    return [
+        Topic(
+            name=name,
+            topic_id=topic_id,
+            is_internal=is_internal(name),
+            partitions=[
+                _partition(cache, context, index, states[index])
+                async for index in paced(sorted(states))
+            ],
+        )
+        async for name, topic_id, states in paced(told, 20)
+    ]
 
 
 def _partition(

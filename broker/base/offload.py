@@ -75,6 +75,17 @@ class Offload:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
 
+async def in_turns(steps: Steps[Result]) -> Result:
+    """The result of steps that must run on the loop, with a turn for everybody else after each."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        await asyncio.sleep(0)
+
+
 PACE = 200
 
 

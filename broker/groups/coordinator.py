@@ -24,7 +24,7 @@ from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.server.placement import partition_for
 from urteil.broker.server.stopwatch import waiting
 from urteil.broker.server.tasks import Tasks
-from urteil.broker.wire.batches import NO_PRODUCER_ID, build_batch
+from urteil.broker.wire.batches import NO_PRODUCER_ID, Compression, build_batch
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.schema import Message
 
@@ -350,6 +350,14 @@ class GroupCoordinator:
             return ErrorCode.NONE
         return await self.append(shard, [now], errors=GROUP_ERRORS)
 
+    def _is_too_large(self, shard: Shard, entries: Sequence[Stored]) -> bool:
+        """Whether the log would refuse it in any case, told without a look at the contents."""
+        hosted = self._replicas.partition(OFFSETS_TOPIC, shard.partition)
+        if hosted is None or hosted.log.config.codec_for(Compression.NONE) != Compression.NONE:
+            return False
+        size = sum(records.content_bytes(value) for _, value in entries)
+        return size > hosted.log.config.max_message_bytes
+
     async def append(
         self,
         shard: Shard,
@@ -363,6 +371,8 @@ class GroupCoordinator:
         """Append, and replay the offsets once they are committed, or at once with acks=0; a value
         of None is a tombstone. `errors`: what a client is told of those of the log."""
         now_ms = self._clock.now_ms()
+        if self._is_too_large(shard, entries):
+            return errors.get(ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.MESSAGE_TOO_LARGE)
         encoded = [(*_encode(key, value), (), now_ms) for key, value in entries]
         producer_id, epoch = producer or (NO_PRODUCER_ID, -1)
         batch = build_batch(

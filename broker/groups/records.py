@@ -116,6 +116,13 @@ def decode_group_key(data: bytes | memoryview) -> str | None:
     return GroupMetadataKey.decode(version, data, 2)[0].group
 
 
+def content_bytes(value: Message | None) -> int:
+    """What clients put into a value that may be large: a group's metadata and assignments."""
+    if not isinstance(value, GroupMetadataValue):
+        return 0
+    return sum(len(one.subscription) + len(one.assignment) for one in value.members)
+
+
 def decode_offset(data: bytes | memoryview) -> OffsetCommitValue:
     """The value under an OffsetCommitKey. Raises WireError."""
     version = _version(data)

@@ -6,12 +6,14 @@ Each is fenced by controller epoch, broker epoch, topic id and leader epoch, in 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from urteil.broker.base.offload import STEP, Steps
 from urteil.broker.replication.manager import ReplicaManager
 from urteil.broker.replication.partition import Partition, State
 from urteil.broker.server.channels import Endpoint
@@ -57,6 +59,9 @@ class ReplicaControl:
         self._metadata = metadata
         self._broker_epoch = broker_epoch
         self._listener = inter_broker_listener
+        self.turn = asyncio.Lock()
+        """Held by each of the controller's requests: one that takes long is done before the next
+        begins, whichever controller sends it (Kafka's `replicaStateChangeLock`)."""
 
     def fence(self, controller_epoch: int, broker_epoch: int) -> ErrorCode:
         """STALE_BROKER_EPOCH for what was meant for an earlier life of this broker (KIP-380),
@@ -70,8 +75,9 @@ class ReplicaControl:
 
     # -- LeaderAndIsr ---------------------------------------------------------------------------
 
-    def leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        """Take roles. Logs are made where missing; their settings must be known by then."""
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> Steps[LeaderAndIsrResponse]:
+        """Take roles, one a step. Logs are made where missing; their settings must be known by
+        then."""
         states = list(states_of(request))
         error = self.fence(request.controller_epoch, request.broker_epoch)
         if error is not ErrorCode.NONE:
@@ -85,10 +91,11 @@ class ReplicaControl:
             live.broker_id: Endpoint(live.broker_id, live.host_name, live.port)
             for live in request.live_leaders
         }
-        outcomes = [
-            (topic, topic_id, state.partition_index, self._apply(topic, topic_id, state, leaders))
-            for topic, topic_id, state in states
-        ]
+        outcomes = []
+        for topic, topic_id, state in states:
+            outcome = self._apply(topic, topic_id, state, leaders)
+            outcomes.append((topic, topic_id, state.partition_index, outcome))
+            yield STEP
         self._replicas.fetchers.close_idle()
         return _leader_and_isr_response(outcomes)
 
@@ -180,17 +187,22 @@ class ReplicaControl:
 
     # -- StopReplica ----------------------------------------------------------------------------
 
-    def stop_replica(self, request: StopReplicaRequest) -> StopReplicaResponse:
-        """Stop hosting; delete what is to be deleted, also logs that have no role."""
+    def stop_replica(self, request: StopReplicaRequest) -> Steps[StopReplicaResponse]:
+        """Stop hosting, one replica a step; delete what is to be deleted, also logs that have no
+        role."""
         error = self.fence(request.controller_epoch, request.broker_epoch)
         if error is not ErrorCode.NONE:
             return StopReplicaResponse(error_code=error)
-        answers = [
-            StopReplicaResponse.StopReplicaPartitionError(
-                topic_name=stop.topic, partition_index=stop.partition, error_code=self._stop(stop)
+        answers = []
+        for stop in _stops(request):
+            answers.append(
+                StopReplicaResponse.StopReplicaPartitionError(
+                    topic_name=stop.topic,
+                    partition_index=stop.partition,
+                    error_code=self._stop(stop),
+                )
             )
-            for stop in _stops(request)
-        ]
+            yield STEP
         self._replicas.fetchers.close_idle()
         return StopReplicaResponse(partition_errors=answers)
 

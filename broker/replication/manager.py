@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -54,6 +55,8 @@ NOT_HERE = (
 
 ACKS_ALL = -1
 VALID_ACKS = (-1, 0, 1)
+WRITTEN_AT_ONCE_BYTES = 1 << 20
+"""Of the partitions of one request, before others have a turn."""
 
 
 class ReplicaManager:
@@ -215,7 +218,11 @@ class ReplicaManager:
         wall_ms = self._clock.now_ms()
         results: dict[TopicPartition, AppendResult] = {}
         waiting: dict[TopicPartition, Partition] = {}
+        written = 0
         async for key, data in paced(entries.items()):
+            written += len(data)
+            if written > WRITTEN_AT_ONCE_BYTES:
+                written = await asyncio.sleep(0, 0)
             partition = self.partitions.get(key)
             if partition is None:
                 results[key] = refusal(self._why_not_hosted(key))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from urteil.broker.base.offload import PACE, STEP, Steps, finished
 from urteil.broker.server.channels import Endpoint
 from urteil.broker.server.purgatory import Watchers
 from urteil.broker.wire.messages import UpdateMetadataRequest
@@ -27,6 +28,10 @@ class PartitionState:
     partition_epoch: int
     replicas: tuple[int, ...]
     offline_replicas: tuple[int, ...]
+
+
+States = list[tuple[str, UUID, int, PartitionState]]
+"""Partitions by topic, its id (zero if unknown) and their number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,20 +72,25 @@ class MetadataCache:
         except TimeoutError:
             self._told.set()  # waited once; who is cut off says what it knows from now on
 
-    def update(self, request: UpdateMetadataRequest) -> list[tuple[str, int]]:
-        """Take in one UpdateMetadata; returns the partitions it deleted."""
+    def update(
+        self, request: UpdateMetadataRequest, states: States | None = None
+    ) -> list[tuple[str, int]]:
+        """Take in one UpdateMetadata, whose `states_in` may be given; returns the partitions it
+        deleted."""
+        if states is None:
+            states = finished(states_in(request))
         self.controller_id = request.controller_id if request.controller_id >= 0 else None
         self.brokers = {broker.id: _live(broker) for broker in request.live_brokers}
         deleted = []
         self.terms = (request.broker_epoch, request.controller_epoch)
-        for topic, topic_id, state in told_in(request):
+        for topic, topic_id, index, state in states:
             if topic_id != ZERO_UUID:
                 self._name(topic, topic_id)
             if state.leader == LEADER_DURING_DELETE:
-                self._remove(topic, state.partition_index)
-                deleted.append((topic, state.partition_index))
+                self._remove(topic, index)
+                deleted.append((topic, index))
             else:
-                self.topics.setdefault(topic, {})[state.partition_index] = _partition(state)
+                self.topics.setdefault(topic, {})[index] = state
         self._told.set()
         self.on_update.notify()
         return deleted
@@ -141,6 +151,16 @@ def told_in(
     for topic in request.topic_states:
         for state in topic.partition_states:
             yield topic.topic_name, topic.topic_id, state
+
+
+def states_in(request: UpdateMetadataRequest) -> Steps[States]:
+    """The same as `MetadataCache` keeps them: of 100,000 partitions this takes time."""
+    states: States = []
+    for topic, topic_id, state in told_in(request):
+        states.append((topic, topic_id, state.partition_index, _partition(state)))
+        if len(states) % PACE == 0:
+            yield STEP
+    return states
 
 
 def _partition(state: UpdateMetadataRequest.UpdateMetadataPartitionState) -> PartitionState:

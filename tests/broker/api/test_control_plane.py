@@ -111,7 +111,9 @@ def test_when_a_broker_left_the_partitions_look_whom_they_wait_for() -> None:
         broker: Any = SimpleNamespace(
             authorizer=None,
             registration=SimpleNamespace(registered=registered),
-            control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE, heed=lambda _: None),
+            control=SimpleNamespace(
+                fence=lambda *_: ErrorCode.NONE, heed=lambda _: None, turn=asyncio.Lock()
+            ),
             metadata=MetadataCache(),
             channels=SimpleNamespace(forget=lambda one: seen.append(f"forget {one}")),
             replicas=SimpleNamespace(shrink_isrs=lambda: seen.append("look")),
@@ -166,7 +168,9 @@ def test_what_was_deleted_without_a_word_is_forgotten(now: tuple[int, int]) -> N
         broker: Any = SimpleNamespace(
             authorizer=None,
             registration=SimpleNamespace(registered=registered),
-            control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE, heed=lambda _: None),
+            control=SimpleNamespace(
+                fence=lambda *_: ErrorCode.NONE, heed=lambda _: None, turn=asyncio.Lock()
+            ),
             metadata=MetadataCache(),
             groups=SimpleNamespace(tasks=tasks),
             topic_settings=SimpleNamespace(forget=forgotten.append),
@@ -201,7 +205,7 @@ def test_settings_of_an_earlier_topic_are_not_those_of_one_made_anew() -> None:
         broker: Any = SimpleNamespace(
             authorizer=None,
             registration=SimpleNamespace(registered=registered),
-            control=SimpleNamespace(leader_and_isr=lambda _: None),
+            control=SimpleNamespace(leader_and_isr=lambda _: iter(()), turn=asyncio.Lock()),
             metadata=MetadataCache(),
             topic_settings=SimpleNamespace(
                 forget=lambda topic: done.append(f"forget {topic}"), know=know

@@ -16,6 +16,7 @@ from tests.broker.log.damage import Unsynced
 from tests.broker.replication.hosting import TOPIC_ID, Hosting
 from tests.broker.replication.plain import records
 from tests.broker.server.raw import run
+from urteil.broker.base.offload import finished
 from urteil.broker.log.storage import Buffer, File
 from urteil.broker.replication.reading import FetchTerms
 from urteil.broker.server.directory_failures import DirectoryFailures
@@ -232,7 +233,7 @@ def test_the_controllers_requests_get_the_storage_error_until_the_next_start(
                 )
             ],
         )
-        answers = one.hosting.control.stop_replica(stop).partition_errors
+        answers = finished(one.hosting.control.stop_replica(stop)).partition_errors
         assert [each.error_code for each in answers] == [STORAGE, ErrorCode.NONE]
         one.hosting.close()
         again = Hosting(one.dirs)

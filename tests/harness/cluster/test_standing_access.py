@@ -53,10 +53,10 @@ def secured(
 SECURED = [
     secured("urteil", tls=True, sasl="scram", acl=True),
     secured("kafka", tls=True, sasl="scram", acl=True),
-    secured("urteil", tls=True, acl=True),
     *(
         pytest.param(request, marks=pytest.mark.thorough)
         for request in (
+            secured("urteil", tls=True, acl=True),
             secured("kafka", tls=True, acl=True),
             secured("urteil", sasl="plain", acl=True),
             secured("kafka", sasl="plain", acl=True),
@@ -110,7 +110,7 @@ def free_port_block() -> int:
     return port
 
 
-@pytest.mark.parametrize("target", ["urteil", "kafka"])
+@pytest.mark.parametrize("target", ["urteil", pytest.param("kafka", marks=pytest.mark.thorough)])
 def test_addresses_ids_racks_and_settings_are_those_of_the_options(
     target: str, free_port_block: int
 ) -> None:

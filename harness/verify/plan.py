@@ -152,7 +152,10 @@ WITH placed AS (
     MAX(CASE WHEN mask_rc <> 0 THEN 1 ELSE 0 END) AS rc_asked,
     MAX(CASE WHEN (seen & mask_rc) <> 0 THEN 1 ELSE 0 END) AS rc_shown,
     MAX(CASE WHEN mask_rc <> 0 AND (seen & mask_rc) = mask_rc THEN 1 ELSE 0 END) AS rc_whole,
-    BIT_OR(seen & mask_rc) AS rc_seen, BIT_OR(mask_rc - (seen & mask_rc)) AS rc_lacks,
+    BIT_OR(seen) AS given,
+    BIT_OR(CASE WHEN n_reads > 0 OR copies > 0 THEN mask_rc - (seen & mask_rc) ELSE 0 END)
+      AS rc_lacks,
+    BIT_OR(mask_rc) AS rc_over, SUM(n_reads) + SUM(copies) AS met,
     MAX(CASE WHEN on_leader = 1 THEN pid END) AS pid,
     MAX(CASE WHEN on_leader = 1 THEN pseq END) AS pseq,
     MAX(CASE WHEN on_leader = 1 AND ident_low DIV {EPOCH} = ident_high DIV {EPOCH}
@@ -179,8 +182,9 @@ SELECT /*+ SHUFFLE_HASH(v) */ COALESCE(s.value_id, v.value_id) AS value_id,
     OR v.key_high <> {_marked("s")}) THEN 1 ELSE 0 END AS rekeyed,
   COALESCE(v.broken, 0) AS broken, COALESCE(v.rc_asked, 0) AS rc_asked,
   COALESCE(v.rc_shown, 0) AS rc_shown, COALESCE(v.rc_whole, 0) AS rc_whole,
-  COALESCE(v.rc_seen, 0) AS rc_seen,
-  CASE WHEN v.rc_whole = 0 THEN COALESCE(v.rc_lacks, 0) ELSE 0 END AS rc_lacks
+  COALESCE(v.given, 0) AS given,
+  CASE WHEN v.rc_whole = 0 AND v.met = 0 THEN v.rc_over
+    WHEN v.rc_whole = 0 THEN v.rc_lacks - (v.rc_lacks & v.given) ELSE 0 END AS rc_lacks
 FROM sends s
 LEFT JOIN parts p ON s.topic_id = p.topic_id
      AND COALESCE(s.partition, s.partition_intended) = p.partition

@@ -3,19 +3,22 @@
 Edges, reduced to what follows immediately: `ww`, the next record of another transaction in a
 partition; `wr`, a transaction read what another one wrote (`early`, if it reads uncommitted ones,
 which need not have been committed by then); `rw`, the first record that another one
-wrote behind what a transaction read. Source: Adya, Liskov, O'Neil, Generalized Isolation Level
+wrote behind what a transaction read. A record whose send does not tell its offset, or its end, was
+written where readers received it. Source: Adya, Liskov, O'Neil, Generalized Isolation Level
 Definitions (2000); transactions that were aborted have no part in it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from urteil.harness.verify import evidence
@@ -76,13 +79,19 @@ def _graph(
 ) -> Graph:
     writes: dict[int, list[tuple[int, Txn]]] = defaultdict(list)
     wrote: dict[str, Txn] = {}
+    unplaced: dict[str, Txn] = {}
     for txn, partition, offset, value_id, outcome in _rows(run_dir, "sends", "outcome"):
-        if txn in alive and outcome == "ok" and offset is not None:
+        if txn in alive and outcome != "fail":
             wrote[value_id] = txn
-            if partition in numbers:
+            if outcome != "ok" or offset is None:
+                unplaced[value_id] = txn
+            elif partition in numbers:
                 writes[numbers[partition]].append((offset, txn))
-    graph, read = Graph(), defaultdict[tuple[Txn, int], int](lambda: -1)
     hasty = _hasty(run_dir)
+    for value_id, (partition, offset) in _places(run_dir, unplaced, alive, hasty).items():
+        if partition in numbers:
+            writes[numbers[partition]].append((offset, unplaced[value_id]))
+    graph, read = Graph(), defaultdict[tuple[Txn, int], int](lambda: -1)
     for p, ones in sorted(writes.items()):
         ones.sort()
         for (_, before), (offset, after) in pairwise(ones):
@@ -99,6 +108,34 @@ def _graph(
             seen.setdefault((writer, reader), (p, offset))
     _add_reads_before_writes(graph, writes, read)
     return graph
+
+
+def _places(
+    run_dir: Path,
+    unplaced: Mapping[str, Txn],
+    alive: Mapping[Txn, Row],
+    hasty: Set[tuple[str, int]],
+) -> dict[str, tuple[tuple[str, int], int]]:
+    """Partition and first offset at which readers received these values. Of a transaction of
+    unknown end, a reader of uncommitted records may have received what was aborted later."""
+    found: dict[str, tuple[tuple[str, int], int]] = {}
+    if not unplaced:
+        return found
+    wanted = pa.array(unplaced, pa.string())
+    columns = ["client", "session", "topic_id", "partition", "offset", "value_id"]
+    for part in evidence.files(run_dir, "reads"):
+        for batch in pq.ParquetFile(part).iter_batches(columns=columns):
+            rows = batch.filter(pc.is_in(batch["value_id"], wanted))
+            for client, session, topic, number, offset, value_id in zip(
+                *(rows[name].to_pylist() for name in columns), strict=True
+            ):
+                if offset is None:
+                    continue
+                fate = alive[unplaced[value_id]]["fate"]
+                if fate == "committed" or (client, session) not in hasty:
+                    place = (topic, number), offset
+                    found[value_id] = min(place, found.get(value_id, place))
+    return found
 
 
 def _hasty(run_dir: Path) -> set[tuple[str, int]]:

@@ -10,16 +10,23 @@ from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
 from urteil.harness.verify.guarantees.lost_write import LOST, PERMITTED
 
 _LAST = """
-SELECT v.client, MAX(v.invoke_ns) AS last_ns FROM vals v
-WHERE v.sent = 1 AND v.acks = -1 AND v.log_slots > 0 GROUP BY v.client
+SELECT v.client, MAX(v.invoke_ns) AS last_ns FROM vals v JOIN parts q ON q.p = v.sent_p
+WHERE v.sent = 1 AND v.acks = -1 AND v.log_slots > 0
+  AND (q.has_log = 1 OR v.read_asked = 0 OR v.seen_slots > 0)
+GROUP BY v.client
 """
+"""The last record of each client that survives: without logs, one that somebody received, and that
+the complete passes over its place have, if there are any."""
+
+_GONE = "(l.log_slots = 0 OR l.final_leader IS NULL)"
+"""Without logs, what was received once and is lost may be known to its readers."""
 
 _KNEW = f"""
 SELECT 'acknowledged' AS sub_kind, l.*, l.client AS knower, l.until_ns AS knew_ns
-FROM ({LOST}) l WHERE l.outcome = 'ok' AND l.acks = -1 AND l.log_slots = 0
+FROM ({LOST}) l WHERE l.outcome = 'ok' AND l.acks = -1 AND {_GONE}
 UNION ALL
 SELECT 'read', l.*, r.client, r.read_ns
-FROM ({LOST}) l JOIN reads r ON r.value_id = l.value_id WHERE l.log_slots = 0
+FROM ({LOST}) l JOIN reads r ON r.value_id = l.value_id WHERE {_GONE}
 """
 
 GUARANTEE = Guarantee(

@@ -39,7 +39,7 @@ WHERE v.sent = 1 AND q.compacted = 0
 """
 
 LOST = f"""
-SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
+SELECT CASE WHEN l.log_slots > 0 AND l.has_log = 1 THEN 'not served'
     ELSE (CASE WHEN l.off IS NULL THEN 'unplaced'
                WHEN l.off >= COALESCE(f.any_floor, 0) THEN 'tail'
                WHEN l.off > COALESCE(e.last_off, -1) THEN 'tail'
@@ -51,7 +51,8 @@ SELECT CASE WHEN l.log_slots > 0 THEN 'not served'
   l.flushed_ns, l.low_off, l.high_off
 FROM (SELECT v.*, u.low_off, u.high_off, COALESCE(CASE WHEN q.has_log = 0
           THEN v.read_slot % {SLOT} END, v.ack_off, v.read_slot % {SLOT}) AS off, q.unclean_on,
-        q.final_leader, q.log_start, q.unclean_floor AS least_floor, q.spoilt_ns, q.flushed_ns
+        q.has_log, q.final_leader, q.log_start, q.unclean_floor AS least_floor, q.spoilt_ns,
+        q.flushed_ns
         {_ODD}
         AND ((q.has_log = 1 AND v.log_slots = 0) OR (q.has_log = 1 AND v.unserved = 1)
              OR (q.has_log = 0 AND v.seen_slots = 0 AND {OWED}))) l

@@ -30,41 +30,38 @@ COORDINATOR = """
 """
 """Whether the coordinator may have lost what it knew: another topic's settings are no excuse."""
 
-_MISSING = """(CASE WHEN v.outcome = 'ok' AND v.rc_asked = 1 AND v.rc_shown = 0
-    THEN 1 ELSE 0 END)"""
-_LACKS = "(CASE WHEN v.outcome = 'fail' THEN 0 ELSE v.rc_lacks END)"
-_PLACE = f"v.sent_p * {SLOT} + COALESCE(v.ack_off, v.first_slot % {SLOT}, 0)"
+_ASKED = "CASE WHEN q.has_log = 0 AND v.n_reads > 0 THEN v.read_asked ELSE v.rc_asked END"
+_PLACE = f"v.sent_p * {SLOT} + COALESCE(v.first_slot % {SLOT}, v.ack_off, 0)"
 
-_BY_PARTITION = f"""
-SELECT t.client, t.session, t.txn, t.tid, t.fate, t.outcome, t.begin_ns, t.end_ns, v.sent_p,
-  MAX(t.late) AS late, COUNT(*) AS records, SUM(v.rc_asked) AS asked, SUM(v.rc_shown) AS shown,
-  SUM({_MISSING}) AS missing,
-  SUM(CASE WHEN q.has_log = 1 OR v.seen_slots > 0 THEN {_MISSING} ELSE 0 END) AS withheld,
-  MIN(CASE WHEN {_MISSING} = 1 THEN {_PLACE} END) AS missing_slot,
-  BIT_OR(v.rc_seen) & BIT_OR({_LACKS}) AS torn,
-  SUM(CASE WHEN {_LACKS} <> 0 AND v.rc_shown = 1 AND v.unserved = 0 THEN 1 ELSE 0 END) AS between,
-  SUM(CASE WHEN {_LACKS} <> 0 THEN 1 ELSE 0 END) AS lacking,
-  MIN(CASE WHEN {_LACKS} <> 0 THEN {_PLACE} END) AS lacking_slot,
-  MIN(CASE WHEN v.rc_shown = 1 THEN v.shown_slot END) AS shown_slot,
-  {SPOILS} AS spoiled
+_RECORDS = f"""
+SELECT t.client, t.session, t.txn, t.tid, t.fate, t.outcome, t.begin_ns, t.end_ns, t.late,
+  v.sent_p, {_PLACE} AS slot, v.shown_slot, v.unserved, v.rc_asked, v.rc_shown, q.has_log,
+  v.seen_slots, CASE WHEN t.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END AS spoiled,
+  CASE WHEN v.outcome = 'ok' AND {_ASKED} = 1 AND v.rc_shown = 0 THEN 1 ELSE 0 END AS missing,
+  CASE WHEN v.outcome = 'fail' THEN 0 ELSE v.rc_lacks END AS lacks,
+  BIT_OR(v.given) OVER (PARTITION BY t.client, t.session, t.txn, v.sent_p) AS delivered
 FROM {OF_TXN}
 WHERE v.sent = 1 AND q.compacted = 0
-GROUP BY t.client, t.session, t.txn, t.tid, t.fate, t.outcome, t.begin_ns, t.end_ns, v.sent_p
 """
-"""A transaction's records in one partition, where one bit is one pass: `torn` are the passes that
-delivered some of them and passed over others."""
+"""The records of transactions, where one bit is one pass: `lacks` has the passes that went over the
+record's place without it, `delivered` those that delivered a record of its transaction in its
+partition. A pass that is in both tore the transaction."""
 
 _SUMMED = f"""
 SELECT k.client, k.session, k.txn, k.tid, k.fate, k.outcome, k.begin_ns, k.end_ns,
-  MAX(k.late) AS late, SUM(k.records) AS records, COUNT(*) AS parts, SUM(k.shown) AS shown,
-  SUM(k.missing) AS missing, SUM(k.withheld) AS withheld, MIN(k.missing_slot) AS missing_slot,
-  SUM(CASE WHEN k.torn <> 0 THEN 1 ELSE 0 END) AS torn,
-  MIN(CASE WHEN k.torn <> 0 THEN k.lacking_slot END) AS torn_slot,
-  SUM(k.between) AS between, SUM(k.lacking) AS lacking, MIN(k.lacking_slot) AS lacking_slot,
-  MIN(k.shown_slot) AS shown_slot, MAX(k.spoiled) AS spoiled
-FROM ({_BY_PARTITION}) k
+  MAX(k.late) AS late, COUNT(*) AS records, COUNT(DISTINCT k.sent_p) AS parts,
+  SUM(k.rc_shown) AS shown, SUM(k.missing) AS missing,
+  SUM(CASE WHEN k.has_log = 1 OR k.seen_slots > 0 THEN k.missing ELSE 0 END) AS withheld,
+  MIN(CASE WHEN k.missing = 1 THEN k.slot END) AS missing_slot,
+  SUM(CASE WHEN (k.lacks & k.delivered) <> 0 THEN 1 ELSE 0 END) AS torn,
+  MIN(CASE WHEN (k.lacks & k.delivered) <> 0 THEN k.slot END) AS torn_slot,
+  SUM(CASE WHEN k.lacks <> 0 AND k.rc_shown = 1 AND k.unserved = 0 THEN 1 ELSE 0 END) AS between,
+  SUM(CASE WHEN k.lacks <> 0 THEN 1 ELSE 0 END) AS lacking,
+  MIN(CASE WHEN k.lacks <> 0 THEN k.slot END) AS lacking_slot,
+  MIN(CASE WHEN k.rc_shown = 1 THEN k.shown_slot END) AS shown_slot, MAX(k.spoiled) AS spoiled
+FROM ({_RECORDS}) k
 GROUP BY k.client, k.session, k.txn, k.tid, k.fate, k.outcome, k.begin_ns, k.end_ns
-HAVING SUM(k.asked) > 0
+HAVING SUM(k.rc_asked) > 0
 """
 
 _KINDS = f"""

@@ -266,10 +266,11 @@ class Topic:
                     f"{max(at)}."
                 )
             for offset in at:
+                complete = {(row["client"], row["pass"]) for row in self.proving}
                 keys = [
                     (row["client"], row["pass"]) for row in self.reads
                     if (row["offset"], row["value_id"]) == (offset, send["value_id"])
-                    if (row["client"], row["pass"]) in self.over(offset)
+                    if (row["client"], row["pass"]) in complete
                 ]  # fmt: skip
                 if len(keys) > len({*keys}):
                     yield f"A final pass delivered {who} at {self.name}@{offset} more than once."

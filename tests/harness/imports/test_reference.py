@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,14 +15,15 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.imports.reference import GUARANTEES, Topic, topics_of
+from tests.harness.imports.reference import GUARANTEES, Txn, topics_of
+from tests.harness.imports.transactions import SENTENCES, History
 from tests.harness.jepsen.model import KEYS, POLL, SEND, Model
 from urteil.harness.jepsen.edn import Keyword, written
 from urteil.harness.jepsen.load import load
 from urteil.harness.scenario import load_facts
 from urteil.harness.verify.derived.parts import ENDS_NS
 from urteil.harness.verify.judgement import judge_run
-from urteil.harness.verify.result import Result
+from urteil.harness.verify.result import Finding, GuaranteeResult, Result
 
 SEEDS = int(os.environ.get("URTEIL_HISTORY_SEEDS", "1"))
 BATCH = 12
@@ -120,9 +122,40 @@ def shift_ack(random: Random, ops: list[Op]) -> None:
         random.choice(acks)[0] += random.choice((1, 2, 5))
 
 
-DAMAGES: tuple[Damage, ...] = (
-    lose_everywhere, hide_once, move, swap, repeat, invent, deny, shift_ack,
+def doubt(random: Random, ops: list[Op]) -> None:
+    """A send, or a transaction, whose end nobody knows."""
+    sends = [op for op in ops if any(step[0] == SEND for step in _steps(op))]
+    random.choice(sends)[Keyword("type")] = Keyword("info")
+
+
+def expose(random: Random, ops: list[Op]) -> None:
+    """A record that an earlier poll received too."""
+    pairs = random.choice(_polls(ops))
+    later = [pair for other in _polls(ops) if other is not pairs for pair in other]
+    if later:
+        pairs.append(list(random.choice(later)))
+
+
+def entangle(random: Random, ops: list[Op]) -> None:
+    """Two transactions that received each other's records."""
+    places = {
+        (key, value): offset
+        for op in ops for step in _steps(op) if step[0] == POLL and len(step) > 1
+        for key, pairs in step[1].items() for offset, value in pairs
+    }  # fmt: skip
+    sends = [(op, step) for op in ops if op[Keyword("type")] != "fail" for step in _steps(op)
+             if step[0] == SEND]  # fmt: skip
+    (one, sent), (other, answer) = random.choice(sends), random.choice(sends)
+    for op, (_, key, told) in ((one, answer), (other, sent)):
+        offset, value = told if isinstance(told, list) else (places.get((key, told)), told)
+        if offset is not None:
+            op[Keyword("value")].append([POLL, {key: [[offset, value]]}])
+
+
+PLAIN: tuple[Damage, ...] = (
+    lose_everywhere, hide_once, move, swap, repeat, invent, deny, shift_ack, doubt, expose,
 )  # fmt: skip
+DAMAGES = {False: PLAIN, True: (*PLAIN, entangle)}
 
 
 def _renamed(op: Op, number: int) -> Op:
@@ -156,9 +189,7 @@ def _value(value: Any, number: int) -> Any:
     return found
 
 
-def judged(
-    tmp_path: Path, histories: list[list[Op]], isolation: str
-) -> tuple[Result, dict[str, Topic]]:
+def judged(tmp_path: Path, histories: list[list[Op]], isolation: str) -> tuple[Result, History]:
     """The judgement of all histories, and what the reference reads of their evidence."""
     tmp_path.mkdir()
     ops = [_renamed(op, n) for n, one in enumerate(histories) for op in one]
@@ -175,16 +206,20 @@ def judged(
         if ENDS_NS in topic.config
     }
     result = judge_run(run, engine="duckdb", master=None, session=None, canary=False)
-    return result, topics_of(tables, told)
+    topics = topics_of(tables, told)
+    txns = {(row["client"], row["txn"]): row for row in tables["txns"]}
+    return result, History(topics, isolation, txns)
 
 
-def differences(result: Result, topics: dict[str, Topic]) -> list[str]:
+def differences(result: Result, history: History) -> list[str]:
     """Sentences that one of both has and the other has not, and topics of which only one says that
     records are unread."""
     found = {one.name: one for one in result.guarantees}
+    topics = history.topics
     told: list[str] = []
-    for name in GUARANTEES:
-        want = [sentence for topic in topics.values() for sentence in getattr(topic, name)()]
+    for name in (*GUARANTEES, *SENTENCES):
+        sources = topics.values() if name in GUARANTEES else [history]
+        want = [sentence for source in sources for sentence in getattr(source, name)()]
         have = [finding.sentence for finding in found[name].findings]
         if len(have) < 100:
             told += [f"{name}, reference alone: {one}" for one in sorted({*want} - {*have})]
@@ -192,7 +227,40 @@ def differences(result: Result, topics: dict[str, Topic]) -> list[str]:
     unread = {name for name, topic in topics.items() if topic.unread()}
     reasons = {one.split("-0: ")[0] for one in result.reasons if "nobody read" in one}
     told += [f"unread, reference alone: {one}" for one in sorted(unread - reasons)]
+    told += of_cycles(found, history)
     return told + [f"unread, SQL alone: {one}" for one in sorted(reasons - unread)]
+
+
+def of_cycles(found: dict[str, GuaranteeResult], history: History) -> list[str]:
+    """Circles of transactions that only one of both has, and circles that are none."""
+    kinds = {"g0": ("g0", ("ww",), "ww"), "g1c": ("g1c", ("wr",), "wr")}
+    kinds["g1c with writes"] = ("g1c", ("ww", "wr"), "wr")
+    if not history.reads_committed:
+        del kinds["g1c"]
+        kinds["g1c uncommitted"] = ("g1c", ("wr",), "wr")
+    told = []
+    for kind, (name, edges, closing) in kinds.items():
+        have = [_circle(f) for f in found[name].findings if f.sub_kind == kind]
+        knots = history.knots(*edges, closing=closing)
+        within = {next((knot for knot in knots if knot.issuperset(one)), None) for one in have}
+        if within != knots or len(have) != len(knots):
+            told.append(f"{kind}: SQL {have}, reference {knots}")
+    skews = bool(found["g_single"].findings)
+    if skews != history.has_read_skew():
+        told.append(f"g_single: SQL {skews}")
+    for name, edges in (("g0", "ww"), ("g1c", "ww wr"), ("g_single", "ww wr rw")):
+        for finding in found[name].findings:
+            allowed = "wr" if finding.sub_kind in ("g1c", "g1c uncommitted") else edges
+            for left, right in pairwise(_circle(finding)):
+                if not any(right in history.edges[kind][left] for kind in allowed.split()):
+                    told.append(f"{name}: no edge from {left} to {right}: {finding.sentence}")
+    return told
+
+
+def _circle(finding: Finding) -> list[Txn]:
+    (record,) = [one for one in finding.records if "txns" in one]
+    names = [one.rsplit("/", 1) for one in record["txns"].split(" -> ") if "/" in one]
+    return [(client, int(number)) for client, number in names]
 
 
 def batch(seed: int, *, transactional: bool) -> list[list[Op]]:
@@ -206,10 +274,10 @@ def test_correct_histories_accuse_nobody_and_pass_only_where_all_was_read(
 ) -> None:
     for seed in range(SEEDS):
         histories = batch(seed, transactional=transactional)
-        result, topics = judged(tmp_path / f"{seed}", histories, isolation)
+        result, found = judged(tmp_path / f"{seed}", histories, isolation)
         broken = {g.name: g.findings[0].sentence for g in result.guarantees if g.violations}
-        assert (broken, differences(result, topics)) == ({}, [])
-        unread = any(topic.unread() for topic in topics.values())
+        assert (broken, differences(result, found)) == ({}, [])
+        unread = any(topic.unread() for topic in found.topics.values())
         assert (str(result.verdict) == "PASS") == (not unread)
 
 
@@ -222,6 +290,7 @@ def test_damaged_histories_have_the_findings_of_the_reference(
         histories = batch(seed, transactional=transactional)
         for number, ops in enumerate(histories):
             if _polls(ops):
-                DAMAGES[number % len(DAMAGES)](random, ops)
-        result, topics = judged(tmp_path / f"{seed}", histories, "read_committed")
-        assert differences(result, topics) == []
+                damages = DAMAGES[transactional]
+                damages[number % len(damages)](random, ops)
+        result, found = judged(tmp_path / f"{seed}", histories, "read_committed")
+        assert differences(result, found) == []

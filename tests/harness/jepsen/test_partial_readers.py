@@ -171,6 +171,16 @@ def test_transaction_of_one_record_that_no_pass_has_is_lost_and_not_torn(tmp_pat
     assert "torn_txn" not in found
 
 
+def test_transaction_of_one_record_at_two_places_is_not_torn(tmp_path: Path) -> None:
+    ops = (
+        *txn(0, "[:send :x [0 :a]]"), *txn(0, "[:send :x [2 :b]]"), *txn(0, "[:send :x [6 :c]]"),
+        *whole(1, ":x [[0 :a] [4 :b] [6 :c]]"), *whole(2, ":x [[0 :a] [6 :c]]"),
+    )  # fmt: skip
+    found = violated(judged(tmp_path, ops))
+    assert "misplaced_ack" in found
+    assert "torn_txn" not in found
+
+
 TORN: dict[str, tuple[tuple[Op, ...], str]] = {
     "one record is in no pass": (
         (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]]"), *txn(0, "[:send :x [3 :c]]"),
@@ -182,6 +192,12 @@ TORN: dict[str, tuple[tuple[Op, ...], str]] = {
          *whole(1, ":x [[0 :a] [3 :c]]"), *whole(2, ":x [[0 :a] [1 :b] [3 :c]]")),
         "Transaction 1 of j0 (j0) is there in part: a complete pass over kx-0 delivered some of "
         "its 2 records, and passed over others, the first at kx-0@1."),
+    "the pass that tore it passed over another record than a pass without any": (
+        (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]] [:send :x [2 :c]]"),
+         *txn(0, "[:send :x [4 :d]]"), *whole(1, ":x [[0 :a] [1 :b] [4 :d]]"),
+         *whole(2, ":x [[4 :d]]"), *whole(3, ":x [[0 :a] [1 :b] [2 :c] [4 :d]]")),
+        "Transaction 1 of j0 (j0) is there in part: a complete pass over kx-0 delivered some of "
+        "its 3 records, and passed over others, the first at kx-0@2."),
     "one of three records, of which one lies where nobody polled": (
         (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]] [:send :x [9 :d]]"),
          *txn(0, "[:send :x [3 :c]]"), *whole(1, ":x [[0 :a] [3 :c]]")),
@@ -197,6 +213,68 @@ def test_torn_transaction_is_described_as_the_passes_show_it(
     result = judged(tmp_path, ops)
     (torn,) = (one.findings for one in result.guarantees if one.name == "torn_txn")
     assert [finding.sentence for finding in torn] == [sentence]
+
+
+def test_reader_of_a_lost_record_that_sent_a_surviving_one_shows_causal_loss(
+    tmp_path: Path,
+) -> None:
+    ops = (
+        *sent(0, ":x [0 :a]"), *sent(0, ":x [1 :b]"), *polled(2, ":x [[1 :b]]", kind="fail"),
+        *sent(2, ":x [2 :c]"), *whole(3, ":x [[0 :a] [2 :c]]"),
+    )  # fmt: skip
+    result = judged(tmp_path, ops)
+    assert violated(result)["causal_loss"] == [1]
+    (found,) = (one.findings for one in result.guarantees if one.name == "causal_loss")
+    assert found[0].sentence.startswith("j2 knew of ")
+    assert "/kx/b at kx-0@1 (read), which is lost" in found[0].sentence
+
+
+def test_lost_records_do_not_count_as_survivors(tmp_path: Path) -> None:
+    ops = (
+        *sent(0, ":x [0 :a]"), *sent(0, ":x [1 :b]"), *polled(2, ":x [[1 :b]]", kind="fail"),
+        *sent(1, ":x [2 :c]"), *whole(3, ":x [[2 :c]]"),
+    )  # fmt: skip
+    found = violated(judged(tmp_path, ops))
+    assert (found["lost_write"], "causal_loss" in found) == ([0, 1], False)
+
+
+A_FOR_B = "[:send :x {}] [:poll {{:y [[0 :b]]}}]"
+B_FOR_A = "[:send :y {}] [:poll {{:x [[0 :a]]}}]"
+CIRCLES = {
+    "offsets of both": ("[0 :a]", "[0 :b]", "ok"),
+    "offset of one": ("[0 :a]", ":b", "ok"),
+    "no offset": (":a", ":b", "ok"),
+    "unknown end": ("[0 :a]", "[0 :b]", "info"),
+    "unknown end without offset": (":a", ":b", "info"),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "kind"), CIRCLES.values(), ids=CIRCLES)
+def test_transactions_that_received_each_others_records_are_a_circle(
+    first: str, second: str, kind: str, tmp_path: Path
+) -> None:
+    one, other = f"[{A_FOR_B.format(first)}]", f"[{B_FOR_A.format(second)}]"
+    ops: tuple[Op, ...] = (
+        ("invoke", 0, "txn", one), ("invoke", 1, "txn", other), ("ok", 0, "txn", one),
+        (kind, 1, "txn", other),
+    )  # fmt: skip
+    assert violated(judged(tmp_path, ops)) == {"g1c": [0]}
+
+
+def test_circle_through_writes_counts_records_whose_places_readers_show(tmp_path: Path) -> None:
+    ops = (
+        ("invoke", 0, "txn", "[[:send :x :a] [:send :y :c]]"),
+        ("invoke", 1, "txn", "[[:send :x :b] [:send :y :d]]"),
+        ("ok", 0, "txn", "[[:send :x :a] [:send :y :c]]"),
+        ("ok", 1, "txn", "[[:send :x :b] [:send :y :d]]"),
+        *whole(2, ":x [[0 :a] [1 :b]], :y [[0 :d] [1 :c]]", ":x :y"),
+    )  # fmt: skip
+    (g0,) = (one for one in judged(tmp_path, ops).guarantees if one.name == "g0")
+    assert (g0.permitted, g0.findings[0].sentence) == (
+        1,
+        "Each writes before the next one in some partition: j0/1 -> j1/2 -> j0/1; one such place "
+        "is kx-0@1.",
+    )
 
 
 def test_end_that_was_told_before_a_send_was_acknowledged_accuses_nobody(tmp_path: Path) -> None:

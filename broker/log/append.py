@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _PREFIX = struct.Struct(">qii")
 
 
+HEAD_BYTES = _PREFIX.size
+"""Of a batch, before what the broker leaves as it is."""
+
+
 class Append:
     """One append: offsets and producers first, then the bytes, then the log's new state."""
 
@@ -103,7 +107,7 @@ class Append:
         placed: list[Appended] = []
         for header, batch in parts:
             buffers.append(_PREFIX.pack(offset, header.batch_length, leader_epoch))
-            buffers.append(batch[16:])
+            buffers.append(batch[HEAD_BYTES:])
             last_offset = offset + header.last_offset_delta
             placed.append((last_offset, header.max_timestamp, header.size))
             offset = last_offset + 1

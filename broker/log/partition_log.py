@@ -11,7 +11,7 @@ from pathlib import Path
 from urteil.broker.base.offload import Steps, finished
 from urteil.broker.log import recovery, retention, timestamps
 from urteil.broker.log.admission import admit
-from urteil.broker.log.append import Append
+from urteil.broker.log.append import HEAD_BYTES, Append
 from urteil.broker.log.cleaner import swap
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.flush import FlushJob
@@ -190,6 +190,31 @@ class PartitionLog:
         return Append(self, now_ms).as_leader(
             parts, leader_epoch, from_client=from_client, guard=guard
         )
+
+    def write_ahead(self, parts: Parts | Refused, now_ms: int) -> Steps[None]:
+        """Write a large batch behind the end of the log before `append_admitted`, which then finds
+        it there: what would take long as a whole is done in steps. Nothing is changed that a reader
+        or another append sees. `drop_ahead` must follow, whatever comes between."""
+        if isinstance(parts, Refused) or self.failure or len(parts) != 1:
+            return
+        ((header, batch),) = parts
+        if header.size > self.config.segment_bytes:
+            return
+        active, last_offset = self.segments.active, self.log_end_offset + header.last_offset_delta
+        if active.should_roll(self.config, header.size, last_offset, header.max_timestamp, now_ms):
+            self.roll(now_ms)
+            active = self.segments.active
+        try:
+            yield from active.write_ahead(batch[HEAD_BYTES:], HEAD_BYTES)
+        except OSError as error:
+            self.fail(error)
+
+    def drop_ahead(self) -> None:
+        """Forget what `write_ahead` wrote and no append took over."""
+        try:
+            self.segments.active.drop_ahead()
+        except OSError as error:
+            self.fail(error)
 
     def append_as_follower(self, data: memoryview, now_ms: int) -> AppendResult:
         """Write batches as the leader has them; a cut last one is passed over.

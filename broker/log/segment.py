@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from zlib import crc32
 
+from urteil.broker.base.offload import STEP, Steps
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.indexes import OffsetIndex, TimeIndex
 from urteil.broker.log.scan import read_batches, walk
@@ -43,6 +44,7 @@ class DamagedSegment(OSError):
 
 
 _TAIL_BATCHES = 512
+WRITTEN_AT_ONCE_BYTES = 1 << 20
 
 _log = logging.getLogger("urteil.broker.log")
 
@@ -61,6 +63,7 @@ class LogSegment:
     """
 
     __slots__ = (
+        "_ahead",
         "_bytes_since_index",
         "_max_timestamp",
         "_preallocated",
@@ -107,6 +110,7 @@ class LogSegment:
         self.offset_index = OffsetIndex(storage, self.path(INDEX), base_offset, create=create)
         self.time_index = TimeIndex(storage, self.path(TIME_INDEX), base_offset, create=create)
         self.txn_index = TxnIndex(storage, self.path(TXN_INDEX))
+        self._ahead: tuple[int, memoryview] | None = None
         self._bytes_since_index = 0
         self._rolling_timestamp_ms: int | None = None
         self._max_timestamp: tuple[int, int] | None = (-1, base_offset) if create else None
@@ -145,7 +149,12 @@ class LogSegment:
         """
         position = self.size
         try:
-            self.file.write_at(buffers, size, position)
+            if self._has_ahead(buffers):
+                self.file.write_at(buffers[:1], len(buffers[0]), position)
+                self._ahead = None
+            else:
+                self.drop_ahead()
+                self.file.write_at(buffers, size, position)
         except OSError:
             self.file.truncate(position)
             raise
@@ -155,6 +164,40 @@ class LogSegment:
             self.note(last_offset, max_timestamp_ms, batch_size, position, interval)
             position += batch_size
         self.size = position
+
+    def write_ahead(self, body: memoryview, head_bytes: int) -> Steps[None]:
+        """Write what follows the head of a large batch behind the end, piece by piece, where it is
+        no part of the log. An append of that batch that finds the end where it was has the head
+        left to write; else `drop_ahead` cuts it off. Raises OSError when the storage does."""
+        position = self.size
+        self._ahead = (-1, body)
+        for start in range(0, len(body), WRITTEN_AT_ONCE_BYTES):
+            if self.size != position or self._ahead is None or not self.file.is_open:
+                return
+            piece = body[start : start + WRITTEN_AT_ONCE_BYTES]
+            self.file.write_at([piece], len(piece), position + head_bytes + start)
+            yield STEP
+        if self.size == position and self._ahead is not None:
+            self._ahead = (position, body)
+
+    def _has_ahead(self, buffers: Sequence[Buffer]) -> bool:
+        """Whether all but the first of the buffers is written already."""
+        if self._ahead is None or len(buffers) != 2:
+            return False
+        (position, body), rest = self._ahead, buffers[1]
+        return (
+            position == self.size
+            and isinstance(rest, memoryview)
+            and rest.obj is body.obj
+            and len(rest) == len(body)
+        )
+
+    def drop_ahead(self) -> None:
+        """Cut off what was written behind the end, if anything was."""
+        if self._ahead is not None:
+            self._ahead = None
+            if self.file.is_open:
+                self.file.truncate(self.size)
 
     def note(
         self, last_offset: int, max_timestamp_ms: int, size: int, position: int, interval: int
@@ -413,6 +456,7 @@ class LogSegment:
     def seal(self) -> None:
         """The segment becomes inactive: its file as long as what is in it, the last time entry,
         indexes written and let go."""
+        self.drop_ahead()
         if self._preallocated:
             self.file.truncate(self.size)
             self._preallocated = False

@@ -136,6 +136,10 @@ class File:
         with _naming(self.path):
             os.fdatasync(self._fd)
 
+    @property
+    def is_open(self) -> bool:
+        return self._fd >= 0
+
     def size(self) -> int:
         return os.fstat(self._fd).st_size
 

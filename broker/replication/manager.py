@@ -15,7 +15,7 @@ from urteil.broker.metrics.traffic import Traffic
 from urteil.broker.replication.alter_isr import AskController, IsrProposals
 from urteil.broker.replication.fetchers import Fetchers
 from urteil.broker.replication.moves import Moves
-from urteil.broker.replication.partition import Partition, refusal
+from urteil.broker.replication.partition import WRITTEN_AT_ONCE_BYTES, Partition, refusal
 from urteil.broker.replication.reading import (
     IDLE,
     FetchTerms,
@@ -55,8 +55,6 @@ NOT_HERE = (
 
 ACKS_ALL = -1
 VALID_ACKS = (-1, 0, 1)
-WRITTEN_AT_ONCE_BYTES = 1 << 20
-"""Of the partitions of one request, before others have a turn."""
 
 
 class ReplicaManager:
@@ -232,7 +230,7 @@ class ReplicaManager:
                 steps = partition.log.admission(data, wall_ms, from_client=not internal)
                 # what the broker itself writes is small, and stays in the order of the calls
                 admitted = finished(steps) if internal else await self.offload.finish(steps)
-                result = partition.append_admitted(
+                result = await partition.append_in_turn(
                     admitted,
                     acks,
                     wall_ms,

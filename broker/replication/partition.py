@@ -6,11 +6,12 @@ Synchronous and told the time. The rules are those of `kafka.cluster.Partition` 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from uuid import UUID
 
-from urteil.broker.base.offload import finished
+from urteil.broker.base.offload import finished, in_turns
 from urteil.broker.log import gap
 from urteil.broker.log.partition_log import AppendResult, PartitionLog
 from urteil.broker.log.validate import Parts, Refused
@@ -25,6 +26,7 @@ log = logging.getLogger("partition")
 
 NO_LEADER = -1
 UP_TO_HIGH_WATERMARK = -1
+WRITTEN_AT_ONCE_BYTES = 1 << 20
 State = LeaderAndIsrRequest.LeaderAndIsrPartitionState
 
 
@@ -43,7 +45,7 @@ class Partition:
         "is_reassigning", "isr",
         "leader_epoch", "leader_id", "log", "max_lag_ms", "on_appended", "on_committed",
         "on_low_watermark", "partition", "partition_epoch", "propose", "replicas",
-        "replication_factor", "topic",
+        "replication_factor", "topic", "turn",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +76,7 @@ class Partition:
         self.is_reassigning = False
         self.isr = IsrState(())
         self.followers: dict[int, FollowerState] = {}
+        self.turn = asyncio.Lock()
         self.on_appended = Watchers()
         self.on_committed = Watchers()
         self.on_low_watermark = Watchers()
@@ -218,6 +221,32 @@ class Partition:
         return self.append_admitted(
             admitted, acks, wall_ms, now_ms, from_client=from_client, guard=guard
         )
+
+    async def append_in_turn(
+        self,
+        admitted: Parts | Refused,
+        acks: int,
+        wall_ms: int,
+        now_ms: float,
+        *,
+        from_client: bool,
+        guard: Guard | None,
+    ) -> AppendResult:
+        """As `append_admitted`, after the appends that began before. A large one is written in
+        pieces while others are served; what writes into the log by itself meanwhile goes first."""
+        log = self.log
+        async with self.turn:
+            if _is_large(admitted) and self.refuse_append(acks) is None:
+                try:
+                    await in_turns(log.write_ahead(admitted, wall_ms))
+                    return self.append_admitted(
+                        admitted, acks, wall_ms, now_ms, from_client=from_client, guard=guard
+                    )
+                finally:
+                    log.drop_ahead()
+            return self.append_admitted(
+                admitted, acks, wall_ms, now_ms, from_client=from_client, guard=guard
+            )
 
     def refuse_append(self, acks: int) -> AppendResult | None:
         """Why nothing may be appended now, whatever it is."""
@@ -427,3 +456,9 @@ def refusal(
 ) -> AppendResult:
     """An append that did not happen."""
     return AppendResult(error=error, message=message, log_start_offset=log_start_offset)
+
+
+def _is_large(admitted: Parts | Refused) -> bool:
+    if isinstance(admitted, Refused):
+        return False
+    return sum(header.size for header, _ in admitted) > WRITTEN_AT_ONCE_BYTES

@@ -36,7 +36,9 @@ MAX_RECORD_BYTES = 100 << 20
 """Of a record that is read as a whole: no request carries a larger one, unless compressed."""
 OUTLINED_AT_ONCE = 512
 _LONGEST_VARINT = 10
-_ReadNumber = Callable[[bytes, int], tuple[int, int]]
+_COPIED_BYTES = 1 << 20
+"""Of uncompressed records that are read from a copy, which is faster; a copy of more takes long."""
+_ReadNumber = Callable[[Buffer, int], tuple[int, int]]
 
 
 class Record(NamedTuple):
@@ -145,9 +147,14 @@ class _Body:
     __slots__ = ("_chunks", "data", "has_more")
 
     def __init__(self, header: BatchHeader, batch: memoryview) -> None:
+        self.data: bytes | memoryview
+        self.has_more = header.compression != Compression.NONE
+        if not self.has_more and len(batch) > _COPIED_BYTES:
+            self._chunks: Iterator[bytes] = iter(())
+            self.data = batch[HEADER_BYTES:]
+            return
         self._chunks = unpacked(header.compression, batch[HEADER_BYTES:])
         self.data = next(self._chunks, b"")
-        self.has_more = header.compression != Compression.NONE
 
     def move(self, pos: int, need: int) -> Iterator[None]:
         """Let the window begin at `pos`, with `need` bytes or all there are: chunk by chunk."""
@@ -256,7 +263,7 @@ def iter_outlines(batch: Buffer, *, as_sent: bool = True) -> Iterator[list[Outli
     yield found
 
 
-def _pass_headers(data: bytes, pos: int, stop: int) -> Generator[list[Outline]]:
+def _pass_headers(data: Buffer, pos: int, stop: int) -> Generator[list[Outline]]:
     count, pos = read_varint(data, pos)
     if not 0 <= count <= stop - pos:
         raise CorruptBatch(f"a record with {count} headers")
@@ -347,7 +354,7 @@ def _records(header: BatchHeader, body: _Body) -> Iterator[Record]:
         raise CorruptBatch(f"{len(body.data)} bytes after the last record")
 
 
-def _record(header: BatchHeader, body: bytes, pos: int, stop: int) -> Record:
+def _record(header: BatchHeader, body: Buffer, pos: int, stop: int) -> Record:
     timestamp_delta, pos = read_varlong(body, pos + 1)
     offset_delta, pos = read_varint(body, pos)
     key, pos = _read_bytes(body, pos, stop)
@@ -381,10 +388,10 @@ def _record(header: BatchHeader, body: bytes, pos: int, stop: int) -> Record:
     )
 
 
-def _read_bytes(body: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
+def _read_bytes(body: Buffer, pos: int, stop: int) -> tuple[bytes | None, int]:
     size, pos = read_varint(body, pos)
     if size < 0:
         return None, pos
     if size > stop - pos:
         raise CorruptBatch(f"{size} bytes where {stop - pos} are left")
-    return body[pos : pos + size], pos + size
+    return bytes(body[pos : pos + size]), pos + size

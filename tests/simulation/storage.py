@@ -128,6 +128,10 @@ class DiskFile:
         self._storage.note("sync", str(self.path))
         self._inode.sync()
 
+    @property
+    def is_open(self) -> bool:
+        return True
+
     def size(self) -> int:
         return len(self._inode.data)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -52,14 +52,14 @@ def test_topic_of_many_partitions_is_made_and_deleted_while_others_are_served(
 ) -> None:
     waits = {}
     name = f"t{partitions}"
-    acts = {
+    acts: dict[str, Callable[[Client], object]] = {
         "create": lambda client: create(client, name, partitions),
         "describe": lambda client: client.exchange(
             framed(ApiKey.METADATA, 9, MetadataRequest(topics=None))
         ),
         "delete": lambda client: delete(client, name),
     }
-    answers = {}
+    answers: dict[str, object] = {}
     with Client(nodes.ports[1]) as client:
         for act, run in acts.items():
             bystander = Bystander(nodes.ports[1], nodes.processes[1].pid)

@@ -8,10 +8,11 @@ import pytest
 
 from tests.broker.server.nodes import Nodes
 from tests.broker.waits.batches import MIB, NOW_MS, tiny_records, zeros
-from tests.broker.waits.bystander import Bystander, Client
+from tests.broker.waits.bystander import Bystander, Client, framed
 from tests.broker.zookeeper.server import ZooKeeperServer
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.compression import Compression
+from urteil.broker.wire.framing import decode_response
 from urteil.broker.wire.messages import (
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -26,7 +27,8 @@ GROWTH_BYTES = 64 * MIB
 CODECS = [Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZSTD]
 ZEROS_MIB = dict.fromkeys(CODECS, 300) | {Compression.GZIP: 900}
 RECORDS = 500_000
-MAX_MESSAGE_BYTES = str(64 * MIB)
+MAX_MESSAGE_BYTES = str(100 * MIB)
+LARGEST_MIB = 90
 
 
 @pytest.fixture(scope="module")
@@ -67,16 +69,21 @@ def create_topic(client: Client, name: str, **configs: str) -> None:
     assert answer.topics[0].error_code == 0
 
 
-def produce(
-    client: Client, topic: str, records: bytes, version: int = 9
-) -> ProduceResponse.PartitionProduceResponse:
+def produce_frame(topic: str, records: bytes, version: int = 9) -> bytes:
     data = ProduceRequest.PartitionProduceData(index=0, records=memoryview(records))
     request = ProduceRequest(
         acks=1,
         timeout_ms=60_000,
         topic_data=[ProduceRequest.TopicProduceData(name=topic, partition_data=[data])],
     )
-    answer = client.ask(ApiKey.PRODUCE, version, request)
+    return framed(ApiKey.PRODUCE, version, request)
+
+
+def produce(
+    client: Client, topic: str, records: bytes, version: int = 9
+) -> ProduceResponse.PartitionProduceResponse:
+    frame = produce_frame(topic, records, version)
+    answer = decode_response(ApiKey.PRODUCE, version, client.exchange(frame))[1]
     assert isinstance(answer, ProduceResponse)
     return answer.responses[0].partition_responses[0]
 
@@ -124,3 +131,18 @@ def test_batch_of_many_records_is_taken_while_others_are_served(
             found = offset_at(client, topic, NOW_MS)
     assert (answer.error_code, answer.base_offset, found) == (0, 0, 0)
     assert_undisturbed(bystander)
+
+
+@pytest.mark.thorough
+def test_large_uncompressed_batch_is_written_while_others_are_served(
+    nodes: Nodes, bystander: Bystander
+) -> None:
+    frame = produce_frame("large", zeros(Compression.NONE, LARGEST_MIB))
+    with Client(nodes.ports[1]) as client:
+        create_topic(client, "large")
+        with bystander.watching():
+            found = decode_response(ApiKey.PRODUCE, 9, client.exchange(frame))[1]
+    assert isinstance(found, ProduceResponse)
+    assert found.responses[0].partition_responses[0].error_code == 0
+    assert bystander.longest_wait_s < LONGEST_WAIT_S
+    assert bystander.grown_bytes < GROWTH_BYTES + LARGEST_MIB * MIB  # as it came

@@ -1,0 +1,119 @@
+"""A large batch is written behind the end of the log, in pieces, before it is appended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.broker.log.helpers import NOW_MS, batch, open_log
+from urteil.broker.base.offload import finished
+from urteil.broker.log.config import LogConfig
+from urteil.broker.log.partition_log import PartitionLog
+from urteil.broker.log.storage import Buffer, File
+from urteil.broker.log.validate import Parts
+
+LARGE = (b"x" * (5 << 20),)
+
+
+def opened(folder: Path, segment_bytes: int = 1 << 30) -> PartitionLog:
+    folder.mkdir(exist_ok=True)
+    config = LogConfig(segment_bytes=segment_bytes, max_message_bytes=8 << 20)
+    return open_log(folder, config=config)
+
+
+def admitted(log: PartitionLog) -> Parts:
+    parts = finished(log.admission(batch(LARGE), NOW_MS, from_client=True))
+    assert isinstance(parts, list)
+    return parts
+
+
+def contents(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in sorted(folder.glob("*.log"))]
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> list[bytes]:
+    """What the files hold when a small and a large batch are appended."""
+    log = opened(tmp_path / "plain")
+    log.append_as_leader(batch(), 3, NOW_MS)
+    log.append_admitted(admitted(log), 3, NOW_MS)
+    return contents(tmp_path / "plain")
+
+
+def test_batch_written_ahead_is_appended_with_its_head_alone(
+    tmp_path: Path, plain: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = opened(tmp_path / "ahead")
+    log.append_as_leader(batch(), 3, NOW_MS)
+    parts = admitted(log)
+    assert sum(1 for _ in log.write_ahead(parts, NOW_MS)) > 4
+    written, real = [], File.write_at
+
+    def write_at(self: File, buffers: list[Buffer], size: int, position: int) -> None:
+        written.append(size)
+        real(self, buffers, size, position)
+
+    monkeypatch.setattr(File, "write_at", write_at)
+    assert log.append_admitted(parts, 3, NOW_MS).base_offset == 1
+    log.drop_ahead()
+    assert written == [16]
+    assert contents(tmp_path / "ahead") == plain
+
+
+def test_append_in_between_comes_first_and_the_large_batch_is_whole(
+    tmp_path: Path, plain: list[bytes]
+) -> None:
+    log = opened(tmp_path / "ahead")
+    parts = admitted(log)
+    steps = log.write_ahead(parts, NOW_MS)
+    next(steps)
+    log.append_as_leader(batch(), 3, NOW_MS)
+    finished(steps)
+    log.append_admitted(parts, 3, NOW_MS)
+    log.drop_ahead()
+    assert contents(tmp_path / "ahead") == plain
+
+
+@pytest.mark.parametrize("pieces", [1, 3, 99])
+def test_nothing_is_left_of_a_batch_that_is_not_appended(tmp_path: Path, pieces: int) -> None:
+    log = opened(tmp_path)
+    log.append_as_leader(batch(), 3, NOW_MS)
+    before = contents(tmp_path)
+    for _ in zip(range(pieces), log.write_ahead(admitted(log), NOW_MS), strict=False):
+        pass
+    log.drop_ahead()
+    assert contents(tmp_path) == before
+
+
+def test_segment_that_is_sealed_meanwhile_ends_where_its_last_batch_does(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    log.append_as_leader(batch(), 3, NOW_MS)
+    (before,) = contents(tmp_path)
+    steps = log.write_ahead(admitted(log), NOW_MS)
+    next(steps)
+    log.roll(NOW_MS)
+    finished(steps)
+    assert contents(tmp_path) == [before, b""]
+
+
+def test_large_batch_that_needs_a_segment_of_its_own_is_written_ahead_there(tmp_path: Path) -> None:
+    log = opened(tmp_path, segment_bytes=6 << 20)
+    for offset in range(2):
+        parts = admitted(log)
+        finished(log.write_ahead(parts, NOW_MS))
+        assert log.append_admitted(parts, 3, NOW_MS).base_offset == offset
+        log.drop_ahead()
+    first, second = contents(tmp_path)
+    assert len(first) == len(second)
+
+
+def test_files_that_are_closed_meanwhile_are_left_alone(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    log.append_as_leader(batch(), 3, NOW_MS)
+    steps = log.write_ahead(admitted(log), NOW_MS)
+    next(steps)
+    log.close()
+    finished(steps)
+    log.drop_ahead()
+    assert log.failure is None

@@ -77,14 +77,15 @@ def empty(log_dir: Path) -> list[str]:
 def recovery_points(log_dir: Path) -> dict[str, int]:
     """Folder name to the offset below which everything was flushed; 0 is not written down."""
     path = log_dir / RECOVERY_POINTS
-    lines = path.read_text().splitlines()[2:] if path.exists() else []
-    triples = [line.split() for line in lines]
-    return {f"{one[0]}-{one[1]}": int(one[2]) for one in triples if len(one) == 3}
+    lines = path.read_text(errors="replace").splitlines()[2:] if path.exists() else []
+    rows = [line.split() for line in lines]
+    entries = [row for row in rows if len(row) == 3 and row[2].isdecimal()]
+    return {f"{topic}-{partition}": int(offset) for topic, partition, offset in entries}
 
 
 def segments(folder: Path) -> list[Path]:
     """The segments of a partition in order; the last one is active."""
-    return sorted(folder.glob("*.log"))
+    return sorted(path for path in folder.glob("*.log") if path.stem.isdecimal())
 
 
 def batches(segment: Path) -> Iterator[Batch]:

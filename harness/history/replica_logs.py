@@ -22,6 +22,8 @@ from urteil.harness.workload.payload import decode, decode_copy, key_text, of_cl
 Row = dict[str, Any]
 
 _FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_SEGMENT = re.compile(r"[0-9]{20}\.log")
 
 
 @dataclass(slots=True)
@@ -76,7 +78,7 @@ def find_logs(
 
 def read_log(log: ReplicaLog, run: str) -> Iterator[Row]:
     """Rows of `replicas`, record by record; fills `log.row`, `log.records`, `log.damage`."""
-    segments = sorted(log.folder.glob("*.log"))
+    segments = sorted(path for path in log.folder.glob("*.log") if _SEGMENT.fullmatch(path.name))
     end = int(segments[0].stem) if segments else 0
     for segment in segments:
         end, layout = max(end, int(segment.stem)), Layout()
@@ -137,24 +139,28 @@ def _log_row(log: ReplicaLog, first_base: int, end: int) -> Row:
         "log_end": end,
         "high_watermark": _checkpoint(data / "replication-offset-checkpoint").get(slot),
         "recovery_point": _checkpoint(data / "recovery-point-offset-checkpoint").get(slot),
-        "epochs": msgspec.json.encode(_epochs(log.folder)).decode(),
+        "epochs": msgspec.json.encode(_epochs(log)).decode(),
     }
 
 
 def _checkpoint(path: Path) -> dict[tuple[str, int], int]:
-    """An offset checkpoint: version, count, then `topic partition offset` lines."""
-    found = {}
-    for line in _lines(path)[2:]:
-        parts = line.split()
-        if len(parts) == 3:
-            found[parts[0], int(parts[1])] = int(parts[2])
-    return found
+    """An offset checkpoint: version, count, then `topic partition offset` lines. A line that is
+    none says nothing."""
+    rows = [line.split() for line in _lines(path)[2:]]
+    entries = [row for row in rows if len(row) == 3 and all(map(_NUMBER.fullmatch, row[1:]))]
+    return {(topic, int(partition)): int(offset) for topic, partition, offset in entries}
 
 
-def _epochs(folder: Path) -> dict[str, int]:
+def _epochs(log: ReplicaLog) -> dict[str, int]:
     """leader-epoch-checkpoint: version, count, then `epoch start_offset` lines."""
-    pairs = [line.split() for line in _lines(folder / "leader-epoch-checkpoint")[2:]]
-    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
+    found, name = {}, "leader-epoch-checkpoint"
+    for line in filter(None, _lines(log.folder / name)[2:]):
+        row = line.split()
+        if len(row) == 2 and all(map(_NUMBER.fullmatch, row)):
+            found[row[0]] = int(row[1])
+        else:
+            log.damage.append(f"{name}: the line {line!r} is no entry")
+    return found
 
 
 def _topic_id(folder: Path) -> str | None:
@@ -165,4 +171,4 @@ def _topic_id(folder: Path) -> str | None:
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_text().splitlines() if path.exists() else []
+    return path.read_text(errors="replace").splitlines() if path.exists() else []

@@ -127,13 +127,15 @@ class Connection(asyncio.Protocol):
             above.data_received(early)
 
     def _enter(self) -> None:
-        context = self._entrance.for_clients if self._entrance is not None else None
-        if context is None:
+        entrance = self._entrance
+        if entrance is None or entrance.for_clients is None:
             self._begin()
         else:
             self._is_encrypted = True
             raw = self._open_transport()
-            self._transport = TlsTransport(raw, context, self, self._secured)
+            self._transport = TlsTransport(
+                raw, entrance.for_clients, self, self._secured, entrance.handshakes
+            )
 
     def _secured(self, error: Exception | None) -> None:
         """The handshake is through, or failed."""

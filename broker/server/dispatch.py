@@ -32,7 +32,7 @@ log = logging.getLogger("dispatch")
 
 LARGE_BYTES = 1 << 16
 """Of a request whose elements take time to read: beside the loop."""
-LARGE_PRODUCE_BYTES = 1 << 19
+LARGE_PRODUCE_BYTES = 1 << 18
 """Records are not looked at when a request is read."""
 
 

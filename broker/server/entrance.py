@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from urteil.broker.base.one_a_turn import OneATurn
 from urteil.broker.security.exchange import Login
 from urteil.broker.security.mapping_rules import MappingRules
 from urteil.broker.security.principals import ANONYMOUS, USER, Principal
@@ -53,6 +54,7 @@ class Entrance:
         self._rules = MappingRules("DEFAULT")
         self.for_clients: ssl.SSLContext | None = None
         self.to_peers: ssl.SSLContext | None = None
+        self.handshakes = OneATurn()
 
     @property
     def uses_tls(self) -> bool:

@@ -12,6 +12,8 @@ import ssl
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from urteil.broker.base.one_a_turn import OneATurn
+
 READ_BYTES = 256 * 1024
 RECORD_BYTES = 16 * 1024
 
@@ -22,7 +24,8 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
     `ready` is called once the handshake is through, or with what was wrong; what comes later goes
     to `above`. What was received is decrypted at once or, while reading is paused, stays where it
     is: one chunk of the socket's. What is written is encrypted at once, and the limits of `raw`
-    hold.
+    hold. A step of a handshake takes a millisecond of signing: each waits for its turn among the
+    `handshakes` of all clients.
     """
 
     def __init__(
@@ -31,6 +34,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         context: ssl.SSLContext,
         above: asyncio.Protocol,
         ready: Callable[[Exception | None], None],
+        handshakes: OneATurn,
     ) -> None:
         super().__init__()
         self._raw = raw
@@ -38,6 +42,8 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._ready = ready
         self._received, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._received, self._to_send, server_side=True)
+        self._handshakes = handshakes
+        self._is_waiting = False  # for a turn
         self._is_ready = False
         self._is_reading = True
         raw.set_protocol(self)
@@ -46,8 +52,18 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._received.write(data)
-        if not self._is_ready:
-            self._shake_hands()
+        if self._is_ready:
+            self._decrypt()
+        elif not self._is_waiting:
+            self._is_waiting = True
+            self._handshakes.put(self._go_on)
+
+    def _go_on(self) -> None:
+        """With the handshake, and with what came right behind it."""
+        if not self._is_waiting or self._raw.is_closing():
+            return
+        self._is_waiting = False
+        self._shake_hands()
         if self._is_ready:
             self._decrypt()
 
@@ -86,6 +102,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self.close()
 
     def eof_received(self) -> bool:
+        self._go_on()  # what it said last
         if not self._is_ready:
             self._ready(ConnectionResetError("the peer hung up"))
         return bool(self._above.eof_received())

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
+from tests import shared_fixtures
+from tests.shared_fixtures import group
 from urteil.harness.containers.engine import Engine
 from urteil.harness.containers.own_engine import running_engine
 from urteil.harness.parts import apt
-from urteil.harness.parts.part import MissingPart
 
 if TYPE_CHECKING:  # what takes a second to import is left to who asks for it
     from tests.conformance.ledger import Ledger
     from tests.conformance.pair import Pair
-
-SHARING = {
-    "tests/conformance/": "two clusters",
-    "tests/clients/": "two clusters",
-    "tests/harness/containers/": "an engine",
-    "tests/urteil/test_containers_cli.py": "an engine",
-}
-"""Whose tests share something dear: where tests run two at a time, they run in one process."""
 
 FIRST = (
     "tests/conformance/",
@@ -55,13 +48,15 @@ class Scheduling(LoadFileScheduling):
     """A file at a time, and what shares something one after the other."""
 
     def _split_scope(self, nodeid: str) -> str:
-        for begin, what in SHARING.items():
-            if nodeid.startswith(begin):
-                return what
-        return str(super()._split_scope(nodeid))
+        return group(nodeid) or str(super()._split_scope(nodeid))
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(shared_fixtures)
+    _report_waits(config)
+
+
+def _report_waits(config: pytest.Config) -> None:
     """A wait for another apt is reported on the terminal, whatever captures standard error."""
     capture = config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
@@ -101,19 +96,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("nights", "how long the tests hunt")
     group.addoption("--kill-rounds", type=int, default=8, help="rounds of SIGKILL (8)")
     group.addoption("--kill-seed", type=int, help="seed of these rounds (drawn anew, and printed)")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(
-    fixturedef: pytest.FixtureDef[Any], request: Any
-) -> Generator[None, Any, Any]:
-    """A fixture that missed a part is set up again for the next test, where pytest would repeat
-    the error for the whole session."""
-    try:
-        return (yield)
-    except MissingPart:
-        fixturedef.finish(request)
-        raise
 
 
 @pytest.fixture(scope="session")

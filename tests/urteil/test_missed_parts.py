@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CONFTEST = "from tests.conftest import pytest_configure, pytest_fixture_setup\n"
+CONFTEST = "from tests.conftest import pytest_configure\n"
 TESTS = """
 import subprocess
 import sys
@@ -66,3 +66,39 @@ def test_missed_part_is_installed_again_and_a_wait_is_reported_on_the_terminal(
     assert "2 passed, 1 error" in done.stdout, done.stdout
     assert "\nsetup: waiting for another apt: process" in done.stderr
     assert "MissingPart: debootstrap is missing: another apt is at work" in done.stdout
+
+
+GROUP = """
+import pytest
+
+
+@pytest.fixture(scope="session")
+def pair(request):
+    yield
+    request.config.pair_ended = True
+
+
+def test_last_of_its_group(pair):
+    pass
+"""
+NEXT = """
+def test_after_the_group(request):
+    assert request.config.pair_ended
+"""
+
+
+def test_clusters_of_a_group_end_with_its_last_test(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    for folder, text in (("conformance", GROUP), ("other", NEXT)):
+        file = tmp_path / "tests" / folder / f"test_{folder}.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path]
+    done = subprocess.run(
+        [*argv, tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert "2 passed" in done.stdout, done.stdout

@@ -29,6 +29,8 @@ ZERO_UUID = uuid.UUID(int=0)
 TopicPartition = tuple[str, int]
 
 
+RESERVED_DIRECTORY_IDS = 100
+"""Ids of directories below this number mean something of their own in Apache Kafka."""
 # no more digits than a 64-bit number has; `str.isdigit` would let others than 0 to 9 pass
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 _COUNT = re.compile(r"[0-9]{1,9}")
@@ -132,7 +134,8 @@ def write_topic_id(storage: Storage, directory: Path, topic_id: uuid.UUID) -> No
 def read_meta(storage: Storage, directory: Path) -> dict[str, str]:
     """`meta.properties` as text by name; empty without a file.
 
-    Raises DamagedFile for a file of another version, and for one that says nothing at all.
+    The version is 0 where the file has none, also in an empty file. Raises DamagedFile for another
+    version and for ids that are none.
     """
     path = directory / META_PROPERTIES
     if not storage.exists(path):
@@ -141,18 +144,36 @@ def read_meta(storage: Storage, directory: Path) -> dict[str, str]:
     rows = [line for line in lines if not line.startswith(("#", "!"))]
     pairs = (_SEPARATOR.split(row, maxsplit=1) for row in rows)
     fields = {pair[0]: pair[1] for pair in pairs if len(pair) > 1}
-    usual = "0" if "broker.id" in fields or "cluster.id" in fields else None
-    version = fields.get("version", usual)
+    version = fields.get("version", "0")
     if version != "0":
         raise DamagedFile(f"{path}: version {version!r}, 0 is expected")
+    if (directory_id := fields.get("directory.id")) is not None:
+        _check_directory_id(path, directory_id)
     if not _NUMBER.fullmatch(fields.get("broker.id", "0")):
         raise DamagedFile(f"{path}: broker.id {fields['broker.id']!r} is no number")
     return fields
 
 
+def _check_directory_id(path: Path, text: str) -> None:
+    try:
+        number = decode_uuid(text).int
+    except ValueError:
+        raise DamagedFile(f"{path}: directory.id {text!r} is no id of a directory") from None
+    if number < RESERVED_DIRECTORY_IDS:
+        raise DamagedFile(f"{path}: directory.id {text!r} is reserved")
+
+
 def write_meta(
-    storage: Storage, directory: Path, broker_id: int, cluster_id: str, now_ms: int
+    storage: Storage,
+    directory: Path,
+    broker_id: int,
+    cluster_id: str,
+    now_ms: int,
+    directory_id: str | None = None,
 ) -> None:
+    """Write `meta.properties`; a directory keeps the id that Apache Kafka gave it."""
     date = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(now_ms / 1000))
     text = f"#\n#{date}\nbroker.id={broker_id}\nversion=0\ncluster.id={cluster_id}\n"
+    if directory_id is not None:
+        text += f"directory.id={encode_uuid(decode_uuid(directory_id))}\n"
     storage.write_atomic(directory / META_PROPERTIES, text.encode())

@@ -139,7 +139,8 @@ class LogDirectory:
                 f"{self.path / checkpoints.META_PROPERTIES}; {mend}"
             )
         if known_id is None or known_cluster is None:
-            checkpoints.write_meta(self._storage, self.path, broker_id, cluster_id, now_ms)
+            own = meta.get("directory.id")
+            checkpoints.write_meta(self._storage, self.path, broker_id, cluster_id, now_ms, own)
 
     def read_offsets(self, name: str) -> dict[TopicPartition, int]:
         """An offset checkpoint; a damaged one counts as empty, which is safe for all of them."""

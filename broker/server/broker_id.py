@@ -73,6 +73,8 @@ def _stored(
         except OSError as error:
             log.warning("%s cannot be read for this broker's id: %s", folder, error)
             continue
+        if not meta and storage.exists(Path(folder) / META_PROPERTIES):
+            damaged.append(DamagedFile(f"{Path(folder) / META_PROPERTIES} is empty"))
         if "broker.id" in meta:
             yield int(meta["broker.id"]), Path(folder) / META_PROPERTIES
 

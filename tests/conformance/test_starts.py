@@ -179,6 +179,38 @@ def folder_of_another_cluster(place: Place) -> list[str]:
     return [place.start("a", broker__id="1")]
 
 
+METAS = (
+    "version=1\nnode.id=1\n",
+    "version=1\nnode.id=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAA\n",
+    "version=2\nbroker.id=1\n",
+    "broker.id=1\n",
+    "version=0\nnode.id=1\n",
+    "version=0\nbroker.id=x\n",
+    "version=0\nbroker.id=-1\n",
+    "version=x\nbroker.id=1\n",
+    "version=0\n",
+    "",
+    "version=0\nbroker.id=1\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAQ\n",
+    "version=0\nbroker.id=1\ndirectory.id=eW91LWFyZS1hLWRpci4\n",
+    "version=0\nbroker.id=1\ndirectory.id=eW91LWFyZS1hLWRpci4aaa\n",
+    "version=0\nbroker.id=1\nother=x\n",
+)
+
+
+def folders_of_other_versions(place: Place) -> list[str]:
+    answers = []
+    for number, meta in enumerate(METAS):
+        name = f"m{number}"
+        place.data(name, meta)
+        answers.append(place.start(name, broker__id="1"))
+        if answers[-1].startswith("ok"):
+            kept = place.meta(name)
+            kept.pop("cluster.id")
+            answers.append(str(sorted(kept.items())))
+            place.stop(name)
+    return answers
+
+
 def addresses_of_another(place: Place) -> list[str]:
     first = place.start("a", broker__id="1")
     shared, own, third = (place.address(name) for name in "abc")
@@ -228,6 +260,7 @@ SCENARIOS: tuple[Callable[[Place], list[str]], ...] = (
     node_id_alone,
     ids_in_folders,
     folder_of_another_cluster,
+    folders_of_other_versions,
     addresses_of_another,
     id_of_another,
     listener_that_another_has_not,

@@ -9,7 +9,7 @@ import pytest
 
 from tests.broker.log.helpers import NOW_MS, FixedClock, append, batch
 from urteil.broker.log import checkpoints
-from urteil.broker.log.log_directory import InconsistentMeta
+from urteil.broker.log.log_directory import DamagedMeta, InconsistentMeta
 from urteil.broker.log.manager import LogManager
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.storage import Buffer, File, Storage
@@ -185,6 +185,32 @@ def test_who_owns_a_directory(start: Opener, tmp_path: Path) -> None:
     other.shutdown()
     with pytest.raises(InconsistentMeta, match="Cluster ID"):
         start(dirs=[tmp_path / "x"])
+
+
+@pytest.mark.parametrize("meta", ["", "broker.id=1\n", "directory.id=eW91LWFyZS1hLWRpci4aaa\n"])
+def test_incomplete_meta_properties_are_completed(start: Opener, tmp_path: Path, meta: str) -> None:
+    (tmp_path / "meta.properties").write_text(meta)
+    start().shutdown()
+    lines = (tmp_path / "meta.properties").read_text().splitlines()
+    kept = ["directory.id=eW91LWFyZS1hLWRpci4aaQ"] if "directory" in meta else []
+    assert lines[2:] == ["broker.id=1", "version=0", "cluster.id=cluster", *kept]
+
+
+@pytest.mark.parametrize(
+    ("meta", "why"),
+    [
+        ("version=1\nnode.id=1\n", "version '1', 0 is expected"),
+        ("directory.id=AAAAAAAAAAAAAAAAAAAAAQ\n", "'AAAAAAAAAAAAAAAAAAAAAQ' is reserved"),
+        ("directory.id=short\n", "'short' is no id of a directory"),
+    ],
+)
+def test_meta_properties_that_apache_kafka_refuses_are_refused(
+    start: Opener, tmp_path: Path, meta: str, why: str
+) -> None:
+    (tmp_path / "meta.properties").write_text(meta)
+    with pytest.raises(DamagedMeta, match=why):
+        start()
+    assert (tmp_path / "meta.properties").read_text() == meta
 
 
 def test_the_lock_keeps_other_processes_out(start: Opener, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.Properties;
 import kafka.server.KafkaConfig;
 import kafka.server.KafkaServer;
+import org.apache.kafka.common.utils.Exit;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.common.utils.Utils;
 
@@ -19,6 +20,8 @@ public final class StartProbe {
     public static void main(String[] args) throws Exception {
         PrintStream answers = System.out;
         System.setOut(System.err);
+        Exit.setExitProcedure(StartProbe::ended);
+        Exit.setHaltProcedure(StartProbe::ended);
         Map<String, KafkaServer> servers = new HashMap<>();
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
@@ -27,6 +30,10 @@ public final class StartProbe {
             answers.flush();
         }
         System.exit(0);
+    }
+
+    private static void ended(int code, String message) {
+        throw new IllegalStateException("ended with " + code + ": " + message);
     }
 
     private static String answer(String verb, String path, Map<String, KafkaServer> servers) {

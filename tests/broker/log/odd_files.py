@@ -305,7 +305,7 @@ def _meta() -> list[Case]:
     changes: dict[str, Callable[[str], str]] = {
         "with comments": lambda text: f"#\n! written\n{text}",
         "with the line ends of Windows": lambda text: text.replace("\n", "\r\n"),
-        "with more keys": lambda text: f"{text}directory.id=aGk\nfuture.key=7\n",
+        "with more keys": lambda text: f"{text}directory.id=eW91LWFyZS1hLWRpci4aaQ\nfuture.key=7\n",
         "with spaces": lambda text: text.replace("=", " = "),
         "with colons": lambda text: text.replace("=", ":"),
         "without a broker": lambda text: _without(text, "broker.id"),

@@ -11,7 +11,7 @@ Definitions (2000); transactions that were aborted have no part in it.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +32,8 @@ from urteil.harness.verify.derived.digraph import (
 )
 from urteil.harness.verify.evidence import Row
 
-Txn = Node
+Txn = tuple[str, int, int]
+"""Client, session, number. A node of the graph is its place among all sorted transactions."""
 Place = tuple[int, int]
 UNCOMMITTED = "read_uncommitted"
 TRIED = 4_000
@@ -52,10 +53,10 @@ KINDS = ("ww", "wr", "early", "rw")
 class Graph:
     """Edges by kind: from, to, and a place in a log that shows the edge."""
 
-    ww: dict[tuple[Txn, Txn], Place] = field(default_factory=dict)
-    early: dict[tuple[Txn, Txn], Place] = field(default_factory=dict)
-    wr: dict[tuple[Txn, Txn], Place] = field(default_factory=dict)
-    rw: dict[tuple[Txn, Txn], Place] = field(default_factory=dict)
+    ww: dict[Edge, Place] = field(default_factory=dict)
+    early: dict[Edge, Place] = field(default_factory=dict)
+    wr: dict[Edge, Place] = field(default_factory=dict)
+    rw: dict[Edge, Place] = field(default_factory=dict)
 
 
 def cycle_rows(
@@ -65,46 +66,51 @@ def cycle_rows(
     alive = {_of(txn): txn for txn in txns if txn["fate"] != "aborted"}
     if not alive:
         return [], []
-    graph = _graph(run_dir, alive, numbers)
+    order = sorted(alive)
+    graph = _graph(run_dir, [alive[txn] for txn in order], numbers)
     edges = [{"kind": kind, "edges": len(getattr(graph, kind))} for kind in KINDS]
-    return [_row(kind, cycle, place, alive) for kind, cycle, place in _cycles(graph)], edges
+    cycles = [
+        _row(kind, [order[node] for node in cycle], place, alive)
+        for kind, cycle, place in _cycles(graph)
+    ]
+    return cycles, edges
 
 
 def _of(row: Row) -> Txn:
     return row["client"], row["session"], row["txn"]
 
 
-def _graph(
-    run_dir: Path, alive: Mapping[Txn, Row], numbers: Mapping[tuple[str, int], int]
-) -> Graph:
-    writes: dict[int, list[tuple[int, Txn]]] = defaultdict(list)
-    wrote: dict[str, Txn] = {}
-    unplaced: dict[str, Txn] = {}
+def _graph(run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int], int]) -> Graph:
+    nodes = {_of(txn): node for node, txn in enumerate(txns)}
+    writes: dict[int, list[tuple[int, Node]]] = defaultdict(list)
+    wrote: dict[str, Node] = {}
+    unplaced: dict[str, Node] = {}
     for txn, partition, offset, value_id, outcome in _rows(run_dir, "sends", "outcome"):
-        if txn in alive and outcome != "fail":
-            wrote[value_id] = txn
+        node = nodes.get(txn)
+        if node is not None and outcome != "fail":
+            wrote[value_id] = node
             if outcome != "ok" or offset is None:
-                unplaced[value_id] = txn
+                unplaced[value_id] = node
             elif partition in numbers:
-                writes[numbers[partition]].append((offset, txn))
+                writes[numbers[partition]].append((offset, node))
     hasty = _hasty(run_dir)
-    for value_id, (partition, offset) in _places(run_dir, unplaced, alive, hasty).items():
+    for value_id, (partition, offset) in _places(run_dir, unplaced, txns, hasty).items():
         if partition in numbers:
             writes[numbers[partition]].append((offset, unplaced[value_id]))
-    graph, read = Graph(), defaultdict[tuple[Txn, int], int](lambda: -1)
+    graph, read = Graph(), defaultdict[tuple[Node, int], int](lambda: -1)
     for p, ones in sorted(writes.items()):
         ones.sort()
         for (_, before), (offset, after) in pairwise(ones):
             if before != after:
                 graph.ww.setdefault((before, after), (p, offset))
-    for reader, partition, offset, value_id in _rows(run_dir, "reads"):
-        if partition not in numbers or reader not in alive:
+    for txn, partition, offset, value_id in _rows(run_dir, "reads"):
+        reader, p = nodes.get(txn), numbers.get(partition)
+        if reader is None or p is None:
             continue
-        p = numbers[partition]
         read[reader, p] = max(read[reader, p], offset)
         writer = wrote.get(value_id)
         if writer is not None and writer != reader:
-            seen = graph.early if reader[:2] in hasty else graph.wr
+            seen = graph.early if txn[:2] in hasty else graph.wr
             seen.setdefault((writer, reader), (p, offset))
     _add_reads_before_writes(graph, writes, read)
     return graph
@@ -112,8 +118,8 @@ def _graph(
 
 def _places(
     run_dir: Path,
-    unplaced: Mapping[str, Txn],
-    alive: Mapping[Txn, Row],
+    unplaced: Mapping[str, Node],
+    txns: Sequence[Row],
     hasty: Set[tuple[str, int]],
 ) -> dict[str, tuple[tuple[str, int], int]]:
     """Partition and first offset at which readers received these values. Of a transaction of
@@ -131,7 +137,7 @@ def _places(
             ):
                 if offset is None:
                     continue
-                fate = alive[unplaced[value_id]]["fate"]
+                fate = txns[unplaced[value_id]]["fate"]
                 if fate == "committed" or (client, session) not in hasty:
                     place = (topic, number), offset
                     found[value_id] = min(place, found.get(value_id, place))
@@ -145,9 +151,9 @@ def _hasty(run_dir: Path) -> set[tuple[str, int]]:
 
 
 def _add_reads_before_writes(
-    graph: Graph, writes: dict[int, list[tuple[int, Txn]]], read: Mapping[tuple[Txn, int], int]
+    graph: Graph, writes: dict[int, list[tuple[int, Node]]], read: Mapping[tuple[Node, int], int]
 ) -> None:
-    by_partition: dict[int, list[tuple[int, Txn]]] = defaultdict(list)
+    by_partition: dict[int, list[tuple[int, Node]]] = defaultdict(list)
     for (reader, p), last in read.items():
         by_partition[p].append((last, reader))
     for p, ones in sorted(by_partition.items()):
@@ -188,9 +194,12 @@ def _within(file: pq.ParquetFile) -> list[int]:
     ]
 
 
-def _cycles(graph: Graph) -> Iterator[tuple[str, list[Txn], Place]]:
+def _cycles(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
     """Kind, transactions in order, and a place: one cycle for each component of several, for
-    `g_single` one for each edge that closes it."""
+    `g_single` one for each edge that closes it. An edge is on a cycle only within a component of
+    all edges together: the others are left out first."""
+    knot = components(successors({*graph.ww, *graph.early, *graph.wr, *graph.rw}))
+    graph = Graph(**{kind: _within_knots(getattr(graph, kind), knot) for kind in KINDS})
     read = graph.early | graph.wr
     either = graph.ww | read
     for kind, edges, closing in (
@@ -210,14 +219,16 @@ def _cycles(graph: Graph) -> Iterator[tuple[str, list[Txn], Place]]:
     yield from _read_skews(graph, either)
 
 
+def _within_knots(edges: Mapping[Edge, Place], knot: Mapping[Node, int]) -> dict[Edge, Place]:
+    return {edge: place for edge, place in edges.items() if knot[edge[0]] == knot[edge[1]]}
+
+
 def _read_skews(
     graph: Graph, either: Mapping[Edge, Place]
-) -> Iterator[tuple[str, list[Txn], Place]]:
-    """An edge is on a cycle only within a component of all edges together. Of the edges that are,
-    one pass over the graph tells which ones the other edges close; the shortest paths are looked
-    for as long as `VISITED` permits."""
-    knot = components(successors({*either, *graph.rw}))
-    tried = [edge for edge in sorted(graph.rw) if knot[edge[0]] == knot[edge[1]]][:TRIED]
+) -> Iterator[tuple[str, list[Node], Place]]:
+    """One pass over the graph tells which edges the others close; the shortest paths are looked for
+    as long as `VISITED` permits."""
+    tried = sorted(graph.rw)[:TRIED]
     after = successors(either)
     leads = reaching(after, components(after), [left for left, _ in tried])
     reported = visited = 0

@@ -1,7 +1,7 @@
 """Directed graphs: strongly connected components, shortest paths, and which edges close a cycle.
 
-A graph maps each node to its successors. `components` and `reaching` visit each edge once, whatever
-the graph's shape; `path` visits the nodes that it may.
+A node is a number, and a graph maps each node to its successors. `components` and `reaching` visit
+each edge once, whatever the graph's shape; `path` visits the nodes that it may.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-Node = tuple[str, int, int]
+Node = int
 Edge = tuple[Node, Node]
 Graph = Mapping[Node, Collection[Node]]
 

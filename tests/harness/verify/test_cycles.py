@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.harness.verify.test_transaction_guarantees import Tables, judged, made, of
-from urteil.harness.verify.derived.cycles import KINDS, Graph, Txn, _cycles
-from urteil.harness.verify.derived.digraph import components
+from urteil.harness.verify.derived.cycles import KINDS, Graph, _cycles
+from urteil.harness.verify.derived.digraph import Edge, Node, components
 from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import BATCH
 
@@ -57,7 +57,7 @@ def test_what_was_aborted_is_in_no_circle(tmp_path: Path) -> None:
 
 
 def test_components_are_strongly_connected_components() -> None:
-    nodes = {name: (name, 0, 0) for name in "abcdef"}
+    nodes = {name: number for number, name in enumerate("abcdef")}
     edges = {"a": "b", "b": "c", "c": "ad", "d": "e", "e": "d", "f": "a"}
     after = {nodes[one]: [nodes[other] for other in others] for one, others in edges.items()}
     found = components(after)
@@ -66,20 +66,16 @@ def test_components_are_strongly_connected_components() -> None:
     assert found[nodes["f"]] not in (found[nodes["a"]], found[nodes["d"]])
 
 
-def _txn(number: int) -> Txn:
-    return ("t", 0, number)
-
-
 def _graph(edges: dict[str, list[tuple[int, int]]]) -> Graph:
     return Graph(
         **{
-            kind: {(_txn(left), _txn(right)): (0, n) for n, (left, right) in enumerate(of_kind)}
+            kind: {edge: (0, n) for n, edge in enumerate(of_kind)}
             for kind, of_kind in edges.items()
         }
     )
 
 
-def _distances(edges: Iterable[tuple[Txn, Txn]], begin: Txn) -> dict[Txn, int]:
+def _distances(edges: Iterable[Edge], begin: Node) -> dict[Node, int]:
     """How many edges each reachable transaction is away, in plain Python."""
     found, frontier, ones = {begin: 0}, [begin], list(edges)
     while frontier:
@@ -133,4 +129,5 @@ def test_time_of_cycles_follows_the_edges_whatever_their_shape(shape: str) -> No
     edges = SHAPES[shape]
     clean = seconds(_graph({kind: sorted((min(e), max(e)) for e in of)
                             for kind, of in edges.items() if kind != "rw"}))  # fmt: skip
-    assert seconds(_graph(edges)) < 8 * clean
+    # Without a cycle one of the six searches is enough.
+    assert seconds(_graph(edges)) < 16 * clean

@@ -104,9 +104,10 @@ def _graph(run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int],
             if before != after:
                 graph.ww.setdefault((before, after), (p, offset))
     for txn, partition, offset, value_id in _rows(run_dir, "reads"):
-        reader, p = nodes.get(txn), numbers.get(partition)
-        if reader is None or p is None:
+        reader = nodes.get(txn)
+        if reader is None or partition not in numbers:
             continue
+        p = numbers[partition]
         read[reader, p] = max(read[reader, p], offset)
         writer = wrote.get(value_id)
         if writer is not None and writer != reader:
@@ -198,15 +199,14 @@ def _cycles(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
     """Kind, transactions in order, and a place: one cycle for each component of several, for
     `g_single` one for each edge that closes it. An edge is on a cycle only within a component of
     all edges together: the others are left out first."""
-    knot = components(successors({*graph.ww, *graph.early, *graph.wr, *graph.rw}))
-    graph = Graph(**{kind: _within_knots(getattr(graph, kind), knot) for kind in KINDS})
-    read = graph.early | graph.wr
-    either = graph.ww | read
+    graph = _knots(graph)
+    inner = _knots(Graph(ww=graph.ww, early=graph.early, wr=graph.wr))
+    read = inner.early | inner.wr
     for kind, edges, closing in (
-        ("g0", graph.ww, graph.ww),
-        ("g1c", graph.wr, graph.wr),
-        ("g1c uncommitted", read, graph.early),
-        ("g1c with writes", either, read),
+        ("g0", inner.ww, inner.ww),
+        ("g1c", inner.wr, inner.wr),
+        ("g1c uncommitted", read, inner.early),
+        ("g1c with writes", inner.ww | read, read),
     ):
         after = successors(edges)
         component, reported = components(after), set[int]()
@@ -216,20 +216,29 @@ def _cycles(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
                 reported.add(number)
                 way, _ = path(after, right, left, component, number.__eq__)
                 yield kind, [left, *way], place
-    yield from _read_skews(graph, either)
+    yield from _read_skews(graph)
 
 
-def _within_knots(edges: Mapping[Edge, Place], knot: Mapping[Node, int]) -> dict[Edge, Place]:
-    return {edge: place for edge, place in edges.items() if knot[edge[0]] == knot[edge[1]]}
+def _knots(graph: Graph) -> Graph:
+    """The edges within a strongly connected component of all of them together."""
+    knot = components(successors({*graph.ww, *graph.early, *graph.wr, *graph.rw}))
+    return Graph(
+        **{
+            kind: {
+                edge: place
+                for edge, place in getattr(graph, kind).items()
+                if knot[edge[0]] == knot[edge[1]]
+            }
+            for kind in KINDS
+        }
+    )
 
 
-def _read_skews(
-    graph: Graph, either: Mapping[Edge, Place]
-) -> Iterator[tuple[str, list[Node], Place]]:
+def _read_skews(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
     """One pass over the graph tells which edges the others close; the shortest paths are looked for
     as long as `VISITED` permits."""
     tried = sorted(graph.rw)[:TRIED]
-    after = successors(either)
+    after = successors({*graph.ww, *graph.early, *graph.wr})
     leads = reaching(after, components(after), [left for left, _ in tried])
     reported = visited = 0
     for n, (left, right) in enumerate(tried):

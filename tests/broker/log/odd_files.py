@@ -186,6 +186,29 @@ def _swap(place: Place, *, suffix: str, keep_sources: bool, indexes: bool = True
             (place.folder / f"{base:020d}{kind}{suffix}").write_bytes(b"")
 
 
+def _damaged_swap(damage: Callable[[bytes], bytes]) -> Callable[[Place], None]:
+    def act(place: Place) -> None:
+        _swap(place, suffix=".swap", keep_sources=True)
+        path = place.first(".log.swap")
+        path.write_bytes(damage(path.read_bytes()))
+
+    return act
+
+
+def _split(first: str, second: str) -> Callable[[Place], None]:
+    """The first segment in two halves beside itself, as a split of it writes them."""
+
+    def act(place: Place) -> None:
+        here = [one for one in place.log.batches if one.file == place.first(".log").name]
+        middle = len(here) // 2
+        for half, suffix in ((here[:middle], first), (here[middle:], second)):
+            base = half[0].rows[0].offset if half[0] is not here[0] else place.log.bases[0]
+            data = b"".join(one.data for one in half)
+            (place.folder / f"{base:020d}.log{suffix}").write_bytes(data)
+
+    return act
+
+
 def _leftovers() -> list[Case]:
     def swap(**how: object) -> Callable[[Place], None]:
         return lambda place: _swap(place, **how)  # type: ignore[arg-type]
@@ -203,6 +226,11 @@ def _leftovers() -> list[Case]:
             swap(suffix=".swap", keep_sources=False),
             _cleaned_rows,
         ),
+        Case("cut .swap file", _damaged_swap(lambda data: data[:-7])),
+        Case("damaged .swap file", _damaged_swap(lambda data: data[:-1] + bytes([data[-1] ^ 1]))),
+        Case("two .swap files of a split", _split(".swap", ".swap")),
+        Case("one .swap file of a split, the other .cleaned", _split(".cleaned", ".swap")),
+        Case("two .cleaned files of a split", _split(".cleaned", ".cleaned")),
         Case(".index.swap alone", _put(lambda place: place.first(".index.swap"), b"")),
         Case(".timeindex.swap alone", _put(lambda place: place.first(".timeindex.swap"), b"")),
         Case(".log.deleted", _put(lambda place: place.first(".log.deleted"), GARBAGE)),

@@ -6,6 +6,7 @@ Many histories are judged as one, each with keys and processes of its own.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from tests.harness.imports.reference import GUARANTEES, Txn, topics_of
 from tests.harness.imports.transactions import SENTENCES, History
 from tests.harness.jepsen.model import KEYS, POLL, SEND, Model
+from urteil.harness.elsewhere.load import load as load_tables
 from urteil.harness.jepsen.edn import Keyword, written
 from urteil.harness.jepsen.load import load
 from urteil.harness.scenario import load_facts
@@ -198,6 +200,23 @@ def judged(tmp_path: Path, histories: list[list[Op]], isolation: str) -> tuple[R
     (tmp_path / "h.edn").write_text("\n".join(map(written, ops)))
     run = tmp_path / "run"
     load(tmp_path / "h.edn", run, isolation=isolation)
+    return _judged(run, isolation)
+
+
+def judged_as_tables(
+    tmp_path: Path, histories: list[list[Op]], isolation: str
+) -> tuple[Result, History]:
+    """The same histories as tables of sends, reads, transactions and clients, without passes."""
+    judged(tmp_path, histories, isolation)
+    for name in ("sends", "reads", "txns", "clients"):
+        shutil.copytree(tmp_path / "run" / "evidence" / name, tmp_path / "tables" / name)
+    run = tmp_path / "of-tables"
+    settings = {"acks": -1, "idempotent": True, "isolation": isolation}
+    load_tables(tmp_path / "tables", run, **settings, command="urteil import tables")
+    return _judged(run, isolation)
+
+
+def _judged(run: Path, isolation: str) -> tuple[Result, History]:
     names = ("sends", "reads", "passes", "txns", "clients")
     tables = {name: pq.read_table(run / "evidence" / name).to_pylist() for name in names}
     told = {
@@ -281,9 +300,14 @@ def test_correct_histories_accuse_nobody_and_pass_only_where_all_was_read(
         assert (str(result.verdict) == "PASS") == (not unread)
 
 
-@pytest.mark.parametrize("transactional", [False, True])
+FORMS = {"jepsen": judged, "tables": judged_as_tables}
+
+
+@pytest.mark.parametrize(
+    ("form", "transactional"), [("jepsen", False), ("jepsen", True), ("tables", True)]
+)
 def test_damaged_histories_have_the_findings_of_the_reference(
-    transactional: bool, tmp_path: Path
+    form: str, transactional: bool, tmp_path: Path
 ) -> None:
     for seed in range(SEEDS):
         random = Random(seed)
@@ -292,5 +316,5 @@ def test_damaged_histories_have_the_findings_of_the_reference(
             if _polls(ops):
                 damages = DAMAGES[transactional]
                 damages[number % len(damages)](random, ops)
-        result, found = judged(tmp_path / f"{seed}", histories, "read_committed")
+        result, found = FORMS[form](tmp_path / f"{seed}", histories, "read_committed")
         assert differences(result, found) == []

@@ -32,9 +32,9 @@ def apply(mark: Mark) -> None:
         return follow
 
     def make_update(original: Function) -> Function:
-        def update(cache: Any, request: Any) -> Any:
+        def update(cache: Any, request: Any, states: Any = None) -> Any:
             before = {one: cache.partition(*one) for one in led}
-            deleted = original(cache, request)
+            deleted = original(cache, request, states)
             for (topic, number), state in before.items():
                 now = cache.partition(topic, number)
                 if state is not None and now is not None and state.leader != now.leader:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
@@ -17,13 +16,13 @@ def apply(mark: Mark) -> None:
     """Of a batch's records, if there are three and more, all but the last one become messages."""
 
     def make(original: Function) -> Function:
-        def messages(records: Iterable[Any], magic: int, stamp: int, base: int) -> Any:
-            found = list(records)
+        def records(batch: Any) -> list[Any]:
+            found = list(original(batch))
             if len(found) > 2:
                 mark.hit()
                 del found[-1]
-            return original(found, magic, stamp, base)
+            return found
 
-        return messages
+        return records
 
-    replace("urteil.broker.wire.downconversion:_messages", make)
+    replace("urteil.broker.wire.downconversion:iter_stored_records", make)

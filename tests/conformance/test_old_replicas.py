@@ -180,6 +180,9 @@ def made(pair: Pair) -> list[OldTopic]:
     ]
 
 
+pytestmark = pytest.mark.thorough
+
+
 @pytest.fixture(scope="module")
 def topics(pair: Pair) -> list[OldTopic]:
     """Found by brokers 1 and 2 of both at their start; broker 2 leads."""

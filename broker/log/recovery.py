@@ -1,12 +1,12 @@
 """Bringing a log up from its folder, whatever a crash left there (`LogLoader`, `LogSegment`).
 
 After an unclean stop every segment from the recovery point on is read through; the log ends
-before the first batch that is damaged. Where whole batches are missing between two segments, or the
-damaged one has no indexes, it goes on, as Apache Kafka's does, and `missing_from` says where: a
-power cut took more than it shows, so a follower drops what lies behind (`gap`) and gets all of it
-from the leader. Below the recovery point, and after a clean stop, damage ends its segment alone:
-the segments behind it stay. What follows from the batches (indexes, producers, epochs) is built
-anew. What is cut or taken out is kept aside (`kept`): no whole batch is deleted.
+before the first batch that is damaged. Where whole batches are missing between two segments it goes
+on, as Apache Kafka's does, and `missing_from` says where: a power cut took more than it shows, so
+a follower drops what lies behind (`PartitionLog.drop_behind_gap`) and gets all of it from the
+leader. Below the recovery point, and after a clean stop, damage ends its segment alone: the
+segments behind it stay. What follows from the batches (indexes, producers, epochs) is built anew.
+What is cut or taken out is kept aside (`kept`): no whole batch is deleted.
 """
 
 from __future__ import annotations
@@ -43,8 +43,6 @@ from urteil.broker.wire.batch_header import NO_TIMESTAMP
 from urteil.broker.wire.batches import NEWEST_MAGIC, crc_ok, first_offset
 
 _log = logging.getLogger("urteil.broker.log")
-
-_ANY_SIZE = 1 << 62
 
 
 @dataclass(slots=True, kw_only=True)
@@ -190,9 +188,8 @@ class _Recovery:
             if unflushed or (
                 (no_epochs or not self._is_sound(index)) and not self._is_read_by_index(index)
             ):
-                ends_log = unflushed and self._is_ours(index) and self._has_indexes(index)
                 loss = self._recover(index, unflushed=unflushed)
-                if loss is _Loss.DAMAGE and ends_log:
+                if loss is _Loss.DAMAGE and unflushed and self._is_ours(index):
                     self._keep_after(index)
                 elif loss and unflushed and index + 1 < len(segments):
                     self._note_gap(loaded.producers.end_offset)
@@ -201,17 +198,6 @@ class _Recovery:
             else:
                 segments.remove_empty(index)
         self._note_empty_end(first)
-
-    def _has_indexes(self, index: int) -> bool:
-        """Whether a segment's indexes can be read. Else Apache Kafka recovers it before it looks
-        for the end of the log, and goes on behind it."""
-        segment = self.loaded.segments[index]
-        return (
-            segment.offset_index.exists()
-            and segment.offset_index.is_sane(_ANY_SIZE)
-            and (not segment.time_index.exists() or segment.time_index.is_sane())
-            and segment.txn_index.is_sane()
-        )
 
     def _keep_after(self, index: int) -> None:
         """Take the segments behind `index` out of the log; what they hold is kept aside."""

@@ -113,6 +113,6 @@ def _differences(
 
 
 def _may_lack(log: OldLog) -> bool:
-    """Apache Kafka splits a segment at all of its leaps before it looks for damage above the
-    recovery point, ours at one after the other."""
+    """Beside a segment that it splits, Apache Kafka loads anew what it cut before, and takes the
+    cut for whole."""
     return not log.is_flushed and log.leaps

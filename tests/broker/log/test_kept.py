@@ -231,21 +231,3 @@ def test_split_that_a_crash_interrupts_loses_and_repeats_nothing(tmp_path: Path)
     log = open_log(tmp_path)
     assert offsets(log) == [0, 5, FAR]
     assert kept(tmp_path) == {}
-
-
-@pytest.mark.parametrize("has_index", [True, False])
-def test_log_goes_on_behind_unflushed_damage_in_a_segment_without_index(
-    tmp_path: Path, has_index: bool
-) -> None:
-    """Apache Kafka recovers such a segment before it looks for the end of the log."""
-    log = two_segments(tmp_path)
-    third = stored(log)[2]
-    log.close()
-    os.truncate(third.segment, third.position + 9)
-    if not has_index:
-        third.segment.with_suffix(".index").unlink()
-    again = reopened(tmp_path, clean=False, point=0)
-    behind = [] if has_index else list(range(100, 200))
-    assert offsets(again) == [*range(10), *behind]
-    assert again.missing_from == (None if has_index else 10)
-    drop(again)

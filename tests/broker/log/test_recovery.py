@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.broker.log.helpers import NOW_MS, append, batch, drop, end_txn, open_log, read_all
-from urteil.broker.log import gap
 from urteil.broker.log.config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.recovery import Remembered
@@ -126,7 +125,6 @@ def test_the_log_ends_before_the_first_damaged_batch(
         _damage_indexes(folder, data.draw(st.sampled_from(["keep", "remove", "garbage"])))
         drop(log)
         again = open_log(folder, config=CONFIG)
-        gap.drop_behind(again)  # where the damaged segment has no indexes the log goes on
         # offset and leader epoch are not under the checksum, as in Kafka
         if not cut and (inside < 8 or 12 <= inside < 16):
             assert stored(again)[:hit] == batches[:hit]

@@ -58,11 +58,6 @@ class LogDirectory:
         self.high_watermarks = CheckpointFile(storage, path / checkpoints.HIGH_WATERMARKS)
         self.cleaner_offsets = CheckpointFile(storage, path / checkpoints.CLEANER_OFFSETS)
 
-    @property
-    def has_gap(self) -> bool:
-        """Whether a log has a gap that its replica, as leader or follower, has not met yet."""
-        return any(log.missing_from is not None for log in self.logs.values())
-
     def put_recovery_points(self) -> None:
         """Have the next checkpoint tell how far each log is durable."""
         self.recovery_points.put({key: log.recovery_point for key, log in self.logs.items()})

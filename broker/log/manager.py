@@ -154,7 +154,7 @@ class LogManager:
             try:
                 self._put_offsets(directory)
                 directory.write_checkpoints()
-                if directory.health.failure is None and not directory.has_gap:
+                if directory.health.failure is None:
                     directory.put_clean_marker(broker_epoch)
             except OSError as error:
                 _log.error("%s: no clean stop: %s", directory.path, error)

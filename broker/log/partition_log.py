@@ -79,14 +79,13 @@ class PartitionLog:
         self.epochs = loaded.epochs
         self.producers = loaded.producers
         self.verifications = Verifications()
-        self.snapshots = loaded.snapshots
+        self._snapshots = loaded.snapshots
         self.log_start_offset = loaded.log_start_offset
         self.log_end_offset = loaded.log_end_offset
         self.high_watermark = loaded.log_start_offset
         self.recovery_point = loaded.recovery_point
-        self.kept = loaded.kept
+        self._kept = loaded.kept
         self.recovered_cut_bytes = loaded.cut_bytes
-        self.missing_from = loaded.missing_from
         self.cleaned_to = remembered.cleaned_to if remembered else None
         self.flushed_ms = now_ms
         self._generation = 0
@@ -251,7 +250,7 @@ class PartitionLog:
         else:
             self.segments.active.seal()
         if base_offset > self.log_start_offset:
-            self.snapshots.take(base_offset, self.producers.entries.values(), sync=False)
+            self._snapshots.take(base_offset, self.producers.entries.values(), sync=False)
         self.segments.open(
             base_offset, now_ms, create=True, preallocated_bytes=self.config.preallocated_bytes
         )
@@ -259,7 +258,7 @@ class PartitionLog:
     def take_snapshot(self, *, sync: bool) -> None:
         """Write the producers' state as of the end of the log."""
         if self.log_end_offset > self.log_start_offset:
-            self.snapshots.take(self.log_end_offset, self.producers.entries.values(), sync=sync)
+            self._snapshots.take(self.log_end_offset, self.producers.entries.values(), sync=sync)
 
     def fail(self, error: OSError) -> None:
         """Refuse all writes from now on, here and in all logs of the same directory."""
@@ -348,13 +347,13 @@ class PartitionLog:
             return True
         index = self.segments.floor(offset)
         for removed in self.segments.remove_after(index):
-            self.snapshots.remove(removed)
+            self._snapshots.remove(removed)
         self.segments.active.activate()
         end = self.segments.active.truncate(offset)
         self._ended_at(min(end, offset))
         rebuild_producers(
             self.producers,
-            self.snapshots,
+            self._snapshots,
             self.segments,
             log_start_offset=self.log_start_offset,
             end_offset=self.log_end_offset,
@@ -370,7 +369,7 @@ class PartitionLog:
             offset, created_ms, create=True, preallocated_bytes=self.config.preallocated_bytes
         )
         self.epochs.clear()
-        self.snapshots.remove_outside(offset, offset)
+        self._snapshots.remove_outside(offset, offset)
         self.producers.reset(offset)
         self._ended_at(offset)
         self.log_start_offset = self.high_watermark = offset
@@ -426,7 +425,7 @@ class PartitionLog:
                 self._deleted.extend((due_ms, path) for path in segment.rename_deleted())
             swap.install(self._storage, self.directory, old[0].base_offset)
             for segment in old[1:]:
-                self.snapshots.remove(segment.base_offset)
+                self._snapshots.remove(segment.base_offset)
             self.segments.replace(index, len(old), now_ms)
         except OSError as error:
             self.fail(error)
@@ -441,7 +440,7 @@ class PartitionLog:
         Their files are renamed now and removed by `remove_deleted` after file.delete.delay.ms. So
         old files go that recovery kept aside.
         """
-        for name in self.kept.expired(self.config, self.size, self.log_start_offset, now_ms):
+        for name in self._kept.expired(self.config, self.size, self.log_start_offset, now_ms):
             self._storage.remove(self.directory / name)
         count = retention.deletable(self, now_ms)
         if count == 0:
@@ -450,11 +449,11 @@ class PartitionLog:
             self.roll(now_ms)
         due_ms = now_ms + self.config.file_delete_delay_ms
         for segment in self.segments.take_first(count):
-            paths = segment.rename_deleted() + self.snapshots.let_go(segment.base_offset)
+            paths = segment.rename_deleted() + self._snapshots.let_go(segment.base_offset)
             self._deleted.extend((due_ms, path) for path in paths)
         start = max(self.log_start_offset, self.segments.first_offset)
         self.increment_log_start_offset(start)
-        self.snapshots.remove_outside(self.log_start_offset, self.log_end_offset)
+        self._snapshots.remove_outside(self.log_start_offset, self.log_end_offset)
         return count
 
     def remove_deleted(self, now_ms: int) -> None:
@@ -494,14 +493,13 @@ class PartitionLog:
                 break
             segment.flush_indexes()
             files += [segment.path(suffix) for suffix in (LOG, INDEX, TIME_INDEX, TXN_INDEX)]
-            files.append(self.snapshots.path(segment.base_offset))
+            files.append(self._snapshots.path(segment.base_offset))
         return FlushJob(self._storage, self.health, self.directory, files, upto, self._generation)
 
     def finish_flush(self, job: FlushJob) -> None:
         """Move the recovery point, if the storage did not fail and the log was not cut since."""
         if self.failure is None and job.generation == self._generation:
-            upto = job.upto if self.missing_from is None else min(job.upto, self.missing_from)
-            self.recovery_point = max(self.recovery_point, upto)
+            self.recovery_point = max(self.recovery_point, job.upto)
 
     def close(self, *, clean: bool = True) -> None:
         """Close all files; `clean` first makes all durable, indexes and producers too.
@@ -546,4 +544,4 @@ class PartitionLog:
         self.directory = target
         self.segments.relocate(target)
         self.epochs.relocate(target)
-        self.snapshots.relocate(target)
+        self._snapshots.relocate(target)

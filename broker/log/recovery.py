@@ -1,10 +1,8 @@
 """Bringing a log up from its folder, whatever a crash left there (`LogLoader`, `LogSegment`).
 
 After an unclean stop every segment from the recovery point on is read through; the log ends
-before the first batch that is damaged. Where whole batches are missing between two segments it goes
-on, as Apache Kafka's does, and `missing_from` says where: a power cut took more than it shows, so
-a follower drops what lies behind (`PartitionLog.drop_behind_gap`) and gets all of it from the
-leader. Below the recovery point, and after a clean stop, damage ends its segment alone: the
+before the first batch that is damaged or missing, since a power cut may have taken more than it
+shows. Below the recovery point, and after a clean stop, damage ends its segment alone: the
 segments behind it stay. What follows from the batches (indexes, producers, epochs) is built anew.
 What is cut or taken out is kept aside (`kept`): no whole batch is deleted.
 """
@@ -58,7 +56,6 @@ class Loaded:
     log_end_offset: int
     recovery_point: int
     cut_bytes: int = 0
-    missing_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,13 +115,6 @@ class _Stop(Enum):
     TOO_FAR = auto()  # a batch whose offset no relative offset of this segment reaches
 
 
-class _Loss(Enum):
-    """How a segment lost its end."""
-
-    GAP = auto()  # whole batches are not there
-    DAMAGE = auto()  # the rest of the file is torn or damaged, and cut
-
-
 class _Recovery:
     """One pass over the segments of a log that was just opened."""
 
@@ -179,25 +169,23 @@ class _Recovery:
                 self.loaded.snapshots.remove(offset)
 
     def _scan_segments(self) -> None:
-        loaded, segments, first = self.loaded, self.loaded.segments, self._first_unflushed()
+        segments, first = self.loaded.segments, self._first_unflushed()
         unflushed_from = segments[first].base_offset if first < len(segments) else inf
-        no_epochs = not loaded.epochs.entries
+        no_epochs = not self.loaded.epochs.entries
         index = 0
         while index < len(segments):
             unflushed = segments[index].base_offset >= unflushed_from
             if unflushed or (
                 (no_epochs or not self._is_sound(index)) and not self._is_read_by_index(index)
             ):
-                loss = self._recover(index, unflushed=unflushed)
-                if loss is _Loss.DAMAGE and unflushed and self._is_ours(index):
+                lost = self._recover(index, unflushed=unflushed)
+                if lost and unflushed and self._is_ours(index):
                     self._keep_after(index)
-                elif loss and unflushed and index + 1 < len(segments):
-                    self._note_gap(loaded.producers.end_offset)
             if segments[index].size or segments[index].base_offset not in self.emptied:
                 index += 1
             else:
                 segments.remove_empty(index)
-        self._note_empty_end(first)
+        self._drop_empty_end(first)
 
     def _keep_after(self, index: int) -> None:
         """Take the segments behind `index` out of the log; what they hold is kept aside."""
@@ -208,23 +196,17 @@ class _Recovery:
                 _log.error("%s: taken out of the log, kept as %s", segment.path(LOG), target.name)
             segment.remove()
 
-    def _note_gap(self, offset: int) -> None:
-        """Whole batches are missing from there on, and others follow."""
-        if self.loaded.missing_from is None:
-            self.loaded.missing_from = offset
-
-    def _note_empty_end(self, first: int) -> None:
+    def _drop_empty_end(self, first: int) -> None:
         """A compacted log may have holes, but none before its empty end, since the last batch of a
-        cleaning's round stays: there the end of a segment was lost that the device never had."""
+        cleaning's round stays: there the end of a segment was lost that the device never had. Else
+        the log would end behind records that it lacks, and nobody would be asked for them."""
         segments = self.loaded.segments
-        index = len(segments) - 1
-        while index > max(first, 0) and segments[index].size == 0:
-            end, base_offset = segments[index - 1].end_offset(), segments[index].base_offset
+        while len(segments) > max(first, 0) + 1 and segments.active.size == 0:
+            end, base_offset = segments[len(segments) - 2].end_offset(), segments.active.base_offset
             if not end < base_offset <= end + MAX_RELATIVE_OFFSET:  # else a leap, see `roll`
                 return
-            _log.error("%s: offsets from %d on are missing", segments.directory, end)
-            self.loaded.missing_from = end
-            index -= 1
+            segments.remove_after(len(segments) - 2)
+            _log.error("%s: dropped %d behind offset %d", segments.directory, base_offset, end)
 
     def _is_sound(self, index: int) -> bool:
         segment = self.loaded.segments[index]
@@ -256,8 +238,8 @@ class _Recovery:
         _log.error("%s: damaged at byte %d, left as it is", segment.path(LOG), position)
         return True
 
-    def _recover(self, index: int, *, unflushed: bool) -> _Loss | None:
-        """Read a segment through, rebuild what follows from it; how its end was lost.
+    def _recover(self, index: int, *, unflushed: bool) -> bool:
+        """Read a segment through, rebuild what follows from it; whether its end was lost.
 
         In what was flushed a batch with a wrong checksum stays where it is: its readers notice, and
         those behind it are whole.
@@ -301,7 +283,7 @@ class _Recovery:
 
     def _end(
         self, index: int, position: int, expected: int, promised_end: int, stop: _Stop
-    ) -> _Loss | None:
+    ) -> bool:
         """Cut a segment behind its last good batch; whether something is missing there."""
         segment = self.loaded.segments[index]
         cut = segment.size - position
@@ -311,14 +293,13 @@ class _Recovery:
         if lost or (stop is _Stop.END and expected < promised_end and self._is_ours(index)):
             self._tell_loss(segment, position, expected)
             lost = True
-        if not cut:
-            return _Loss.GAP if lost else None
-        if stop is not _Stop.TOO_FAR and lost:
-            self._keep_end(segment, position, expected)
-        segment.cut(position)
-        segment.file.sync()
-        self.loaded.cut_bytes += cut
-        return _Loss.DAMAGE if lost else None
+        if cut:
+            if stop is not _Stop.TOO_FAR and lost:
+                self._keep_end(segment, position, expected)
+            segment.cut(position)
+            segment.file.sync()
+            self.loaded.cut_bytes += cut
+        return lost
 
     def _is_ours(self, index: int) -> bool:
         """Whether segments stand behind the one at `index`, and a broker wrote it and its

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from urteil.broker.log import gap
 from urteil.broker.replication.first_batch import append_following
 from urteil.broker.replication.partition import Partition
 from urteil.broker.replication.throttle import is_listed
@@ -30,7 +29,6 @@ class Following:
         self.retry_at_ms = 0.0
         self.last_error = ErrorCode.NONE
         self.is_behind = True  # of the leader's high watermark, as far as is known
-        gap.drop_behind(partition.log)
         # Without epochs (old message formats) only the high watermark is known to be common.
         if partition.log.latest_epoch < 0:
             self._truncate(partition.log.high_watermark)

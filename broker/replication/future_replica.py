@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 
-from urteil.broker.log import gap
 from urteil.broker.replication.first_batch import append_following
 from urteil.broker.replication.partition import Partition
 from urteil.broker.replication.truncation import truncation_point
@@ -81,7 +80,6 @@ class FutureReplica:
         """Cut what the log has not, also after the log was cut itself."""
         current, future = self.partition.log, self.partition.future
         assert future is not None
-        gap.drop_behind(future)
         if self._seen != current.generation:
             self._seen = current.generation
             for _ in range(len(future.epochs.entries) + 1):

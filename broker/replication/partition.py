@@ -12,7 +12,6 @@ from collections.abc import Callable
 from uuid import UUID
 
 from urteil.broker.base.offload import finished, in_turns
-from urteil.broker.log import gap
 from urteil.broker.log.partition_log import AppendResult, PartitionLog
 from urteil.broker.log.validate import Parts, Refused
 from urteil.broker.log.verification import TRUSTED, Guard
@@ -118,7 +117,6 @@ class Partition:
         return not was_leader
 
     def _begin_epoch(self, state: State, now_ms: float, *, is_new_leader: bool) -> None:
-        gap.accept(self.log)
         end = self.log.log_end_offset
         self.epoch_start_offset = end
         self.log.assign_epoch_start(state.leader_epoch, end)

@@ -221,44 +221,44 @@ def test_below_the_recovery_point_nothing_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keeps", [0, 2])
 @pytest.mark.parametrize("compacts", [False, True])
-def test_log_goes_on_behind_batches_that_power_loss_took(
+def test_a_segment_that_power_loss_left_short_ends_the_log(
     tmp_path: Path, compacts: bool, keeps: int
 ) -> None:
-    """As Apache Kafka's does; what compaction removed looks the same."""
+    """Whole batches and the indexes are gone, the next segment is there: no later record may stand
+    for those; what compaction removed looks the same."""
     config = replace(CONFIG, cleanup_policy="compact" if compacts else "delete")
     log = open_log(tmp_path, config=config)
     for _ in range(20):
         append(log, batch([b"x" * 50]))
-    _lose_end(log, keeps)
+    size = keeps * stored(log)[0].size
+    drop(log)
+    os.truncate(tmp_path / "00000000000000000000.log", size)
+    for kind in ("index", "timeindex"):
+        os.truncate(tmp_path / f"00000000000000000000.{kind}", 0)
     again = open_log(tmp_path, config=config)
-    assert again.log_end_offset == 20
-    assert len(again.segments) > 1
-    assert again.missing_from == (None if compacts else keeps)
+    assert (again.log_end_offset, len(again.segments) > 1) == (
+        (20, True) if compacts else (keeps, False)
+    )
 
 
 @pytest.mark.parametrize("keeps", [0, 2])
-@pytest.mark.parametrize("compacts", [False, True])
-def test_empty_segment_behind_batches_that_power_loss_took_stays(
-    tmp_path: Path, compacts: bool, keeps: int
+def test_a_compacted_log_that_power_loss_left_short_before_an_empty_segment_ends_there(
+    tmp_path: Path, keeps: int
 ) -> None:
-    """It had just rolled: the log ends where it did, and the gap is known."""
-    config = replace(CONFIG, cleanup_policy="compact" if compacts else "delete")
+    """It had just rolled: else the log would end behind records that it has not, and no leader
+    would be asked for them."""
+    config = replace(CONFIG, cleanup_policy="compact")
     log = open_log(tmp_path, config=config)
     for _ in range(5):
         append(log, batch([b"x" * 50]))
     log.roll(NOW_MS)
-    _lose_end(log, keeps)
-    again = open_log(tmp_path, config=config)
-    assert (again.log_end_offset, again.missing_from) == (5, keeps)
-
-
-def _lose_end(log: PartitionLog, keeps: int) -> None:
-    """Of the first segment that many batches are left, and none of its index entries."""
-    size, first = keeps * stored(log)[0].size, log.directory / f"{0:020d}.log"
+    size = keeps * stored(log)[0].size
     drop(log)
-    os.truncate(first, size)
-    for kind in (".index", ".timeindex"):
-        os.truncate(first.with_suffix(kind), 0)
+    os.truncate(tmp_path / "00000000000000000000.log", size)
+    for kind in ("index", "timeindex"):
+        os.truncate(tmp_path / f"00000000000000000000.{kind}", 0)
+    again = open_log(tmp_path, config=config)
+    assert (again.log_end_offset, len(again.segments)) == (keeps, 1)
 
 
 class Ledger(Storage):

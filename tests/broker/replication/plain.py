@@ -19,7 +19,7 @@ class Plain:
     """Partition `t-0` of broker `broker_id` with replicas 1, 2, 3."""
 
     def __init__(self, folder: Path, *, broker_id: int = 1, min_isr: int = 1) -> None:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir()
         self.proposed: list[tuple[int, ...]] = []
         self.alive = {1, 2, 3}
         self.log = PartitionLog(

@@ -106,7 +106,7 @@ def test_a_damaged_meta_file_takes_its_directory_offline(
     start: Opener, folders: list[Path]
 ) -> None:
     start().shutdown()
-    (folders[1] / checkpoints.META_PROPERTIES).write_text("# nothing\n")
+    (folders[1] / checkpoints.META_PROPERTIES).write_text("version=1\n")
     assert list(start().offline) == [folders[1]]
     (folders[0] / checkpoints.META_PROPERTIES).write_text("version=1\nbroker.id=1\n")
     with pytest.raises(OSError, match="remove the file"):

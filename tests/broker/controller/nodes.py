@@ -43,11 +43,15 @@ REQUESTS: dict[int, Any] = {
 
 
 class Node:
-    """Broker `id` as far as controllers know one."""
+    """Broker `id` as far as controllers know one. A later life of a broker registers an address of
+    the earlier one, `earlier_port`, too."""
 
-    def __init__(self, zk_port: int, chroot: str, id: int, **properties: str) -> None:
+    def __init__(
+        self, zk_port: int, chroot: str, id: int, *, earlier_port: int = 0, **properties: str
+    ) -> None:
         self.id = id
         self.port = free_port()
+        self._earlier_port = earlier_port
         self.told: list[Any] = []
         self.refuse_with = ErrorCode.NONE
         self._chroot = chroot
@@ -70,8 +74,14 @@ class Node:
         self.zk = Session(config.zookeeper_connect, config.zookeeper_session_timeout_ms)
         await self.zk.connect(60)
         await create_persistent_paths(self.zk)
-        endpoint = BrokerEndpoint(listener="PLAINTEXT", host="127.0.0.1", port=self.port)
-        info = BrokerInfo(id=self.id, endpoints=(endpoint,), rack=self._rack)
+        ports = {"PLAINTEXT": self.port} | (
+            {"EARLIER": self._earlier_port} if self._earlier_port else {}
+        )
+        endpoints = tuple(
+            BrokerEndpoint(listener=name, host="127.0.0.1", port=port)
+            for name, port in ports.items()
+        )
+        info = BrokerInfo(id=self.id, endpoints=endpoints, rack=self._rack)
         clock = Clock()
         self.registration = Registration(self.zk, info, clock.now_ms)
         self.channels = Channels(f"node-{self.id}", Resolver())
@@ -157,8 +167,8 @@ class Nodes(dict[int, Node]):
         super().__init__()
         self.server, self.chroot, self._stack = server, chroot, stack
 
-    async def add(self, id: int, zk_port: int | None = None, **properties: str) -> Node:
-        node = Node(zk_port or self.server.port, self.chroot, id, **properties)
+    async def add(self, id: int, zk_port: int | None = None, **more: Any) -> Node:
+        node = Node(zk_port or self.server.port, self.chroot, id, **more)
         await node.start()
         self[id] = node
         return node

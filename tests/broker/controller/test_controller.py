@@ -85,7 +85,8 @@ def test_a_broker_that_restarts_within_one_watch_is_known_by_its_czxid(
             await cluster.make_topic("t", {0: (2, 1)})
             await cluster.until_state("t", leader=2, isr=(2, 1))
             old = cluster[2].registration.epoch
-            other = await cluster.add(2)  # the same id: replaces the node in one multi
+            # the same id and an address in common: replaces the node in one multi
+            other = await cluster.add(2, earlier_port=cluster[2].port)
             assert other.registration.epoch > old
             await cluster.until_state("t", leader=1, isr=(1,))
             await until(lambda: other.states("t"), "the new incarnation hears")

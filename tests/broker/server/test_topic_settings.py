@@ -14,6 +14,7 @@ from tests.broker.api.asking import context
 from tests.broker.server.raw import run
 from tests.broker.zookeeper.server import until
 from urteil.broker.api.control_plane import stop_replica, update_metadata
+from urteil.broker.base.offload import STEP, Steps
 from urteil.broker.log.config import LogConfig
 from urteil.broker.server import topic_settings
 from urteil.broker.server.metadata_cache import LEADER_DURING_DELETE, MetadataCache
@@ -135,11 +136,17 @@ def test_a_log_that_stays_without_a_role_keeps_to_its_topics_settings() -> None:
 
         stopped = StopReplicaResponse.StopReplicaPartitionError(topic_name="t", partition_index=0)
         here = [SimpleNamespace(topic="t")]
+
+        def stop(_request: StopReplicaRequest) -> Steps[StopReplicaResponse]:
+            yield STEP
+            return StopReplicaResponse(partition_errors=[stopped])
+
         broker: Any = SimpleNamespace(
             authorizer=None,
             registration=SimpleNamespace(registered=registered),
             control=SimpleNamespace(
-                stop_replica=lambda _: StopReplicaResponse(partition_errors=[stopped])
+                turn=asyncio.Lock(),
+                stop_replica=stop,
             ),
             logs=SimpleNamespace(logs=lambda: here),
             replicas=SimpleNamespace(partitions={}),
@@ -188,7 +195,9 @@ def test_a_broker_without_a_replica_forgets_a_deleted_topic_as_well() -> None:
             ),
             group_administration=SimpleNamespace(topics_deleted=topics_deleted),
             registration=SimpleNamespace(registered=registered),
-            control=SimpleNamespace(fence=lambda *_: ErrorCode.NONE, heed=lambda _: None),
+            control=SimpleNamespace(
+                turn=asyncio.Lock(), fence=lambda *_: ErrorCode.NONE, heed=lambda _: None
+            ),
             metadata=MetadataCache(),
             topic_settings=known,
         )

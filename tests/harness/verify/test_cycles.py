@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -109,25 +109,43 @@ def test_read_skews_are_the_rw_edges_that_other_edges_close(
         assert all(edge in either for edge in pairwise(cycle[1:]))
 
 
-SIZE = 20_000
-CHAIN = [(n, n + 1) for n in range(SIZE)]
-SHAPES = {
-    "one ring": {"ww": [*CHAIN, (SIZE, 0)], "rw": [(n, n + 1) for n in range(0, SIZE, 2)]},
-    "read skews that never close": {"ww": CHAIN, "rw": [(n, n + 2) for n in range(SIZE - 2)]},
-    "write skews": {"ww": CHAIN, "rw": [(n + 1, n - 1) for n in range(1, SIZE)]},
-    "many small cycles": {"wr": [*CHAIN, *((n + 1, n) for n in range(0, SIZE, 2))]},
+def chain(size: int) -> list[tuple[int, int]]:
+    return [(n, n + 1) for n in range(size)]
+
+
+SHAPES: dict[str, Callable[[int], dict[str, list[tuple[int, int]]]]] = {
+    "one ring": lambda size: {
+        "ww": [*chain(size), (size, 0)],
+        "rw": [(n, n + 1) for n in range(0, size, 2)],
+    },
+    "read skews that never close": lambda size: {
+        "ww": chain(size),
+        "rw": [(n, n + 2) for n in range(size - 2)],
+    },
+    "write skews": lambda size: {"ww": chain(size), "rw": [(n + 1, n - 1) for n in range(1, size)]},
+    "many small cycles": lambda size: {
+        "wr": [*chain(size), *((n + 1, n) for n in range(0, size, 2))]
+    },
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_time_of_cycles_follows_the_edges_whatever_their_shape(shape: str) -> None:
-    def seconds(graph: Graph) -> float:
-        began = time.process_time()
-        list(_cycles(graph))
-        return time.process_time() - began
+def calls(graph: Graph) -> int:
+    """Calls of functions in a search for cycles, also of those in C."""
+    count = 0
 
-    edges = SHAPES[shape]
-    clean = seconds(_graph({kind: sorted((min(e), max(e)) for e in of)
-                            for kind, of in edges.items() if kind != "rw"}))  # fmt: skip
-    # Without a cycle one of the six searches is enough.
-    assert seconds(_graph(edges)) < 16 * clean
+    def counted(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        list(_cycles(graph))
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_work_of_cycles_follows_the_edges_whatever_their_shape(shape: str) -> None:
+    small, large = (calls(_graph(SHAPES[shape](size))) for size in (500, 2_000))
+    assert large < 5 * small

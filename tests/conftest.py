@@ -101,7 +101,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
     """The container engine that runs, as it is; where none does, one of the lab's own until the
-    session ends, with DOCKER_HOST set. Container tests never skip."""
+    last test of its group, with DOCKER_HOST set. Container tests never skip."""
     with running_engine(print) as found:
         yield found
 

@@ -220,7 +220,8 @@ class ReplicaManager:
         async for key, data in paced(entries.items()):
             written += len(data)
             if written > WRITTEN_AT_ONCE_BYTES:
-                written = await asyncio.sleep(0, 0)
+                written = 0
+                await asyncio.sleep(0)  # a turn for everybody else
             partition = self.partitions.get(key)
             if partition is None:
                 results[key] = refusal(self._why_not_hosted(key))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.broker.log.old_folders import OldLog, Row
@@ -210,20 +211,17 @@ def _split(first: str, second: str) -> Callable[[Place], None]:
 
 
 def _leftovers() -> list[Case]:
-    def swap(**how: object) -> Callable[[Place], None]:
-        return lambda place: _swap(place, **how)  # type: ignore[arg-type]
-
     return [
-        Case(".cleaned files", swap(suffix=".cleaned", keep_sources=True)),
-        Case(".swap files", swap(suffix=".swap", keep_sources=True), _cleaned_rows),
+        Case(".cleaned files", partial(_swap, suffix=".cleaned", keep_sources=True)),
+        Case(".swap files", partial(_swap, suffix=".swap", keep_sources=True), _cleaned_rows),
         Case(
             ".swap files without indexes",
-            swap(suffix=".swap", keep_sources=True, indexes=False),
+            partial(_swap, suffix=".swap", keep_sources=True, indexes=False),
             _cleaned_rows,
         ),
         Case(
             ".swap files, their sources .deleted",
-            swap(suffix=".swap", keep_sources=False),
+            partial(_swap, suffix=".swap", keep_sources=False),
             _cleaned_rows,
         ),
         Case("cut .swap file", _damaged_swap(lambda data: data[:-7])),

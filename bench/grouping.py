@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from load import Load
 
+from urteil.harness.protocol.connection import Wire
+from urteil.harness.protocol.transaction_requests import text
 from urteil.harness.scenario import ClusterSpec
-from urteil.harness.workload.raw import Wire
-from urteil.harness.workload.txn_wire import text
 
 SPEC = ClusterSpec(config={"offsets.topic.num.partitions": "1"})
 OFFSETS_TOPIC = "__consumer_offsets"

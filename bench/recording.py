@@ -25,12 +25,12 @@ from typing import Any
 import msgspec
 
 from urteil.harness import standing
+from urteil.harness.clients.consumers.consumer import consume
+from urteil.harness.clients.producers.producer import produce
+from urteil.harness.clients.spec import ClientSpec, load_spec
 from urteil.harness.history.journal import JournalWriter, Ok, Poll
 from urteil.harness.runner.topics import create_topics
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicFact, TopicSpec, WorkloadSpec, save
-from urteil.harness.workload.consumer import consume
-from urteil.harness.workload.producer import produce
-from urteil.harness.workload.spec import ClientSpec, load_spec
 
 GOAL = 0.95
 CLUSTER = "bench-recording"

@@ -16,6 +16,9 @@ from pathlib import Path
 from urteil.chaos.by_hand import ByHand
 from urteil.chaos.views import LabFailure
 from urteil.drawing import draw
+from urteil.harness.clients.client_main import boot_id
+from urteil.harness.clients.leadership_rotation import leadership_rounds
+from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.history.collect import collect
@@ -37,9 +40,6 @@ from urteil.harness.targets import parse_target
 from urteil.harness.targets.mix import size_of
 from urteil.harness.verify import judge
 from urteil.harness.verify.result import Result
-from urteil.harness.workload.client import boot_id
-from urteil.harness.workload.rotation import leadership_rounds
-from urteil.harness.workload.workload import Workload
 from urteil.lab_options import Options, PluginError, check_config, properties
 
 TRAFFIC_DEADLINE_S = 30.0

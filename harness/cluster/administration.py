@@ -13,10 +13,10 @@ from kafka.errors import KafkaError, UnknownBrokerIdError
 from kafka.structs import TopicPartition
 
 from urteil.chaos.administration import ActFailed, Directories, Replicas
+from urteil.harness.clients.kafka_python_fixes import ask_for_all
 from urteil.harness.cluster.acts import ActLog
 from urteil.harness.cluster.quota_wire import alter_quotas
 from urteil.harness.cluster.state import ClusterState
-from urteil.harness.workload.repairs import ask_for_all
 
 DEADLINE_S = 30.0
 REQUEST_TIMEOUT_MS = 5_000

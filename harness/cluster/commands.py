@@ -15,8 +15,8 @@ from kafka.errors import for_code
 
 from urteil.chaos.views import LabFailure, PartitionView
 from urteil.harness.cluster.state import ClusterState
-from urteil.harness.workload.probe_wire import frame, text
-from urteil.harness.workload.raw import Wire
+from urteil.harness.protocol.connection import Wire
+from urteil.harness.protocol.framing import frame, text
 
 UPDATE_METADATA, STOP_REPLICA = (6, 5), (5, 1)
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

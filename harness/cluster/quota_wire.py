@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from kafka.errors import KafkaConnectionError, KafkaError, UnknownError
 
-from urteil.harness.workload.probe_wire import Answer, frame, text
-from urteil.harness.workload.raw import Wire
+from urteil.harness.protocol.connection import Wire
+from urteil.harness.protocol.framing import Answer, frame, text
 
 ALTER_CLIENT_QUOTAS = (49, 0)
 TIMEOUT_S = 5.0

@@ -18,7 +18,7 @@ from functools import cache
 import lz4.frame
 from kafka.codec import gzip_decode, lz4_decode, snappy_decode
 
-from urteil.harness.workload.payload import LOG_APPEND_TIME, Headers
+from urteil.harness.clients.payload import LOG_APPEND_TIME, Headers
 
 NO_TIME, NO_EPOCH = -1, -1
 _HEAD, _TIME, _LENGTH = struct.Struct(">qiIbb"), struct.Struct(">q"), struct.Struct(">i")

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 from kafka.record.default_records import ControlRecord
 
+from urteil.harness.clients.payload import decode, decode_copy, key_text, of_client_ms
 from urteil.harness.history.index_files import Layout, read_indexes
 from urteil.harness.history.old_messages import NO_TIME
 from urteil.harness.history.stored_batches import StoredBatch, read_batches
-from urteil.harness.workload.payload import decode, decode_copy, key_text, of_client_ms
 
 Row = dict[str, Any]
 

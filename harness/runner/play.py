@@ -13,6 +13,8 @@ from urteil.chaos.nemesis import Injection, Nemesis
 from urteil.chaos.schedule import plan
 from urteil.chaos.views import LabFailure
 from urteil.harness import crowd
+from urteil.harness.clients.leadership_rotation import leadership_rounds
+from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster, ExternalCluster, open_cluster
 from urteil.harness.history.lives import write_lives
 from urteil.harness.runner.healing import Healing
@@ -21,8 +23,6 @@ from urteil.harness.scenario import Phase, RunFacts, Scenario, TopicFact, save
 from urteil.harness.schedule import save_schedule, schedule_of
 from urteil.harness.stacks import Stacks, watched
 from urteil.harness.stopwatch import Stopwatch
-from urteil.harness.workload.rotation import leadership_rounds
-from urteil.harness.workload.workload import Workload
 
 Log = Callable[[str], None]
 

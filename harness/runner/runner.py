@@ -13,6 +13,7 @@ from types import FrameType
 
 import msgspec
 
+from urteil.harness.clients.client_main import boot_id
 from urteil.harness.machine import machine
 from urteil.harness.preload import Preload
 from urteil.harness.runner.folder import new_run_dir
@@ -24,7 +25,6 @@ from urteil.harness.targets.external import PREFIX, fitted, load_external
 from urteil.harness.verify.engines.choice import check_master, needs_spark
 from urteil.harness.verify.engines.spark import Warming, warm
 from urteil.harness.verify.result import Result
-from urteil.harness.workload.client import boot_id
 
 UNENDED = "the run did not come to its end"
 TOPIC_DEFAULTS = {

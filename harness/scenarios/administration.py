@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from urteil.harness.conformance.required_settings import LIMITS
 from urteil.harness.scenario import ClusterSpec, Scenario, WorkloadSpec
 from urteil.harness.scenarios.common import (
     DURABLE,
@@ -14,7 +15,6 @@ from urteil.harness.scenarios.common import (
     cluster,
     fault,
 )
-from urteil.harness.workload.limits import LIMITS
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)

@@ -16,7 +16,7 @@ from tests.conformance.side import Side
 from tests.conformance.test_partitions import partitions
 from tests.subscribed import subscribed
 from tests.waiting import until
-from urteil.harness.workload.repairs import finish_joining
+from urteil.harness.clients.kafka_python_fixes import finish_joining
 
 POLL_MS = 50
 POLLS_LOST = 20

@@ -13,7 +13,7 @@ from tests.conformance.conftest import Pair
 from tests.conformance.kafka_tools import tool as any_tool
 from tests.conformance.side import Side
 from tests.subscribed import subscribed
-from urteil.harness.workload.repairs import finish_joining
+from urteil.harness.clients.kafka_python_fixes import finish_joining
 
 COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 RECORDS, PARTITIONS = 20, 2

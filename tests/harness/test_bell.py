@@ -7,7 +7,7 @@ import sys
 
 RINGING = """
 import signal
-from urteil.harness.workload.client import Stop
+from urteil.harness.clients.client_main import Stop
 
 stop = Stop()
 signal.signal(signal.SIGALRM, lambda *_: stop._ask())

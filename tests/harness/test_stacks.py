@@ -18,7 +18,7 @@ from urteil.harness.stacks import Stacks, Teller, watched
 
 LISTENS = """
 import threading
-from urteil.harness.workload.client import Stop
+from urteil.harness.clients.client_main import Stop
 Stop()
 def stuck_in_here():
     print("ready", flush=True)

@@ -288,7 +288,7 @@ def _workload(scenario: Scenario, asked: dict[str, Any]) -> WorkloadSpec:
 
 
 def _check_verifiable(scenario: Scenario) -> None:
-    from urteil.harness.workload.verifiable import check_fit
+    from urteil.harness.clients.verifiable_tool import check_fit
 
     try:
         check_fit(scenario)

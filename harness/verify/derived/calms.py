@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from urteil.harness.clients.spec import GROUP_TIMES
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
@@ -25,7 +26,6 @@ from urteil.harness.verify.derived.rations import QUOTA
 from urteil.harness.verify.derived.small import Key, Small
 from urteil.harness.verify.derived.timeline import FOREVER_NS, Span
 from urteil.harness.verify.evidence import Row, targets_of
-from urteil.harness.workload.spec import GROUP_TIMES
 
 S = 1_000_000_000
 TICK_NS = S // 5

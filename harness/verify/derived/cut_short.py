@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from urteil.harness.clients.spec import transaction_timeout_ms
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify.derived.impact import Stretch, acting
 from urteil.harness.verify.evidence import Row
-from urteil.harness.workload.spec import transaction_timeout_ms
 
 SHUT_OUT = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 UNKNOWN_ID = "error 49"

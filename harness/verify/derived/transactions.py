@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from urteil.chaos.views import CLIENT
+from urteil.harness.clients.spec import transaction_timeout_ms
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.cut_short import LATE_NS, cut_short
 from urteil.harness.verify.derived.timeline import FOREVER_NS
 from urteil.harness.verify.evidence import Row, targets_of
-from urteil.harness.workload.spec import transaction_timeout_ms
 
 MS_NS = 1_000_000
 ASLEEP = ("pause", "starve")

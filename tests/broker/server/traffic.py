@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from tests.broker.server.nodes import until
-from urteil.harness.workload.repairs import look_again
+from urteil.harness.clients.kafka_python_fixes import look_again
 
 Place = tuple[str, int, int]  # topic, partition, offset
 

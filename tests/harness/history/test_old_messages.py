@@ -8,8 +8,8 @@ import pytest
 
 from tests.broker.log.old_folders import OLD_CODECS, Row, draw, old_messages
 from tests.harness.history.test_replica_logs import TOPIC_ID, batch, values
+from urteil.harness.clients.payload import Encoder
 from urteil.harness.history.replica_logs import find_logs, read_log
-from urteil.harness.workload.payload import Encoder
 
 CASES = list(itertools.product((0, 1), OLD_CODECS))
 NAME = "00000000000000000000.log"

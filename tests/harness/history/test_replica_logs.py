@@ -3,8 +3,8 @@
 import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
+from urteil.harness.clients.payload import Encoder
 from urteil.harness.history.replica_logs import find_logs, read_log
-from urteil.harness.workload.payload import Encoder
 
 TOPIC_ID = "jyBLnm1AQHafQvz2OHjKhg"
 

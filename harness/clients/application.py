@@ -1,0 +1,81 @@
+"""The application of a pipeline: a program of the user's own, and whether it is done.
+
+It is started by a shell with what it needs to know in its environment, killed with all that it
+started, and its output goes to `logs/client-<name>.log`.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from urteil.harness.clients.payload import COPY
+from urteil.harness.history.journal import JournalReader, Ok, Poll
+from urteil.harness.scenario import Scenario, TopicFact
+
+EXAMPLE = f"{shlex.quote(sys.executable)} -m urteil.harness.clients.copy_app"
+PATIENCE_S = 30.0
+"""Nothing new for so long: whatever is missing then is taken for lost."""
+
+POLL_S = 0.5
+
+
+def command(scenario: Scenario, bootstrap: Sequence[str], name: str) -> list[str]:
+    """What starts the application as client `name`."""
+    load = scenario.workload
+    source, sink = (topic.name for topic in load.topics[:2])
+    told = {
+        "URTEIL_BOOTSTRAP_SERVERS": ",".join(bootstrap),
+        "URTEIL_INPUT_TOPIC": source,
+        "URTEIL_OUTPUT_TOPIC": sink,
+        "URTEIL_GROUP": load.group,
+        "URTEIL_CLIENT_ID": name,
+    }
+    asked = load.options.get("app") or EXAMPLE
+    return ["env", *(f"{key}={value}" for key, value in told.items()), "/bin/sh", "-c", asked]
+
+
+def await_copied(
+    producers: Sequence[Path], readers: Sequence[Path], run: str, *, deadline_s: float
+) -> int:
+    """Wait until readers saw a copy of every acknowledged record, or no new one for PATIENCE_S.
+
+    How many copies are missing then; what that means is the verdict's business.
+    """
+    acked = {value for path in producers for value in _acked(path, run)}
+    missing, last = acked, time.monotonic()
+    deadline = last + deadline_s
+    while missing and time.monotonic() < min(deadline, last + PATIENCE_S):
+        left = acked - {value for path in readers for value in _copied(path)}
+        if len(left) < len(missing):
+            missing, last = left, time.monotonic()
+        threading.Event().wait(POLL_S)
+    return len(missing)
+
+
+def _acked(path: Path, run: str) -> list[str]:
+    entries = JournalReader(path) if path.exists() else ()
+    return [f"{run}/{path.stem}/{entry.op}" for entry in entries if isinstance(entry, Ok)]
+
+
+def _copied(path: Path) -> list[str]:
+    entries = JournalReader(path) if path.exists() else ()
+    return [
+        got.value_id.removeprefix(COPY)
+        for entry in entries
+        if isinstance(entry, Poll)
+        for part in entry.slices
+        for got in part.records
+        if got.value_id is not None and got.value_id.startswith(COPY)
+    ]
+
+
+def check_topics(topics: Sequence[TopicFact]) -> None:
+    """ValueError unless there is one topic to copy from and one to copy to."""
+    kinds = [topic.copies for topic in topics]
+    if kinds != [False, True]:
+        raise ValueError("a pipeline needs two topics: its input, and its output with copies=true")

@@ -1,0 +1,141 @@
+"""What chaos may do to the clients of a run: implements `chaos.controls.ClientControls`.
+
+A client's next session is a client of its own, `p1.2` after `p1`, so that its records and its
+journal stand apart. Kills are written to `clients.jsonl`, whose rows become `admin_ops`: a journal
+that was cut on purpose is no damage.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from urteil.chaos.views import LabFailure, NodeState, NodeStatus
+from urteil.harness.clients.processes import Clients
+from urteil.harness.history.growing import end_of, lines_from
+from urteil.harness.history.journal import CLIENT_ACTS, KILL
+
+ASSIGNED = b'["assigned",'
+GIVEN = b',"assigned",'
+STATE_DEADLINE_S = 10.0
+POLL_S = 0.02
+
+Start = Callable[[str, str, int], None]
+"""Starts the client of a kind: kind, name, number of its session."""
+
+
+class LabClients:
+    """The clients that a workload started. Safe to use from any thread."""
+
+    def __init__(self, run_dir: Path, clients: Clients, start: Start) -> None:
+        self._run_dir = run_dir
+        self._clients = clients
+        self._start = start
+        self._kinds: dict[str, str] = {}
+        self._sessions: dict[str, int] = {}
+        self._successors: dict[str, str] = {}
+        self._lock = threading.RLock()
+
+    def note(self, name: str, kind: str) -> None:
+        """A client of that kind was started."""
+        with self._lock:
+            self._kinds[name] = kind
+            self._sessions.setdefault(_base(name), 1)
+
+    def all_of(self, kind: str) -> list[str]:
+        """Every client of a kind that was ever started."""
+        with self._lock:
+            return [name for name, known in self._kinds.items() if known == kind]
+
+    def names(self, kind: str) -> Sequence[str]:
+        return self._clients.running(self.all_of(kind))
+
+    def status(self, name: str) -> NodeStatus:
+        pid, code, stopped = self._clients.state(name)
+        state = NodeState.DEAD if code is not None else NodeState.RUNNING
+        if stopped:
+            state = NodeState.PAUSED
+        return NodeStatus(node=name, state=state, pid=pid, exit_code=code)
+
+    def kill(self, name: str) -> NodeStatus:
+        began_ns = time.monotonic_ns()
+        if not self._clients.kill(name):
+            return self.status(name)
+        act = {
+            "invoke_ns": began_ns,
+            "complete_ns": time.monotonic_ns(),
+            "outcome": "ok",
+            "act": KILL,
+            "subject": name,
+        }
+        self.tell([act])
+        return self.status(name)
+
+    def tell(self, acts: Iterable[Mapping[str, Any]]) -> None:
+        """Note what was done to clients."""
+        with self._lock, (self._run_dir / CLIENT_ACTS).open("a") as file:
+            file.writelines(json.dumps(act) + "\n" for act in acts)
+
+    def take_over(self, name: str) -> str:
+        with self._lock:
+            if name not in self._successors:
+                self._successors[name] = self._next(self._kinds[name], _base(name))
+            return self._successors[name]
+
+    def _next(self, kind: str, base: str) -> str:
+        self._sessions[base] = session = self._sessions.get(base, 0) + 1
+        name = base if session == 1 else f"{base}.{session}"
+        self._start(kind, name, session)
+        self.note(name, kind)
+        return name
+
+    def pause(self, name: str) -> NodeStatus:
+        return self._signalled(name, signal.SIGSTOP, NodeState.PAUSED)
+
+    def resume(self, name: str) -> NodeStatus:
+        return self._signalled(name, signal.SIGCONT, NodeState.RUNNING)
+
+    def _signalled(self, name: str, number: signal.Signals, wanted: NodeState) -> NodeStatus:
+        self._clients.send_signal(name, number)
+        deadline = time.monotonic() + STATE_DEADLINE_S
+        while (status := self.status(name)).state not in (wanted, NodeState.DEAD):
+            if time.monotonic() > deadline:
+                raise LabFailure(f"client {name} did not become {wanted.value}")
+            threading.Event().wait(POLL_S)
+        return status
+
+    def stall(self, name: str) -> None:
+        self._clients.send_signal(name, signal.SIGUSR1)
+
+    def go_on(self, name: str) -> None:
+        self._clients.send_signal(name, signal.SIGUSR2)
+
+    def join(self) -> str:
+        with self._lock:
+            numbers = [int(_base(name)[1:]) for name in self.all_of("group")]
+            return self._next("group", f"g{max(numbers, default=0) + 1}")
+
+    def leave(self, name: str, *, deadline_s: float = 10.0) -> None:
+        if self._clients.terminate([name], deadline_s):
+            raise LabFailure(f"group member {name} did not leave in {deadline_s:g} s")
+
+    def journal_bytes(self, name: str) -> int:
+        path = self._journal(name)
+        return end_of(path) if path.exists() else 0
+
+    def assignments(self, name: str) -> int:
+        path = self._journal(name)
+        lines = lines_from(path) if path.exists() else ()
+        return sum(line.startswith(ASSIGNED) and GIVEN in line for line in lines)
+
+    def _journal(self, name: str) -> Path:
+        return self._run_dir / "journal" / f"{name}.jsonl"
+
+
+def _base(name: str) -> str:
+    return name.partition(".")[0]

@@ -1,0 +1,1 @@
+"""Clients that read: assigned consumers, group members and final readers."""

@@ -1,0 +1,295 @@
+"""A live reader and a group member of confluent-kafka (librdkafka): the same reads, told of less.
+
+librdkafka tells neither the generation of a group nor how often it repeated a commit: what needs a
+generation is not judged for these members, and every commit may take effect once more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from typing import Any
+
+from confluent_kafka import (
+    TIMESTAMP_CREATE_TIME,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from urteil.harness.clients.client_main import Stop
+from urteil.harness.clients.payload import decode, decode_copy, key_text
+from urteil.harness.clients.producers.confluent_producer import connection_config, name_of
+from urteil.harness.clients.spec import ClientSpec, assignor, group_times
+from urteil.harness.clients.unreported_attempts import REPEATED
+from urteil.harness.history.journal import (
+    IDLE_NS,
+    Assigned,
+    Commit,
+    CommitEntry,
+    CommitRead,
+    Committed,
+    Got,
+    JournalWriter,
+    PassBegin,
+    PassEnd,
+    Poll,
+    Slice,
+)
+
+RECORDS = 500
+POLL_S = 0.2
+ASK_S = 5.0
+RETRY_S = 0.1
+Slot = tuple[str, int]
+
+
+def consumer_config(spec: ClientSpec) -> dict[str, Any]:
+    """What `spec.consumer_config` says, in librdkafka's names."""
+    config = connection_config(spec) | {
+        "group.id": f"{spec.run}-{spec.client}",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "error",
+        "isolation.level": spec.isolation,
+        "fetch.wait.max.ms": 200,
+        "check.crcs": False,
+    }
+    if spec.kind != "copier" and "fetch_bytes" in spec.workload.options:
+        config["max.partition.fetch.bytes"] = int(spec.workload.options["fetch_bytes"])
+    if spec.kind in ("group", "copier"):
+        times = group_times(spec)
+        polls_ms = times["max_poll_interval_ms"]
+        strategy = {"range": "range", "cooperative": "cooperative-sticky"}[assignor(spec)]
+        config |= {
+            "group.id": spec.workload.group,
+            "auto.offset.reset": "earliest",
+            "session.timeout.ms": min(times["session_timeout_ms"], polls_ms),
+            "heartbeat.interval.ms": times["heartbeat_interval_ms"],
+            "max.poll.interval.ms": polls_ms,
+            "partition.assignment.strategy": strategy,
+        }
+    return config
+
+
+class Journal:
+    """Polls as the journal holds them, whoever polls."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+        self._run = spec.run
+        self._copies = spec.copies()
+        self.write = journal.write
+        self.position: dict[Slot, int] = {}
+        self.event: dict[Slot, str] = {}
+        self.passes: dict[Slot, int] = {}
+        self._polls = 0
+        self._noted_ns = 0
+
+    def poll(self, invoke_ns: int, found: list[Message], txn: int | None = None) -> list[Slot]:
+        """Note what a poll brought, within a transaction or not; the partitions that it brought
+        records of."""
+        records: dict[Slot, list[Message]] = defaultdict(list)
+        for one in found:
+            error = one.error()
+            if error is None:
+                records[_slot(one)].append(one)
+            else:
+                self._note(invoke_ns, "info", error.name(), [])
+        if records:
+            slices = [self._slice(slot, ones) for slot, ones in records.items()]
+            self._note(invoke_ns, "ok", None, slices, txn)
+        elif invoke_ns - self._noted_ns > IDLE_NS:
+            self._note(invoke_ns, "ok", None, [])
+        return list(records)
+
+    def _note(
+        self,
+        invoke_ns: int,
+        outcome: str,
+        error: str | None,
+        slices: list[Slice],
+        txn: int | None = None,
+    ) -> None:
+        self._polls += 1
+        now_ns = self._noted_ns = time.monotonic_ns()
+        self.write(Poll(self._polls, invoke_ns, now_ns, outcome, error, None, slices, txn))
+
+    def _slice(self, slot: Slot, records: list[Message]) -> Slice:
+        before = self.position.get(slot)
+        self.position[slot] = (records[-1].offset() or 0) + 1
+        return Slice(*slot, self.passes[slot], before, self.position[slot],
+                     self.event.pop(slot, None), [self._got(one) for one in records])  # fmt: skip
+
+    def _got(self, one: Message) -> Got:
+        key, value = one.key(), one.value()
+        headers: Any = one.headers() or []
+        kind, timestamp_ms = one.timestamp()
+        if one.topic() in self._copies:
+            payload = decode_copy(self._run, value, key)
+        else:
+            payload = decode(
+                self._run, value, key, headers,
+                timestamp_ms if kind == TIMESTAMP_CREATE_TIME else None,
+            )  # fmt: skip
+        return Got(one.offset() or 0, key_text(key), payload.value_id, payload.intact,
+                   one.leader_epoch(), timestamp_ms)  # fmt: skip
+
+
+class Reader:
+    """Follows every partition from its start, pass by pass, as `consumer` does."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+        self._isolation = spec.isolation
+        self._partitions = spec.partitions()
+        self._journal = Journal(spec, journal)
+        self._kafka = Consumer(consumer_config(spec))
+        self._next_pass = 0
+
+    def start(self, stop: Stop) -> None:
+        """Begin at the log's starts."""
+        starts = [TopicPartition(*slot, self._bounds(slot, stop)[0]) for slot in self._partitions]
+        self._kafka.assign(starts)
+        for one in starts:
+            self._begin((one.topic, one.partition), one.offset)
+
+    def step(self, stop: Stop, txn: int | None = None, *, wait_s: float = POLL_S) -> None:
+        """Poll once; where a position was lost go on in a new pass."""
+        invoke_ns = time.monotonic_ns()
+        found = self._kafka.consume(RECORDS, wait_s)
+        self._journal.poll(invoke_ns, found, txn)
+        for one in found:
+            error = one.error()
+            if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
+                self._reset(_slot(one), stop)
+
+    def close(self) -> None:
+        """End every pass where it stands."""
+        for slot in list(self._journal.passes):
+            self._end(slot)
+        self._kafka.close()
+
+    def _bounds(self, slot: Slot, stop: Stop) -> tuple[int, int]:
+        while not stop.asked():
+            try:
+                low, high = self._kafka.get_watermark_offsets(TopicPartition(*slot), ASK_S)
+                return low, high
+            except KafkaException:
+                stop.wait(RETRY_S)
+        return 0, 0
+
+    def _begin(self, slot: Slot, offset: int) -> None:
+        self._journal.passes[slot], self._journal.position[slot] = self._next_pass, offset
+        self._journal.write(
+            PassBegin(self._next_pass, *slot, time.monotonic_ns(), offset, None, self._isolation,
+                      False)
+        )  # fmt: skip
+        self._next_pass += 1
+
+    def _end(self, slot: Slot) -> None:
+        number = self._journal.passes.pop(slot)
+        self._journal.write(
+            PassEnd(number, *slot, time.monotonic_ns(), self._journal.position[slot], True, None)
+        )
+
+    def _reset(self, slot: Slot, stop: Stop) -> None:
+        low, high = self._bounds(slot, stop)
+        offset = max(low, min(self._journal.position[slot], high))
+        self._end(slot)
+        self._kafka.seek(TopicPartition(*slot, offset))
+        self._begin(slot, offset)
+        self._journal.event[slot] = "reset"
+
+
+class Member:
+    """A group member that commits what it processed, as `group_consumer` has it."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+        self._journal = Journal(spec, journal)
+        self._before = spec.workload.options.get("commit") == "before"
+        self._kafka = Consumer(consumer_config(spec))
+        self._kafka.subscribe(
+            [topic.name for topic in spec.topics],
+            on_assign=lambda _, given: self._note("assigned", given),
+            on_revoke=lambda _, taken: self._note("revoked", taken),
+            on_lost=lambda _, taken: self._note("lost", taken),
+        )
+        self._fresh: list[TopicPartition] = []
+        self._pass = 0
+        self._commits = 0
+
+    def step(self) -> None:
+        """Poll, process, commit."""
+        invoke_ns = time.monotonic_ns()
+        found = self._kafka.consume(RECORDS, POLL_S)
+        if self._before:
+            self._commit({_slot(one): (one.offset() or 0) + 1 for one in found if not one.error()})
+        slots = self._journal.poll(invoke_ns, found)
+        if not self._before:
+            self._commit({slot: self._journal.position[slot] for slot in slots})
+        fresh, self._fresh = self._fresh, []
+        if fresh:
+            self._read_committed(fresh)
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._kafka.close()
+
+    def _member_id(self) -> str | None:
+        return self._kafka.memberid() or None
+
+    def _note(self, event: str, partitions: list[TopicPartition]) -> None:
+        slots = sorted((one.topic, one.partition) for one in partitions)
+        self._journal.write(Assigned(time.monotonic_ns(), event, None, self._member_id(), slots))
+        self._pass += event == "assigned"
+        for slot in slots:
+            self._journal.position.pop(slot, None)
+            if event == "assigned":
+                self._journal.passes[slot] = self._pass
+                self._journal.event[slot] = "rebalance"
+        gone = {(one.topic, one.partition) for one in partitions}
+        self._fresh = [one for one in self._fresh if (one.topic, one.partition) not in gone]
+        if event == "assigned":
+            self._fresh += [TopicPartition(*slot) for slot in slots]
+
+    def _commit(self, positions: dict[Slot, int]) -> None:
+        if not positions:
+            return
+        self._commits += 1
+        entries = [
+            CommitEntry(*slot, offset, self._journal.position.get(slot, -1))
+            for slot, offset in positions.items()
+        ]
+        self._journal.write(
+            Commit(self._commits, time.monotonic_ns(), None, self._member_id(), entries)
+        )
+        outcome, error = "ok", REPEATED
+        try:
+            offsets = [TopicPartition(*slot, offset) for slot, offset in positions.items()]
+            answers = self._kafka.commit(offsets=offsets, asynchronous=False) or []
+            failed = [one.error for one in answers if one.error is not None]
+            if failed:
+                outcome, error = "info", failed[0].name()
+        except KafkaException as failure:
+            outcome, error = "info", name_of(failure)
+        self._journal.write(Committed(self._commits, time.monotonic_ns(), outcome, error))
+
+    def _read_committed(self, partitions: list[TopicPartition]) -> None:
+        invoke_ns = time.monotonic_ns()
+        outcome, error, answers = "ok", None, partitions
+        try:
+            answers = self._kafka.committed(partitions, ASK_S)
+        except KafkaException as failure:
+            outcome, error = "info", name_of(failure)
+        complete_ns = time.monotonic_ns()
+        for one in answers:
+            told = error if one.error is None else one.error.name()
+            offset = one.offset if one.offset >= 0 else None
+            self._journal.write(
+                CommitRead(invoke_ns, complete_ns, outcome if told is None else "info", told, None,
+                           self._member_id(), one.topic, one.partition, offset)
+            )  # fmt: skip
+
+
+def _slot(one: Message) -> Slot:
+    return str(one.topic()), int(one.partition() or 0)

@@ -1,0 +1,59 @@
+"""A live reader: an assigned consumer that follows every partition from its start.
+
+python -m urteil.harness.clients.consumers.consumer SPEC.json
+"""
+
+from __future__ import annotations
+
+from kafka import TopicPartition
+from kafka.errors import KafkaError
+
+from urteil.harness.clients.client_main import Stop, run_client
+from urteil.harness.clients.consumers.journaling_consumer import Sweeper
+from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.history.journal import JournalWriter
+
+RETRY_S = 0.1
+
+
+def consume(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """Follow all partitions until the end is asked for."""
+    if spec.workload.client == "confluent-kafka":
+        _consume_confluent(spec, journal, stop)
+        return
+    sweeper = Sweeper(spec, journal)
+    partitions = [TopicPartition(topic, partition) for topic, partition in spec.partitions()]
+    sweeper.assign(partitions)
+    starts = _starts(sweeper, partitions, stop)
+    for partition, offset in starts.items():
+        sweeper.begin(partition, offset, None, final=False)
+    while not stop.asked():
+        sweeper.poll()
+    for partition in sweeper.swept():
+        sweeper.end(partition, complete=True)
+    sweeper.close()
+
+
+def _consume_confluent(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    from urteil.harness.clients.consumers.confluent_consumer import Reader
+
+    reader = Reader(spec, journal)
+    reader.start(stop)
+    while not stop.asked():
+        reader.step(stop)
+    reader.close()
+
+
+def _starts(
+    sweeper: Sweeper, partitions: list[TopicPartition], stop: Stop
+) -> dict[TopicPartition, int]:
+    while not stop.asked():
+        try:
+            return sweeper.earliest(partitions)
+        except KafkaError:
+            stop.wait(RETRY_S)
+    return {}
+
+
+if __name__ == "__main__":
+    run_client(consume)

@@ -1,0 +1,97 @@
+"""Whether live readers and the group were given all that there is: their journals by the ends."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.clients.transactions.open_transactions import ends
+from urteil.harness.history.growing import lines_from
+from urteil.harness.protocol.metadata_requests import Slot
+
+PATIENCE_S = 26.0
+"""Given nothing for so long, they are not waited for: longer than `no_delivery` lets a group be."""
+
+POLL_S = 0.2
+_POLL = b'["poll",'
+
+
+class _Slice(msgspec.Struct, array_like=True):
+    """A journal's slice as far as its new position."""
+
+    topic: str
+    partition: int
+    pass_: int
+    before: int | None
+    after: int | None
+
+
+class _Poll(msgspec.Struct, tag="poll", array_like=True):
+    poll: int
+    invoke_ns: int
+    complete_ns: int
+    outcome: str
+    error: str | None
+    generation: int | None
+    slices: list[_Slice]
+
+
+_DECODER = msgspec.json.Decoder(_Poll)
+
+
+@dataclass(slots=True)
+class Reader:
+    """A reader of its own, or a group by the journals of all its members, dead ones too."""
+
+    journals: Sequence[Path]
+    reached: dict[Slot, int] = field(default_factory=dict)
+    _taken: dict[Path, int] = field(default_factory=dict)
+
+    def follow(self) -> None:
+        """Take in the whole lines that were written since the last call."""
+        for path in self.journals:
+            if not path.exists():
+                continue
+            for line in lines_from(path, self._taken.get(path, 0)):
+                self._taken[path] = self._taken.get(path, 0) + len(line)
+                if line.startswith(_POLL):
+                    self._take(_DECODER.decode(line))
+
+    def _take(self, poll: _Poll) -> None:
+        for one in poll.slices:
+            slot = (one.topic, one.partition)
+            self.reached[slot] = max(self.reached.get(slot, 0), one.after or 0)
+
+    def lacks(self, wanted: Mapping[Slot, int]) -> bool:
+        return any(self.reached.get(slot, 0) < end for slot, end in wanted.items())
+
+
+def await_read(
+    bootstrap: Sequence[str],
+    slots: Sequence[Slot],
+    readers: Sequence[Reader],
+    *,
+    deadline_s: float,
+    patience_s: float = PATIENCE_S,
+) -> bool:
+    """Wait until each reader came to the end of every partition that tells one; False when some
+    did not by the deadline, or were given nothing more for `patience_s`."""
+    wanted = ends(bootstrap, slots)
+    began = last = time.monotonic()
+    while True:
+        before = [dict(reader.reached) for reader in readers]
+        for reader in readers:
+            reader.follow()
+        now = time.monotonic()
+        if not any(reader.lacks(wanted) for reader in readers):
+            return True
+        if before != [reader.reached for reader in readers]:
+            last = now
+        if now > min(began + deadline_s, last + patience_s):
+            return False
+        threading.Event().wait(POLL_S)

@@ -1,0 +1,149 @@
+"""A group member that is Kafka's VerifiableConsumer: Java's client, told of as far as it tells.
+
+It polls, tells every record, commits what the poll brought, and tells that. Generations, member
+ids, epochs and timestamps are not told.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+
+from urteil.harness.clients.client_main import Stop
+from urteil.harness.clients.payload import decode
+from urteil.harness.clients.spec import ClientSpec, assignor, group_times
+from urteil.harness.clients.unreported_attempts import REPEATED
+from urteil.harness.clients.verifiable_tool import (
+    Told,
+    Tool,
+    connection_config,
+    monotonic_ns,
+    topic_of,
+)
+from urteil.harness.history.journal import (
+    Assigned,
+    Commit,
+    CommitEntry,
+    Committed,
+    Got,
+    JournalWriter,
+    Poll,
+    Slice,
+)
+
+CLOSE_S = 10.0
+ASSIGNORS = {
+    "range": "org.apache.kafka.clients.consumer.RangeAssignor",
+    "cooperative": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+}
+CHANGES = {"partitions_assigned": "assigned", "partitions_revoked": "revoked"}
+Slot = tuple[str, int]
+
+
+def consumer_config(spec: ClientSpec) -> dict[str, object]:
+    """What `spec.consumer_config` says, in Apache Kafka's names."""
+    times = group_times(spec)
+    return connection_config(spec) | {
+        "isolation.level": spec.isolation,
+        "fetch.max.wait.ms": 200,
+        "heartbeat.interval.ms": times["heartbeat_interval_ms"],
+        "max.poll.interval.ms": times["max_poll_interval_ms"],
+    }
+
+
+class VerifiableConsumer:
+    """Notes what the tool tells."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+        if spec.workload.options.get("commit") == "before":
+            raise ValueError("client verifiable commits after it has processed, never before")
+        self._run = spec.run
+        self._journal = journal
+        self._position: dict[Slot, int] = {}
+        self._event: dict[Slot, str] = {}
+        self._records: dict[Slot, list[Got]] = defaultdict(list)
+        self._pass = self._polls = self._commits = 0
+        topic, _ = topic_of(spec)
+        self._tool = Tool(
+            spec,
+            "VerifiableConsumer",
+            [
+                "--topic", topic, "--verbose",
+                "--group-id", spec.workload.group, "--reset-policy", "earliest",
+                "--session-timeout", str(group_times(spec)["session_timeout_ms"]),
+                "--assignment-strategy", ASSIGNORS[assignor(spec)],
+            ],
+            consumer_config(spec),
+        )  # fmt: skip
+
+    def step(self, stop: Stop) -> None:
+        """Take what was told. ToolEnded when there is no more."""
+        for one in self._tool.told():
+            self._take(one)
+        self._tool.check(stop)
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._tool.terminate()
+        deadline = time.monotonic() + CLOSE_S
+        while not self._tool.ended:
+            if time.monotonic() > deadline:
+                self._tool.kill()
+            for one in self._tool.told():
+                self._take(one)
+
+    def _take(self, told: Told) -> None:
+        name = told["name"]
+        if name in CHANGES:
+            self._note_change(CHANGES[name], sorted(map(_slot, told["partitions"])))
+        elif name == "record_data":
+            self._records[_slot(told)].append(self._got(told))
+        elif name == "records_consumed" and self._records:
+            self._note_poll(told)
+        elif name == "offsets_committed":
+            error = None if told["success"] else told.get("error", "")
+            outcome = "ok" if told["success"] else "info"
+            self._journal.write(
+                Committed(self._commits, time.monotonic_ns(), outcome, error or REPEATED)
+            )
+
+    def _got(self, told: Told) -> Got:
+        key, value = (None if one is None else one.encode() for one in (told["key"], told["value"]))
+        payload = decode(self._run, value, key)
+        return Got(told["offset"], told["key"], payload.value_id, payload.intact, None, None)
+
+    def _note_change(self, event: str, slots: list[Slot]) -> None:
+        self._journal.write(Assigned(time.monotonic_ns(), event, None, None, slots))
+        self._pass += event == "assigned"
+        for slot in slots:
+            self._position.pop(slot, None)
+            if event == "assigned":
+                self._event[slot] = "rebalance"
+
+    def _note_poll(self, told: Told) -> None:
+        """The poll, and the commit that the tool makes of it now."""
+        self._polls += 1
+        at_ns = monotonic_ns(told)
+        slices = [self._slice(slot, records) for slot, records in self._records.items()]
+        self._records.clear()
+        self._journal.write(Poll(self._polls, at_ns, time.monotonic_ns(), "ok", None, None, slices))
+        self._commits += 1
+        entries = [CommitEntry(s.topic, s.partition, s.after or 0, s.after or 0) for s in slices]
+        self._journal.write(Commit(self._commits, at_ns, None, None, entries))
+
+    def _slice(self, slot: Slot, records: list[Got]) -> Slice:
+        before = self._position.get(slot)
+        after = self._position[slot] = records[-1].offset + 1
+        return Slice(*slot, self._pass, before, after, self._event.pop(slot, None), records)
+
+
+def _slot(told: Told) -> Slot:
+    return told["topic"], told["partition"]
+
+
+def consume_in_group(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """Let the tool poll until the end is asked for; nothing lets it stand still meanwhile."""
+    member = VerifiableConsumer(spec, journal)
+    while not stop.asked():
+        member.step(stop)
+    member.close()

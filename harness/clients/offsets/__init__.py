@@ -1,0 +1,1 @@
+"""Clients that commit, read and delete committed offsets outside of a consumer."""

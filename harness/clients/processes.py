@@ -1,0 +1,237 @@
+"""Client processes of one run: started by a spawn function, ended within deadlines."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import psutil
+
+from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.scenario import save
+from urteil.harness.stacks import Teller
+
+REMAINS_POLL_S = 0.05
+HEARING = ("group", "visitor")
+"""Kinds of clients that signals of the lab tell something (`client.hear`)."""
+TOLD_BY = frozenset({signal.SIGUSR1, signal.SIGUSR2})
+STOPPED = psutil.STATUS_STOPPED
+
+MODULES = {
+    "producer": "urteil.harness.clients.producers.producer",
+    "consumer": "urteil.harness.clients.consumers.consumer",
+    "group": "urteil.harness.clients.consumers.group_consumer",
+    "offsets": "urteil.harness.clients.offsets.committed_offset_reader",
+    "raw": "urteil.harness.clients.special.invalid_batches",
+    "txn": "urteil.harness.clients.transactions.transactional_producer",
+    "copier": "urteil.harness.clients.transactions.copier",
+    "late": "urteil.harness.clients.transactions.delayed_requests",
+    "zombie": "urteil.harness.clients.transactions.zombie_offsets",
+    "committer": "urteil.harness.clients.offsets.committer",
+    "forgetter": "urteil.harness.clients.offsets.deleted_offsets",
+    "brief": "urteil.harness.clients.offsets.expiring_offsets",
+    "active": "urteil.harness.clients.offsets.active_group_offsets",
+    "passer": "urteil.harness.clients.special.abandoned_join",
+    "examiner": "urteil.harness.clients.special.known_answers",
+    "probe": "urteil.harness.clients.special.partition_probe",
+    "repeater": "urteil.harness.clients.special.resent_batches",
+    "visitor": "urteil.harness.clients.special.authorization_client",
+    "final": "urteil.harness.clients.consumers.final_reader",
+}
+
+
+class Process(Protocol):
+    """What the workload needs of a process; `subprocess.Popen` has it."""
+
+    @property
+    def pid(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+Spawn = Callable[[Sequence[str], Path], Process]
+"""Starts argv with its output appended to a log file."""
+
+
+def spawn_process(argv: Sequence[str], log: Path) -> Process:
+    """A session of its own, so that a Ctrl-C on the lab's terminal does not end the client first.
+
+    It inherits the lab's environment and with it the reaper's mark.
+    """
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(os.environ),
+            start_new_session=True,
+        )
+
+
+@contextlib.contextmanager
+def _held_back() -> Iterator[None]:
+    """Who is started here finds what it was told before it could hear it, instead of dying of it:
+    the mask of signals goes from parent to child."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, TOLD_BY)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Clients:
+    """The client processes of a run by name; none is started twice."""
+
+    def __init__(self, run_dir: Path, spawn: Spawn) -> None:
+        self._run_dir = run_dir
+        self._spawn = spawn
+        self._processes: dict[str, Process] = {}
+        self._ended: set[str] = set()
+        self._killed: set[str] = set()
+
+    def prepare(self, name: str, kind: str) -> None:
+        """Start a client that waits for what to do, so that `start` costs no start any more."""
+        if name in self._processes:
+            return
+        for folder in ("journal", "logs"):
+            (self._run_dir / folder).mkdir(parents=True, exist_ok=True)
+        argv = [sys.executable, "-m", MODULES[kind], str(self._spec_path(name))]
+        with _held_back() if kind in HEARING else contextlib.nullcontext():
+            self.run(name, argv)
+
+    def run(self, name: str, argv: Sequence[str]) -> None:
+        """Start a program as a client; its output goes to a log of its own."""
+        (self._run_dir / "logs").mkdir(parents=True, exist_ok=True)
+        log = self._run_dir / "logs" / f"client-{name}.log"
+        self._processes[name] = self._spawn(argv, log)
+
+    def start(self, spec: ClientSpec) -> None:
+        """Write the client's SPEC.json beside its journal, and start it if it is not prepared."""
+        (self._run_dir / "journal").mkdir(parents=True, exist_ok=True)
+        save(self._spec_path(spec.client), spec)
+        self.prepare(spec.client, spec.kind)
+
+    def discard(self, name: str) -> None:
+        """End a client that was prepared and is not needed."""
+        process = self._processes.pop(name, None)
+        if process is not None and process.poll() is None:
+            process.kill()
+            process.wait(10.0)
+
+    def _spec_path(self, name: str) -> Path:
+        return self._run_dir / "journal" / f"{name}.spec.json"
+
+    def state(self, name: str) -> tuple[int, int | None, bool]:
+        """Process id, exit code (None while it lives), and whether it is stopped by a signal."""
+        process = self._processes[name]
+        code = process.poll()
+        try:
+            stopped = code is None and psutil.Process(process.pid).status() == STOPPED
+        except psutil.NoSuchProcess:
+            stopped = False
+        return process.pid, code, stopped
+
+    def kill(self, name: str) -> bool:
+        """SIGKILL on purpose; returns when the process is gone, whether it was by that."""
+        self.send_signal(name, signal.SIGKILL)
+        by_us = self._processes[name].wait(10.0) == -signal.SIGKILL
+        if by_us:
+            self._killed.add(name)
+        return by_us
+
+    def send_signal(self, name: str, number: int) -> None:
+        """A signal to a client and all that it started: each is a session of its own."""
+        with contextlib.suppress(ProcessLookupError, PermissionError, KeyError):
+            os.killpg(self._processes[name].pid, number)
+
+    def tellers(self, names: Sequence[str]) -> list[Teller]:
+        """Those of the clients that run, to be asked where they stand."""
+        logs = self._run_dir / "logs"
+        return [
+            Teller(
+                name=f"client-{name}",
+                pid=self._processes[name].pid,
+                output=partial((logs / f"client-{name}.log").read_text, errors="replace"),
+            )
+            for name in self.running(names)
+        ]
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._processes)
+
+    def running(self, names: Sequence[str]) -> list[str]:
+        return [n for n in names if n in self._processes and self._processes[n].poll() is None]
+
+    def terminate(self, names: Sequence[str], deadline_s: float) -> list[str]:
+        """SIGTERM all, wait, SIGKILL those past the deadline; the names of the killed."""
+        for name in self.running(names):
+            self._ended.add(name)
+            self.send_signal(name, signal.SIGTERM)
+        late = self.await_end(names, deadline_s)
+        for name in names:
+            self._end_remains(name, deadline_s)
+        return late
+
+    def _end_remains(self, name: str, deadline_s: float) -> None:
+        """What a client started itself may need its time to end, too; SIGKILL past the deadline."""
+        deadline = time.monotonic() + deadline_s
+        while self._has_remains(name) and time.monotonic() < deadline:
+            time.sleep(REMAINS_POLL_S)
+        self.send_signal(name, signal.SIGKILL)
+
+    def _has_remains(self, name: str) -> bool:
+        try:
+            os.killpg(self._processes[name].pid, 0)
+        except (ProcessLookupError, PermissionError, KeyError):
+            return False
+        return True
+
+    def await_end(self, names: Sequence[str], deadline_s: float) -> list[str]:
+        """Wait for clients that end by themselves; SIGKILL the late and return their names."""
+        deadline = time.monotonic() + deadline_s
+        killed = []
+        for name in [n for n in names if n in self._processes]:
+            try:
+                self._processes[name].wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                self._processes[name].kill()
+                self._processes[name].wait(10.0)
+                killed.append(name)
+        return killed
+
+    def _ended_as_asked(self, name: str, code: int) -> bool:
+        """One that was asked to end before it could listen ends by the signal itself; a JVM always
+        says so, by its exit code."""
+        if name in self._ended:
+            return code in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+        return code == 0 and name.startswith("final")
+
+    def failures(self) -> list[str]:
+        """A sentence for every client that ended with an error or before it was asked to."""
+        found = []
+        for name, process in list(self._processes.items()):
+            code = process.poll()
+            if code is None or name in self._killed or self._ended_as_asked(name, code):
+                continue
+            found.append(f"client {name} ended with exit code {code} (logs/client-{name}.log)")
+        return found
+
+    def kill_all(self) -> None:
+        left = [process for process in self._processes.values() if process.poll() is None]
+        for name, process in self._processes.items():
+            if process in left:
+                self.send_signal(name, signal.SIGKILL)
+        for process in left:
+            process.wait(10.0)

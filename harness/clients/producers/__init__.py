@@ -1,0 +1,1 @@
+"""Clients that send records, one module for each client library."""

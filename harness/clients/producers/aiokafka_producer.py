@@ -1,0 +1,142 @@
+"""A producer of aiokafka: the same sends, told of less.
+
+aiokafka repeats inside and tells neither its attempts nor who answered: a record certainly failed
+only where `send` itself refused to take it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from functools import partial
+from typing import Any
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+from aiokafka.producer import message_accumulator
+
+from urteil.harness.clients.producers.produced_records import Record, Records
+from urteil.harness.clients.spec import METADATA_MAX_AGE_MS, ClientSpec
+from urteil.harness.clients.unreported_attempts import ended
+from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
+
+ROOM = 20_000
+ROOM_WAIT_S = 0.2
+START_DEADLINE_S = 10.0
+
+
+class _Batch(message_accumulator.MessageBatch):  # type: ignore[misc]
+    """aiokafka 0.14 counts offsets on from the -1 of a batch that the broker had already."""
+
+    def done(self, base_offset: int, *more: Any) -> None:
+        if base_offset < 0:
+            self.done_noack()
+        else:
+            super().done(base_offset, *more)
+
+
+message_accumulator.MessageBatch = _Batch
+
+
+def producer_config(spec: ClientSpec) -> dict[str, Any]:
+    """acks, idempotence, timeouts and the options that `spec.producer_config` takes."""
+    load = spec.workload
+    config: dict[str, Any] = {
+        "bootstrap_servers": list(spec.bootstrap),
+        "client_id": spec.client,
+        "acks": "all" if load.acks == -1 else load.acks,
+        "enable_idempotence": spec.idempotent,
+        "request_timeout_ms": load.delivery_timeout_ms,
+        "retry_backoff_ms": 50,
+        "metadata_max_age_ms": METADATA_MAX_AGE_MS,
+    }
+    for ours, theirs in (("linger_ms", "linger_ms"), ("batch_size", "max_batch_size")):
+        if ours in load.options:
+            config[theirs] = int(load.options[ours])
+    if "compression_type" in load.options:
+        config["compression_type"] = load.options["compression_type"]
+    return config
+
+
+class AioProducer:
+    """Sends and journals; its event loop runs on a thread of its own."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+        self._spec = spec
+        self._acks = spec.workload.acks
+        self._journal = journal
+        self._records = Records(spec)
+        self._room = threading.BoundedSemaphore(ROOM)
+        self._kafka: AIOKafkaProducer | None = None
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+    def ready(self) -> bool:
+        """Whether there is a producer to send with; makes one where there is none yet."""
+        if self._kafka is None:
+            starting = asyncio.run_coroutine_threadsafe(self._start(), self._loop)
+            try:
+                self._kafka = starting.result(START_DEADLINE_S)
+            except (KafkaError, TimeoutError, OSError):
+                starting.cancel()
+                return False
+        return True
+
+    async def _start(self) -> AIOKafkaProducer:
+        producer = AIOKafkaProducer(**producer_config(self._spec))
+        try:
+            await producer.start()
+        except BaseException:
+            await producer.stop()
+            raise
+        return producer
+
+    def take_room(self) -> bool:
+        """Make room for one more record under way; False when too many are, after a short wait."""
+        return self._room.acquire(timeout=ROOM_WAIT_S)
+
+    def send(self, op: int) -> None:
+        """Send record `op`."""
+        one = self._records.record(op)
+        self._journal.write(
+            Send(op, time.monotonic_ns(), one.topic, one.partition, one.key, one.timestamp_ms,
+                 one.value is None)
+        )  # fmt: skip
+        asyncio.run_coroutine_threadsafe(self._send(op, one), self._loop)
+
+    async def _send(self, op: int, one: Record) -> None:
+        assert self._kafka is not None
+        try:
+            future = await self._kafka.send(
+                one.topic, one.value, one.key.encode(), one.partition, one.timestamp_ms,
+                one.headers,
+            )  # fmt: skip
+        except (KafkaError, ValueError, AssertionError) as error:
+            self._done(ended(Fail, op, type(error).__name__, one.partition, attempts=0))
+            return
+        future.add_done_callback(partial(self._on_done, op, one.partition))
+
+    def _on_done(self, op: int, partition: int, future: asyncio.Future[Any]) -> None:
+        error = asyncio.CancelledError() if future.cancelled() else future.exception()
+        if error is not None:
+            self._done(ended(Info, op, type(error).__name__, partition))
+            return
+        told = future.result()
+        offset = told.offset if self._acks != 0 and told is not None and told.offset >= 0 else None
+        self._done(ended(Ok, op, None, partition, offset))
+
+    def _done(self, entry: Ok | Fail | Info) -> None:
+        self._journal.write(entry)
+        self._room.release()
+
+    def tend(self) -> None:
+        """Completions come by themselves."""
+
+    def close(self, flush_deadline_s: float) -> None:
+        """Flush within the deadline, then give up what is left."""
+        if self._kafka is not None:
+            ending = asyncio.run_coroutine_threadsafe(self._kafka.stop(), self._loop)
+            with contextlib.suppress(KafkaError, TimeoutError):
+                ending.result(flush_deadline_s)

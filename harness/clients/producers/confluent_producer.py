@@ -1,0 +1,147 @@
+"""A producer of confluent-kafka (librdkafka): the same sends, told of less.
+
+librdkafka repeats inside and tells neither its attempts nor who answered, and Python is not told
+whether a message that failed was possibly written. So a record certainly failed only where
+`produce` itself refused to take it; whatever error is reported later leaves it unknown.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from urteil.harness.clients.producers.produced_records import Records
+from urteil.harness.clients.spec import (
+    METADATA_MAX_AGE_MS,
+    RECONNECT_BACKOFF_MAX_MS,
+    ClientSpec,
+)
+from urteil.harness.clients.unreported_attempts import ended
+from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
+
+ROOM = 50_000
+ROOM_WAIT_S = 0.2
+
+
+def connection_config(spec: ClientSpec) -> dict[str, Any]:
+    """What `spec.connection_config` says, in librdkafka's names."""
+    return {
+        "bootstrap.servers": ",".join(spec.bootstrap),
+        "client.id": spec.client,
+        "socket.timeout.ms": max(1_000, spec.workload.request_timeout_ms),
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": RECONNECT_BACKOFF_MAX_MS,
+        "retry.backoff.ms": 50,
+        "metadata.max.age.ms": METADATA_MAX_AGE_MS,
+        "topic.metadata.refresh.interval.ms": METADATA_MAX_AGE_MS,
+        "allow.auto.create.topics": False,
+        "log_level": 3,
+    }
+
+
+def producer_config(spec: ClientSpec) -> dict[str, Any]:
+    """acks, idempotence, timeouts and the options that `spec.producer_config` takes."""
+    load = spec.workload
+    config = connection_config(spec) | {
+        "acks": load.acks,
+        "enable.idempotence": spec.idempotent,
+        "max.in.flight.requests.per.connection": load.in_flight,
+        "request.timeout.ms": load.request_timeout_ms,
+        "message.timeout.ms": load.delivery_timeout_ms,
+        "queue.buffering.max.messages": 2 * ROOM,
+    }
+    for ours, theirs in (
+        ("retries", "retries"), ("linger_ms", "linger.ms"), ("batch_size", "batch.size"),
+        ("compression_type", "compression.type"),
+    ):  # fmt: skip
+        if ours in load.options:
+            config[theirs] = load.options[ours]
+    return config
+
+
+class ConfluentProducer:
+    """Sends and journals; completions come while it polls, on the thread that sends."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+        self._acks = spec.workload.acks
+        self._journal = journal
+        self._records = Records(spec)
+        self._config = producer_config(spec)
+        self._kafka: Producer | None = None
+        self._fatal = False
+        self._open = 0
+
+    def ready(self) -> bool:
+        """Whether there is a producer to send with; one that ended in a fatal error is replaced."""
+        if self._kafka is not None and self._fatal:
+            self._kafka.flush(0)
+            self._kafka, self._fatal = None, False
+        if self._kafka is None:
+            self._kafka = Producer(self._config | {"error_cb": self._on_fatal})
+        self._kafka.poll(0)
+        return True
+
+    def tend(self) -> None:
+        """Take the completions that are there."""
+        if self._kafka is not None:
+            self._kafka.poll(0)
+
+    def take_room(self) -> bool:
+        """Whether one more record may be under way, after a short wait for completions."""
+        if self._open >= ROOM and self._kafka is not None:
+            self._kafka.poll(ROOM_WAIT_S)
+        return self._open < ROOM
+
+    def send(self, op: int) -> None:
+        """Send record `op`."""
+        assert self._kafka is not None
+        one = self._records.record(op)
+        self._journal.write(
+            Send(op, time.monotonic_ns(), one.topic, one.partition, one.key, one.timestamp_ms,
+                 one.value is None)
+        )  # fmt: skip
+        self._open += 1
+        headers: list[tuple[str, str | bytes | None]] = [*one.headers]
+        try:
+            self._kafka.produce(
+                one.topic, one.value, one.key.encode(), one.partition,
+                on_delivery=partial(self._on_delivery, op, one.partition),
+                timestamp=one.timestamp_ms, headers=headers,
+            )  # fmt: skip
+        except (KafkaException, BufferError, ValueError) as error:
+            self._open -= 1
+            self._journal.write(ended(Fail, op, name_of(error), one.partition, attempts=0))
+
+    def close(self, flush_deadline_s: float) -> None:
+        """Flush within the deadline, then give up what is left."""
+        if self._kafka is not None:
+            self._kafka.flush(flush_deadline_s)
+
+    def _on_fatal(self, error: KafkaError) -> None:
+        self._fatal = self._fatal or error.fatal()
+
+    def _on_delivery(self, op: int, partition: int, error: KafkaError | None, got: Any) -> None:
+        self._open -= 1
+        if error is not None:
+            self._fatal = self._fatal or error.fatal()
+            self._journal.write(ended(Info, op, error.name(), partition))
+            return
+        offset = None if self._acks == 0 else offset_of(got)
+        self._journal.write(ended(Ok, op, None, got.partition(), offset))
+
+
+def offset_of(delivered: Message) -> int | None:
+    """Where a delivered message is; unknown where its request timed out, and a later one's success
+    tells librdkafka that it was written."""
+    offset = delivered.offset()
+    return offset if offset is not None and offset >= 0 else None
+
+
+def name_of(error: BaseException) -> str:
+    """The error as the evidence names it."""
+    if isinstance(error, KafkaException) and isinstance(error.args[0], KafkaError):
+        return str(error.args[0].name())
+    return type(error).__name__

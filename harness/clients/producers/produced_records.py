@@ -1,0 +1,77 @@
+"""What a producer sends: record n of a client, the same whatever library sends it."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+
+from urteil.harness.clients.payload import Encoder
+from urteil.harness.clients.spec import ClientSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record to be sent; without a value it deletes its key."""
+
+    topic: str
+    partition: int
+    key: str
+    value: bytes | None
+    headers: list[tuple[str, bytes]]
+    timestamp_ms: int
+
+
+class KeyChooser:
+    """Keys of a small set, each at home in one partition, so that a key has one order."""
+
+    def __init__(self, keys: int, partitions: int, seed: int) -> None:
+        self._per_partition = max(1, keys // max(1, partitions))
+        self._partitions = partitions
+        self._random = random.Random(seed)
+
+    def key(self, slot: int) -> str:
+        return f"k{slot + self._partitions * self._random.randrange(self._per_partition)}"
+
+
+class Deletions:
+    """Which sends are tombstones: a share of those to compacted topics, by the seed."""
+
+    def __init__(self, spec: ClientSpec) -> None:
+        self._topics = spec.compacted_topics()
+        self._share = float(spec.workload.options.get("deletes", "0.2"))
+        self._random = random.Random(f"{spec.seed}/deletes")
+
+    def next(self, topic: str) -> bool:
+        return topic in self._topics and self._random.random() < self._share
+
+
+class Records:
+    """The records of one producer, spread over all its partitions in turn."""
+
+    def __init__(self, spec: ClientSpec) -> None:
+        self._partitions = spec.partitions()
+        old = int(spec.workload.options.get("old_clients", "0"))
+        self._bare = spec.workload.kind == "pipeline" or bool(old)
+        self._deletions = Deletions(spec)
+        self._keys = KeyChooser(spec.workload.keys, len(self._partitions), spec.seed)
+        self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
+
+    def record(self, op: int) -> Record:
+        """Record `op`, to be sent now."""
+        now_ms = time.time_ns() // 1_000_000
+        slot = op % len(self._partitions)
+        topic, partition = self._partitions[slot]
+        key = self._keys.key(slot)
+        value: bytes | None = None
+        headers = self._headers(op)
+        if self._deletions.next(topic):
+            headers = self._encoder.tombstone(op, key.encode(), partition, now_ms)
+        else:
+            value = self._encoder.encode(op, key.encode(), partition, now_ms, headers)
+        return Record(topic, partition, key, value, headers, now_ms)
+
+    def _headers(self, op: int) -> list[tuple[str, bytes]]:
+        """None, one, or two of one name; an application that copies need not take them along, and
+        old clients do not know them."""
+        return [] if self._bare else [("n", str(op).encode()), ("n", b"")][: op % 3]

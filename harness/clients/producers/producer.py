@@ -1,0 +1,196 @@
+"""A producer process: sends at its rate whatever the cluster does, and notes what came of each.
+
+    python -m urteil.harness.clients.producers.producer SPEC.json
+
+SIGTERM ends the load: what is under way is flushed within the deadline, what stays unfinished then
+has no completion and counts as unknown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+import time
+from functools import partial
+from typing import Any, Protocol
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaConfigurationError, KafkaError
+
+from urteil.harness.clients.client_main import Stop, run_client
+from urteil.harness.clients.kafka_python_fixes import back_off, look_again, renew_producer_ids
+from urteil.harness.clients.producers.delivery_attempts import AttemptWatch
+from urteil.harness.clients.producers.produced_records import Records
+from urteil.harness.clients.spec import ClientSpec, producer_config
+from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
+
+OUTSTANDING_MAX = 50_000
+ROOM_WAIT_S = 0.2
+RETRY_S = 0.2
+CLOSE_TIMEOUT_S = 2.0
+
+
+class Producer:
+    """Sends and journals. Completions come on kafka-python's own thread."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+        self._acks = spec.workload.acks
+        self._journal = journal
+        self._records = Records(spec)
+        self._room = threading.BoundedSemaphore(OUTSTANDING_MAX)
+        self._config = producer_config(spec)
+        self._kafka: KafkaProducer | None = None
+        self._watch: AttemptWatch | None = None
+
+    def ready(self) -> bool:
+        """Whether there is a producer to send with; makes one where there is none, or where the
+        last one ended in a fatal error, as an application would. False: try again."""
+        if self._kafka is not None and not _is_dead(self._kafka):
+            return True
+        if self._kafka is not None:
+            self._kafka.close(timeout=CLOSE_TIMEOUT_S)
+            self._kafka = None
+        try:
+            self._kafka = KafkaProducer(**self._config)
+        except KafkaConfigurationError:
+            raise
+        except KafkaError:
+            return False
+        back_off(self._kafka._sender._client._manager)
+        look_again(self._kafka._sender._client._manager)
+        renew_producer_ids(self._kafka)
+        self._watch = AttemptWatch(self._kafka, self._journal)
+        return True
+
+    def take_room(self) -> bool:
+        """Make room for one more record under way; False when too many are, after a short wait."""
+        return self._room.acquire(timeout=ROOM_WAIT_S)
+
+    def send(self, op: int) -> None:
+        """Send record `op`. Needs room and a ready producer; blocks while no metadata is known."""
+        assert self._kafka is not None
+        assert self._watch is not None
+        one = self._records.record(op)
+        self._journal.write(
+            Send(op, time.monotonic_ns(), one.topic, one.partition, one.key, one.timestamp_ms,
+                 one.value is None)
+        )  # fmt: skip
+        try:
+            future = self._kafka.send(
+                one.topic, one.value, key=one.key.encode(), headers=one.headers,
+                partition=one.partition, timestamp_ms=one.timestamp_ms,
+            )  # fmt: skip
+        except (KafkaError, AssertionError, ValueError) as error:
+            self._never_sent(op, one.partition, error)
+            return
+        future.add_callback(partial(self._on_ok, op, self._watch, future))
+        future.add_errback(partial(self._on_error, op, one.partition, self._watch, future))
+
+    def tend(self) -> None:
+        """Completions come by themselves."""
+
+    def close(self, flush_deadline_s: float) -> None:
+        """Flush within the deadline, then give up what is left."""
+        if self._kafka is None:
+            return
+        with contextlib.suppress(KafkaError):
+            self._kafka.flush(timeout=flush_deadline_s)
+        with contextlib.suppress(KafkaError):  # it flushes, too: a partition may have no leader
+            self._kafka.close(timeout=CLOSE_TIMEOUT_S)
+
+    def _never_sent(self, op: int, partition: int, error: BaseException) -> None:
+        """Rejected before it became part of any batch."""
+        self._room.release()
+        self._journal.write(
+            Fail(op, time.monotonic_ns(), type(error).__name__, 0, False, partition,
+                 None, None, None, None, None, None)
+        )  # fmt: skip
+
+    def _on_ok(self, op: int, watch: AttemptWatch, future: Any, done: Any) -> None:
+        now_ns = time.monotonic_ns()
+        attempts, index = watch.take(future)
+        sequence = None if attempts.base_sequence is None else attempts.base_sequence + index
+        known = self._acks != 0 and done.offset is not None and done.offset >= 0
+        watch.note(
+            Ok(op, now_ns, None, attempts.sent, attempts.sent - 1 > attempts.refused,
+               done.partition, done.offset if known else None, attempts.node,
+               attempts.producer_id, attempts.producer_epoch, sequence, done.timestamp)
+        )  # fmt: skip
+        self._room.release()
+
+    def _on_error(
+        self, op: int, partition: int, watch: AttemptWatch, future: Any, error: BaseException
+    ) -> None:
+        now_ns = time.monotonic_ns()
+        attempts, index = watch.take(future)
+        sequence = None if attempts.base_sequence is None else attempts.base_sequence + index
+        certain = attempts.certainly_failed()
+        outcome = Fail if certain else Info
+        self._journal.write(
+            outcome(op, now_ns, type(error).__name__, attempts.sent, not certain, partition,
+                    None, attempts.node, attempts.producer_id, attempts.producer_epoch,
+                    sequence, None)
+        )  # fmt: skip
+        self._room.release()
+
+
+def _is_dead(kafka: KafkaProducer) -> bool:
+    manager = kafka._transaction_manager
+    return manager is not None and bool(manager.has_fatal_error())
+
+
+class Sender(Protocol):
+    """A producer of any library."""
+
+    def ready(self) -> bool: ...
+    def take_room(self) -> bool: ...
+    def tend(self) -> None:
+        """Take what completions there are; called while there is nothing to send."""
+
+    def send(self, op: int) -> None: ...
+    def close(self, flush_deadline_s: float) -> None: ...
+
+
+def make_producer(spec: ClientSpec, journal: JournalWriter) -> Sender:
+    """A producer of the library that the workload names."""
+    if spec.workload.client == "confluent-kafka":
+        from urteil.harness.clients.producers.confluent_producer import ConfluentProducer
+
+        return ConfluentProducer(spec, journal)
+    if spec.workload.client == "aiokafka":
+        from urteil.harness.clients.producers.aiokafka_producer import AioProducer
+
+        return AioProducer(spec, journal)
+    return Producer(spec, journal)
+
+
+def produce(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """The open loop: record n is due n / rate seconds after the start. Where the number of records
+    is given, they are all due at once."""
+    if spec.workload.client == "verifiable":
+        from urteil.harness.clients.producers import verifiable_producer
+
+        verifiable_producer.produce(spec, journal, stop)
+        return
+    producer = make_producer(spec, journal)
+    rate = math.inf if spec.records else spec.rate_records_per_s
+    begin = time.monotonic()
+    op = 0
+    while not stop.asked():
+        if op == spec.records:
+            rate = 0.0
+            producer.tend()
+        wait_s = begin + op / rate - time.monotonic() if rate > 0 else 1.0
+        if wait_s > 0:
+            stop.wait(wait_s)
+        elif not producer.ready():
+            stop.wait(RETRY_S)
+        elif producer.take_room():
+            producer.send(op)
+            op += 1
+    producer.close(spec.flush_deadline_s)
+
+
+if __name__ == "__main__":
+    run_client(produce)

@@ -1,0 +1,152 @@
+"""A producer that is Kafka's VerifiableProducer: Java's client, told of as far as the tool tells.
+
+The tool says when a record was acknowledged, not when it was sent. But it never sends more than its
+rate allows since it began: so what it may send next is noted ahead of it, at a moment that no stall
+of this process can make too late. Invocations are bounds, a second or more early, and the
+latencies that follow from them are bounds too.
+"""
+
+from __future__ import annotations
+
+import time
+
+from kafka.partitioner.default import murmur2
+
+from urteil.harness.clients.client_main import Stop
+from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.unreported_attempts import ended
+from urteil.harness.clients.verifiable_tool import (
+    STEP_S,
+    Told,
+    Tool,
+    connection_config,
+    monotonic_ns,
+    topic_of,
+)
+from urteil.harness.clients.verifiable_values import prefix_of
+from urteil.harness.history.journal import Fail, Info, JournalWriter, Ok, Send
+
+S = 1_000_000_000
+AHEAD_NS = S // 5
+BEGAN_BEFORE_NS = S
+"""The tool counts from a moment shortly before it tells that it has begun; not so long before."""
+
+
+def producer_config(spec: ClientSpec) -> dict[str, object]:
+    """acks, idempotence and timeouts, and the options that `spec.producer_config` takes."""
+    load = spec.workload
+    config = connection_config(spec) | {
+        "acks": load.acks,
+        "enable.idempotence": str(spec.idempotent).lower(),
+        "max.in.flight.requests.per.connection": load.in_flight,
+        "delivery.timeout.ms": load.delivery_timeout_ms,
+        "max.block.ms": load.delivery_timeout_ms,
+        "retries": load.options.get("retries", 2**31 - 1),
+    }
+    for ours in ("linger_ms", "batch_size", "compression_type"):
+        if ours in load.options:
+            config[ours.replace("_", ".")] = load.options[ours]
+    return config
+
+
+class VerifiableProducer:
+    """Notes what the tool may send, and what it tells of it."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+        self._spec = spec
+        self._journal = journal
+        self._topic, self._partitions = topic_of(spec)
+        self._keys = max(1, spec.workload.keys)
+        self._rate = max(1, round(spec.rate_records_per_s))
+        self._next = 0
+        self._last_ns = self._began_ns = time.monotonic_ns()
+        self._note_sends()
+        self._tool = Tool(spec, "VerifiableProducer", self._arguments(), producer_config(spec))
+
+    def step(self, stop: Stop) -> None:
+        """Note what may be sent soon, take what was told. ToolEnded when there is no more."""
+        self._note_sends()
+        for one in self._tool.told():
+            self._take(one)
+        if self._spec.records is None:
+            self._tool.check(stop)
+
+    def close(self, flush_deadline_s: float) -> None:
+        """Flush within the deadline, then give up what is left."""
+        self._tool.terminate()
+        deadline = time.monotonic() + flush_deadline_s
+        while not self._tool.ended:
+            if time.monotonic() > deadline:
+                self._tool.kill()
+            self._note_sends()
+            for one in self._tool.told():
+                self._take(one)
+
+    def _arguments(self) -> list[str]:
+        spec = self._spec
+        if spec.records is None:
+            load = ["--throughput", str(self._rate)]
+        else:
+            load = ["--throughput", "-1", "--max-messages", str(spec.records)]
+        return [
+            "--topic", self._topic, *load,
+            "--acks", str(spec.workload.acks), "--repeating-keys", str(self._keys),
+            "--value-prefix", str(prefix_of(spec.run, spec.client)),
+        ]  # fmt: skip
+
+    def _note_sends(self, least: int = 0) -> None:
+        """What the tool may send within AHEAD_NS, and `least` so many records. It could not yet
+        send them when the last such note was made: that moment is their invocation, however late
+        this process is now."""
+        now_ns = time.monotonic_ns()
+        due = self._spec.records
+        if due is None:
+            due = max(least, self._rate * (now_ns - self._began_ns + AHEAD_NS) // S + 2)
+        for op in range(self._next, due):
+            self._journal.write(
+                Send(op, self._last_ns, self._topic, self._home(op), str(op % self._keys),
+                     time.time_ns() // 1_000_000)
+            )  # fmt: skip
+        self._next, self._last_ns = max(self._next, due), now_ns
+
+    def _home(self, op: int) -> int:
+        """Where Java's partitioner puts the key of a record."""
+        return int(murmur2(str(op % self._keys).encode()) & 0x7FFFFFFF) % self._partitions
+
+    def _take(self, told: Told) -> None:
+        name = told["name"]
+        if name == "startup_complete":
+            self._began_ns = max(self._began_ns, monotonic_ns(told) - BEGAN_BEFORE_NS)
+        elif name == "producer_send_success":
+            offset = told["offset"] if told["offset"] >= 0 else None
+            self._write(ended(Ok, _op(told), None, told["partition"], offset))
+        elif name == "producer_send_error":
+            error = told["exception"].rpartition(".")[2]
+            self._write(ended(Info, _op(told), error, self._home(_op(told))))
+        elif name == "tool_data":
+            self._note_unsent(told["sent"])
+
+    def _write(self, done: Ok | Fail | Info) -> None:
+        self._note_sends(done.op + 1)
+        self._journal.write(done)
+
+    def _note_unsent(self, sent: int) -> None:
+        """The record that was being sent when the tool counted may be there; later ones are not."""
+        for op in range(sent + 1, self._next):
+            self._journal.write(ended(Fail, op, "NeverSent", self._home(op), attempts=0))
+
+
+def _op(told: Told) -> int:
+    return int(told["value"].partition(".")[2])
+
+
+def produce(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    """Let the tool send until the end is asked for."""
+    if not spec.rate_records_per_s and not spec.records:
+        while not stop.asked():
+            stop.wait(STEP_S)
+        return
+    producer = VerifiableProducer(spec, journal)
+    while not stop.asked():
+        producer.step(stop)
+    producer.close(spec.flush_deadline_s)

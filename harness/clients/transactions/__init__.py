@@ -1,0 +1,1 @@
+"""Transactional clients, and the checks that their transactions have ended."""

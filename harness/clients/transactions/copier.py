@@ -1,0 +1,128 @@
+"""Read, process, write: copies of one topic's records go to another one, exactly once.
+
+    python -m urteil.harness.clients.transactions.copier SPEC.json
+
+What a poll brought, its copies and the group's new positions are one transaction (KIP-447). A
+share of them (`aborts`, 0.25) is aborted on purpose; then, and whenever one fails, the member goes
+back to where its group stands.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+
+from urteil.harness.clients.client_main import Stop, run_client
+from urteil.harness.clients.consumers.confluent_consumer import Journal, consumer_config
+from urteil.harness.clients.payload import decode
+from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.transactions.journaled_transactions import Transactions
+from urteil.harness.clients.transactions.transactional_producer import ABORTS, RETRY_S
+from urteil.harness.history.journal import Assigned, JournalWriter
+
+BATCH = 20
+POLL_S = 0.2
+ASK_S = 5.0
+Slot = tuple[str, int]
+
+
+class Copier:
+    """One member of the group that copies."""
+
+    def __init__(self, spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+        source, sink = spec.topics[:2]
+        self._run_id = spec.run
+        self._stop = stop
+        self._sink, self._partitions = sink.name, sink.partitions
+        self._aborts = float(spec.workload.options.get("aborts", ABORTS))
+        self._random = random.Random(spec.seed)
+        self._transactions = Transactions(spec, journal)
+        self._journal = Journal(spec, journal)
+        self._kafka = Consumer(consumer_config(spec))
+        self._pass = 0
+        self._kafka.subscribe(
+            [source.name],
+            on_assign=lambda _, given: self._note("assigned", given),
+            on_revoke=lambda _, taken: self._note("revoked", taken),
+            on_lost=lambda _, taken: self._note("lost", taken),
+        )
+
+    def run(self) -> None:
+        """Until the end is asked for."""
+        while not self._stop.asked():
+            if self._transactions.ready():
+                self._step()
+            else:
+                self._kafka.consume(0, 0)
+                self._stop.wait(RETRY_S)
+        self._kafka.close()
+
+    def _step(self) -> None:
+        invoke_ns = time.monotonic_ns()
+        found = self._kafka.consume(BATCH, POLL_S)
+        whole = [one for one in found if one.error() is None]
+        if not whole:
+            self._journal.poll(invoke_ns, found)
+            return
+        txn = self._transactions.begin()
+        slots = self._journal.poll(invoke_ns, found, txn)
+        if txn is None or self._copy(whole, slots) != "committed":
+            self._go_back()
+
+    def _copy(self, found: list[Message], slots: list[Slot]) -> str:
+        for one in found:
+            source = decode(self._run_id, one.value(), one.key()).value_id
+            partition = (one.partition() or 0) % self._partitions
+            key = (one.key() or b"").decode()
+            if not self._transactions.send(self._sink, partition, key, source):
+                break
+        positions = {slot: self._journal.position[slot] for slot in slots}
+        self._transactions.offsets(self._kafka, positions)
+        return self._transactions.end(commit=self._random.random() >= self._aborts)
+
+    def _go_back(self) -> None:
+        """Read again from where the group stands; a partition that is not ours any more goes to
+        whoever has it. Until the answer is there nothing is read."""
+        while not self._stop.asked():
+            mine = self._kafka.assignment()
+            try:
+                committed = self._kafka.committed(mine, ASK_S) if mine else []
+                for one in committed:
+                    self._seek(one)
+                return
+            except KafkaException:
+                self._stop.wait(RETRY_S)
+
+    def _seek(self, committed: TopicPartition) -> None:
+        if committed.error is not None:
+            raise KafkaException(committed.error)
+        slot = (committed.topic, committed.partition)
+        start = committed.offset
+        if start < 0:
+            start, _ = self._kafka.get_watermark_offsets(committed, ASK_S)
+        self._kafka.seek(TopicPartition(*slot, start))
+        self._pass += 1
+        self._journal.passes[slot] = self._pass
+        self._journal.position[slot] = start
+        self._journal.event[slot] = "seek"
+
+    def _note(self, event: str, partitions: list[TopicPartition]) -> None:
+        slots = sorted((one.topic, one.partition) for one in partitions)
+        member = self._kafka.memberid() or None
+        self._journal.write(Assigned(time.monotonic_ns(), event, None, member, slots))
+        self._pass += 1
+        for slot in slots:
+            self._journal.position.pop(slot, None)
+            if event == "assigned":
+                self._journal.passes[slot] = self._pass
+                self._journal.event[slot] = "rebalance"
+
+
+def copy(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
+    Copier(spec, journal, stop).run()
+
+
+if __name__ == "__main__":
+    run_client(copy)

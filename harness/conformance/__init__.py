@@ -1,0 +1,1 @@
+"""Questions to brokers that have one right answer."""

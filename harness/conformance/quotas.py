@@ -1,0 +1,155 @@
+"""Questions about what clients and replicas may take of brokers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from kafka.protocol.admin import (
+    AlterClientQuotasRequest,
+    AlterPartitionReassignmentsRequest,
+    IncrementalAlterConfigsRequest,
+)
+
+from urteil.harness.conformance.question import Brokers, Question, awaited, check
+from urteil.harness.conformance.records import batch, written
+
+Told = tuple[int, str]
+SET, DELETE = 0, 1
+OF_TOPIC, OF_BROKER = 2, 4
+LITTLE, PLENTY, PERCENT = 0.001, 1_000.0, "request_percentage"
+USER, CLIENT, NOBODY = "user", "client-id", "ANONYMOUS"
+"""Who has not logged in is called so."""
+HELD, FREE = "throttled", "at once"
+REQUESTS = 400
+LARGE, BATCHES = 900_000, 4
+"""Replicas ask for a MiB at once: the first batch is under way when its cost is known."""
+BYTES_A_SECOND = "100000"
+HELD_UP_S, ARRIVES_S = 2.5, 10.0
+POLL_S = 0.1
+
+
+def _requests(brokers: Brokers, name: str) -> Told:
+    """A client id that may take next to nothing of a processor is told to wait, until that is
+    over."""
+    node, entity = brokers.nodes[0], {CLIENT: name}
+    _limit(brokers, entity, LITTLE)
+    before = _is_throttled(brokers, node, name)
+    _limit(brokers, entity, None)
+    return node, f"{before}, then {awaited(lambda: _throttled_now(brokers, node, name), FREE)}"
+
+
+def _of_user(brokers: Brokers, name: str) -> Told:
+    """The same of a client id of one user, which counts before that of whoever has the id."""
+    node, entity = brokers.nodes[0], {USER: NOBODY, CLIENT: name}
+    _limit(brokers, entity, LITTLE)
+    before = _is_throttled(brokers, node, name)
+    _limit(brokers, {CLIENT: name}, LITTLE)
+    _limit(brokers, entity, PLENTY)
+    after = awaited(lambda: _throttled_now(brokers, node, name), FREE)
+    _limit(brokers, entity, None)
+    again = _is_throttled(brokers, node, name)
+    _limit(brokers, {CLIENT: name}, None)
+    return node, f"{before}, then {after}, then {again}"
+
+
+def _is_throttled(brokers: Brokers, node: int, name: str) -> str:
+    return HELD if any(brokers.throttled_ms(node, name) for _ in range(REQUESTS)) else FREE
+
+
+def _throttled_now(brokers: Brokers, node: int, name: str) -> str:
+    return HELD if brokers.throttled_ms(node, name) else FREE
+
+
+def _limit(brokers: Brokers, entity: Mapping[str, str], percent: float | None) -> None:
+    """None removes it."""
+    kinds = AlterClientQuotasRequest.EntryData
+    asked = kinds(
+        entity=[
+            kinds.EntityData(entity_type=one, entity_name=name) for one, name in entity.items()
+        ],
+        ops=[kinds.OpData(key=PERCENT, value=percent or 0.0, remove=percent is None)],
+    )
+    request = AlterClientQuotasRequest[0](entries=[asked], validate_only=False)
+    check("AlterClientQuotas", brokers.ask(brokers.controller, request).entries[0].error_code)
+
+
+def _throttled(side: str, brokers: Brokers, name: str) -> Told:
+    """A replica that a topic gets, which is throttled on one side, until it is not any more."""
+    leader, follower, *_ = brokers.nodes
+    node = leader if side == "leader" else follower
+    rate = f"{side}.replication.throttled.rate"
+    _alter(brokers, (OF_BROKER, node), rate, SET, BYTES_A_SECOND)  # brokers hear of both late
+    try:
+        brokers.create(name, [[leader]])
+        which = f"{side}.replication.throttled.replicas"  # Kafka does not look at it at a creation
+        _alter(brokers, (OF_TOPIC, name), which, SET, "*")
+        written(brokers, leader, name, *[batch(b"x" * LARGE)] * BATCHES)
+        _add_replica(brokers, name, [leader, follower])
+        early = _arrives(brokers, leader, name, follower, HELD_UP_S)
+    finally:
+        _alter(brokers, (OF_BROKER, node), rate, DELETE, None)
+    late = _arrives(brokers, leader, name, follower, ARRIVES_S)
+    return node, f"{'at once' if early else 'held up'}, {'then in sync' if late else 'for ever'}"
+
+
+def _alter(
+    brokers: Brokers, whose: tuple[int, int | str], key: str, operation: int, value: str | None
+) -> None:
+    """A setting of a topic, or of a broker, which is asked itself."""
+    kind, name = whose
+    node = name if isinstance(name, int) else brokers.controller
+    kinds: Any = IncrementalAlterConfigsRequest.AlterConfigsResource
+    change = kinds.AlterableConfig(name=key, config_operation=operation, value=value)
+    asked = kinds(resource_type=kind, resource_name=str(name), configs=[change])
+    request = IncrementalAlterConfigsRequest[0](resources=[asked], validate_only=False)
+    check("IncrementalAlterConfigs", brokers.ask(node, request).responses[0].error_code)
+
+
+def _add_replica(brokers: Brokers, topic: str, replicas: list[int]) -> None:
+    kinds = AlterPartitionReassignmentsRequest.ReassignableTopic
+    part = kinds.ReassignablePartition(partition_index=0, replicas=replicas)
+    request = AlterPartitionReassignmentsRequest[0](
+        timeout_ms=5_000, topics=[kinds(name=topic, partitions=[part])]
+    )
+    told = brokers.ask(brokers.controller, request)
+    check("AlterPartitionReassignments", told.error_code)
+    check("AlterPartitionReassignments", told.responses[0].partitions[0].error_code)
+
+
+def _arrives(brokers: Brokers, leader: int, topic: str, follower: int, within_s: float) -> bool:
+    """Whether a replica is in sync before so long has passed."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        (part,) = brokers.metadata(leader, topic).partitions
+        if follower in part.isr_nodes:
+            return True
+        threading.Event().wait(POLL_S)
+    return False
+
+
+QUOTAS = (
+    Question(
+        about="requests of a client id whose request_percentage is next to nothing, and is over "
+        "(KIP-124)",
+        answer="throttled, then at once",
+        ask=_requests,
+    ),
+    Question(
+        about="the same of a user's client id, beside that of all users' (KIP-55)",
+        answer="throttled, then at once, then throttled",
+        ask=_of_user,
+    ),
+    *(
+        Question(
+            about=f"a replica that is added, with a {side}.replication.throttled.rate, and "
+            "without one (KIP-73)",
+            answer="held up, then in sync",
+            ask=partial(_throttled, side),
+        )
+        for side in ("leader", "follower")
+    ),
+)

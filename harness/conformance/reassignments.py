@@ -1,0 +1,302 @@
+"""Questions about what administrators do with partitions, quotas and users, and are refused."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka.protocol.admin import (
+    AlterClientQuotasRequest,
+    AlterPartitionReassignmentsRequest,
+    AlterUserScramCredentialsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeClientQuotasRequest,
+    DescribeLogDirsRequest,
+    DescribeUserScramCredentialsRequest,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+)
+
+from urteil.harness.conformance.question import (
+    Brokers,
+    Question,
+    awaited,
+    by_all,
+    check,
+    name_of,
+    names,
+)
+from urteil.harness.conformance.records import (
+    LATEST,
+    batch,
+    epoch_end,
+    fetch,
+    led,
+    list_offset,
+    parts_of,
+    written,
+)
+
+Told = tuple[int, str]
+PREFERRED = 0
+NOBODY = 99
+"""No broker has this id."""
+EXACT, CLIENT = 0, "client-id"
+RATES = {"producer_byte_rate": 12_345_678.0, "consumer_byte_rate": 23_456_789.0}
+SHA_256, ITERATIONS, SALT = 1, 4_096, b"salt"
+
+
+def reassign(
+    brokers: Brokers, topic: str, replicas: Sequence[int] | None, partition: int = 0
+) -> int:
+    """The error of the partition."""
+    kinds = AlterPartitionReassignmentsRequest.ReassignableTopic
+    part = kinds.ReassignablePartition(partition_index=partition, replicas=replicas)
+    request = AlterPartitionReassignmentsRequest[0](
+        timeout_ms=5_000, topics=[kinds(name=topic, partitions=[part])]
+    )
+    told = brokers.ask(brokers.controller, request)
+    check("AlterPartitionReassignments", told.error_code)
+    return int(told.responses[0].partitions[0].error_code)
+
+
+def elect(brokers: Brokers, topic: str, partition: int = 0) -> int:
+    asked = ElectLeadersRequest.TopicPartitions(topic=topic, partitions=[partition])
+    request = ElectLeadersRequest[2](
+        election_type=PREFERRED, topic_partitions=[asked], timeout_ms=5_000
+    )
+    told = brokers.ask(brokers.controller, request)
+    check("ElectLeaders", told.error_code)
+    return int(told.replica_election_results[0].partition_result[0].error_code)
+
+
+def _under_way(brokers: Brokers, topic: str) -> bool:
+    asked = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics(
+        name=topic, partition_indexes=[0]
+    )
+    request = ListPartitionReassignmentsRequest[0](timeout_ms=5_000, topics=[asked])
+    told = brokers.ask(brokers.controller, request)
+    check("ListPartitionReassignments", told.error_code)
+    return any(one.name == topic for one in told.topics)
+
+
+def _handed_over(brokers: Brokers, name: str) -> Told:
+    """Replicas in another order, and then the first of them elected: who led is a follower then,
+    and the epoch before is over for who leads."""
+    before, after = led(brokers, name)
+    written(brokers, before, name, batch(b"0"))
+    told = [elect(brokers, name), reassign(brokers, name, [after, before]), elect(brokers, name)]
+
+    def seen(node: int) -> str:
+        (part,) = brokers.metadata(node, name).partitions
+        return f"{[part.leader_id, *part.replica_nodes]}"
+
+    node, place = by_all(brokers, seen, str([after, after, before]))
+    if place != str([after, after, before]):
+        return node, f"{names(told)}, {place}"
+    written(brokers, after, name, batch(b"1"))
+    errors = [
+        list_offset(brokers, before, name, LATEST).error_code,
+        list_offset(brokers, after, name, LATEST, epoch=0).error_code,
+        epoch_end(brokers, after, name, 0, current=0).error_code,
+        parts_of(fetch(brokers, after, name, {0: 0}, epoch=0))[0].error_code,
+    ]
+    end = epoch_end(brokers, after, name, 0)
+    return after, f"{names(told)}, {names(errors)}, {end.leader_epoch}:{end.end_offset}"
+
+
+def _refused_moves(brokers: Brokers, name: str) -> Told:
+    leader, _ = led(brokers, name)
+    told = [
+        reassign(brokers, name, [leader, NOBODY]),
+        reassign(brokers, name, [leader, leader]),
+        reassign(brokers, name, None),
+        reassign(brokers, f"{name}-never", [leader]),
+        elect(brokers, f"{name}-never"),
+    ]
+    return brokers.controller, names(told)
+
+
+def _moved(brokers: Brokers, name: str) -> Told:
+    """A replica moves to a broker that had none; what it has is told by that broker's folders."""
+    leader, follower = led(brokers, name)
+    (other,) = set(brokers.nodes) - {leader, follower}
+    written(brokers, leader, name, batch(b"x" * 1_000))
+    check("AlterPartitionReassignments", reassign(brokers, name, [leader, other]))
+    wanted = str([[leader, other], sorted([leader, other])])
+
+    def placed(node: int) -> str:
+        (part,) = brokers.metadata(node, name).partitions
+        return str([list(part.replica_nodes), sorted(part.isr_nodes)])
+
+    node, told = by_all(brokers, placed, wanted)
+    if told != wanted:
+        return node, f"{told} instead of {wanted}"
+    ended = awaited(lambda: str(_under_way(brokers, name)), "False")
+
+    def sizes() -> str:
+        return str([_bytes_on(brokers, one, name) > 1_000 for one in (leader, other, follower)])
+
+    return brokers.controller, f"{ended}, {awaited(sizes, ON_DISK)}"
+
+
+ON_DISK = str([True, True, False])
+
+
+def _bytes_on(brokers: Brokers, node: int, topic: str) -> int:
+    """What a broker says that partition 0 has in its folders; -1 where it has none."""
+    asked = DescribeLogDirsRequest.DescribableLogDirTopic(topic=topic, partitions=[0])
+    told = brokers.ask(node, DescribeLogDirsRequest[4](topics=[asked]))
+    check("DescribeLogDirs", told.error_code)
+    sizes = [
+        part.partition_size
+        for folder in told.results
+        for one in folder.topics
+        if one.name == topic
+        for part in one.partitions
+    ]
+    return max(sizes, default=-1)
+
+
+def _made(brokers: Brokers, name: str) -> Told:
+    """What is told of a topic as it is made is what all brokers tell of it; then its id alone is
+    enough to have it deleted."""
+    kinds = CreateTopicsRequest.CreatableTopic
+    asked = kinds(
+        name=name, num_partitions=2, replication_factor=3, assignments=[],
+        configs=[kinds.CreatableTopicConfig(name="retention.ms", value="123456")],
+    )  # fmt: skip
+    request = CreateTopicsRequest[7](topics=[asked], timeout_ms=5_000, validate_only=False)
+    (made,) = brokers.ask(brokers.controller, request).topics
+    check("CreateTopics", made.error_code)
+    values = {one.name: one.value for one in made.configs or ()}
+    counts = [made.num_partitions, made.replication_factor, values.get("retention.ms")]
+
+    def seen(node: int) -> str:
+        return str(brokers.metadata(node, name, version=10).topic_id)
+
+    node, known = by_all(brokers, seen, str(made.topic_id))
+    if known != str(made.topic_id):
+        return node, f"{known} instead of {made.topic_id}"
+    gone = DeleteTopicsRequest.DeleteTopicState(name=None, topic_id=made.topic_id)
+    request = DeleteTopicsRequest[6](topics=[gone], timeout_ms=5_000)
+    (deleted,) = brokers.ask(brokers.controller, request).responses
+    told = f"{counts}, {name_of(deleted.error_code)} {deleted.name == name}"
+    node, after = by_all(
+        brokers, lambda node: name_of(brokers.metadata(node, name).error_code), GONE
+    )
+    return node, f"{told}, {after}"
+
+
+GONE = "UnknownTopicOrPartition"
+
+
+def _alter_quotas(
+    brokers: Brokers, client: str, changes: Mapping[str, float | None], *, tried: bool = False
+) -> int:
+    kinds = AlterClientQuotasRequest.EntryData
+    asked = kinds(
+        entity=[kinds.EntityData(entity_type=CLIENT, entity_name=client)],
+        ops=[
+            kinds.OpData(key=key, value=value or 0.0, remove=value is None)
+            for key, value in changes.items()
+        ],
+    )
+    request = AlterClientQuotasRequest[0](entries=[asked], validate_only=tried)
+    return int(brokers.ask(brokers.controller, request).entries[0].error_code)
+
+
+def _quotas_of(brokers: Brokers, node: int, client: str) -> str:
+    kinds = DescribeClientQuotasRequest
+    asked = kinds.ComponentData(entity_type=CLIENT, match_type=EXACT, match=client)
+    told = brokers.ask(node, kinds[0](components=[asked], strict=True))
+    check("DescribeClientQuotas", told.error_code)
+    return str(sorted((v.key, v.value) for entry in told.entries or () for v in entry.values))
+
+
+def _quotas(brokers: Brokers, name: str) -> Told:
+    """Two quotas that are set, one that is taken back, and what is tried or is none."""
+    check("AlterClientQuotas", _alter_quotas(brokers, name, RATES))
+    first, second = sorted(RATES)
+    check("AlterClientQuotas", _alter_quotas(brokers, name, {second: None}, tried=True))
+    node, both = by_all(
+        brokers, lambda node: _quotas_of(brokers, node, name), str(sorted(RATES.items()))
+    )
+    errors = names([_alter_quotas(brokers, name, {"bytes": 1.0})])
+    check("AlterClientQuotas", _alter_quotas(brokers, name, {second: None}))
+    left = str([(first, RATES[first])])
+    node, one = by_all(brokers, lambda node: _quotas_of(brokers, node, name), left)
+    check("AlterClientQuotas", _alter_quotas(brokers, name, {first: None}))
+    return node, f"{both}, {errors}, {one}"
+
+
+def _users(brokers: Brokers, name: str) -> Told:
+    """A user's password that is set is known to all, and gone when it is deleted (KIP-554)."""
+    kinds: Any = AlterUserScramCredentialsRequest
+    salted = hashlib.pbkdf2_hmac("sha256", name.encode(), SALT, ITERATIONS)
+    given = kinds.ScramCredentialUpsertion(
+        name=name, mechanism=SHA_256, iterations=ITERATIONS, salt=SALT, salted_password=salted
+    )
+    taken = kinds.ScramCredentialDeletion(name=name, mechanism=SHA_256)
+
+    def alter(deletions: Sequence[Any], upsertions: Sequence[Any]) -> int:
+        request = kinds[0](deletions=deletions, upsertions=upsertions)
+        return int(brokers.ask(brokers.controller, request).results[0].error_code)
+
+    def told(node: int) -> str:
+        asked = DescribeUserScramCredentialsRequest.UserName(name=name)
+        answer = brokers.ask(node, DescribeUserScramCredentialsRequest[0](users=[asked]))
+        (one,) = answer.results
+        known = [[each.mechanism, each.iterations] for each in one.credential_infos or ()]
+        return f"{name_of(one.error_code)} {known}"
+
+    check("AlterUserScramCredentials", alter([], [given]))
+    node, known = by_all(brokers, told, KNOWN)
+    if known != KNOWN:
+        return node, known
+    errors = names([alter([taken], []), alter([taken], [])])
+    node, after = by_all(brokers, told, "ResourceNotFound []")
+    return node, f"{known}, {errors}, {after}"
+
+
+KNOWN = f"No [[{SHA_256}, {ITERATIONS}]]"
+
+ADMINISTRATION = (
+    Question(
+        about="a leader that is elected, is no more the first, and hands over to who is (KIP-460)",
+        answer="ElectionNotNeeded, No, No, NotLeaderForPartition, FencedLeaderEpoch, "
+        "FencedLeaderEpoch, FencedLeaderEpoch, 0:1",
+        ask=_handed_over,
+    ),
+    Question(
+        about="replicas on a broker that there is not, twice on one, moves that are none, and "
+        "those and elections of a topic that there is not (KIP-455)",
+        answer="InvalidReplicationAssignment, InvalidReplicationAssignment, "
+        "NoReassignmentInProgress, "
+        "UnknownTopicOrPartition, UnknownTopicOrPartition",
+        ask=_refused_moves,
+    ),
+    Question(
+        about="a replica that moves, and what the brokers' folders have of it",
+        answer=f"False, {ON_DISK}",
+        ask=_moved,
+    ),
+    Question(
+        about="what is told of a topic that is made, and deleted by its id",
+        answer="[2, 3, '123456'], No True, UnknownTopicOrPartition",
+        ask=_made,
+    ),
+    Question(
+        about="quotas that are set, and taken back, as all brokers tell them (KIP-546)",
+        answer=f"{sorted(RATES.items())}, InvalidRequest, "
+        f"{[('consumer_byte_rate', RATES['consumer_byte_rate'])]}",
+        ask=_quotas,
+    ),
+    Question(
+        about="a user's password, as all brokers tell of it, and its end",
+        answer=f"{KNOWN}, No, ResourceNotFound, ResourceNotFound []",
+        ask=_users,
+    ),
+)

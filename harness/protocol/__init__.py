@@ -1,0 +1,1 @@
+"""Raw requests of Kafka's protocol, each sent to a chosen broker."""

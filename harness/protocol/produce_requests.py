@@ -1,0 +1,61 @@
+"""Produce 3, the first version with record batches of magic 2: one batch of one record.
+
+Requests are packed byte by byte, because no client library sends a batch that is invalid.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from crc32c import crc32c
+
+NOT_LEADER_OR_FOLLOWER = 6
+UNKNOWN_TOPIC_OR_PARTITION = 3
+ELSEWHERE = (NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION)
+PRODUCE, VERSION = 0, 3
+
+
+def sole_batch(
+    key: bytes,
+    value: bytes,
+    timestamp_ms: int,
+    *,
+    producer_id: int = -1,
+    epoch: int = -1,
+    sequence: int = -1,
+) -> bytes:
+    """A batch of one record, as a producer sends it; -1 is a producer without idempotence."""
+    body = b"\x00" + b"\x00" + b"\x00" + varint(len(key)) + key + varint(len(value)) + value
+    record = varint(len(body) + 1) + body + varint(0)
+    producer = (producer_id, epoch, sequence)
+    tail = struct.pack(">hiqqqhii", 0, 0, timestamp_ms, timestamp_ms, *producer, 1) + record
+    return struct.pack(">qiibI", 0, len(tail) + 9, -1, 2, crc32c(tail)) + tail
+
+
+def varint(value: int) -> bytes:
+    """A zigzag varint of a non-negative number."""
+    left, out = value << 1, bytearray()
+    while left > 0x7F:
+        out.append(left & 0x7F | 0x80)
+        left >>= 7
+    out.append(left)
+    return bytes(out)
+
+
+def produce_request(
+    correlation_id: int, topic: str, partition: int, batch: bytes, timeout_ms: int
+) -> bytes:
+    """The whole frame, acks=all."""
+    name = topic.encode()
+    body = struct.pack(">hhih3s", PRODUCE, VERSION, correlation_id, 3, b"raw")
+    body += struct.pack(">hhii", -1, -1, timeout_ms, 1)
+    body += struct.pack(">h", len(name)) + name
+    body += struct.pack(">iii", 1, partition, len(batch)) + batch
+    return struct.pack(">i", len(body)) + body
+
+
+def read_answer(frame: bytes, topic: str) -> tuple[int, int]:
+    """Error code and base offset of the one partition in an answer."""
+    at = 4 + 4 + 2 + len(topic.encode()) + 4 + 4
+    error, offset = struct.unpack_from(">hq", frame, at)
+    return int(error), int(offset)

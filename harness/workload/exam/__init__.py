@@ -1,1 +1,0 @@
-"""Questions of which the answer is known, by what they are about."""

@@ -1,0 +1,58 @@
+"""Passes over a log that changes while it is read, on a real broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafka import KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
+from msgspec.structs import replace
+
+from tests.harness.clients.specs import spec_of
+from urteil.harness.clients.consumers.journaling_consumer import Sweeper
+from urteil.harness.cluster import Cluster
+from urteil.harness.history.journal import JournalReader, JournalWriter, PassBegin, PassEnd
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import parse_target
+from urteil.harness.verify.derived.small import sort_passes
+
+RECORDS, DELETED = 9, 4
+PLACE = TopicPartition("t", 0)
+
+
+def test_a_final_pass_begins_once_more_where_the_log_lost_its_beginning(tmp_path: Path) -> None:
+    with Cluster(ClusterSpec(brokers=1), parse_target("urteil"), tmp_path / "run") as cluster:
+        admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+        admin.create_topics([NewTopic("t", 1, 1)])
+        producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")
+        for _ in range(RECORDS):
+            producer.send("t", b"value").get(timeout=30)
+        producer.close()
+        spec = spec_of("final-1", "final")
+        with JournalWriter(tmp_path / "final-1.jsonl") as journal:
+            sweeper = Sweeper(replace(spec, bootstrap=tuple(cluster.bootstrap)), journal)
+            sweeper.assign([PLACE])
+            sweeper.begin(PLACE, 0, RECORDS, final=True)
+            admin.delete_records({PLACE: DELETED})
+            admin.close()
+            while sweeper.position(PLACE) < RECORDS:
+                sweeper.poll()
+            sweeper.end(PLACE, complete=True)
+            sweeper.close()
+
+    entries = list(JournalReader(tmp_path / "final-1.jsonl"))
+    begun = [one for one in entries if isinstance(one, PassBegin)]
+    assert [(one.from_offset, one.to_offset, one.final) for one in begun] == [
+        (0, RECORDS, True), (DELETED, RECORDS, True)
+    ]  # fmt: skip
+    ended = [one.to_offset for one in entries if isinstance(one, PassEnd)]
+    assert ended == [0, RECORDS]
+
+
+def test_what_began_once_more_and_arrived_is_not_short() -> None:
+    reader = {"client": "final-1", "to_offset": 2 * DELETED, "isolation": "read_uncommitted"}
+    first = reader | {"from_offset": 0, "complete": False}
+    again = reader | {"from_offset": DELETED, "complete": True}
+    other = again | {"client": "final-2"}
+    assert sort_passes([first, again], frozenset()) == ([again], [])
+    assert sort_passes([first, other], frozenset()) == ([other], [first])

@@ -1,0 +1,122 @@
+"""Questions are asked until they are answered well, and no longer; real brokers know them all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.harness.clients.specs import spec_of
+from urteil.harness.clients.special import known_answers
+from urteil.harness.clients.special.known_answers import LONG_NS, PATIENCE_NS, QUESTIONS, Examiner
+from urteil.harness.cluster import Cluster
+from urteil.harness.conformance.question import Question, Refused
+from urteil.harness.history.journal import Access
+from urteil.harness.scenarios.administration import KNOWN_ANSWERS
+from urteil.harness.targets import UrteilTarget
+
+S = 1_000_000_000
+
+
+class _Clock:
+    """What is asked takes a second each time."""
+
+    def __init__(self) -> None:
+        self.now_ns, self.ends_at_ns = 0, 1 << 62
+
+    def asked(self) -> bool:
+        return self.now_ns >= self.ends_at_ns
+
+    def wait(self, seconds: float) -> None:
+        pass
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
+    one = _Clock()
+    monkeypatch.setattr(known_answers.time, "monotonic_ns", lambda: one.now_ns)
+    monkeypatch.setattr(known_answers, "Brokers", lambda *_: None)
+    return one
+
+
+def _asked(clock: Any, *told: Any) -> tuple[list[Access], list[str]]:
+    """What was noted of a question that was told this in turn, the last for ever; and its names."""
+    answers, names = list(told), []
+    written: list[Any] = []
+
+    def ask(_: Any, name: str) -> tuple[int, str]:
+        names.append(name)
+        clock.now_ns += S
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return 2, answer
+
+    journal: Any = type("Journal", (), {"write": staticmethod(written.append)})
+    question = Question(about="what", answer="yes", ask=ask)
+    Examiner(spec_of("examiner1", "examiner", questions="1"), journal, clock).ask(question)
+    return written, names
+
+
+def test_a_right_answer_may_come_late(clock: _Clock) -> None:
+    (one,), names = _asked(clock, "no", OSError(), "yes")
+    assert (one.node, one.outcome, one.error, one.complete_ns) == (2, "right", None, 3 * S)
+    assert len(set(names)) == 3
+
+
+@pytest.mark.parametrize(
+    ("told", "patience_ns", "node", "said"),
+    [
+        ("no", PATIENCE_NS, 2, "no instead of yes"),
+        (Refused("Produce: NotEnoughReplicas"), LONG_NS, -1, "Produce: NotEnoughReplicas"),
+        (TimeoutError(), LONG_NS, -1, "no answer (TimeoutError)"),
+        (IndexError("0"), LONG_NS, -1, "an answer that lacks something (IndexError: 0)"),
+    ],
+)
+def test_what_stays_wrong_is_noted(
+    told: Any, patience_ns: int, node: int, said: str, clock: _Clock
+) -> None:
+    (one,), _ = _asked(clock, told)
+    assert (one.node, one.outcome) == (node, "wrong")
+    assert str(one.error).startswith(said)
+    assert one.complete_ns == patience_ns + S
+
+
+def test_what_was_not_over_in_the_end_is_not_noted(clock: _Clock) -> None:
+    clock.ends_at_ns = 3 * S
+    assert _asked(clock, "no")[0] == []
+
+
+def test_no_question_is_there_twice() -> None:
+    assert len({one.about for one in QUESTIONS}) == len(QUESTIONS)
+
+
+class _Never:
+    def asked(self) -> bool:
+        return False
+
+    def wait(self, seconds: float) -> None:
+        threading.Event().wait(seconds)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with Cluster(KNOWN_ANSWERS.cluster, UrteilTarget(), tmp_path) as started:
+        yield started
+
+
+@pytest.mark.thorough
+def test_our_brokers_know_all_answers(cluster: Cluster) -> None:
+    written: list[Any] = []
+    journal: Any = type("Journal", (), {"write": staticmethod(written.append)})
+    spec = spec_of("examiner1", "examiner", questions="1")
+    spec = msgspec.structs.replace(spec, bootstrap=tuple(cluster.bootstrap))
+    never: Any = _Never()
+    asking = Examiner(spec, journal, never)
+    for question in QUESTIONS:
+        asking.ask(question)
+    assert [one for one in written if one.outcome != "right"] == []

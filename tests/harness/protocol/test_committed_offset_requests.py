@@ -1,0 +1,60 @@
+"""What the forgetter asks and is told, byte by byte, to the broker's own codec."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from urteil.broker.wire import messages as m
+from urteil.broker.wire.schema import Message
+from urteil.harness.protocol import committed_offset_requests as wire
+
+_COMMITTED, _FETCHED = m.OffsetCommitResponse, m.OffsetFetchResponse
+_DELETED = m.OffsetDeleteResponse
+
+
+@pytest.mark.parametrize(
+    ("frame", "request_type", "answer", "read", "told"),
+    [
+        (wire.find_request("g"), m.FindCoordinatorRequest,
+         m.FindCoordinatorResponse(error_code=15, node_id=2, host="h", port=9), wire.read_find,
+         (15, "h:9")),
+        (wire.commit_request("g", "t", [0, 2], 7), m.OffsetCommitRequest,
+         _COMMITTED(topics=[_COMMITTED.OffsetCommitResponseTopic(name="t", partitions=[
+             _COMMITTED.OffsetCommitResponsePartition(partition_index=0),
+             _COMMITTED.OffsetCommitResponsePartition(partition_index=2, error_code=16)])]),
+         wire.read_commit, 16),
+        (wire.fetch_request("g", "t", [0, 2]), m.OffsetFetchRequest,
+         _FETCHED(error_code=14, topics=[_FETCHED.OffsetFetchResponseTopic(name="t", partitions=[
+             _FETCHED.OffsetFetchResponsePartition(
+                 partition_index=one, committed_offset=offset, metadata="")
+             for one, offset in ((0, 7), (2, -1))])]),
+         wire.read_fetch, (14, {0: 7, 2: None})),
+        (wire.delete_request("g", "t", [0]), m.OffsetDeleteRequest,
+         _DELETED(topics=[_DELETED.OffsetDeleteResponseTopic(name="t", partitions=[
+             _DELETED.OffsetDeleteResponsePartition(partition_index=0, error_code=86)])]),
+         wire.read_delete, 86),
+        (wire.delete_request("g", "t", [0]), m.OffsetDeleteRequest,
+         _DELETED(error_code=69), wire.read_delete, 69),
+        (wire.delete_group_request("g"), m.DeleteGroupsRequest,
+         m.DeleteGroupsResponse(results=[
+             m.DeleteGroupsResponse.DeletableGroupResult(group_id="g", error_code=68)]),
+         wire.read_delete_group, 68),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for_and_told(
+    frame: bytes,
+    request_type: type[Message],
+    answer: Message,
+    read: Callable[[bytes], Any],
+    told: Any,
+) -> None:
+    length, _, version, _, name = struct.unpack_from(">ihhih", frame)
+    assert length == len(frame) - 4
+    body = frame[14 + name :]
+    _, end = request_type.decode(version, body, 0)
+    assert end == len(body)
+    assert read(struct.pack(">i", 1) + b"".join(answer.encode(version))) == told

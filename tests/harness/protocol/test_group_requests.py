@@ -1,0 +1,115 @@
+"""Requests that are packed by hand mean what they should, and their answers are read."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from urteil.broker.wire.messages import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    WriteTxnMarkersRequest,
+)
+from urteil.harness.clients.special import abandoned_join
+from urteil.harness.cluster import quota_wire
+from urteil.harness.protocol import committed_offset_requests, group_requests
+from urteil.harness.protocol import transaction_requests as txn
+
+TOPIC = "urteil"
+
+
+def _body(request: bytes, *, flexible: bool = False) -> bytes:
+    """What follows size, header and client id."""
+    at = 4 + 8
+    (length,) = struct.unpack_from(">h", request, at)
+    return request[at + 2 + length + flexible :]
+
+
+def _answer(message: Any, version: int, *, flexible: bool = False) -> bytes:
+    head = b"\0\0\0\1" + (b"\0" if flexible else b"")
+    return head + b"".join(message.encode(version))
+
+
+def test_where_a_group_stands_by_stable_positions() -> None:
+    request = group_requests.stable_request("group", TOPIC, 3)
+    told = OffsetFetchRequest.decode(7, memoryview(_body(request, flexible=True)), 0)[0]
+    assert (told.group_id, told.require_stable) == ("group", True)
+    (topic,) = told.topics
+    assert (topic.name, list(topic.partition_indexes)) == (TOPIC, [3])
+
+
+@pytest.mark.parametrize("metadata", ["", "a text", None])
+@pytest.mark.parametrize("error", [0, 88])
+def test_an_answer_about_stable_positions(metadata: str | None, error: int) -> None:
+    kinds = OffsetFetchResponse
+    partition = kinds.OffsetFetchResponsePartition(
+        partition_index=3, committed_offset=17, metadata=metadata, error_code=error
+    )
+    topic = kinds.OffsetFetchResponseTopic(name=TOPIC, partitions=[partition])
+    answer = _answer(kinds(topics=[topic]), 7, flexible=True)
+    assert txn.error_of(txn.STABLE_OFFSETS, answer, TOPIC) == error
+    assert group_requests.read_stable(answer, TOPIC) == 17
+
+
+def test_an_error_of_the_whole_answer() -> None:
+    answer = _answer(OffsetFetchResponse(topics=[], error_code=16), 7, flexible=True)
+    assert txn.error_of(txn.STABLE_OFFSETS, answer, TOPIC) == 16
+
+
+@pytest.mark.parametrize(("asked", "retention_ms"), [({}, -1), ({"retention_ms": 5000}, 5000)])
+def test_a_commit_by_nobody(asked: dict[str, int], retention_ms: int) -> None:
+    request = committed_offset_requests.commit_request("group", TOPIC, [3], 17, **asked)
+    told = OffsetCommitRequest.decode(2, memoryview(_body(request)), 0)[0]
+    who = (told.generation_id_or_member_epoch, told.member_id, told.retention_time_ms)
+    assert who == (-1, "", retention_ms)
+    assert told.topics[0].partitions[0].committed_offset == 17
+    kinds = OffsetCommitResponse
+    partition = kinds.OffsetCommitResponsePartition(partition_index=3, error_code=25)
+    topic = kinds.OffsetCommitResponseTopic(name=TOPIC, partitions=[partition])
+    answer = _answer(kinds(topics=[topic]), 2)
+    assert txn.error_of(txn.OFFSET_COMMIT, answer, TOPIC) == 25
+
+
+def test_who_joins_without_an_id_is_told_one() -> None:
+    request = abandoned_join.join_request("group", 6_000)
+    told = JoinGroupRequest.decode(4, memoryview(_body(request)), 0)[0]
+    times = (told.session_timeout_ms, told.rebalance_timeout_ms)
+    assert (told.group_id, told.member_id, times) == ("group", "", (6_000, 6_000))
+    assert [one.name for one in told.protocols] == ["range"]
+    assert (
+        abandoned_join.read_join(_answer(JoinGroupResponse(error_code=79, member_id="x"), 4)) == 79
+    )
+
+
+def test_a_marker_of_a_coordinator() -> None:
+    producer = txn.Producer("id", producer_id=7, epoch=3)
+    request = txn.marker_request(producer, TOPIC, 2, commit=True, coordinator_epoch=-1)
+    (marker,) = WriteTxnMarkersRequest.decode(0, memoryview(_body(request)), 0)[0].markers
+    told = (marker.producer_id, marker.producer_epoch, marker.coordinator_epoch)
+    assert (told, marker.transaction_result) == ((7, 3, -1), True)
+    (topic,) = marker.topics
+    assert (topic.name, list(topic.partition_indexes)) == (TOPIC, [2])
+
+
+@pytest.mark.parametrize("client", ["p1", None])
+def test_a_quota_of_a_client_id(client: str | None) -> None:
+    wanted = {"producer_byte_rate": 5000.0, "consumer_byte_rate": None}
+    request = quota_wire.alter_request(client, wanted)
+    told = AlterClientQuotasRequest.decode(0, memoryview(_body(request)), 0)[0]
+    (entry,) = told.entries
+    assert [(one.entity_type, one.entity_name) for one in entry.entity] == [("client-id", client)]
+    ops = [(one.key, one.value, one.remove) for one in entry.ops]
+    assert ops == [("producer_byte_rate", 5000.0, False), ("consumer_byte_rate", 0.0, True)]
+    assert not told.validate_only
+    kinds = AlterClientQuotasResponse
+    entity = kinds.EntityData(entity_type="client-id", entity_name=client)
+    entry_told = kinds.EntryData(error_code=42, error_message="no", entity=[entity])
+    assert quota_wire.read_error(_answer(kinds(entries=[entry_told]), 0)) == 42

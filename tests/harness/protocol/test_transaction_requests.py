@@ -1,0 +1,120 @@
+"""The late client's bytes are what a transactional producer sends, to kafka-python's own codec."""
+
+from __future__ import annotations
+
+import struct
+
+from kafka.record import MemoryRecords
+
+from urteil.broker.wire.messages import (
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+from urteil.harness.clients.payload import Encoder, decode
+from urteil.harness.protocol.group_requests import (
+    assignment_of,
+    join_request,
+    read_join,
+    read_sync,
+    sync_request,
+)
+from urteil.harness.protocol.transaction_requests import (
+    ADD_PARTITIONS,
+    COMMIT_OFFSETS,
+    END_TXN,
+    PRODUCE,
+    Producer,
+    add_offsets_request,
+    add_request,
+    batch,
+    end_request,
+    error_of,
+    init_request,
+    offsets_request,
+    produce_request,
+    read_init,
+    read_offset,
+)
+
+ONE = Producer("g-late1", 4711, 3)
+
+
+def test_a_batch_is_transactional_and_whole() -> None:
+    value = Encoder("run", "late1", 100).encode(7, b"k", 2, 1_000)
+    found = MemoryRecords(batch(ONE, 5, b"k", value, 1_000)).next_batch()
+    assert found.validate_crc()
+    assert found.is_transactional
+    assert not found.is_control_batch
+    assert (found.producer_id, found.producer_epoch, found.base_sequence) == (4711, 3, 5)
+    (record,) = found
+    assert decode("run", record.value, record.key).value_id == "run/late1/7"
+
+
+def test_requests_are_framed_and_name_their_producer() -> None:
+    who = b"\x00\x07g-late1" + struct.pack(">qh", 4711, 3)
+    for request in (add_request(ONE, "t", 1), end_request(ONE, commit=True)):
+        assert int.from_bytes(request[:4], "big") == len(request) - 4
+        assert who in request
+    assert end_request(ONE, commit=True)[-1] == 1
+    assert end_request(ONE, commit=False)[-1] == 0
+    assert init_request("id", 9).endswith(b"\x00\x02id\x00\x00\x00\x09")
+    assert produce_request(ONE, "t", 1, b"xyz").endswith(b"\x00\x00\x00\x03xyz")
+
+
+def test_answers_are_read() -> None:
+    assert read_init(struct.pack(">iihqh", 1, 0, 0, 4711, 3)) == (4711, 3)
+    assert error_of(END_TXN, struct.pack(">iih", 1, 0, 48), "t") == 48
+    added = struct.pack(">iii", 1, 0, 1) + b"\x00\x01t" + struct.pack(">iih", 1, 0, 51)
+    assert error_of(ADD_PARTITIONS, added, "t") == 51
+    told = struct.pack(">ii", 1, 1) + b"\x00\x01t" + struct.pack(">iihq", 1, 0, 0, 99)
+    assert error_of(PRODUCE, told, "t") == 0
+    assert read_offset(told, "t") == 99
+
+
+def body_of(frame: bytes) -> bytes:
+    """What comes after the header of a request of the late client."""
+    return frame[4 + 2 + 2 + 4 + 2 + len("late") :]
+
+
+def test_a_position_is_sent_by_a_member_of_a_generation() -> None:
+    body = body_of(offsets_request(ONE, ("g", 7, "m"), "t", 2, 99))
+    assert body[:1] == b"\0"  # no tagged fields in the header
+    found, end = TxnOffsetCommitRequest.decode(3, body, 1)
+    assert end == len(body)
+    assert (found.transactional_id, found.producer_id, found.producer_epoch) == ("g-late1", 4711, 3)
+    assert (found.group_id, found.generation_id, found.member_id) == ("g", 7, "m")
+    assert found.group_instance_id is None
+    (topic,) = found.topics
+    (position,) = topic.partitions
+    assert (topic.name, position.partition_index, position.committed_offset) == ("t", 2, 99)
+    assert add_offsets_request(ONE, "g").endswith(b"\x00\x01g")
+    of_topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
+    of_partition = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
+    told = of_topic(name="t", partitions=[of_partition(partition_index=2, error_code=22)])
+    refused = TxnOffsetCommitResponse(topics=[told])
+    answer = struct.pack(">ib", 1, 0) + b"".join(refused.encode(3))
+    assert error_of(COMMIT_OFFSETS, answer, "t") == 22
+
+
+def test_the_only_member_of_a_group_joins_it_and_assigns_itself_a_partition() -> None:
+    body = body_of(join_request("g", "m"))
+    joins, end = JoinGroupRequest.decode(2, body, 0)
+    assert end == len(body)
+    assert (joins.group_id, joins.member_id, len(joins.protocols)) == ("g", "m", 1)
+    told = JoinGroupResponse(generation_id=7, protocol_name="range", leader="m", member_id="m")
+    assert read_join(struct.pack(">i", 1) + b"".join(told.encode(2))) == (7, "m")
+    mine = assignment_of("t", 2)
+    assert mine == b"\0\0" + b"\0\0\0\1" + b"\0\1t" + b"\0\0\0\1" + b"\0\0\0\2" + b"\xff" * 4
+    for given in (mine, None):
+        body = body_of(sync_request("g", 7, "m", given))
+        syncs, end = SyncGroupRequest.decode(1, body, 0)
+        assert end == len(body)
+        assert (syncs.group_id, syncs.generation_id, syncs.member_id) == ("g", 7, "m")
+        told_of = [(one.member_id, bytes(one.assignment)) for one in syncs.assignments]
+        assert told_of == ([("m", mine)] if given else [])
+    kept = SyncGroupResponse(assignment=mine)
+    assert read_sync(struct.pack(">i", 1) + b"".join(kept.encode(1))) == mine

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from urteil.broker.log.checkpoints import ZERO_UUID
 from urteil.broker.log.cleaner.cleaner import Cleaner
-from urteil.broker.log.cleaner.settings import CleanerSettings
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.cleaner.cleaner_settings import CleanerSettings
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.storage import Storage
 from urteil.broker.wire.batches import Compression, build_batch

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from urteil.broker.log.checkpoints import ZERO_UUID
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.storage import Storage
 from urteil.broker.wire.batches import build_batch

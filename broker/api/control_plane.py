@@ -11,7 +11,7 @@ from uuid import UUID
 from urteil.broker.api.authorization import require_cluster
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.base.offload import in_turns
-from urteil.broker.replication.control import states_of
+from urteil.broker.replication.role_changes import states_of
 from urteil.broker.security.acls import Operation
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.metadata_cache import States, states_in, told_in

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from urteil.broker.api.authorization import those_allowed
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.api.topic_names import is_internal
-from urteil.broker.replication.manager import TopicPartition
-from urteil.broker.replication.record_deletion import Deleted, RecordDeletion
+from urteil.broker.replication.record_deletion import DeletionResult, RecordDeletion
+from urteil.broker.replication.replica_manager import TopicPartition
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
 from urteil.broker.wire.api_keys import ApiKey
@@ -21,7 +21,7 @@ async def delete_records(
     broker: Broker, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:
     """Low watermarks, or errors; of a partition named twice the last offset counts."""
-    refused: dict[TopicPartition, Deleted] = {}
+    refused: dict[TopicPartition, DeletionResult] = {}
     wanted: dict[TopicPartition, int] = {}
     names = [topic.name for topic in request.topics]
     allowed = those_allowed(broker, context, Operation.DELETE, ResourceType.TOPIC, names)
@@ -32,7 +32,7 @@ async def delete_records(
             if error is ErrorCode.NONE:
                 wanted[key] = one.offset
             else:
-                refused[key] = Deleted(error)
+                refused[key] = DeletionResult(error)
     answers = await RecordDeletion(broker.replicas).run(wanted, request.timeout_ms)
     return _response(answers | refused)
 
@@ -45,7 +45,7 @@ def _refuse(broker: Broker, key: TopicPartition, allowed: Collection[str]) -> Er
     return ErrorCode.INVALID_TOPIC_EXCEPTION if is_internal(key[0]) else ErrorCode.NONE
 
 
-def _response(answers: dict[TopicPartition, Deleted]) -> DeleteRecordsResponse:
+def _response(answers: dict[TopicPartition, DeletionResult]) -> DeleteRecordsResponse:
     topics: dict[str, list[DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
     for (topic, partition), answer in answers.items():
         topics.setdefault(topic, []).append(

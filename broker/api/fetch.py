@@ -10,10 +10,15 @@ from urteil.broker.api.leader_hints import FetchHints
 from urteil.broker.api.quotas import fetch_at_once, fetch_wait_ms
 from urteil.broker.api.registry import RequestContext, RequestRefused, handler
 from urteil.broker.base.offload import paced
-from urteil.broker.replication.manager import NOT_HERE
-from urteil.broker.replication.nearest import NearestReplica
-from urteil.broker.replication.reading import ISOLATIONS, READ_COMMITTED, FetchTerms, PartitionRead
-from urteil.broker.replication.wanted import Wanted
+from urteil.broker.replication.fetch_target import FetchTarget
+from urteil.broker.replication.nearest_replica import NearestReplica
+from urteil.broker.replication.partition_read import (
+    ISOLATIONS,
+    READ_COMMITTED,
+    FetchTerms,
+    PartitionRead,
+)
+from urteil.broker.replication.replica_manager import NOT_HERE
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.server.broker import Broker
 from urteil.broker.server.config_classes import RACK_AWARE
@@ -135,7 +140,7 @@ class _Asking:
         if self.by_id and ZERO_UUID in ids:
             raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
 
-    async def _read(self, wanted: list[Wanted]) -> list[PartitionRead]:
+    async def _read(self, wanted: list[FetchTarget]) -> list[PartitionRead]:
         allowed = wanted if self._broker.authorizer is None else self._allowed(wanted)
         if self._request.isolation_level not in ISOLATIONS and any(
             one.error not in NOT_HERE for one in allowed
@@ -150,11 +155,11 @@ class _Asking:
         size = EMPTY_BYTES + sum(read.size + PARTITION_BYTES for read in reads)
         return fetch_wait_ms(self._broker, self._context, size)
 
-    def _sent(self, wanted: list[Wanted], reads: list[PartitionRead]) -> None:
+    def _sent(self, wanted: list[FetchTarget], reads: list[PartitionRead]) -> None:
         if not self._terms.is_follower:
             self._broker.replicas.traffic.sent(wanted, reads)
 
-    def _allowed(self, wanted: list[Wanted]) -> list[Wanted]:
+    def _allowed(self, wanted: list[FetchTarget]) -> list[FetchTarget]:
         """With an error in the place of what may not be read, asked anew at every fetch."""
         if self._terms.is_follower:
             if may_cluster(self._broker, self._context, Operation.CLUSTER_ACTION):
@@ -166,7 +171,9 @@ class _Asking:
         )
         return [one if not one.topic or one.topic in allowed else _forbidden(one) for one in wanted]
 
-    def resolve(self, topic: Topic, asked: FetchRequest.FetchPartition, called: str = "") -> Wanted:
+    def resolve(
+        self, topic: Topic, asked: FetchRequest.FetchPartition, called: str = ""
+    ) -> FetchTarget:
         """What a partition is on this broker. A session knows what a topic was `called`, also when
         it is deleted."""
         replicas = self._broker.replicas
@@ -174,14 +181,14 @@ class _Asking:
             return replicas.wanted(topic, asked)
         name = called or replicas.topic_name(topic)
         if not name:
-            return Wanted("", None, asked, ErrorCode.UNKNOWN_TOPIC_ID)
+            return FetchTarget("", None, asked, ErrorCode.UNKNOWN_TOPIC_ID)
         wanted = replicas.wanted(name, asked)
         if wanted.partition is not None and wanted.partition.topic_id != topic:
-            return Wanted(name, None, asked, ErrorCode.INCONSISTENT_TOPIC_ID)
+            return FetchTarget(name, None, asked, ErrorCode.INCONSISTENT_TOPIC_ID)
         return wanted
 
     async def _answer(
-        self, session_id: int, answers: Sequence[tuple[Topic, Wanted, PartitionRead]]
+        self, session_id: int, answers: Sequence[tuple[Topic, FetchTarget, PartitionRead]]
     ) -> FetchResponse:
         """Partitions one after another, those that are not there at the end, as Kafka does."""
         hints = FetchHints(self._broker, self._context)
@@ -225,8 +232,8 @@ class _Asking:
             return ErrorCode.CORRUPT_MESSAGE
 
 
-def _forbidden(wanted: Wanted) -> Wanted:
-    return Wanted(wanted.topic, None, wanted.request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+def _forbidden(wanted: FetchTarget) -> FetchTarget:
+    return FetchTarget(wanted.topic, None, wanted.request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def _terms(broker: Broker, context: RequestContext, request: FetchRequest) -> FetchTerms:
@@ -260,7 +267,7 @@ def _nearest(
 
 
 def _partition(
-    wanted: Wanted, read: PartitionRead, records: Any, version: int, hints: FetchHints
+    wanted: FetchTarget, read: PartitionRead, records: Any, version: int, hints: FetchHints
 ) -> FetchResponse.PartitionData:
     """`records` are those read, in the format of the version, or why they are not."""
     index = wanted.request.partition
@@ -288,7 +295,7 @@ def _partition(
     )
 
 
-def _too_old(wanted: Wanted, version: int) -> ErrorCode:
+def _too_old(wanted: FetchTarget, version: int) -> ErrorCode:
     """Whether a topic's settings close it to readers of this version."""
     if version >= ZSTD_FROM or wanted.partition is None:
         return ErrorCode.NONE
@@ -309,7 +316,9 @@ def _aborted(read: PartitionRead) -> list[FetchResponse.AbortedTransaction] | No
     ]
 
 
-def _refused(wanted: Wanted, error: ErrorCode, hints: FetchHints) -> FetchResponse.PartitionData:
+def _refused(
+    wanted: FetchTarget, error: ErrorCode, hints: FetchHints
+) -> FetchResponse.PartitionData:
     """What is deleted while it is waited for was here; of what one may not read nobody looks."""
     index = wanted.request.partition
     unseen = wanted.partition is None or error is ErrorCode.TOPIC_AUTHORIZATION_FAILED

@@ -9,7 +9,7 @@ from urteil.broker.api.refusals import SAID
 from urteil.broker.api.registry import RequestContext, handler
 from urteil.broker.controller.refusal import Refused
 from urteil.broker.controller.topic_admin import check_name
-from urteil.broker.log.producers import Producer
+from urteil.broker.log.producer_states import ProducerEntry
 from urteil.broker.security.acls import Operation, ResourceType
 from urteil.broker.transactions.state import TxnMetadata, TxnState
 from urteil.broker.wire.api_keys import ApiKey
@@ -157,7 +157,7 @@ def _producers(
     )
 
 
-def _producer(producer: Producer) -> DescribeProducersResponse.ProducerState:
+def _producer(producer: ProducerEntry) -> DescribeProducersResponse.ProducerState:
     first = producer.txn_first_offset
     return DescribeProducersResponse.ProducerState(
         producer_id=producer.producer_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.server.config_values import ConfigError, topic_keys
 
 

@@ -16,8 +16,8 @@ from urteil.broker.groups.member import JoinRequest, JoinResult, SyncResult
 from urteil.broker.groups.shard import Shard
 from urteil.broker.groups.snapshot import snapshot
 from urteil.broker.groups.states import GroupState
-from urteil.broker.log.verification import Guard
-from urteil.broker.replication.manager import ACKS_ALL, ReplicaManager
+from urteil.broker.log.transaction_verification import Guard
+from urteil.broker.replication.replica_manager import ACKS_ALL, ReplicaManager
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.metadata_cache import MetadataCache
@@ -312,7 +312,7 @@ class GroupCoordinator:
         positions: Mapping[tuple[str, int], records.OffsetCommitValue],
     ) -> ErrorCode:
         """Store positions as part of the transaction of `producer` (id and epoch): they count when
-        it commits. `guard`: see `broker.log.verification`."""
+        it commits. `guard`: see `broker.log.transaction_verification`."""
         shard, error = self.find(group_id)
         if shard is None:
             return error

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable
 
 from urteil.broker.groups.shard import Shard
+from urteil.broker.log.log_iteration import walk
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.log.producers import read_marker
-from urteil.broker.log.walk import walk
+from urteil.broker.log.producer_states import read_marker
 from urteil.broker.wire.batches import UNREADABLE, BatchHeader, iter_stored_records
 from urteil.broker.wire.primitives import WireError
 

@@ -6,12 +6,12 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from urteil.broker.log.producers import SentBatch, Staged
-from urteil.broker.log.results import AppendResult
+from urteil.broker.log.batch_checks import Batches
+from urteil.broker.log.log_results import AppendResult
+from urteil.broker.log.producer_states import SentBatch, StagedBatches
 from urteil.broker.log.segment import MAX_RELATIVE_OFFSET, Appended
 from urteil.broker.log.storage import Buffer
-from urteil.broker.log.validate import Parts
-from urteil.broker.log.verification import Guard
+from urteil.broker.log.transaction_verification import Guard
 from urteil.broker.wire.batches import BatchHeader
 from urteil.broker.wire.errors import ErrorCode
 
@@ -35,17 +35,17 @@ class Append:
         self._now_ms = now_ms
 
     def as_leader(
-        self, parts: Parts, leader_epoch: int, *, from_client: bool, guard: Guard | None
+        self, parts: Batches, leader_epoch: int, *, from_client: bool, guard: Guard | None
     ) -> AppendResult:
         """Offsets continue at the end of the log."""
         log = self._log
         base_offset = offset = log.log_end_offset
-        staged: Staged | None = None
+        staged: StagedBatches | None = None
         for header, batch in parts:
             if header.producer_id >= 0:
                 if from_client and (sent := self._sent_before(header)):
                     return self._duplicate(sent)
-                staged = staged or Staged(log.producers, check_sequences=from_client)
+                staged = staged or StagedBatches(log.producers, check_sequences=from_client)
                 refusal = self._unverified(header, staged, guard) or staged.add(
                     header, offset, batch
                 )
@@ -64,7 +64,7 @@ class Append:
         )
 
     def _unverified(
-        self, header: BatchHeader, staged: Staged, guard: Guard | None
+        self, header: BatchHeader, staged: StagedBatches, guard: Guard | None
     ) -> tuple[ErrorCode, str] | None:
         """Why a batch may not be appended: nobody says that its transaction is open, or one of its
         producer's that is being verified comes before it and is not here yet."""
@@ -96,7 +96,7 @@ class Append:
             duplicate=True,
         )
 
-    def _place(self, parts: Parts, leader_epoch: int) -> tuple[list[Buffer], list[Appended]]:
+    def _place(self, parts: Batches, leader_epoch: int) -> tuple[list[Buffer], list[Appended]]:
         """The batches as they go to the file, with their offsets and the epoch.
 
         The caller's buffer stays as it is. Offset and epoch lie before the part that the CRC
@@ -113,7 +113,7 @@ class Append:
             offset = last_offset + 1
         return buffers, placed
 
-    def as_follower(self, parts: Parts) -> AppendResult:
+    def as_follower(self, parts: Batches) -> AppendResult:
         """Offsets are the leader's; gaps are its compaction's."""
         log = self._log
         expected = log.log_end_offset
@@ -135,11 +135,11 @@ class Append:
             log_start_offset=log.log_start_offset,
         )
 
-    def _runs(self, parts: Parts) -> Iterator[Parts]:
+    def _runs(self, parts: Batches) -> Iterator[Batches]:
         """Runs of batches that fit one segment."""
         limit = self._log.config.segment_bytes
         room = limit - self._log.segments.active.size
-        run: Parts = []
+        run: Batches = []
         for header, batch in parts:
             too_far = run and header.last_offset - run[0][0].base_offset > MAX_RELATIVE_OFFSET
             if run and (header.size > room or too_far):
@@ -150,11 +150,13 @@ class Append:
         if run:
             yield run
 
-    def _write_run(self, run: Parts) -> AppendResult | None:
-        staged: Staged | None = None
+    def _write_run(self, run: Batches) -> AppendResult | None:
+        staged: StagedBatches | None = None
         for header, batch in run:
             if header.producer_id >= 0:
-                staged = staged or Staged(self._log.producers, check_sequences=False, trust=True)
+                staged = staged or StagedBatches(
+                    self._log.producers, check_sequences=False, trust=True
+                )
                 staged.add(header, header.base_offset, batch)
         placed = [(head.last_offset, head.max_timestamp, head.size) for head, _ in run]
         epochs = [(head.partition_leader_epoch, head.base_offset) for head, _ in run]
@@ -165,7 +167,7 @@ class Append:
         buffers: list[Buffer],
         placed: list[Appended],
         epochs: list[tuple[int, int]],
-        staged: Staged | None,
+        staged: StagedBatches | None,
     ) -> AppendResult | None:
         """Write and take over; an error result if the storage failed."""
         log = self._log
@@ -187,7 +189,7 @@ class Append:
             ErrorCode.KAFKA_STORAGE_ERROR, str(log.failure), log_start_offset=log.log_start_offset
         )
 
-    def _take_over(self, staged: Staged | None) -> None:
+    def _take_over(self, staged: StagedBatches | None) -> None:
         producers = self._log.producers
         if staged is not None:
             for aborted in producers.merge(staged):

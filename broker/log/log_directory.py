@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urteil.broker.log import checkpoints
-from urteil.broker.log.checkpoint_file import CheckpointFile
-from urteil.broker.log.checkpoints import TopicPartition
-from urteil.broker.log.health import Health
+from urteil.broker.log.checkpoints import CheckpointFile, TopicPartition
+from urteil.broker.log.directory_health import DirectoryHealth
 from urteil.broker.log.storage import DirectoryLock, Storage
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class LogDirectory:
 
     def __init__(self, storage: Storage, path: Path, on_failure: Callable[[], None]) -> None:
         self.path = path
-        self.health = Health(path, on_failure)
+        self.health = DirectoryHealth(path, on_failure)
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.is_stale = False
         self._storage = storage

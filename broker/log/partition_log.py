@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from urteil.broker.base.offload import Steps, finished
-from urteil.broker.log import recovery, retention, timestamps
-from urteil.broker.log.admission import admit
+from urteil.broker.log import recovery, segment_retention, timestamp_search
 from urteil.broker.log.append import HEAD_BYTES, Append
-from urteil.broker.log.cleaner import swap
-from urteil.broker.log.config import LogConfig
-from urteil.broker.log.flush import FlushJob
-from urteil.broker.log.health import Health
-from urteil.broker.log.read import read
-from urteil.broker.log.recovery import Remembered
-from urteil.broker.log.replay import rebuild_producers
-from urteil.broker.log.results import AppendResult, ReadResult, TimestampOffset
+from urteil.broker.log.append_validation import admit
+from urteil.broker.log.batch_checks import Batches, RecordError, Rejection, split_fetched
+from urteil.broker.log.cleaner import segment_swap
+from urteil.broker.log.directory_health import DirectoryHealth
+from urteil.broker.log.flush_job import FlushJob
+from urteil.broker.log.log_config import LogConfig
+from urteil.broker.log.log_results import AppendResult, ReadResult, TimestampOffset
+from urteil.broker.log.producer_replay import rebuild_producers
+from urteil.broker.log.range_read import read
+from urteil.broker.log.recovery import CheckpointedState
 from urteil.broker.log.segment import (
     INDEX,
     LOG,
@@ -30,9 +31,8 @@ from urteil.broker.log.segment import (
     LogSegment,
 )
 from urteil.broker.log.storage import FileRange, Storage
+from urteil.broker.log.transaction_verification import TRUSTED, Guard, Verifications
 from urteil.broker.log.txn_index import AbortedTxn
-from urteil.broker.log.validate import Parts, RecordError, Refused, split_fetched
-from urteil.broker.log.verification import TRUSTED, Guard, Verifications
 from urteil.broker.wire.errors import ErrorCode
 
 __all__ = ["AppendResult", "PartitionLog", "ReadResult", "TimestampOffset"]
@@ -56,10 +56,10 @@ class PartitionLog:
         topic_id: uuid.UUID,
         config: LogConfig,
         now_ms: int,
-        remembered: Remembered | None = None,
+        remembered: CheckpointedState | None = None,
         *,
         on_cut: Callable[[], None] | None = None,
-        health: Health | None = None,
+        health: DirectoryHealth | None = None,
     ) -> None:
         """Open the log in an existing folder, recovering it as `remembered` demands.
 
@@ -71,10 +71,12 @@ class PartitionLog:
         self.topic, self.partition, self.topic_id = topic, partition, topic_id
         self.directory = directory
         self.config = config
-        self.health = health or Health(directory)
+        self.health = health or DirectoryHealth(directory)
         self._storage = storage
         self._on_cut = on_cut
-        loaded = recovery.load(storage, directory, config, remembered or Remembered(), now_ms)
+        loaded = recovery.load(
+            storage, directory, config, remembered or CheckpointedState(), now_ms
+        )
         self.segments = loaded.segments
         self.epochs = loaded.epochs
         self.producers = loaded.producers
@@ -135,7 +137,7 @@ class PartitionLog:
 
     def admission(
         self, data: memoryview, now_ms: int, *, from_client: bool = True
-    ) -> Steps[Parts | Refused]:
+    ) -> Steps[Batches | Rejection]:
         """The checks of an append that need no look at the log, for `append_admitted`.
 
         `data` is not changed: batches of magic 2, or messages of magic 0 and 1, which become one;
@@ -164,7 +166,7 @@ class PartitionLog:
 
     def append_admitted(
         self,
-        parts: Parts | Refused,
+        parts: Batches | Rejection,
         leader_epoch: int,
         now_ms: int,
         *,
@@ -176,7 +178,7 @@ class PartitionLog:
         its verification."""
         if self.failure:
             return self._refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
-        if isinstance(parts, Refused):
+        if isinstance(parts, Rejection):
             return self._refused(*parts)
         if not parts:
             return AppendResult(log_start_offset=self.log_start_offset)
@@ -190,11 +192,11 @@ class PartitionLog:
             parts, leader_epoch, from_client=from_client, guard=guard
         )
 
-    def write_ahead(self, parts: Parts | Refused, now_ms: int) -> Steps[None]:
+    def write_ahead(self, parts: Batches | Rejection, now_ms: int) -> Steps[None]:
         """Write a large batch behind the end of the log before `append_admitted`, which then finds
         it there: what would take long as a whole is done in steps. Nothing is changed that a reader
         or another append sees. `drop_ahead` must follow, whatever comes between."""
-        if isinstance(parts, Refused) or self.failure or len(parts) != 1:
+        if isinstance(parts, Rejection) or self.failure or len(parts) != 1:
             return
         ((header, batch),) = parts
         if header.size > self.config.segment_bytes:
@@ -223,7 +225,7 @@ class PartitionLog:
         if self.failure:
             return self._refused(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
         parts = split_fetched(data)
-        if isinstance(parts, Refused):
+        if isinstance(parts, Rejection):
             return self._refused(*parts)
         return Append(self, now_ms).as_follower(parts)
 
@@ -312,11 +314,13 @@ class PartitionLog:
 
         Raises DamagedSegment (OSError) when the way there is not readable.
         """
-        return timestamps.first_at_or_after(self.segments, timestamp_ms, self.log_start_offset)
+        return timestamp_search.first_at_or_after(
+            self.segments, timestamp_ms, self.log_start_offset
+        )
 
     def searches_for_max_timestamp(self) -> Iterator[Steps[TimestampOffset | None]]:
         """The search for the first record with the largest timestamp."""
-        return timestamps.newest(self.segments)
+        return timestamp_search.newest(self.segments)
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTxn]:
         """Aborted transactions that a reader of [from_offset, to_offset) has to know of."""
@@ -420,10 +424,10 @@ class PartitionLog:
             return False
         due_ms = now_ms + self.config.file_delete_delay_ms
         try:
-            swap.announce(self._storage, self.directory, old[0].base_offset)
+            segment_swap.announce(self._storage, self.directory, old[0].base_offset)
             for segment in old:
                 self._deleted.extend((due_ms, path) for path in segment.rename_deleted())
-            swap.install(self._storage, self.directory, old[0].base_offset)
+            segment_swap.install(self._storage, self.directory, old[0].base_offset)
             for segment in old[1:]:
                 self._snapshots.remove(segment.base_offset)
             self.segments.replace(index, len(old), now_ms)
@@ -442,7 +446,7 @@ class PartitionLog:
         """
         for name in self._kept.expired(self.config, self.size, self.log_start_offset, now_ms):
             self._storage.remove(self.directory / name)
-        count = retention.deletable(self, now_ms)
+        count = segment_retention.deletable(self, now_ms)
         if count == 0:
             return 0
         if count == len(self.segments):

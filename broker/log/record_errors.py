@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from urteil.broker.log.config import LogConfig
-from urteil.broker.log.validate import RecordError, Refused
+from urteil.broker.log.batch_checks import RecordError, Rejection
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.wire.batch_header import NO_TIMESTAMP
 from urteil.broker.wire.errors import ErrorCode
 
@@ -62,17 +62,17 @@ class RecordErrors:
                 self._is_about_time = True
                 self._errors.append((index, reason))
 
-    def refused(self) -> Refused | None:
+    def refused(self) -> Rejection | None:
         """Every record that is at fault; INVALID_TIMESTAMP if one of them is for its time."""
         errors = self._errors
         if not errors:
             return None
         if self._is_about_time:
             message = "One or more records have been rejected due to invalid timestamp"
-            return Refused(ErrorCode.INVALID_TIMESTAMP, message, tuple(errors))
+            return Rejection(ErrorCode.INVALID_TIMESTAMP, message, tuple(errors))
         shown = "; ".join(f"record {index}: {reason}" for index, reason in errors[:_SHOWN])
         message = f"{len(errors)} records have been rejected, the first of them: {shown}"
-        return Refused(ErrorCode.INVALID_RECORD, message, tuple(errors))
+        return Rejection(ErrorCode.INVALID_RECORD, message, tuple(errors))
 
 
 def _wrong_time(
@@ -80,7 +80,7 @@ def _wrong_time(
 ) -> str | None:
     if config.log_append_time or time_ms == NO_TIMESTAMP:
         if claims_broker_time:
-            return "Producer should not set timestamp type to LogAppendTime"
+            return "ProducerEntry should not set timestamp type to LogAppendTime"
         return None
     oldest, newest = now_ms - config.timestamp_before_ms, now_ms + config.timestamp_after_ms
     if oldest <= time_ms <= newest:

@@ -18,14 +18,15 @@ from itertools import islice
 from math import inf
 from pathlib import Path
 
+from urteil.broker.log.batch_scan import Batch, read_batches
 from urteil.broker.log.checkpoints import LOG_STARTS
-from urteil.broker.log.config import LogConfig
-from urteil.broker.log.epochs import EpochCache
-from urteil.broker.log.kept import Kept, chunks, copy_end
-from urteil.broker.log.leftovers import base_offsets, settle_leftovers
-from urteil.broker.log.producers import Producers
-from urteil.broker.log.replay import learn, rebuild_producers
-from urteil.broker.log.scan import Batch, read_batches
+from urteil.broker.log.consistency_checks import epochs_fit, epochs_of, is_sound
+from urteil.broker.log.epoch_cache import EpochCache
+from urteil.broker.log.kept_files import KeptFiles, chunks, copy_end
+from urteil.broker.log.log_config import LogConfig
+from urteil.broker.log.producer_replay import learn, rebuild_producers
+from urteil.broker.log.producer_snapshots import ProducerSnapshots
+from urteil.broker.log.producer_states import ProducerStates
 from urteil.broker.log.segment import (
     LOG,
     MAX_RELATIVE_OFFSET,
@@ -33,10 +34,9 @@ from urteil.broker.log.segment import (
     LogSegment,
     file_name,
 )
-from urteil.broker.log.segments import Segments
-from urteil.broker.log.snapshots import Snapshots
-from urteil.broker.log.soundness import epochs_fit, epochs_of, is_sound
+from urteil.broker.log.segment_list import SegmentList
 from urteil.broker.log.storage import Storage
+from urteil.broker.log.unfinished_files import base_offsets, settle_leftovers
 from urteil.broker.wire.batch_header import NO_TIMESTAMP
 from urteil.broker.wire.batches import NEWEST_MAGIC, crc_ok, first_offset
 
@@ -47,11 +47,11 @@ _log = logging.getLogger("urteil.broker.log")
 class Loaded:
     """The parts of a log, agreeing with each other."""
 
-    segments: Segments
+    segments: SegmentList
     epochs: EpochCache
-    producers: Producers
-    snapshots: Snapshots
-    kept: Kept
+    producers: ProducerStates
+    snapshots: ProducerSnapshots
+    kept: KeptFiles
     log_start_offset: int
     log_end_offset: int
     recovery_point: int
@@ -59,7 +59,7 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
+class CheckpointedState:
     """What the checkpoints of the log directory say of a log."""
 
     recovery_point: int = 0
@@ -70,20 +70,20 @@ class Remembered:
 
 
 def load(
-    storage: Storage, directory: Path, config: LogConfig, remembered: Remembered, now_ms: int
+    storage: Storage, directory: Path, config: LogConfig, remembered: CheckpointedState, now_ms: int
 ) -> Loaded:
     """Open a log, recovering it as needed. Raises OSError when the storage fails."""
     settle_leftovers(storage, directory)
     segments = _open_segments(storage, directory, now_ms)
     epochs = EpochCache(storage, directory)
-    snapshots = Snapshots(storage, directory)
-    producers = Producers()
+    snapshots = ProducerSnapshots(storage, directory)
+    producers = ProducerStates()
     loaded = Loaded(
         segments=segments,
         epochs=epochs,
         producers=producers,
         snapshots=snapshots,
-        kept=Kept(storage, directory, now_ms),
+        kept=KeptFiles(storage, directory, now_ms),
         log_start_offset=remembered.log_start_offset,
         log_end_offset=0,
         recovery_point=remembered.recovery_point,
@@ -92,8 +92,8 @@ def load(
     return loaded
 
 
-def _open_segments(storage: Storage, directory: Path, now_ms: int) -> Segments:
-    segments = Segments(storage, directory)
+def _open_segments(storage: Storage, directory: Path, now_ms: int) -> SegmentList:
+    segments = SegmentList(storage, directory)
     for base_offset in base_offsets(storage, directory, LOG):
         segments.open(base_offset, now_ms, create=False)
     return segments
@@ -123,7 +123,7 @@ class _Recovery:
         storage: Storage,
         loaded: Loaded,
         config: LogConfig,
-        remembered: Remembered,
+        remembered: CheckpointedState,
         now_ms: int,
     ) -> None:
         self.storage = storage

@@ -10,9 +10,9 @@ from pathlib import Path
 from zlib import crc32
 
 from urteil.broker.base.offload import STEP, Steps
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.batch_scan import read_batches, walk
 from urteil.broker.log.indexes import OffsetIndex, TimeIndex
-from urteil.broker.log.scan import read_batches, walk
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.storage import Buffer, File, Storage
 from urteil.broker.log.txn_index import TxnIndex
 from urteil.broker.wire.batches import first_offset

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from urteil.broker.base.offload import BEYOND, STEP, Steps
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.batch_checks import Rejection, too_large
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.record_errors import RecordErrors
-from urteil.broker.log.validate import Refused, too_large
-from urteil.broker.wire import legacy
+from urteil.broker.wire import old_messages
 from urteil.broker.wire.batch_header import (
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
@@ -21,7 +21,7 @@ from urteil.broker.wire.batch_header import (
 from urteil.broker.wire.batches import NEWEST_MAGIC, Compression, Unforeseen, set_timestamps
 from urteil.broker.wire.compression import CHUNK_BYTES, packed
 from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.wire.legacy import MisshapenMessage
+from urteil.broker.wire.old_messages import MisshapenMessage
 from urteil.broker.wire.records import put_record
 
 Entries = Sequence[tuple[int, memoryview]]
@@ -30,25 +30,27 @@ _AT_ONCE = 500
 """Records between two steps, and entries that are read without leaving the loop."""
 
 
-def admit_messages(entries: Entries, config: LogConfig, now_ms: int) -> Steps[memoryview | Refused]:
+def admit_messages(
+    entries: Entries, config: LogConfig, now_ms: int
+) -> Steps[memoryview | Rejection]:
     """The batch that stands for all messages, in the topic's codec, with its kind of time.
 
     All are of one magic and have been checked; a compressed one must come alone (INVALID_RECORD).
     In memory are the messages once as they come and once as they go, 100 MiB each at most.
     Raises CorruptBatch, UnsupportedCompression.
     """
-    codecs = {legacy.codec_of(entry) for _, entry in entries} - {Compression.NONE}
+    codecs = {old_messages.codec_of(entry) for _, entry in entries} - {Compression.NONE}
     if max(codecs, default=Compression.NONE) > Compression.ZSTD:
-        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unknown compression codec {max(codecs)}")
+        return Rejection(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unknown compression codec {max(codecs)}")
     if codecs and len(entries) > 1:
-        return Refused(ErrorCode.INVALID_RECORD, "A compressed message is not the only one")
+        return Rejection(ErrorCode.INVALID_RECORD, "A compressed message is not the only one")
     if codecs or len(entries) > _AT_ONCE:
         yield BEYOND
     conversion = _Conversion(config, now_ms)
     try:
         yield from conversion.read(entries)
     except MisshapenMessage as error:
-        return Refused(ErrorCode.INVALID_RECORD, str(error))
+        return Rejection(ErrorCode.INVALID_RECORD, str(error))
     return (yield from conversion.written(next(iter(codecs), Compression.NONE)))
 
 
@@ -65,8 +67,8 @@ class _Conversion:
 
     def read(self, entries: Entries) -> Steps[None]:
         for _, entry in entries:
-            of_broker = legacy.has_broker_time(entry)
-            for one in legacy.iter_legacy(entry):
+            of_broker = old_messages.has_broker_time(entry)
+            for one in old_messages.iter_legacy(entry):
                 time_ms = one.timestamp_ms
                 self._errors.look([time_ms], [one.key is not None], claims_broker_time=of_broker)
                 if not self._count:
@@ -77,7 +79,7 @@ class _Conversion:
                 if self._count % _AT_ONCE == 0:
                     yield STEP
 
-    def written(self, sent_in: int) -> Steps[memoryview | Refused]:
+    def written(self, sent_in: int) -> Steps[memoryview | Rejection]:
         """The batch. Unforeseen for times that none can have (`MemoryRecordsBuilder`)."""
         config, errors = self._config, self._errors
         refused = errors.refused()

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from urteil.broker.replication.reading import PartitionRead
-    from urteil.broker.replication.wanted import Wanted
+    from urteil.broker.replication.fetch_target import FetchTarget
+    from urteil.broker.replication.partition_read import PartitionRead
 
 
 class TopicTraffic:
@@ -40,7 +40,7 @@ class Traffic:
         counts.bytes_in += size
         counts.messages_in += records
 
-    def sent(self, wanted: Iterable[Wanted], reads: Iterable[PartitionRead]) -> None:
+    def sent(self, wanted: Iterable[FetchTarget], reads: Iterable[PartitionRead]) -> None:
         """A consumer is given these."""
         for one, read in zip(wanted, reads, strict=True):
             if read.size:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from urteil.broker.replication.follower import Following
+from urteil.broker.replication.fetch_session_client import FetchSessionClient
+from urteil.broker.replication.followed_partition import FollowedPartition
 from urteil.broker.replication.partition import Partition
-from urteil.broker.replication.session_client import SessionClient
-from urteil.broker.replication.throttle import Throttle
+from urteil.broker.replication.replication_throttle import Throttle
 from urteil.broker.server.channels import Endpoint
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
@@ -67,7 +67,7 @@ class Fetchers:
                 self._throttle,
                 self._broker_epoch,
             )
-        fetcher.add(Following(partition))
+        fetcher.add(FollowedPartition(partition))
 
     def follows(self, key: TopicPartition) -> bool:
         return any(key in fetcher.following for fetcher in self._fetchers.values())
@@ -106,11 +106,11 @@ class _Fetcher:
         self._broker_epoch = broker_epoch
         self._purpose = f"fetcher-{number}"
         self._throttle = throttle
-        self.following: dict[TopicPartition, Following] = {}
+        self.following: dict[TopicPartition, FollowedPartition] = {}
         self._config = config
         self._clock = clock
         self._channels = channels
-        self._session = SessionClient(config.replica_fetch_max_bytes)
+        self._session = FetchSessionClient(config.replica_fetch_max_bytes)
         self._template = FetchRequest(
             max_wait_ms=config.replica_fetch_wait_max_ms,
             min_bytes=config.replica_fetch_min_bytes,
@@ -120,7 +120,7 @@ class _Fetcher:
         self._complained = False
         self.task = asyncio.get_running_loop().create_task(self._run())
 
-    def add(self, following: Following) -> None:
+    def add(self, following: FollowedPartition) -> None:
         self.following[following.key] = following
         self._news.set()
 
@@ -167,7 +167,7 @@ class _Fetcher:
             self._complained = True
             log.warning("cannot fetch from broker %d: %s", self.leader.id, error)
 
-    async def _round(self, ready: list[Following]) -> None:
+    async def _round(self, ready: list[FollowedPartition]) -> None:
         try:
             response: FetchResponse = await self._channels.send(
                 self.leader,
@@ -193,7 +193,7 @@ class _Fetcher:
             replica_id=self._config.broker_id, replica_epoch=self._broker_epoch()
         )
 
-    async def _take_all(self, ready: list[Following], response: FetchResponse) -> None:
+    async def _take_all(self, ready: list[FollowedPartition], response: FetchResponse) -> None:
         asked = {one.wire_key: one for one in ready}
         out_of_range = []
         for topic in response.responses:
@@ -208,7 +208,7 @@ class _Fetcher:
         for one in out_of_range:
             await self._find_range(one)
 
-    def _take(self, one: Following, data: FetchResponse.PartitionData) -> None:
+    def _take(self, one: FollowedPartition, data: FetchResponse.PartitionData) -> None:
         error = ErrorCode(data.error_code)
         if error is ErrorCode.NONE:
             if data.records and one.is_throttled:
@@ -224,25 +224,25 @@ class _Fetcher:
         if error is not ErrorCode.NONE:
             self._back_off(one, error)
 
-    def _change(self, one: Following, do: Callable[[], None]) -> None:
+    def _change(self, one: FollowedPartition, do: Callable[[], None]) -> None:
         try:
             do()
         except OSError as failure:
             self._give_up(one, failure)
 
-    def _give_up(self, one: Following, failure: OSError) -> None:
+    def _give_up(self, one: FollowedPartition, failure: OSError) -> None:
         """Its log directory is lost, and all that lies there; the others are followed on."""
         one.partition.log.fail(failure)
         self.following.pop(one.key, None)
 
-    def _back_off(self, one: Following, error: ErrorCode) -> None:
+    def _back_off(self, one: FollowedPartition, error: ErrorCode) -> None:
         """Leave the partition alone for a while; a newer LeaderAndIsr replaces it anyway."""
         if one.last_error is not error:
             log.info("%s: broker %d answered %s", one.partition, self.leader.id, error.name)
         one.last_error = error
         one.retry_at_ms = self._clock.monotonic_ms() + self._config.replica_fetch_backoff_ms
 
-    async def _find_range(self, one: Following) -> None:
+    async def _find_range(self, one: FollowedPartition) -> None:
         """Our end is outside the leader's log: cut to its end, or start anew at its start."""
         latest = await self._leader_offset(one, LATEST)
         if isinstance(latest, ErrorCode):
@@ -261,7 +261,7 @@ class _Fetcher:
                 self._back_off(one, ErrorCode.OFFSET_OUT_OF_RANGE)  # in range now: ask again
             self._change(one, lambda: one.start_no_earlier_than(earliest))
 
-    async def _leader_offset(self, one: Following, which: int) -> int | ErrorCode:
+    async def _leader_offset(self, one: FollowedPartition, which: int) -> int | ErrorCode:
         partition = one.partition
         request = ListOffsetsRequest(
             replica_id=self._config.broker_id,

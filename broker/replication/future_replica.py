@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from urteil.broker.replication.first_batch import append_following
+from urteil.broker.replication.overlapping_append import append_following
 from urteil.broker.replication.partition import Partition
 from urteil.broker.replication.truncation import truncation_point
 from urteil.broker.wire.errors import ErrorCode

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from uuid import UUID
 
 from urteil.broker.base.offload import finished, in_turns
+from urteil.broker.log.batch_checks import Batches, Rejection
 from urteil.broker.log.partition_log import AppendResult, PartitionLog
-from urteil.broker.log.validate import Parts, Refused
-from urteil.broker.log.verification import TRUSTED, Guard
+from urteil.broker.log.transaction_verification import TRUSTED, Guard
 from urteil.broker.replication.follower_state import FollowerState
-from urteil.broker.replication.isr import IsrState
+from urteil.broker.replication.isr_state import IsrState
 from urteil.broker.server.purgatory import Watchers
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import LeaderAndIsrRequest
@@ -222,7 +222,7 @@ class Partition:
 
     async def append_in_turn(
         self,
-        admitted: Parts | Refused,
+        admitted: Batches | Rejection,
         acks: int,
         wall_ms: int,
         now_ms: float,
@@ -261,7 +261,7 @@ class Partition:
 
     def append_admitted(
         self,
-        admitted: Parts | Refused,
+        admitted: Batches | Rejection,
         acks: int,
         wall_ms: int,
         now_ms: float,
@@ -456,7 +456,7 @@ def refusal(
     return AppendResult(error=error, message=message, log_start_offset=log_start_offset)
 
 
-def _is_large(admitted: Parts | Refused) -> bool:
-    if isinstance(admitted, Refused):
+def _is_large(admitted: Batches | Rejection) -> bool:
+    if isinstance(admitted, Rejection):
         return False
     return sum(header.size for header, _ in admitted) > WRITTEN_AT_ONCE_BYTES

@@ -14,8 +14,8 @@ from urteil.broker.server.purgatory import Delayed
 from urteil.broker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from urteil.broker.replication.manager import ReplicaManager, TopicPartition
     from urteil.broker.replication.partition import Partition
+    from urteil.broker.replication.replica_manager import ReplicaManager, TopicPartition
 
 log = logging.getLogger("replicas")
 
@@ -23,7 +23,7 @@ UNKNOWN_OFFSET = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeletionResult:
     """What became of it: the first offset that some live replica still has."""
 
     error: ErrorCode
@@ -36,12 +36,12 @@ class RecordDeletion:
 
     def __init__(self, replicas: ReplicaManager) -> None:
         self._replicas = replicas
-        self._answers: dict[TopicPartition, Deleted] = {}
+        self._answers: dict[TopicPartition, DeletionResult] = {}
         self._waiting: dict[TopicPartition, tuple[Partition, int]] = {}
 
     async def run(
         self, offsets: Mapping[TopicPartition, int], timeout_ms: int
-    ) -> dict[TopicPartition, Deleted]:
+    ) -> dict[TopicPartition, DeletionResult]:
         """Delete what lies before the offsets (-1: the high watermark); an answer for each."""
         for key, offset in offsets.items():
             self._begin(key, offset)
@@ -54,7 +54,7 @@ class RecordDeletion:
     def _begin(self, key: TopicPartition, offset: int) -> None:
         partition, error = self._replicas.hosted(*key)
         if partition is None:
-            self._answers[key] = Deleted(error)
+            self._answers[key] = DeletionResult(error)
             return
         try:
             wanted = partition.delete_records(offset)
@@ -62,20 +62,20 @@ class RecordDeletion:
             partition.log.fail(failure)
             wanted = ErrorCode.KAFKA_STORAGE_ERROR
         if isinstance(wanted, ErrorCode):
-            self._answers[key] = Deleted(wanted)
+            self._answers[key] = DeletionResult(wanted)
         else:
-            self._answers[key] = Deleted(ErrorCode.NONE, partition.low_watermark)
+            self._answers[key] = DeletionResult(ErrorCode.NONE, partition.low_watermark)
             if partition.low_watermark < wanted:
                 self._waiting[key] = (partition, wanted)
 
     def _look(self) -> bool | None:
         for key, (partition, wanted) in list(self._waiting.items()):
             if partition.is_retired:
-                answer = Deleted(partition.gone)
+                answer = DeletionResult(partition.gone)
             elif not partition.is_leader:
-                answer = Deleted(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                answer = DeletionResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             elif partition.low_watermark >= wanted:
-                answer = Deleted(ErrorCode.NONE, partition.low_watermark)
+                answer = DeletionResult(ErrorCode.NONE, partition.low_watermark)
             else:
                 continue
             self._answers[key] = answer
@@ -85,5 +85,5 @@ class RecordDeletion:
     def _time_out(self) -> bool:
         for key in self._waiting:
             low_watermark = self._answers[key].low_watermark
-            self._answers[key] = Deleted(ErrorCode.REQUEST_TIMED_OUT, low_watermark)
+            self._answers[key] = DeletionResult(ErrorCode.REQUEST_TIMED_OUT, low_watermark)
         return True

@@ -14,16 +14,16 @@ from urteil.broker.controller.controller import Controller
 from urteil.broker.groups.administration import GroupAdministration
 from urteil.broker.groups.coordinator import GroupCoordinator
 from urteil.broker.log.cleaner.cleaner import Cleaner
-from urteil.broker.log.cleaner.settings import CleanerSettings
-from urteil.broker.log.manager import LogManager
+from urteil.broker.log.cleaner.cleaner_settings import CleanerSettings
+from urteil.broker.log.log_manager import LogManager
 from urteil.broker.metrics import families
 from urteil.broker.metrics.scrapes import ScrapeServer
 from urteil.broker.quotas.admin import QuotaAdmin
 from urteil.broker.quotas.configs import QuotaConfigs
 from urteil.broker.quotas.table import QuotaTable
 from urteil.broker.quotas.throttle import make_throttle
-from urteil.broker.replication.control import ReplicaControl
-from urteil.broker.replication.manager import ReplicaManager
+from urteil.broker.replication.replica_manager import ReplicaManager
+from urteil.broker.replication.role_changes import RoleChanges
 from urteil.broker.security.acl_keeper import AclKeeper
 from urteil.broker.security.authorizer import Authorizer, make_authorizer
 from urteil.broker.security.token_keeper import make_token_keeper
@@ -72,7 +72,7 @@ class Broker:
     logs: LogManager
     cleaner: Cleaner
     replicas: ReplicaManager
-    control: ReplicaControl
+    control: RoleChanges
     failures: DirectoryFailures
     groups: GroupCoordinator
     group_administration: GroupAdministration
@@ -293,7 +293,7 @@ class Broker:
             topic_overrides=self.topic_settings.overrides,
             offload=self.offload,
         )
-        self.control = ReplicaControl(
+        self.control = RoleChanges(
             self.replicas,
             self.metadata,
             lambda: self.broker_epoch,

@@ -14,8 +14,8 @@ from urteil.broker.zookeeper import znodes
 from urteil.broker.zookeeper.session import LOST
 
 if TYPE_CHECKING:
-    from urteil.broker.log.manager import LogManager
-    from urteil.broker.replication.manager import ReplicaManager
+    from urteil.broker.log.log_manager import LogManager
+    from urteil.broker.replication.replica_manager import ReplicaManager
     from urteil.broker.zookeeper.session import Session
 
 log = logging.getLogger("broker")

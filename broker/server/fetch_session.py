@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from uuid import UUID
 
-from urteil.broker.replication.reading import IDLE, PartitionRead
-from urteil.broker.replication.wanted import Wanted
+from urteil.broker.replication.fetch_target import FetchTarget
+from urteil.broker.replication.partition_read import IDLE, PartitionRead
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest
 
@@ -15,7 +15,7 @@ MAX_EPOCH = 2**31 - 1
 Topic = UUID | str
 """A topic's id from Fetch 13 on, its name before."""
 Key = tuple[Topic, int]
-Resolve = Callable[[Topic, FetchRequest.FetchPartition, str], Wanted]
+Resolve = Callable[[Topic, FetchRequest.FetchPartition, str], FetchTarget]
 """Finds what a partition is on this broker; the text is its topic's name, once that is known."""
 
 
@@ -24,7 +24,7 @@ class _Cached:
 
     __slots__ = ("told_high_watermark", "told_log_start", "wanted")
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: FetchTarget) -> None:
         self.wanted = wanted
         self.told_high_watermark = self.told_log_start = -1
 
@@ -86,7 +86,7 @@ class FetchSession:
         return len(self._cached)
 
     def begin(
-        self, keys: Sequence[Key], wanted: Sequence[Wanted], reads: Iterable[PartitionRead]
+        self, keys: Sequence[Key], wanted: Sequence[FetchTarget], reads: Iterable[PartitionRead]
     ) -> None:
         """Keep what a full fetch asked for and was told."""
         for key, one, read in zip(keys, wanted, reads, strict=True):
@@ -107,7 +107,7 @@ class FetchSession:
             for index in forgotten.partitions:
                 self._cached.pop((topic, index), None)
 
-    def wanted(self, resolve: Resolve) -> list[Wanted]:
+    def wanted(self, resolve: Resolve) -> list[FetchTarget]:
         """Everything the session fetches."""
         for key, cached in self._cached.items():
             if cached.wanted.is_outdated:
@@ -119,7 +119,9 @@ class FetchSession:
         self.epoch = 1 if self.epoch == MAX_EPOCH else self.epoch + 1
         return self.epoch
 
-    def news(self, reads: Iterable[PartitionRead]) -> Iterator[tuple[Topic, Wanted, PartitionRead]]:
+    def news(
+        self, reads: Iterable[PartitionRead]
+    ) -> Iterator[tuple[Topic, FetchTarget, PartitionRead]]:
         """The partitions worth telling of: records, errors, divergence, moved watermarks.
 
         Those with records come last from now on, lest they take the whole of every answer while

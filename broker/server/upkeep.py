@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from urteil.broker.log.cleaner.cleaner import Cleaner
-    from urteil.broker.log.manager import LogManager
-    from urteil.broker.replication.manager import ReplicaManager
+    from urteil.broker.log.log_manager import LogManager
+    from urteil.broker.replication.replica_manager import ReplicaManager
     from urteil.broker.server.clock import Clock
     from urteil.broker.server.config import BrokerConfig
     from urteil.broker.server.directory_failures import DirectoryFailures

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from urteil.broker.log.walk import walk
-from urteil.broker.replication.manager import ReplicaManager
+from urteil.broker.log.log_iteration import walk
+from urteil.broker.replication.replica_manager import ReplicaManager
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.server.metadata_cache import MetadataCache

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 
 from urteil.broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
-from urteil.broker.replication.manager import ReplicaManager
+from urteil.broker.replication.replica_manager import ReplicaManager
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig
 from urteil.broker.transactions.markers import Marker, Order, Outcome

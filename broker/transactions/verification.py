@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from urteil.broker.log.results import AppendResult
-from urteil.broker.log.verification import TRUSTED, Guard
-from urteil.broker.replication.manager import ReplicaManager, TopicPartition
+from urteil.broker.log.log_results import AppendResult
+from urteil.broker.log.transaction_verification import TRUSTED, Guard
 from urteil.broker.replication.partition import refusal
+from urteil.broker.replication.replica_manager import ReplicaManager, TopicPartition
 from urteil.broker.server.channels import Channels
 from urteil.broker.server.clock import Clock
 from urteil.broker.server.config import BrokerConfig

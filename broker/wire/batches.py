@@ -17,10 +17,10 @@ from urteil.broker.wire.batch_header import (
 )
 from urteil.broker.wire.compression import Compression, UnsupportedCompression
 from urteil.broker.wire.downconversion import down_convert
-from urteil.broker.wire.entries import NEWEST_MAGIC, is_sole_batch, iter_entries
 from urteil.broker.wire.primitives import CorruptBatch, TooLarge, Unforeseen
+from urteil.broker.wire.produce_entries import NEWEST_MAGIC, is_sole_batch, iter_entries
 from urteil.broker.wire.records import Record, build_batch, iter_outlines, iter_records
-from urteil.broker.wire.stored import (
+from urteil.broker.wire.stored_batches import (
     crc_ok,
     first_offset,
     iter_stored,

@@ -22,10 +22,10 @@ from urteil.broker.wire.compression import (
     UnsupportedCompression,
     compress,
 )
-from urteil.broker.wire.legacy import LENGTH, TIMESTAMP
+from urteil.broker.wire.old_messages import LENGTH, TIMESTAMP
 from urteil.broker.wire.primitives import Buffer, TooLarge
 from urteil.broker.wire.records import Record
-from urteil.broker.wire.stored import iter_stored, iter_stored_records
+from urteil.broker.wire.stored_batches import iter_stored, iter_stored_records
 
 _HEAD = struct.Struct(">qiI")
 _NOTHING_LEFT = struct.pack(">qi", -1, HEADER_BYTES)

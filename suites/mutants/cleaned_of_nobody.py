@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return rebuilt
 
-    replace("urteil.broker.log.cleaner.retention:rebuilt", make)
+    replace("urteil.broker.log.cleaner.record_retention:rebuilt", make)

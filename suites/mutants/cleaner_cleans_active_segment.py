@@ -24,4 +24,4 @@ def apply(mark: Mark) -> None:
 
         return run
 
-    replace("urteil.broker.log.cleaner.selection:_end", make)
+    replace("urteil.broker.log.cleaner.candidates:_end", make)

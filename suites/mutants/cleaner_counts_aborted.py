@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return discards
 
-    replace("urteil.broker.log.cleaner.transactions:TransactionWalk.discards", make)
+    replace("urteil.broker.log.cleaner.transaction_tracker:TransactionTracker.discards", make)

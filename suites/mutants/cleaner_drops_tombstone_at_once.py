@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return run
 
-    replace("urteil.broker.log.cleaner.retention:Retention._is_over", make)
+    replace("urteil.broker.log.cleaner.record_retention:RecordRetention._is_over", make)

@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return written
 
-    replace("urteil.broker.log.cleaner.retention:Retention._written", make)
+    replace("urteil.broker.log.cleaner.record_retention:RecordRetention._written", make)

@@ -34,4 +34,4 @@ def apply(mark: Mark) -> None:
 
         return run
 
-    replace("urteil.broker.log.cleaner.retention:rebuilt", make)
+    replace("urteil.broker.log.cleaner.record_retention:rebuilt", make)

@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return codec
 
-    replace("urteil.broker.log.config:LogConfig.codec_for", make)
+    replace("urteil.broker.log.log_config:LogConfig.codec_for", make)

@@ -14,7 +14,7 @@ GUARANTEE = "retained_too_short"
 
 def apply(mark: Mark) -> None:
     """What is too old goes, whatever the policy."""
-    from urteil.broker.log.retention import _too_old
+    from urteil.broker.log.segment_retention import _too_old
 
     def make(original: Function) -> Function:
         def deletable(log: Any, now_ms: int) -> int:
@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return deletable
 
-    replace("urteil.broker.log.retention:deletable", make)
+    replace("urteil.broker.log.segment_retention:deletable", make)

@@ -24,4 +24,4 @@ def apply(mark: Mark) -> None:
 
         return add
 
-    replace("urteil.broker.log.producers:Producer.add", make)
+    replace("urteil.broker.log.producer_states:ProducerEntry.add", make)

@@ -14,7 +14,7 @@ GUARANTEE = "kept_too_long"
 
 def apply(mark: Mark) -> None:
     """What followers still have counts for nothing."""
-    from urteil.broker.replication.record_deletion import Deleted
+    from urteil.broker.replication.record_deletion import DeletionResult
     from urteil.broker.wire.errors import ErrorCode
 
     def make(original: Function) -> Function:
@@ -23,7 +23,7 @@ def apply(mark: Mark) -> None:
             if key in deletion._waiting:
                 mark.hit()
                 _, wanted = deletion._waiting.pop(key)
-                deletion._answers[key] = Deleted(ErrorCode.NONE, wanted)
+                deletion._answers[key] = DeletionResult(ErrorCode.NONE, wanted)
 
         return begin
 

@@ -14,7 +14,7 @@ GUARANTEE = "torn_txn"
 
 def apply(mark: Mark) -> None:
     """No coordinator is older."""
-    from urteil.broker.log.producers import read_marker
+    from urteil.broker.log.producer_states import read_marker
 
     def make(original: Function) -> Function:
         def add_marker(staged: Any, entry: Any, header: Any, base_offset: int, data: Any) -> Any:
@@ -26,4 +26,4 @@ def apply(mark: Mark) -> None:
 
         return add_marker
 
-    replace("urteil.broker.log.producers:Staged._add_marker", make)
+    replace("urteil.broker.log.producer_states:StagedBatches._add_marker", make)

@@ -24,4 +24,4 @@ def apply(mark: Mark) -> None:
 
         return look
 
-    replace("urteil.broker.replication.manager:_Acknowledgement._look", make)
+    replace("urteil.broker.replication.replica_manager:_Acknowledgement._look", make)

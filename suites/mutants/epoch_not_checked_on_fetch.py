@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return divergence
 
-    replace("urteil.broker.replication.reading:_divergence", make)
+    replace("urteil.broker.replication.partition_read:_divergence", make)

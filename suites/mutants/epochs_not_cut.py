@@ -26,6 +26,6 @@ def apply(mark: Mark) -> None:
         epochs._starts.append(start_offset)
         return True
 
-    where = "urteil.broker.log.epochs:EpochCache"
+    where = "urteil.broker.log.epoch_cache:EpochCache"
     replace(f"{where}.truncate_from_end", lambda _: truncate_from_end)
     replace(f"{where}._put", lambda _: put)

@@ -28,4 +28,4 @@ def apply(mark: Mark) -> None:
 
         return read
 
-    replace("urteil.broker.replication.reading:_read", make)
+    replace("urteil.broker.replication.partition_read:_read", make)

@@ -24,4 +24,4 @@ def apply(mark: Mark) -> None:
 
         return start_flush
 
-    replace("urteil.broker.log.duties:Duties._start_flush", make)
+    replace("urteil.broker.log.maintenance:Maintenance._start_flush", make)

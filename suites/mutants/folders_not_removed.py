@@ -22,4 +22,4 @@ def apply(mark: Mark) -> None:
 
         return remove_due
 
-    replace("urteil.broker.log.duties:Duties._remove_due", make)
+    replace("urteil.broker.log.maintenance:Maintenance._remove_due", make)

@@ -26,5 +26,5 @@ def apply(mark: Mark) -> None:
 
         return upper_bound
 
-    replace("urteil.broker.replication.reading:upper_bound", make)
-    replace("urteil.broker.replication.manager:upper_bound", make)
+    replace("urteil.broker.replication.partition_read:upper_bound", make)
+    replace("urteil.broker.replication.replica_manager:upper_bound", make)

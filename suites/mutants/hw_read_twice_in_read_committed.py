@@ -36,5 +36,5 @@ def apply(mark: Mark) -> None:
 
         return upper_bound
 
-    replace("urteil.broker.replication.manager:upper_bound", lambda original: original)
-    replace("urteil.broker.replication.reading:upper_bound", make)
+    replace("urteil.broker.replication.replica_manager:upper_bound", lambda original: original)
+    replace("urteil.broker.replication.partition_read:upper_bound", make)

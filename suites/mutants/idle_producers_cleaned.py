@@ -24,4 +24,4 @@ def apply(mark: Mark) -> None:
 
         return is_needed
 
-    replace("urteil.broker.log.cleaner.retention:Retention._is_needed", make)
+    replace("urteil.broker.log.cleaner.record_retention:RecordRetention._is_needed", make)

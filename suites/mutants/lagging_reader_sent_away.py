@@ -14,7 +14,7 @@ GUARANTEE = "nonmonotonic_poll"
 
 def apply(mark: Mark) -> None:
     """The high watermark is the end."""
-    from urteil.broker.replication.reading import PartitionRead
+    from urteil.broker.replication.partition_read import PartitionRead
     from urteil.broker.wire.errors import ErrorCode
 
     def make(original: Function) -> Function:
@@ -27,4 +27,4 @@ def apply(mark: Mark) -> None:
 
         return read
 
-    replace("urteil.broker.replication.reading:_read", make)
+    replace("urteil.broker.replication.partition_read:_read", make)

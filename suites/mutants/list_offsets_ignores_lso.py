@@ -24,4 +24,4 @@ def apply(mark: Mark) -> None:
 
         return readable_end
 
-    replace("urteil.broker.replication.offsets:_readable_end", make)
+    replace("urteil.broker.replication.offset_lookup:_readable_end", make)

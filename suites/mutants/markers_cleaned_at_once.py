@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return of
 
-    replace("urteil.broker.log.cleaner.retention:Retention.of", make)
+    replace("urteil.broker.log.cleaner.record_retention:RecordRetention.of", make)

@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return promote
 
-    replace("urteil.broker.log.manager:LogManager.promote_future", make)
+    replace("urteil.broker.log.log_manager:LogManager.promote_future", make)

@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return drop
 
-    replace("urteil.broker.replication.manager:ReplicaManager.drop", make)
+    replace("urteil.broker.replication.replica_manager:ReplicaManager.drop", make)

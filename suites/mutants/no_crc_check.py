@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return crc_ok
 
-    replace("urteil.broker.log.validate:crc_ok", make)
+    replace("urteil.broker.log.batch_checks:crc_ok", make)

@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return request
 
-    replace("urteil.broker.replication.follower:Following.request", make)
+    replace("urteil.broker.replication.followed_partition:FollowedPartition.request", make)

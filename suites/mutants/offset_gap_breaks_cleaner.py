@@ -28,5 +28,5 @@ def apply(mark: Mark) -> None:
 
         return run
 
-    for module in ("mapping", "rewriting"):
+    for module in ("map_pass", "rewrite_pass"):
         replace(f"urteil.broker.log.cleaner.{module}:sound_batches", make)

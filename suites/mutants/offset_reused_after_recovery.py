@@ -26,7 +26,7 @@ def apply(mark: Mark) -> None:
         return run
 
     def cut_tail(segment: Any) -> None:
-        from urteil.broker.log.scan import read_batches
+        from urteil.broker.log.batch_scan import read_batches
 
         starts = [batch.position for batch in read_batches(segment.file, 0, segment.size)]
         if len(starts) > DROPPED_BATCHES:

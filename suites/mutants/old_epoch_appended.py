@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return add
 
-    replace("urteil.broker.log.producers:Staged.add", make)
+    replace("urteil.broker.log.producer_states:StagedBatches.add", make)

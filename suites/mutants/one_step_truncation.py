@@ -10,7 +10,7 @@ ABOUT = "a follower with an epoch that its leader never knew keeps part of it"
 MODELS = "before KIP-279 (KAFKA-6361: fast leader fail over can lead to log divergence)"
 SCENARIO = "fast-failover"
 GUARANTEE = "replica_divergence"
-FOLLOWING = "urteil.broker.replication.follower:Following"
+FOLLOWING = "urteil.broker.replication.followed_partition:FollowedPartition"
 
 
 def apply(mark: Mark) -> None:
@@ -48,6 +48,6 @@ def apply(mark: Mark) -> None:
 
         return tell
 
-    replace("urteil.broker.replication.follower:truncation_point", cut)
+    replace("urteil.broker.replication.followed_partition:truncation_point", cut)
     replace(f"{FOLLOWING}.take", take)
     replace(f"{FOLLOWING}.position", position)

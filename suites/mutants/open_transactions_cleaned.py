@@ -26,4 +26,4 @@ def apply(mark: Mark) -> None:
 
         return end
 
-    replace("urteil.broker.log.cleaner.selection:_end", make)
+    replace("urteil.broker.log.cleaner.candidates:_end", make)

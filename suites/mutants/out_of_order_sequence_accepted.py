@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return follows
 
-    replace("urteil.broker.log.producers:_follows", make)
+    replace("urteil.broker.log.producer_states:_follows", make)

@@ -10,7 +10,7 @@ ABOUT = "a broker takes from UpdateMetadata nothing about partitions that it lea
 MODELS = "metadata that stays stale on one broker, KAFKA-7235"
 SCENARIO = "indexes"
 GUARANTEE = "disagreement"
-CONTROL = "urteil.broker.replication.control:ReplicaControl"
+CONTROL = "urteil.broker.replication.role_changes:RoleChanges"
 
 
 def apply(mark: Mark) -> None:

@@ -14,7 +14,7 @@ GUARANTEE = "hanging_txn"
 
 def apply(mark: Mark) -> None:
     """Every first batch of a transaction is trusted."""
-    from urteil.broker.log.verification import TRUSTED
+    from urteil.broker.log.transaction_verification import TRUSTED
 
     def make(original: Function) -> Function:
         def start(verifier: Any, claims: Any) -> Any:

@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return is_expired
 
-    replace("urteil.broker.log.producers:is_expired", make)
+    replace("urteil.broker.log.producer_states:is_expired", make)

@@ -24,4 +24,4 @@ def apply(mark: Mark) -> None:
 
         return select
 
-    replace("urteil.broker.replication.nearest:NearestReplica.select", make)
+    replace("urteil.broker.replication.nearest_replica:NearestReplica.select", make)

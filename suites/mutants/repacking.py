@@ -41,4 +41,4 @@ def change_repacked(mark: Mark, change: Callable[[list[RecordFields]], list[Reco
 
         return repacked
 
-    replace("urteil.broker.log.admission:repacked", make)
+    replace("urteil.broker.log.append_validation:repacked", make)

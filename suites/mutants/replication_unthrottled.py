@@ -21,4 +21,4 @@ def apply(mark: Mark) -> None:
 
         return record
 
-    replace("urteil.broker.replication.throttle:Throttle.record", make)
+    replace("urteil.broker.replication.replication_throttle:Throttle.record", make)

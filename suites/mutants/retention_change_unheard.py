@@ -28,4 +28,4 @@ def apply(mark: Mark) -> None:
 
         return configure
 
-    replace("urteil.broker.log.manager:LogManager.configure", make)
+    replace("urteil.broker.log.log_manager:LogManager.configure", make)

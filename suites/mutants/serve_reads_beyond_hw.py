@@ -24,5 +24,5 @@ def apply(mark: Mark) -> None:
 
         return upper_bound
 
-    for module in ("reading", "manager"):
+    for module in ("partition_read", "replica_manager"):
         replace(f"urteil.broker.replication.{module}:upper_bound", make)

@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return too_much
 
-    replace("urteil.broker.log.retention:_too_much", make)
+    replace("urteil.broker.log.segment_retention:_too_much", make)

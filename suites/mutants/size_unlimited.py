@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return refuse
 
-    replace("urteil.broker.log.validate:refuse", make)
+    replace("urteil.broker.log.batch_checks:refuse", make)

@@ -27,4 +27,4 @@ def apply(mark: Mark) -> None:
 
         return encode
 
-    replace("urteil.broker.log.snapshots:encode", make)
+    replace("urteil.broker.log.producer_snapshots:encode", make)

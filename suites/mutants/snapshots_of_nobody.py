@@ -24,4 +24,4 @@ def apply(mark: Mark) -> None:
 
         return take
 
-    replace("urteil.broker.log.snapshots:Snapshots.take", make)
+    replace("urteil.broker.log.producer_snapshots:ProducerSnapshots.take", make)

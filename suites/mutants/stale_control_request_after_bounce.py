@@ -24,4 +24,4 @@ def apply(mark: Mark) -> None:
 
         return fence
 
-    replace("urteil.broker.replication.control:ReplicaControl.fence", make)
+    replace("urteil.broker.replication.role_changes:RoleChanges.fence", make)

@@ -39,4 +39,4 @@ def apply(mark: Mark) -> None:
 
     replace("urteil.broker.controller.election:Election.still_won", make_still_won)
     replace("urteil.broker.controller.store:Store.fenced", make_fenced)
-    replace("urteil.broker.replication.control:ReplicaControl.fence", make_fence)
+    replace("urteil.broker.replication.role_changes:RoleChanges.fence", make_fence)

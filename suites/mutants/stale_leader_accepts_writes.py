@@ -30,5 +30,5 @@ def apply(mark: Mark) -> None:
 
         return heed
 
-    replace("urteil.broker.replication.control:ReplicaControl._follow", make)
-    replace("urteil.broker.replication.control:ReplicaControl.heed", make_heed)
+    replace("urteil.broker.replication.role_changes:RoleChanges._follow", make)
+    replace("urteil.broker.replication.role_changes:RoleChanges.heed", make_heed)

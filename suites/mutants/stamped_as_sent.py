@@ -24,4 +24,4 @@ def apply(mark: Mark) -> None:
 
         return set_timestamps
 
-    replace("urteil.broker.log.admission:set_timestamps", make)
+    replace("urteil.broker.log.append_validation:set_timestamps", make)

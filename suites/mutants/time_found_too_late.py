@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return find_by_time
 
-    replace("urteil.broker.replication.offsets:find_by_time", make)
+    replace("urteil.broker.replication.offset_lookup:find_by_time", make)

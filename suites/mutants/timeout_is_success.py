@@ -24,4 +24,4 @@ def apply(mark: Mark) -> None:
 
         return time_out
 
-    replace("urteil.broker.replication.manager:_Acknowledgement._time_out", make)
+    replace("urteil.broker.replication.replica_manager:_Acknowledgement._time_out", make)

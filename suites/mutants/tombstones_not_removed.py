@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return is_over
 
-    replace("urteil.broker.log.cleaner.retention:Retention._is_over", make)
+    replace("urteil.broker.log.cleaner.record_retention:RecordRetention._is_over", make)

@@ -24,4 +24,4 @@ def apply(mark: Mark) -> None:
 
         return follow
 
-    replace("urteil.broker.replication.follower:Following.__init__", make)
+    replace("urteil.broker.replication.followed_partition:FollowedPartition.__init__", make)

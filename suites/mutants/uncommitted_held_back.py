@@ -25,4 +25,4 @@ def apply(mark: Mark) -> None:
 
         return bound
 
-    replace("urteil.broker.replication.reading:upper_bound", make)
+    replace("urteil.broker.replication.partition_read:upper_bound", make)

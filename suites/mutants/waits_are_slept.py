@@ -26,4 +26,4 @@ def apply(mark: Mark) -> None:
 
         return wait
 
-    replace("urteil.broker.replication.manager:ReplicaManager._wait", make)
+    replace("urteil.broker.replication.replica_manager:ReplicaManager._wait", make)

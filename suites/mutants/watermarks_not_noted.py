@@ -23,4 +23,4 @@ def apply(mark: Mark) -> None:
 
         return checkpoint
 
-    replace("urteil.broker.log.manager:LogManager.checkpoint_high_watermarks", make)
+    replace("urteil.broker.log.log_manager:LogManager.checkpoint_high_watermarks", make)

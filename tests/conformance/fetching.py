@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from tests.conformance.side import CLOSED, Side
-from urteil.broker.wire.legacy import iter_legacy
 from urteil.broker.wire.messages import FetchRequest
+from urteil.broker.wire.old_messages import iter_legacy
 
 STRANGE_ID = UUID("12345678-1234-1234-1234-123456789abc")
 PADDING = b"\xff" * 8

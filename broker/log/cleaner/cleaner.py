@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from urteil.broker.log.checkpoints import TopicPartition
-from urteil.broker.log.cleaner.cleaning import Aborted, Cleaning, Totals
-from urteil.broker.log.cleaner.selection import Candidate, candidate, dirtiest
-from urteil.broker.log.cleaner.settings import CleanerSettings
-from urteil.broker.log.cleaner.throttle import Throttle
+from urteil.broker.log.cleaner.candidates import Candidate, candidate, dirtiest
+from urteil.broker.log.cleaner.cleaner_settings import CleanerSettings
+from urteil.broker.log.cleaner.io_throttle import IoThrottle
+from urteil.broker.log.cleaner.log_cleaning import CleaningAborted, LogCleaning, Totals
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.segment import DamagedSegment
 
@@ -38,8 +38,8 @@ class Cleaner:
         self._checkpoint = checkpoint
         self._background = background
         self._settings = settings
-        self._throttle = Throttle(settings.io_max_bytes_per_second)
-        self._cleanings: list[Cleaning] = []
+        self._throttle = IoThrottle(settings.io_max_bytes_per_second)
+        self._cleanings: list[LogCleaning] = []
         self._uncleanable: dict[TopicPartition, PartitionLog] = {}
         self._look_due_ms = 0
         self.last = Totals()
@@ -90,7 +90,7 @@ class Cleaner:
 
     def _begin(self, chosen: Candidate, now_ms: int) -> None:
         try:
-            cleaning = Cleaning(chosen, self._settings.map_bytes, now_ms)
+            cleaning = LogCleaning(chosen, self._settings.map_bytes, now_ms)
         except (OSError, ValueError) as error:
             self._mark(chosen.log, error)
             return
@@ -131,7 +131,7 @@ class Cleaner:
 
     # Going on
 
-    def _continue(self, cleaning: Cleaning, now_ms: int) -> None:
+    def _continue(self, cleaning: LogCleaning, now_ms: int) -> None:
         while cleaning in self._cleanings:
             work = cleaning.work
             if not self._stands(cleaning):
@@ -151,14 +151,14 @@ class Cleaner:
             else:
                 work.start(self._background, self._throttle.budget(len(self._cleanings)))
 
-    def _stands(self, cleaning: Cleaning) -> bool:
+    def _stands(self, cleaning: LogCleaning) -> bool:
         return cleaning.is_valid and any(log is cleaning.log for log in self._logs())
 
-    def _proceed(self, cleaning: Cleaning, now_ms: int) -> None:
+    def _proceed(self, cleaning: LogCleaning, now_ms: int) -> None:
         try:
             if cleaning.proceed(now_ms):
                 return
-        except Aborted as error:
+        except CleaningAborted as error:
             _log.info("%s", error)
         except OSError as error:
             cleaning.log.fail(error)
@@ -169,7 +169,7 @@ class Cleaner:
             self._finish(cleaning, now_ms)
         self._end(cleaning)
 
-    def _finish(self, cleaning: Cleaning, now_ms: int) -> None:
+    def _finish(self, cleaning: LogCleaning, now_ms: int) -> None:
         log, totals = cleaning.log, cleaning.totals
         begin, log.cleaned_to = log.cleaned_to, cleaning.cleaned_to
         self.last, self.last_took_ms = totals, now_ms - cleaning.began_ms
@@ -184,7 +184,7 @@ class Cleaner:
         except OSError as error:
             log.fail(error)
 
-    def _failed(self, cleaning: Cleaning, error: Exception) -> None:
+    def _failed(self, cleaning: LogCleaning, error: Exception) -> None:
         has_its_segments = cleaning.has_its_segments
         self._end(cleaning)
         if not has_its_segments:
@@ -194,7 +194,7 @@ class Cleaner:
         else:
             self._mark(cleaning.log, error)
 
-    def _end(self, cleaning: Cleaning) -> None:
+    def _end(self, cleaning: LogCleaning) -> None:
         self._cleanings.remove(cleaning)
         try:
             cleaning.discard()

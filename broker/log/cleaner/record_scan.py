@@ -11,7 +11,7 @@ from urteil.broker.wire.primitives import CorruptBatch
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
+class ScannedRecords:
     """One entry a record, in order; record `n` lies in `body[ends[n]:ends[n + 1]]`."""
 
     keys: list[bytes | None]
@@ -21,7 +21,7 @@ class Scanned:
     """The numbers of records without a value."""
 
 
-def scan(body: bytes, count: int) -> Scanned:
+def scan(body: bytes, count: int) -> ScannedRecords:
     """Raises CorruptBatch for what is no `count` records."""
     try:
         scanned = _scan(body, count)
@@ -32,7 +32,7 @@ def scan(body: bytes, count: int) -> Scanned:
     return scanned
 
 
-def _scan(body: bytes, count: int) -> Scanned:
+def _scan(body: bytes, count: int) -> ScannedRecords:
     keys: list[bytes | None] = []
     deltas: list[int] = []
     ends = [0]
@@ -74,7 +74,7 @@ def _scan(body: bytes, count: int) -> Scanned:
             tombstones.append(number)
         pos = stop
         ends.append(pos)
-    return Scanned(keys, deltas, ends, tombstones)
+    return ScannedRecords(keys, deltas, ends, tombstones)
 
 
 def _rest(body: bytes, pos: int, value: int, shift: int) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from tests.broker.server.raw import run
 from tests.broker.zookeeper.server import until
 from urteil.broker.api.control_plane import leader_and_isr, stop_replica, update_metadata
 from urteil.broker.api.metadata import metadata
-from urteil.broker.replication.control import ReplicaControl
+from urteil.broker.replication.role_changes import RoleChanges
 from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.server.tasks import Tasks
 from urteil.broker.wire.api_keys import ApiKey
@@ -52,7 +52,7 @@ def test_what_was_meant_for_an_earlier_life_waits_for_the_registration_and_is_re
         registration = Registration(session, BrokerInfo(id=1, endpoints=()), lambda: 0)
         replicas: Any = SimpleNamespace(controller_epoch=0)
         cache: Any = None
-        control = ReplicaControl(replicas, cache, lambda: registration.epoch, "PLAINTEXT")
+        control = RoleChanges(replicas, cache, lambda: registration.epoch, "PLAINTEXT")
         broker: Any = SimpleNamespace(
             authorizer=None,
             registration=registration,

@@ -23,7 +23,7 @@ from urteil.broker.groups.records import (
 )
 from urteil.broker.groups.shard import Shard
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.log.recovery import Remembered
+from urteil.broker.log.recovery import CheckpointedState
 
 SMALL = replace(COMPACTED, segment_bytes=1500)
 
@@ -63,6 +63,6 @@ def test_groups_load_from_a_cleaned_log(tmp_path: Path) -> None:
         assert _told(log) == before
     assert len(pairs(log)) < count / 8
     log.close()
-    again = open_log(tmp_path, config=SMALL, remembered=Remembered(clean=True))
+    again = open_log(tmp_path, config=SMALL, remembered=CheckpointedState(clean=True))
     assert _told(again) == before
     drop(again)

@@ -26,7 +26,7 @@ from urteil.broker.groups.records import (
     encode,
 )
 from urteil.broker.groups.states import GroupState
-from urteil.broker.log.verification import TRUSTED
+from urteil.broker.log.transaction_verification import TRUSTED
 from urteil.broker.replication.partition import Partition
 from urteil.broker.server.clock import Clock
 from urteil.broker.transactions.local_markers import LocalMarkers

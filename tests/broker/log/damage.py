@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.broker.log.helpers import NOW_MS, FixedClock, append, batch, marker
-from urteil.broker.log.manager import LogManager
+from urteil.broker.log.batch_scan import read_batches
+from urteil.broker.log.log_manager import LogManager
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.log.scan import read_batches
 from urteil.broker.log.storage import File, Storage
 from urteil.broker.log.txn_index import AbortedTxn
 from urteil.broker.wire.batches import BatchHeader

@@ -9,11 +9,11 @@ from typing import Any
 
 from urteil.broker.base.offload import finished
 from urteil.broker.log.checkpoints import ZERO_UUID
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import AppendResult, PartitionLog, TimestampOffset
-from urteil.broker.log.recovery import Remembered
+from urteil.broker.log.recovery import CheckpointedState
 from urteil.broker.log.storage import Storage
-from urteil.broker.log.timestamps import Searches
+from urteil.broker.log.timestamp_search import Searches
 from urteil.broker.wire.batches import build_batch, iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode
 
@@ -33,7 +33,7 @@ def open_log(
     *,
     config: LogConfig | None = None,
     storage: Storage | None = None,
-    remembered: Remembered | None = None,
+    remembered: CheckpointedState | None = None,
     now_ms: int = NOW_MS,
 ) -> PartitionLog:
     return PartitionLog(

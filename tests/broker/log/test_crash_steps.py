@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log, read_all
 from tests.broker.log.test_recovery import check_indexes
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.storage import Buffer, File, Storage
 

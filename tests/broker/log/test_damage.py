@@ -28,7 +28,7 @@ from tests.broker.log.damage import (
 )
 from tests.broker.log.helpers import append, batch, first_at, newest_in
 from tests.broker.log.test_recovery import check_indexes
-from urteil.broker.log.manager import LogManager
+from urteil.broker.log.log_manager import LogManager
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.wire.batches import crc_ok, iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode

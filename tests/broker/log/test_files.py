@@ -9,10 +9,10 @@ import crc32c
 import pytest
 
 from tests.broker.log.helpers import NOW_MS, append, batch, end_txn, open_log
-from urteil.broker.log import checkpoints, snapshots
-from urteil.broker.log.config import LogConfig
-from urteil.broker.log.epochs import EpochCache
-from urteil.broker.log.producers import Producer, SentBatch
+from urteil.broker.log import checkpoints, producer_snapshots
+from urteil.broker.log.epoch_cache import EpochCache
+from urteil.broker.log.log_config import LogConfig
+from urteil.broker.log.producer_states import ProducerEntry, SentBatch
 from urteil.broker.log.storage import Storage
 
 
@@ -31,20 +31,20 @@ def test_names_and_sizes_after_a_roll(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_is_version_one_with_a_checksum(tmp_path: Path) -> None:
-    entry = Producer(7, 2, [SentBatch(4, 99, 3, NOW_MS)], NOW_MS, 5, 96)
-    data = snapshots.encode([entry])
+    entry = ProducerEntry(7, 2, [SentBatch(4, 99, 3, NOW_MS)], NOW_MS, 5, 96)
+    data = producer_snapshots.encode([entry])
     body = struct.pack(">iqhiqiqiq", 1, 7, 2, 4, 99, 3, NOW_MS, 5, 96)
     assert data == struct.pack(">hI", 1, crc32c.crc32c(body)) + body
-    assert snapshots.decode(data) == [entry]
+    assert producer_snapshots.decode(data) == [entry]
     for damage in (data[:-1], data[:5], b"\0\2" + data[2:], data[:-1] + b"\xff"):
-        with pytest.raises(snapshots.DamagedSnapshot):
-            snapshots.decode(damage)
+        with pytest.raises(producer_snapshots.DamagedSnapshot):
+            producer_snapshots.decode(damage)
 
 
 def test_a_producer_with_a_marker_alone_has_no_batch() -> None:
-    data = snapshots.encode([Producer(7, 2, [], NOW_MS, 5, None)])
+    data = producer_snapshots.encode([ProducerEntry(7, 2, [], NOW_MS, 5, None)])
     assert struct.unpack_from(">qhiqiqiq", data, 10) == (7, 2, -1, -1, 0, NOW_MS, 5, -1)
-    assert snapshots.decode(data) == [Producer(7, 2, [], NOW_MS, 5, None)]
+    assert producer_snapshots.decode(data) == [ProducerEntry(7, 2, [], NOW_MS, 5, None)]
 
 
 def test_transaction_index_entries(tmp_path: Path) -> None:

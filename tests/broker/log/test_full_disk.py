@@ -16,7 +16,7 @@ import pytest
 
 from tests.broker.log.damage import HIT, PROPS, TOPIC_ID, let_go, quick_folder
 from tests.broker.log.helpers import NOW_MS, FixedClock, append, batch, open_log, read_all
-from urteil.broker.log.manager import LogManager
+from urteil.broker.log.log_manager import LogManager
 from urteil.broker.log.storage import Buffer, File, Storage
 from urteil.broker.wire.errors import ErrorCode
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.log.helpers import NOW_MS, append, batch, end_txn, open_log, read_all
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.harness.parts.kafka import kafka_tool
 

@@ -14,9 +14,9 @@ from tests.broker.log.old_folders import FAR, OldLog, Row, old_messages
 from tests.broker.log.test_kafka_tools import COMPLAINTS
 from tests.broker.log.test_odd_files import whole_log
 from tests.broker.log.test_old_folders import rows_of
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.log.recovery import Remembered
+from urteil.broker.log.recovery import CheckpointedState
 from urteil.harness.parts.kafka import kafka_tool
 
 KINDS = (".log", ".index", ".timeindex", ".snapshot")
@@ -57,7 +57,7 @@ def recovered(folder: Path, old: OldLog, config: LogConfig | None = None) -> Par
     for kind in (".index", ".timeindex"):
         for path in folder.glob(f"*{kind}"):
             path.unlink()
-    remembered = Remembered(clean=False)
+    remembered = CheckpointedState(clean=False)
     log = open_log(
         folder, config=config or LogConfig(index_interval_bytes=100), remembered=remembered
     )
@@ -69,7 +69,7 @@ def split(folder: Path) -> tuple[PartitionLog, list[Row]]:
     """A segment of magic 1 whose offsets leap by more than a segment can hold."""
     rows = [Row(at, 1000, b"k", b"v") for at in (0, 5, FAR, FAR + 1)]
     (folder / f"{0:020d}.log").write_bytes(old_messages(1, 0, rows))
-    log = open_log(folder, remembered=Remembered(clean=False))
+    log = open_log(folder, remembered=CheckpointedState(clean=False))
     return log, rows
 
 

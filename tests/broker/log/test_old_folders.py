@@ -15,7 +15,7 @@ from tests.broker.log.damage import quick_folder
 from tests.broker.log.helpers import NOW_MS, append, batch, drop, first_at, newest_in, open_log
 from tests.broker.log.old_folders import OldLog, Row, draw
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.log.recovery import Remembered
+from urteil.broker.log.recovery import CheckpointedState
 from urteil.broker.wire.batches import (
     Compression,
     crc_ok,
@@ -56,15 +56,15 @@ def _check(old: OldLog, folder: Path) -> None:
     assert append(log, batch([b"new"])).base_offset == end
     log.close()
     again = open_log(
-        folder, remembered=Remembered(clean=True, log_start_offset=log.log_start_offset)
+        folder, remembered=CheckpointedState(clean=True, log_start_offset=log.log_start_offset)
     )
     assert again.log_end_offset == end + 1
     assert rows_of(again, old.rows)[: len(found)] == found
     drop(again)
 
 
-def _remembered(old: OldLog) -> Remembered:
-    return Remembered(clean=old.clean, recovery_point=old.recovery_point)
+def _remembered(old: OldLog) -> CheckpointedState:
+    return CheckpointedState(clean=old.clean, recovery_point=old.recovery_point)
 
 
 def _check_found(old: OldLog, log: PartitionLog, found: list[Row], intact: list[Row]) -> None:

@@ -10,9 +10,9 @@ import pytest
 from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log
 from tests.broker.log.old_folders import OLD_CODECS, Row, old_messages
 from tests.broker.log.test_old_folders import rows_of
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.log.recovery import Remembered
+from urteil.broker.log.recovery import CheckpointedState
 from urteil.broker.wire.errors import ErrorCode
 
 CONFIG = LogConfig(index_interval_bytes=100)
@@ -35,7 +35,7 @@ def written(folder: Path, magic: int, codec: int) -> list[Row]:
 
 
 def opened(folder: Path, *, clean: bool = True, config: LogConfig = CONFIG) -> PartitionLog:
-    log = open_log(folder, config=config, remembered=Remembered(clean=clean))
+    log = open_log(folder, config=config, remembered=CheckpointedState(clean=clean))
     log.update_high_watermark(log.log_end_offset)
     return log
 

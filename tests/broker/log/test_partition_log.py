@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.log.helpers import NOW_MS, append, batch, first_at, newest_in, open_log, read_all
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.wire.batches import crc_ok, iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode
 

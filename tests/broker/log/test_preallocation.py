@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.broker.log.helpers import append, batch, drop, open_log, read_all
-from urteil.broker.log.config import LogConfig
-from urteil.broker.log.recovery import Remembered
+from urteil.broker.log.log_config import LogConfig
+from urteil.broker.log.recovery import CheckpointedState
 
 CONFIG = LogConfig(segment_bytes=4000, index_interval_bytes=150, preallocate=True)
 
@@ -31,7 +31,7 @@ def test_a_new_segment_has_its_size_at_once_and_only_what_is_in_it_in_the_end(
     contents = read_all(log)
     log.close()
     assert sizes(tmp_path) == written
-    again = open_log(tmp_path, config=CONFIG, remembered=Remembered(clean=True))
+    again = open_log(tmp_path, config=CONFIG, remembered=CheckpointedState(clean=True))
     assert read_all(again) == contents
     append(again)
     assert again.log_end_offset == len(contents) + 1

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.broker.log.helpers import NOW_MS, append, batch, drop, end_txn, open_log, read_all
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.batch_scan import read_batches
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.log.recovery import Remembered
-from urteil.broker.log.scan import read_batches
+from urteil.broker.log.recovery import CheckpointedState
 from urteil.broker.log.storage import File, Storage
 from urteil.broker.wire.errors import ErrorCode
 
@@ -179,7 +179,7 @@ def test_truncation_leaves_what_a_shorter_history_would(
         check_indexes(log)
         check_against_model(log, prefix, Path(name) / "model")
         log.close()
-        again = open_log(folder, config=CONFIG, remembered=Remembered(clean=True))
+        again = open_log(folder, config=CONFIG, remembered=CheckpointedState(clean=True))
         check_indexes(again)
         check_against_model(again, prefix, Path(name) / "model2")
         drop(again)
@@ -199,7 +199,7 @@ def test_an_undamaged_log_comes_back_whole(
         if clean:
             log.close()
         point = log.recovery_point
-        remembered = Remembered(clean=clean, recovery_point=point)
+        remembered = CheckpointedState(clean=clean, recovery_point=point)
         again = open_log(folder, config=CONFIG, remembered=remembered)
         assert again.recovery_point == (again.log_end_offset if clean else 0)
         check_indexes(again)
@@ -215,7 +215,7 @@ def test_below_the_recovery_point_nothing_is_read(tmp_path: Path) -> None:
     log.flush(third)
     assert log.recovery_point == third
     _damage(stored(log)[0], 70, cut=False)
-    again = open_log(tmp_path, config=CONFIG, remembered=Remembered(recovery_point=third))
+    again = open_log(tmp_path, config=CONFIG, remembered=CheckpointedState(recovery_point=third))
     assert again.log_end_offset == log.log_end_offset
 
 
@@ -323,7 +323,7 @@ def test_a_sealed_segment_without_its_index_is_read_again(tmp_path: Path) -> Non
     log.close()
     (tmp_path / "00000000000000000000.index").unlink()
     (tmp_path / log.segments[1].path(".timeindex").name).write_bytes(b"12345")
-    again = open_log(tmp_path, config=CONFIG, remembered=Remembered(clean=True))
+    again = open_log(tmp_path, config=CONFIG, remembered=CheckpointedState(clean=True))
     check_indexes(again)
     assert again.segments[0].offset_index.count > 0
     assert again.log_end_offset == 40
@@ -335,7 +335,7 @@ def test_leftovers_go_and_a_lost_tail_moves_the_end_to_the_start(tmp_path: Path)
         append(log, batch([b"x" * 50]))
     for name in ("00000000000000000003.log.deleted", "00000000000000000099.index", "x.tmp"):
         (tmp_path / name).write_bytes(b"old")
-    again = open_log(tmp_path, config=CONFIG, remembered=Remembered(log_start_offset=25))
+    again = open_log(tmp_path, config=CONFIG, remembered=CheckpointedState(log_start_offset=25))
     assert (again.log_start_offset, again.log_end_offset, len(again.segments)) == (25, 25, 1)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "00000000000000000000.log.kept",
@@ -353,7 +353,7 @@ def test_the_log_start_is_kept(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=CONFIG)
     for _ in range(20):
         append(log, batch([b"x" * 50], producer=None))
-    again = open_log(tmp_path, config=CONFIG, remembered=Remembered(log_start_offset=13))
+    again = open_log(tmp_path, config=CONFIG, remembered=CheckpointedState(log_start_offset=13))
     assert [offset for offset, _ in read_all(again)] == list(range(13, 20))
     assert again.high_watermark == 13
 

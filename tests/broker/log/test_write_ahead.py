@@ -8,10 +8,10 @@ import pytest
 
 from tests.broker.log.helpers import NOW_MS, batch, open_log
 from urteil.broker.base.offload import finished
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.batch_checks import Batches
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.storage import Buffer, File
-from urteil.broker.log.validate import Parts
 
 LARGE = (b"x" * (5 << 20),)
 
@@ -22,7 +22,7 @@ def opened(folder: Path, segment_bytes: int = 1 << 30) -> PartitionLog:
     return open_log(folder, config=config)
 
 
-def admitted(log: PartitionLog) -> Parts:
+def admitted(log: PartitionLog) -> Batches:
     parts = finished(log.admission(batch(LARGE), NOW_MS, from_client=True))
     assert isinstance(parts, list)
     return parts

@@ -1,8 +1,8 @@
 """Two replicas of a partition as bare logs on simulated disks: elections, kills, power cuts, cuts.
 
 Nothing waits and nobody is asked: whoever is elected leads, in sync or not, and a follower does
-what `Following` does with a leader's answers. After every step what a log knows of its batches is
-compared with the batches.
+what `FollowedPartition` does with a leader's answers. After every step the state that a log keeps
+of its batches is compared with the batches.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 from tests.broker.log.helpers import FixedClock, batch, marker
 from tests.simulation.storage import Disk, DiskStorage
-from urteil.broker.log.manager import LogManager
+from urteil.broker.log.log_manager import LogManager
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.log.producers import read_marker
-from urteil.broker.replication.first_batch import append_following
+from urteil.broker.log.producer_states import read_marker
+from urteil.broker.replication.overlapping_append import append_following
 from urteil.broker.replication.truncation import truncation_point
 from urteil.broker.wire.batches import BatchHeader, iter_batches
 from urteil.broker.wire.errors import ErrorCode

@@ -10,10 +10,10 @@ from uuid import UUID
 
 from tests.broker.log.damage import Unsynced
 from urteil.broker.base.offload import Offload, finished
-from urteil.broker.log.manager import LogManager
+from urteil.broker.log.log_manager import LogManager
 from urteil.broker.log.storage import Storage
-from urteil.broker.replication.control import ReplicaControl
-from urteil.broker.replication.manager import ReplicaManager
+from urteil.broker.replication.replica_manager import ReplicaManager
+from urteil.broker.replication.role_changes import RoleChanges
 from urteil.broker.server.metadata_cache import MetadataCache
 from urteil.broker.wire.messages import (
     LeaderAndIsrRequest,
@@ -83,7 +83,7 @@ class Hosting:
             topic_overrides=overrides,
             offload=Offload(),
         )
-        self.control = ReplicaControl(self.replicas, self.metadata, lambda: 5, "PLAINTEXT")
+        self.control = RoleChanges(self.replicas, self.metadata, lambda: 5, "PLAINTEXT")
 
     def lead(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import UUID
 
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.storage import Storage
 from urteil.broker.replication.partition import Partition, State

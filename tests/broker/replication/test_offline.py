@@ -18,7 +18,7 @@ from tests.broker.replication.plain import records
 from tests.broker.server.raw import run
 from urteil.broker.base.offload import finished
 from urteil.broker.log.storage import Buffer, File
-from urteil.broker.replication.reading import FetchTerms
+from urteil.broker.replication.partition_read import FetchTerms
 from urteil.broker.server.directory_failures import DirectoryFailures
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest, StopReplicaRequest
@@ -291,7 +291,7 @@ def test_what_was_offline_from_the_start_is_told_as_well(tmp_path: Path) -> None
 def test_a_follower_gives_up_the_partition_alone(tmp_path: Path) -> None:
     """Its fetcher goes on with what lies elsewhere."""
     from urteil.broker.replication.fetchers import _Fetcher
-    from urteil.broker.replication.follower import Following
+    from urteil.broker.replication.followed_partition import FollowedPartition
 
     async def scenario() -> None:
         one = Broken(tmp_path)
@@ -301,7 +301,7 @@ def test_a_follower_gives_up_the_partition_alone(tmp_path: Path) -> None:
         for partition in (0, 1):
             found = one.replicas.partition("t", partition)
             assert found is not None
-            following = Following(found)
+            following = FollowedPartition(found)
             fetcher.following[following.key] = following
         one.storage.broken = one.dirs[0]
         sent = SimpleNamespace(

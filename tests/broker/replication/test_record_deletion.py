@@ -11,7 +11,7 @@ from typing import Any
 from tests.broker.log.helpers import NOW_MS, batch
 from tests.broker.replication.hosting import Hosting
 from tests.broker.server.raw import run
-from urteil.broker.replication.record_deletion import Deleted, RecordDeletion
+from urteil.broker.replication.record_deletion import DeletionResult, RecordDeletion
 from urteil.broker.wire.errors import ErrorCode
 
 NONE = ErrorCode.NONE
@@ -36,7 +36,9 @@ class Led:
     def follow(self, broker: int, offset: int, start: int) -> None:
         self.partition.follower_fetched(broker, offset, start, 0.0)
 
-    async def delete(self, offset: int, *, timeout_ms: int = 5000, partition: int = 0) -> Deleted:
+    async def delete(
+        self, offset: int, *, timeout_ms: int = 5000, partition: int = 0
+    ) -> DeletionResult:
         wanted: Mapping[Any, int] = {("t", partition): offset}
         answers = await RecordDeletion(self.hosting.replicas).run(wanted, timeout_ms)
         return answers["t", partition]
@@ -57,7 +59,7 @@ def test_it_waits_until_every_live_follower_begins_there(tmp_path: Path) -> None
         await settle()
         assert not answer.done()
         led.follow(3, 10, 6)
-        assert await answer == Deleted(NONE, 4)
+        assert await answer == DeletionResult(NONE, 4)
         led.hosting.close()
 
     run(scenario())
@@ -73,7 +75,7 @@ def test_the_dead_are_not_waited_for(tmp_path: Path) -> None:
         await settle()
         assert not answer.done()
         led.hosting.replicas.shrink_isrs()
-        assert await answer == Deleted(NONE, 10)
+        assert await answer == DeletionResult(NONE, 10)
         led.hosting.close()
 
     run(scenario())
@@ -82,18 +84,20 @@ def test_the_dead_are_not_waited_for(tmp_path: Path) -> None:
 def test_errors(tmp_path: Path) -> None:
     async def scenario() -> None:
         led = Led(tmp_path)
-        assert await led.delete(11) == Deleted(ErrorCode.OFFSET_OUT_OF_RANGE)
-        assert await led.delete(-2) == Deleted(ErrorCode.OFFSET_OUT_OF_RANGE)
-        assert await led.delete(3, partition=1) == Deleted(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        assert await led.delete(11) == DeletionResult(ErrorCode.OFFSET_OUT_OF_RANGE)
+        assert await led.delete(-2) == DeletionResult(ErrorCode.OFFSET_OUT_OF_RANGE)
+        assert await led.delete(3, partition=1) == DeletionResult(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        )
         assert led.partition.log.log_start_offset == 0
-        assert await led.delete(5, timeout_ms=20) == Deleted(ErrorCode.REQUEST_TIMED_OUT, 0)
+        assert await led.delete(5, timeout_ms=20) == DeletionResult(ErrorCode.REQUEST_TIMED_OUT, 0)
         assert led.partition.log.log_start_offset == 5, "the leader's part is done"
         answer = asyncio.ensure_future(led.delete(7))
         await settle()
         led.partition.leader_id = 2
         led.partition._wake()
-        assert await answer == Deleted(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        assert await led.delete(7) == Deleted(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        assert await answer == DeletionResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        assert await led.delete(7) == DeletionResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         led.hosting.close()
 
     run(scenario())
@@ -106,8 +110,8 @@ def test_a_failed_directory_ends_the_wait(tmp_path: Path) -> None:
         await settle()
         led.hosting.logs.directories[0].health.fail(OSError("broken"))
         led.hosting.replicas.directory_failed(tmp_path)
-        assert await answer == Deleted(ErrorCode.KAFKA_STORAGE_ERROR)
-        assert await led.delete(7) == Deleted(ErrorCode.KAFKA_STORAGE_ERROR)
+        assert await answer == DeletionResult(ErrorCode.KAFKA_STORAGE_ERROR)
+        assert await led.delete(7) == DeletionResult(ErrorCode.KAFKA_STORAGE_ERROR)
         led.hosting.close()
 
     run(scenario())
@@ -116,10 +120,10 @@ def test_a_failed_directory_ends_the_wait(tmp_path: Path) -> None:
 def test_only_compaction_takes_records_of_a_compacted_topic(tmp_path: Path) -> None:
     async def scenario() -> None:
         led = Led(tmp_path / "c", cleanup_policy="compact")
-        assert await led.delete(3) == Deleted(ErrorCode.POLICY_VIOLATION)
+        assert await led.delete(3) == DeletionResult(ErrorCode.POLICY_VIOLATION)
         led.hosting.close()
         led = Led(tmp_path / "cd", cleanup_policy="compact,delete", alive=(1,))
-        assert await led.delete(3) == Deleted(NONE, 3)
+        assert await led.delete(3) == DeletionResult(NONE, 3)
         led.hosting.close()
 
     run(scenario())
@@ -128,7 +132,7 @@ def test_only_compaction_takes_records_of_a_compacted_topic(tmp_path: Path) -> N
 def test_a_restart_keeps_it(tmp_path: Path) -> None:
     async def scenario() -> None:
         led = Led(tmp_path, alive=(1,))
-        assert await led.delete(3) == Deleted(NONE, 3)
+        assert await led.delete(3) == DeletionResult(NONE, 3)
         led.hosting.logs.shutdown()
         again = Hosting([tmp_path])
         log = again.logs.get("t", 0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.broker.replication.plain import Plain, records, state
-from urteil.broker.replication.follower import Following
-from urteil.broker.replication.reading import FetchTerms, read_partition
+from urteil.broker.replication.followed_partition import FollowedPartition
+from urteil.broker.replication.partition_read import FetchTerms, read_partition
 from urteil.broker.replication.truncation import truncation_point
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchResponse
@@ -25,7 +25,7 @@ def write(plain: Plain, runs: list[tuple[int, int]]) -> None:
 
 def settle(leader: Plain, follower: Plain) -> int:
     """Fetch until the follower has the leader's log; returns the number of truncations."""
-    following, cuts = Following(follower.partition), 0
+    following, cuts = FollowedPartition(follower.partition), 0
     for _ in range(20):
         wanted = following.request(1 << 20)
         read = read_partition(leader.partition, wanted, TERMS, 1 << 20, 0.0, min_one=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from urteil.broker.__main__ import main, read_config
-from urteil.broker.log.cleaner.settings import CleanerSettings
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.cleaner.cleaner_settings import CleanerSettings
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.server.config import BrokerConfig, load_config
 from urteil.broker.server.config_classes import JMX
 from urteil.broker.server.config_values import ConfigError, known_keys

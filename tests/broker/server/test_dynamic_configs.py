@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from tests.broker.server.raw import run
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.server.config_admin import BROKER, TOPIC, Alteration, ConfigAdmin, check_broker
 from urteil.broker.server.config_changes import Change, Operation, Refused
 from urteil.broker.server.dynamic_broker import DynamicBroker

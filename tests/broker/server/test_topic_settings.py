@@ -15,7 +15,7 @@ from tests.broker.server.raw import run
 from tests.broker.zookeeper.server import until
 from urteil.broker.api.control_plane import stop_replica, update_metadata
 from urteil.broker.base.offload import STEP, Steps
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.server import topic_settings
 from urteil.broker.server.metadata_cache import LEADER_DURING_DELETE, MetadataCache
 from urteil.broker.server.topic_settings import TopicSettings

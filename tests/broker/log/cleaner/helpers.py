@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tests.broker.log.helpers import NOW_MS
+from urteil.broker.log.batch_scan import read_batches
 from urteil.broker.log.cleaner.cleaner import Cleaner
-from urteil.broker.log.cleaner.settings import CleanerSettings
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.cleaner.cleaner_settings import CleanerSettings
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.log.scan import read_batches
 from urteil.broker.wire.batches import BatchHeader, Record, build_batch, crc_ok, iter_records
 from urteil.broker.wire.errors import ErrorCode
 

@@ -9,11 +9,11 @@ import pytest
 from tests.broker.log.cleaner.helpers import pairs, put
 from tests.broker.log.damage import Unsynced
 from tests.broker.log.helpers import NOW_MS, FixedClock
-from tests.broker.log.test_manager import crash
+from tests.broker.log.test_log_manager import crash
 from urteil.broker.log import checkpoints
 from urteil.broker.log.cleaner.cleaner import Cleaner
-from urteil.broker.log.cleaner.settings import CleanerSettings
-from urteil.broker.log.manager import LogManager
+from urteil.broker.log.cleaner.cleaner_settings import CleanerSettings
+from urteil.broker.log.log_manager import LogManager
 from urteil.broker.log.partition_log import PartitionLog
 
 PROPS = {

@@ -12,11 +12,11 @@ import pytest
 
 from tests.broker.log.cleaner.helpers import COMPACTED, clean, cleaner_of, newest, pairs, put
 from tests.broker.log.helpers import NOW_MS, append, batch, drop, open_log
+from urteil.broker.log.cleaner.candidates import candidate
 from urteil.broker.log.cleaner.cleaner import Cleaner
+from urteil.broker.log.cleaner.cleaner_settings import CleanerSettings
 from urteil.broker.log.cleaner.offset_map import OffsetMap
-from urteil.broker.log.cleaner.selection import candidate
-from urteil.broker.log.cleaner.settings import CleanerSettings
-from urteil.broker.log.config import LogConfig
+from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.storage import Buffer, File, Storage
 

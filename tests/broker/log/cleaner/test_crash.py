@@ -12,7 +12,7 @@ from tests.broker.log.helpers import NOW_MS, drop, open_log
 from tests.broker.log.test_crash_steps import DyingStorage, Killed
 from tests.broker.log.test_recovery import check_indexes
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.log.recovery import Remembered
+from urteil.broker.log.recovery import CheckpointedState
 
 LIVES = 10**9
 
@@ -54,7 +54,7 @@ def _killed_after(steps: int, folder: Path, *, clean_stop: bool) -> bool:
     except Killed:
         finished = False
     drop(log)
-    remembered = Remembered(recovery_point=point, clean=clean_stop)
+    remembered = CheckpointedState(recovery_point=point, clean=clean_stop)
     again = open_log(folder, config=COMPACTED, storage=Unsynced(), remembered=remembered)
     again.update_high_watermark(again.log_end_offset)
     assert newest([one for one in pairs(again) if one[2] != b"gone"]) == state

@@ -18,7 +18,7 @@ from tests.broker.log.damage import Unsynced, quick_folder
 from tests.broker.log.helpers import NOW_MS, drop, open_log
 from tests.broker.log.test_recovery import check_indexes
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.log.recovery import Remembered
+from urteil.broker.log.recovery import CheckpointedState
 from urteil.broker.log.segment import SNAPSHOT
 from urteil.broker.wire.batches import iter_records
 
@@ -93,7 +93,7 @@ class Play:
         self.sequences: dict[int, int] = {}
 
     def _open(self, cleaned_to: int | None) -> PartitionLog:
-        remembered = Remembered(cleaned_to=cleaned_to)
+        remembered = CheckpointedState(cleaned_to=cleaned_to)
         return open_log(self.folder, config=COMPACTED, storage=Unsynced(), remembered=remembered)
 
     def plain(self, pairs: list[tuple[bytes, bytes | None]], codec: int, gap: int) -> None:

@@ -11,8 +11,8 @@ import pytest
 from tests.broker.log.cleaner.helpers import COMPACTED, clean, put
 from tests.broker.log.helpers import NOW_MS, open_log
 from tests.broker.log.old_folders import OLD_CODECS, Row, old_messages
+from urteil.broker.log.batch_scan import read_batches
 from urteil.broker.log.partition_log import PartitionLog
-from urteil.broker.log.scan import read_batches
 from urteil.broker.wire.batches import iter_stored_records
 from urteil.broker.wire.errors import ErrorCode
 

@@ -1,0 +1,145 @@
+"""Whether the files of a log agree with each other, told from a few places in them.
+
+Kafka's formats have no checksum over indexes, epochs and aborted transactions, but all of them
+can be compared with the heads of the batches they speak of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from urteil.broker.log.batch_scan import Batch, read_batches
+from urteil.broker.log.segment import DamagedSegment, LogSegment
+from urteil.broker.log.segment_list import SegmentList
+from urteil.broker.log.txn_index import AbortedTxn
+
+_ABORTED_LOOKED_AT = 1000
+
+
+def batch_at(segments: SegmentList, offset: int) -> Batch | None:
+    """The first batch that ends at `offset` or later, wherever it lies."""
+    for index in range(max(segments.floor(offset), 0), len(segments)):
+        segment = segments[index]
+        position = segment.position_of(offset)
+        if position is not None:
+            return next(read_batches(segment.file, position, segment.size), None)
+    return None
+
+
+def is_sound(segments: SegmentList, index: int) -> bool:
+    """Whether a segment of a clean stop is whole and fits its indexes, as far as the ends tell."""
+    segment = segments[index]
+    if not (segment.offset_index.exists() and segment.time_index.exists()):
+        return False
+    if not (
+        segment.offset_index.is_sane(segment.size)
+        and segment.time_index.is_sane()
+        and segment.txn_index.is_sane()
+    ):
+        return False
+    try:
+        return (
+            segment.end_from_index() <= segment.bound
+            and _newest_fits(segment)
+            and _aborted_fit(segments, segment)
+        )
+    except DamagedSegment:
+        return False
+
+
+def _newest_fits(segment: LogSegment) -> bool:
+    timestamp_ms, offset = segment.time_index.last
+    if timestamp_ms < 0:
+        return True
+    position = segment.position_of(offset)
+    if position is None:
+        return False
+    found = next(read_batches(segment.file, position, segment.size), None)
+    return found is not None and found.header.max_timestamp == timestamp_ms
+
+
+def _aborted_fit(segments: SegmentList, segment: LogSegment) -> bool:
+    low = segment.base_offset
+    entries = segment.txn_index.entries
+    for txn in entries:
+        if not (
+            0 <= txn.first_offset <= txn.last_offset and low <= txn.last_offset < segment.bound
+        ):
+            return False
+        if not 0 <= txn.last_stable_offset <= txn.last_offset + 1:
+            return False
+        low = txn.last_offset + 1
+    return all(_has_marker(segments, segment, txn) for txn in entries[-_ABORTED_LOOKED_AT:])
+
+
+def _has_marker(segments: SegmentList, segment: LogSegment, txn: AbortedTxn) -> bool:
+    """Whether the transaction's marker is where it should be, and its begin, if it is there."""
+    position = segment.position_of(txn.last_offset)
+    found = None
+    if position is not None:
+        found = next(read_batches(segment.file, position, segment.size), None)
+    if found is None or not found.header.is_control:
+        return False
+    if found.header.producer_id != txn.producer_id or found.header.base_offset > txn.last_offset:
+        return False
+    if txn.first_offset < segments.first_offset:
+        return True
+    begin = batch_at(segments, txn.first_offset)
+    if begin is None or begin.header.base_offset != txn.first_offset:
+        return begin is None or begin.header.base_offset > txn.first_offset  # compacted
+    return begin.header.is_transactional and begin.header.producer_id == txn.producer_id
+
+
+def epochs_fit(segments: SegmentList, epochs: list[tuple[int, int]], log_end_offset: int) -> bool:
+    """Whether every epoch begins and ends where the batches say (compaction may hide it)."""
+    ends = [*(start for _, start in epochs[1:]), log_end_offset]
+    try:
+        for (epoch, start), next_start in zip(epochs, ends, strict=False):
+            end = min(next_start, log_end_offset)
+            for offset in (start, end - 1):
+                found = batch_at(segments, offset) if start < end else None
+                if found is None or found.header.base_offset >= end:
+                    continue
+                if found.header.partition_leader_epoch not in (epoch, -1):
+                    return False
+        first = batch_at(segments, 0)
+    except DamagedSegment:
+        return True  # no ground to judge by
+    return first is None or bool(epochs) or first.header.partition_leader_epoch < 0
+
+
+def epochs_of(segments: SegmentList, end: float = inf) -> list[tuple[int, int]]:
+    """(epoch, start offset) as the batches before `end` have them. An epoch that a single batch has
+    in the midst of another one's is damage: it is not under the batch's checksum."""
+    heads = _Heads(segments, end)
+    found: list[tuple[int, int]] = []
+    for before, (epoch, offset), after in heads.triples():
+        odd = before <= after and not before <= epoch <= after
+        if not odd and epoch > (found[-1][0] if found else -1):
+            found.append((epoch, offset))
+    return found
+
+
+class _Heads:
+    def __init__(self, segments: SegmentList, end: float) -> None:
+        self._segments = segments
+        self._end = end
+
+    def _all(self) -> Iterator[tuple[int, int]]:
+        for segment in self._segments:
+            for batch in read_batches(segment.file, 0, segment.size):
+                if batch.header.base_offset >= self._end:
+                    return
+                yield batch.header.partition_leader_epoch, batch.header.base_offset
+
+    def triples(self) -> Iterator[tuple[int, tuple[int, int], int]]:
+        """Each head between the epochs of its neighbours."""
+        before, here = -1, None
+        for head in self._all():
+            if here is not None:
+                yield before, here, head[0]
+                before = here[0]
+            here = head
+        if here is not None:
+            yield before, here, 2**31 - 1

@@ -1,0 +1,497 @@
+"""All logs of a broker (Kafka's `LogManager`): loading, creating, moving, deleting, checkpoints."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from urteil.broker.log import checkpoints
+from urteil.broker.log.checkpoints import ZERO_UUID, TopicPartition
+from urteil.broker.log.directory_loading import ConfigOf, LogOpener, config_reader, newer_of
+from urteil.broker.log.log_config import LogConfig
+from urteil.broker.log.log_directory import LogDirectory, MisplacedDirectory
+from urteil.broker.log.maintenance import Maintenance
+from urteil.broker.log.partition_log import PartitionLog
+from urteil.broker.log.recovery import CheckpointedState
+from urteil.broker.log.storage import LockedFile, Storage
+
+_log = logging.getLogger("urteil.broker.log")
+
+
+class Clock(Protocol):
+    """The wall clock."""
+
+    def now_ms(self) -> int: ...
+
+
+def _at_once(job: Callable[[], None]) -> None:
+    job()
+
+
+def _nobody() -> None:
+    """Nobody wants to hear of it."""
+
+
+class OfflineLog(OSError):
+    """A log may lie in a directory that is offline, so it must not be made anew elsewhere."""
+
+
+class LogManager:
+    """Owns the log directories.
+
+    `background` runs what waits for the disk and touches no state of ours (syncs of rolled
+    segments, checkpoints), one after another: pass the `submit` of an executor with one thread
+    so that the loop does not wait. Settings of topics come by `get_or_create` and
+    `PartitionLog.config`; `load` knows the broker's alone.
+
+    The storage of a directory fails once and for good: its logs take no more writes from then
+    on, `on_failure` is called (from within the write, on any thread) and `failed` names it, until
+    the owner of the partitions calls `take_offline`.
+    """
+
+    def __init__(
+        self,
+        dirs: Sequence[str | Path],
+        broker_props: Mapping[str, str],
+        clock: Clock,
+        *,
+        storage: Storage | None = None,
+        background: Callable[[Callable[[], None]], object] = _at_once,
+    ) -> None:
+        self.paths = [Path(path).absolute() for path in dirs]
+        self.offline: dict[Path, OSError] = {}
+        self.storage = storage or Storage()
+        self._props = broker_props
+        self._clock = clock
+        self._background = background
+        self.on_failure: Callable[[], None] = _nobody
+        self._directories: list[LogDirectory] = []
+        self._logs: dict[TopicPartition, PartitionLog] = {}
+        self._futures: dict[TopicPartition, PartitionLog] = {}
+        self._preferred: dict[TopicPartition, Path] = {}
+        self._watermarks: dict[TopicPartition, int] = {}
+        self._duties = Maintenance(self.storage, broker_props, background)
+
+    # Starting and stopping
+
+    def load(
+        self,
+        cluster_id: str | None = None,
+        overrides: Callable[[str], Mapping[str, str]] | None = None,
+    ) -> None:
+        """Lock the directories and open every log, recovering those of an unclean stop.
+
+        `cluster_id` is compared with `meta.properties`, or written there. `overrides` gives a
+        topic's own settings. A directory that is unreadable, full or damaged goes `offline`.
+        Raises OSError when that is the last one, LockedFile or MisplacedDirectory for what no
+        disk is to blame for.
+        """
+        now_ms = self._clock.now_ms()
+        self._duties.begin(now_ms)
+        config_of = config_reader(self._props, overrides)
+        for path in self.paths:
+            try:
+                self._load_directory(path, cluster_id, config_of, now_ms)
+            except (MisplacedDirectory, LockedFile):
+                raise
+            except OSError as error:
+                self.offline[path] = error
+                if len(self.offline) == len(self.paths):
+                    raise
+                _log.error("%s: offline, its partitions are not served: %s", path, error)
+
+    def _load_directory(
+        self, path: Path, cluster_id: str | None, config_of: ConfigOf, now_ms: int
+    ) -> None:
+        directory = LogDirectory(self.storage, path, lambda: self.on_failure())
+        try:
+            directory.check_meta(int(self._props.get("broker.id", "-1")), cluster_id, now_ms)
+            loaded = self._opener(directory, now_ms).load(config_of)
+        except OSError:
+            directory.close()
+            raise
+        self._directories.append(directory)
+        for key, log in loaded.logs.items():
+            directory.logs[key] = log
+            self._settle_copies(key, log)
+            if key in loaded.watermarks:
+                self._watermarks[key] = loaded.watermarks[key]
+        for key, log in loaded.futures.items():
+            if key in self._futures:
+                raise _twice(log, self._futures[key])
+            directory.logs[key] = self._futures[key] = log
+        directory.is_stale = True  # until a checkpoint is written it may tell of logs long gone
+
+    def _settle_copies(self, key: TopicPartition, log: PartitionLog) -> None:
+        known = self._logs.get(key)
+        if known is None:
+            self._logs[key] = log
+            return
+        newer = newer_of(known, log)
+        if newer is None:
+            raise _twice(log, known)
+        self._logs[key] = newer
+        older = log if self._logs[key] is known else known
+        _log.warning("%s: an older copy of %s goes", older.directory, newer.directory)
+        with contextlib.suppress(OSError):  # its directory goes offline then, as soon as we serve
+            self._doom(older)
+
+    def _opener(self, directory: LogDirectory, now_ms: int) -> LogOpener:
+        return LogOpener(self.storage, directory, now_ms, self._recovery_point_went_back)
+
+    def shutdown(self, broker_epoch: int = -1) -> None:
+        """Flush and close all logs, write the checkpoints and the marker of a clean stop.
+
+        A directory whose storage failed gets no marker: it is recovered next time.
+        """
+        for directory in self._directories:
+            for log in directory.logs.values():
+                log.close()
+            try:
+                self._put_offsets(directory)
+                directory.write_checkpoints()
+                if directory.health.failure is None:
+                    directory.put_clean_marker(broker_epoch)
+            except OSError as error:
+                _log.error("%s: no clean stop: %s", directory.path, error)
+            directory.close()
+        self._directories, self._logs, self._futures = [], {}, {}
+
+    # Directories
+
+    @property
+    def directories(self) -> list[LogDirectory]:
+        """Those that are online."""
+        return list(self._directories)
+
+    def is_online(self, path: Path) -> bool:
+        """Whether it is one of our directories, and not offline."""
+        return any(each.path == path and not each.health.failure for each in self._directories)
+
+    def failed(self) -> list[LogDirectory]:
+        """Directories that take no writes, since the storage failed, and are not offline yet."""
+        return [each for each in self._directories if each.health.failure is not None]
+
+    def take_offline(self, directory: LogDirectory) -> None:
+        """Give up a directory and all that lies there; nothing of it is touched any more."""
+        self._directories.remove(directory)
+        self.offline[directory.path] = directory.health.failure or OSError("taken offline")
+        for key, log in directory.logs.items():
+            for logs in (self._logs, self._futures):
+                if logs.get(key) is log:
+                    del logs[key]
+            self._duties.forget(log)
+            log.close_files()
+        self._duties.forget_directory(directory.path)
+        directory.close()
+
+    def _home(self, log: PartitionLog) -> LogDirectory:
+        return next(each for each in self._directories if each.health is log.health)
+
+    # Logs
+
+    def get(self, topic: str, partition: int) -> PartitionLog | None:
+        """The log of a partition, if there is one."""
+        return self._logs.get((topic, partition))
+
+    def future(self, topic: str, partition: int) -> PartitionLog | None:
+        """The copy that is to replace the partition's log; while it is there, the log must not
+        be compacted."""
+        return self._futures.get((topic, partition))
+
+    def logs(self) -> list[PartitionLog]:
+        """The logs of all partitions, in the order of their loading and creation."""
+        return list(self._logs.values())
+
+    def cleanable(self) -> list[PartitionLog]:
+        """Logs that may be compacted: a copy under way would miss what is dropped."""
+        return [log for key, log in self._logs.items() if key not in self._futures]
+
+    def futures(self) -> list[PartitionLog]:
+        """The copies that are to replace logs."""
+        return list(self._futures.values())
+
+    def get_or_create(
+        self,
+        topic: str,
+        partition: int,
+        topic_id: uuid.UUID = ZERO_UUID,
+        overrides: Mapping[str, str] | None = None,
+        *,
+        is_new: bool = True,
+    ) -> PartitionLog:
+        """The log of a partition, made in the directory with the fewest logs if there is none.
+
+        A log without topic id takes on the one given. `overrides` become its settings. Raises
+        OfflineLog when a log that is not new may lie in an offline directory, else OSError.
+        """
+        log = self._logs.get((topic, partition))
+        config = LogConfig.from_properties(self._props, overrides)
+        if log is None:
+            if self.offline and not is_new:
+                where = ", ".join(str(path) for path in self.offline)
+                raise OfflineLog(f"{topic}-{partition} may lie in {where}, which is offline")
+            log = self._create(topic, partition, topic_id, config)
+        elif overrides is not None:
+            log.config = config
+        if log.topic_id == ZERO_UUID != topic_id:
+            self._identify(log, topic_id)
+        return log
+
+    def configure(
+        self, overrides: Callable[[str], Mapping[str, str]], topic: str | None = None
+    ) -> None:
+        """Give the logs of a topic, or all logs, the settings that are in effect now.
+
+        Settings that cannot be read are told in the log; then the topic's logs keep theirs.
+        """
+        known: dict[str, LogConfig | None] = {}
+        for log in (*self._logs.values(), *self._futures.values()):
+            if topic not in (None, log.topic):
+                continue
+            if log.topic not in known:
+                known[log.topic] = self._readable(log.topic, overrides(log.topic))
+            log.config = known[log.topic] or log.config
+
+    def _readable(self, topic: str, overrides: Mapping[str, str]) -> LogConfig | None:
+        try:
+            return LogConfig.from_properties(self._props, overrides)
+        except ValueError as error:
+            _log.error("settings of topic %s are not taken: %s", topic, error)
+            return None
+
+    def _identify(self, log: PartitionLog, topic_id: uuid.UUID) -> None:
+        try:
+            checkpoints.write_topic_id(self.storage, log.directory, topic_id)
+        except OSError as error:
+            log.fail(error)
+            raise
+        log.topic_id = topic_id
+
+    def prefer(self, topic: str, partition: int, path: Path) -> None:
+        """Make the partition's log there, when it comes to that."""
+        present = (self._logs.get((topic, partition)), self._futures.get((topic, partition)))
+        if all(log is None or log.directory.parent != path for log in present):
+            self._preferred[topic, partition] = path
+
+    def _create(
+        self, topic: str, partition: int, topic_id: uuid.UUID, config: LogConfig
+    ) -> PartitionLog:
+        """In the first directory that takes it; one that fails goes offline."""
+        key = (topic, partition)
+        preferred = self._preferred.pop(key, None)
+        trouble = OSError(f"{preferred} is offline: no place for {topic}-{partition}")
+        for directory in sorted(self._directories, key=lambda each: len(each.logs)):
+            if directory.health.failure or preferred not in (None, directory.path):
+                continue
+            try:
+                log = self._create_in(directory, f"{topic}-{partition}", key, topic_id, config)
+            except OSError as error:
+                directory.health.fail(error)
+                trouble = error
+                continue
+            self._watermarks.pop(key, None)
+            self._logs[key] = log
+            return log
+        raise trouble
+
+    def _create_in(
+        self,
+        directory: LogDirectory,
+        name: str,
+        key: TopicPartition,
+        topic_id: uuid.UUID,
+        config: LogConfig,
+    ) -> PartitionLog:
+        if directory.is_stale:  # it must not inherit what a checkpoint tells of an earlier log
+            self._put_offsets(directory)
+            directory.write_checkpoints()
+        folder = directory.path / name
+        self.storage.make_directory(folder)
+        if topic_id != ZERO_UUID:
+            checkpoints.write_topic_id(self.storage, folder, topic_id)
+        opener = self._opener(directory, self._clock.now_ms())
+        log = opener.open(key, folder, config, CheckpointedState(clean=True))
+        log.epochs.write()
+        self.storage.sync_directory(directory.path)
+        directory.logs[key] = log
+        return log
+
+    def delete(self, topic: str, partition: int) -> None:
+        """Rename the log's folder now, remove it after log.segment.delete.delay.ms. Raises
+        OSError."""
+        self.delete_future(topic, partition)
+        self._preferred.pop((topic, partition), None)
+        log = self._logs.pop((topic, partition), None)
+        if log is not None:
+            self._watermarks.pop((topic, partition), None)
+            self._doom(log)
+
+    def _doom(self, log: PartitionLog) -> None:
+        directory = self._home(log)
+        del directory.logs[log.topic, log.partition]
+        directory.is_stale = True
+        self._duties.forget(log)
+        try:
+            log.rename_for_delete()
+        except OSError as error:
+            directory.health.fail(error)
+            raise
+        self._duties.doom(log, self._clock.now_ms())
+
+    # Moving a log from one directory to another
+
+    def create_future(self, topic: str, partition: int, path: Path) -> PartitionLog:
+        """An empty copy of the partition's log in another directory. Raises OSError."""
+        current, key = self._logs[topic, partition], (topic, partition)
+        directory = next(each for each in self._directories if each.path == path)
+        name = future_name(topic, partition)
+        self._preferred.pop(key, None)
+        try:
+            log = self._create_in(directory, name, key, current.topic_id, current.config)
+        except OSError as error:
+            directory.health.fail(error)
+            raise
+        self._futures[key] = log
+        return log
+
+    def delete_future(self, topic: str, partition: int) -> None:
+        """Drop the copy, if there is one. Raises OSError."""
+        log = self._futures.pop((topic, partition), None)
+        if log is not None:
+            self._doom(log)
+
+    def may_promote(self, topic: str, partition: int) -> bool:
+        """Whether the copy is as durable as the log; else it is synced, and may be some time later:
+        a power cut must not take what the log would have kept."""
+        old, new = self._logs[topic, partition], self._futures[topic, partition]
+        if new.recovery_point >= old.recovery_point:
+            return True
+        self._duties.flush(new, new.log_end_offset)
+        return False
+
+    def promote_future(self, topic: str, partition: int) -> PartitionLog:
+        """Put the copy, which has all that the log has, in the log's place.
+
+        It first takes the partition's name, then the old log's folder is renamed for deletion:
+        a crash in between leaves two copies, of which the next start takes the newer. Raises
+        OSError when the copy could not be renamed; the log is then as it was.
+        """
+        key = (topic, partition)
+        old, new = self._logs[key], self._futures[key]
+        source, target = self._home(old), self._home(new)
+        try:
+            new.rename_folder(f"{topic}-{partition}")
+            self.storage.sync_directory(target.path)
+        except OSError as error:
+            target.health.fail(error)
+            raise
+        new.update_high_watermark(old.high_watermark)
+        new.cleaned_to = old.cleaned_to
+        del self._futures[key], source.logs[key]
+        self._logs[key] = new
+        self._duties.forget(old)
+        source.is_stale = True
+        try:
+            # its files stay open until they are removed: somebody may be reading it
+            old.rename_folder(old.doomed_name())
+        except OSError as error:
+            source.health.fail(error)
+        self._duties.doom(old, self._clock.now_ms())
+        self.checkpoint_cleaned(new)
+        return new
+
+    # Checkpoints
+
+    def high_watermark_checkpoint(self, topic: str, partition: int) -> int:
+        """The high watermark of the last checkpoint, before or after the start; 0 without one."""
+        return self._watermarks.get((topic, partition), 0)
+
+    def note_high_watermark(self, topic: str, partition: int, offset: int) -> None:
+        """What the next checkpoint holds of a log that is no longer hosted."""
+        self._watermarks[topic, partition] = offset
+
+    def checkpoint_high_watermarks(self, watermarks: Mapping[TopicPartition, int]) -> None:
+        """Write `replication-offset-checkpoint` in each directory for the logs that lie there.
+
+        A log that is not among `watermarks` keeps what is known of it: after a start it may not
+        have been assigned yet.
+        """
+        self._watermarks.update(watermarks)
+        for directory in self._directories:
+            self._put_high_watermarks(directory)
+            self._write(directory)
+
+    def checkpoint_recovery_points(self) -> None:
+        """Write `recovery-point-offset-checkpoint` in each directory."""
+        for directory in self._directories:
+            directory.put_recovery_points()
+            self._write(directory)
+
+    def checkpoint_cleaned(self, log: PartitionLog) -> None:
+        """Write `cleaner-offset-checkpoint` where a log lies that was cleaned further."""
+        directory = self._home(log)
+        directory.put_cleaned()
+        self._write(directory)
+
+    def checkpoint_log_start_offsets(self) -> None:
+        """Write `log-start-offset-checkpoint` in each directory."""
+        for directory in self._directories:
+            directory.put_log_starts()
+            self._write(directory)
+
+    def _write(self, directory: LogDirectory) -> None:
+        """In the background."""
+        self._background(directory.write_checkpoints_beside)
+
+    def _recovery_point_went_back(self, directory: LogDirectory) -> None:
+        """Not in the background: a crash after the next append must find it on disk."""
+        directory.put_recovery_points()
+        directory.put_log_starts()
+        directory.put_cleaned()
+        directory.write_checkpoints()
+
+    def _put_offsets(self, directory: LogDirectory) -> None:
+        directory.put_recovery_points()
+        directory.put_log_starts()
+        self._put_high_watermarks(directory)
+        directory.put_cleaned()
+        directory.is_stale = False
+
+    def _put_high_watermarks(self, directory: LogDirectory) -> None:
+        rows = {}
+        for key, log in directory.logs.items():
+            if self._futures.get(key) is log:
+                rows[key] = log.high_watermark
+            elif key in self._watermarks:
+                rows[key] = self._watermarks[key]
+        directory.high_watermarks.put(rows)
+
+    # Upkeep
+
+    def tick(self, now_ms: int) -> None:
+        """What is due: syncs of rolled segments, flush.ms, retention, delayed removals.
+
+        Call it about once a second. Whatever fails takes its directory with it (see `failed`).
+        """
+        for directory in self._directories:
+            if directory.is_stale and directory.health.failure is None:
+                self._put_offsets(directory)
+                self._write(directory)
+        self._duties.run([*self._logs.values(), *self._futures.values()], now_ms)
+
+
+def future_name(topic: str, partition: int) -> str:
+    """A name for the folder of a copy that is to replace a partition's log."""
+    return f"{topic}-{partition}.{uuid.uuid4().hex}-future"
+
+
+def _twice(one: PartitionLog, other: PartitionLog) -> MisplacedDirectory:
+    return MisplacedDirectory(
+        f"{one.directory} and {other.directory} are the same partition: remove the one whose "
+        "directory failed last, or that is of an older topic of the same name"
+    )

@@ -1,0 +1,151 @@
+"""What logs need by the clock: syncs, retention, removals after a delay (`LogManager`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from urteil.broker.log.flush_job import FlushJob
+from urteil.broker.log.index_rebuild import IndexRebuild
+from urteil.broker.log.log_config import LogConfig
+from urteil.broker.log.partition_log import PartitionLog
+from urteil.broker.log.storage import Storage
+
+_log = logging.getLogger("urteil.broker.log")
+
+_RETENTION_CHECK_MS = 300_000
+_EXPIRATION_CHECK_MS = 600_000
+_INITIAL_DELAY_MS = 30_000
+
+
+class Maintenance:
+    """Done to all logs by `run`. A log whose storage fails takes its directory with it."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        broker_props: Mapping[str, str],
+        background: Callable[[Callable[[], None]], object],
+    ) -> None:
+        self._storage = storage
+        self._props = broker_props
+        self._background = background
+        self._flushes: dict[PartitionLog, FlushJob] = {}
+        self._mends: dict[PartitionLog, IndexRebuild] = {}
+        self._doomed: list[tuple[int, PartitionLog]] = []
+        self._retention_due_ms = self._expiration_due_ms = 0
+
+    def begin(self, now_ms: int) -> None:
+        """The broker starts: retention waits for log.initial.task.delay.ms, the expiration of
+        producers for its first interval (`PeriodicProducerExpirationCheck`)."""
+        delay_ms = self._number("log.initial.task.delay.ms", _INITIAL_DELAY_MS)
+        self._retention_due_ms = now_ms + delay_ms
+        self._expiration_due_ms = now_ms + self._expiration_period_ms()
+
+    def doom(self, log: PartitionLog, now_ms: int) -> None:
+        """Remove the folder after the delay. The broker's own counts, not the topic's: who
+        deletes a topic deletes its settings."""
+        delay_ms = LogConfig.from_properties(self._props).file_delete_delay_ms
+        self._doomed.append((now_ms + delay_ms, log))
+
+    def forget(self, log: PartitionLog) -> None:
+        """The log is not ours any more; what is synced for it does not matter."""
+        self._flushes.pop(log, None)
+        self._mends.pop(log, None)
+
+    def forget_directory(self, path: Path) -> None:
+        """Nothing is removed there any more."""
+        self._doomed = [item for item in self._doomed if item[1].directory.parent != path]
+
+    def run(self, logs: Sequence[PartitionLog], now_ms: int) -> None:
+        """Do what is due."""
+        healthy = [log for log in logs if log.failure is None]
+        self._finish_flushes()
+        for log in healthy:
+            self._start_flush(log, now_ms)
+        self._finish_mends()
+        for log in healthy:
+            if log.segments.suspects and log not in self._mends:
+                self._start_mend(log)
+        if now_ms >= self._retention_due_ms:
+            period_ms = self._number("log.retention.check.interval.ms", _RETENTION_CHECK_MS)
+            self._retention_due_ms = now_ms + period_ms
+            self._each(healthy, lambda log: self._apply_retention(log, now_ms))
+        if now_ms >= self._expiration_due_ms:
+            self._expiration_due_ms = now_ms + self._expiration_period_ms()
+            for log in healthy:
+                log.expire_producers(now_ms)
+        self._each(healthy, lambda log: log.remove_deleted(now_ms))
+        self._remove_due(now_ms)
+
+    def _each(self, logs: Iterable[PartitionLog], do: Callable[[PartitionLog], None]) -> None:
+        for log in logs:
+            try:
+                if log.failure is None:
+                    do(log)
+            except OSError as error:
+                log.fail(error)
+
+    def _expiration_period_ms(self) -> int:
+        return self._number("producer.id.expiration.check.interval.ms", _EXPIRATION_CHECK_MS)
+
+    def _number(self, name: str, default: int) -> int:
+        return int(self._props.get(name) or default)
+
+    def _start_flush(self, log: PartitionLog, now_ms: int) -> None:
+        if log in self._flushes:
+            return
+        if now_ms - log.flushed_ms >= log.config.flush_ms:
+            upto = log.log_end_offset
+        elif log.rolled_unflushed:
+            upto = log.segments.active.base_offset
+        else:
+            return
+        log.flushed_ms = now_ms
+        if upto > log.recovery_point:
+            self.flush(log, upto)
+
+    def flush(self, log: PartitionLog, upto: int) -> None:
+        """Make offsets below `upto` durable, in the background; `run` notes it some time after."""
+        if log in self._flushes:
+            return
+        try:
+            job = log.flush_job(upto)
+        except OSError as error:
+            log.fail(error)
+            return
+        self._flushes[log] = job
+        self._background(job.run)
+
+    def _finish_flushes(self) -> None:
+        for log, job in list(self._flushes.items()):
+            if job.done:
+                del self._flushes[log]
+                log.finish_flush(job)
+
+    def _start_mend(self, log: PartitionLog) -> None:
+        """An active segment has its indexes built anew once it is sealed."""
+        sealed = [one for one in log.segments.suspects if one is not log.segments.active]
+        if sealed:
+            job = IndexRebuild(self._storage, sealed[0], log.config.index_interval_bytes)
+            self._mends[log] = job
+            self._background(job.run)
+
+    def _finish_mends(self) -> None:
+        for log, job in list(self._mends.items()):
+            if job.done:
+                del self._mends[log]
+                self._each([log], job.finish)
+
+    def _apply_retention(self, log: PartitionLog, now_ms: int) -> None:
+        # those that are compacted are the cleaner's, lest it clean what goes
+        if not log.config.compacts and log.apply_retention(now_ms):
+            _log.info("%r: old segments go", log)
+
+    def _remove_due(self, now_ms: int) -> None:
+        due = [log for due_ms, log in self._doomed if due_ms <= now_ms]
+        self._doomed = [item for item in self._doomed if item[0] > now_ms]
+        for log in due:
+            log.close_files()
+        self._each(due, lambda log: self._storage.remove_tree(log.directory))

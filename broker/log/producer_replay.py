@@ -1,0 +1,72 @@
+"""Knowing the producers again from snapshots and the log (`UnifiedLog.rebuildProducerState`)."""
+
+from __future__ import annotations
+
+import logging
+
+from urteil.broker.log.batch_scan import Batch, read_batches
+from urteil.broker.log.producer_snapshots import ProducerSnapshots
+from urteil.broker.log.producer_states import ProducerStates, StagedBatches
+from urteil.broker.log.segment import DamagedSegment
+from urteil.broker.log.segment_list import SegmentList
+from urteil.broker.log.txn_index import AbortedTxn
+from urteil.broker.wire.batch_header import OF_TRANSACTIONS
+from urteil.broker.wire.batches import crc_ok
+
+_log = logging.getLogger("urteil.broker.log")
+
+
+def rebuild_producers(
+    producers: ProducerStates,
+    snapshots: ProducerSnapshots,
+    segments: SegmentList,
+    *,
+    log_start_offset: int,
+    end_offset: int,
+) -> None:
+    """Know the producers as of `end_offset`: the newest usable snapshot and the log behind it.
+
+    Does nothing when the state is as of that offset already. Removes snapshots
+    beyond the end and at or before the log's start.
+    """
+    snapshots.remove_outside(log_start_offset, end_offset)
+    if producers.end_offset == end_offset:
+        return
+    begin, entries = snapshots.newest(end_offset) or (min(log_start_offset, end_offset), [])
+    producers.reset(begin, entries)
+    for index in range(max(segments.floor(begin), 0), len(segments)):
+        if segments[index].base_offset >= end_offset:
+            break
+        _replay(producers, segments, index, begin, end_offset)
+    producers.end_offset = end_offset
+
+
+def _replay(
+    producers: ProducerStates, segments: SegmentList, index: int, begin: int, end: int
+) -> None:
+    segment = segments[index]
+    try:
+        start = segment.position_of(begin)
+    except DamagedSegment as damage:
+        _log.error("%s: what producers wrote from there on is not known", damage)
+        return
+    if start is None:
+        return
+    for batch in read_batches(segment.file, start, segment.size):
+        if batch.header.base_offset >= end:
+            return
+        if crc_ok(batch.data):
+            learn(producers, batch)
+
+
+def learn(producers: ProducerStates, batch: Batch) -> list[AbortedTxn]:
+    """Take one batch of the log into the producers' state; returns the abort it ends, if any."""
+    header = batch.header
+    if header.producer_id < 0:
+        return []
+    if not header.attributes & OF_TRANSACTIONS:
+        producers.note(header)
+        return []
+    staged = StagedBatches(producers, check_sequences=False, trust=True)
+    staged.add(header, header.base_offset, batch.data)
+    return producers.merge(staged)

@@ -1,0 +1,140 @@
+"""Snapshots of producer state beside the segments, `<offset>.snapshot`, version 1.
+
+Kafka's `ProducerStateManager.writeSnapshot`: of every producer the last batch alone is kept, so
+after a restart only that one is known as a duplicate, until the log behind it is scanned.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+import crc32c
+
+from urteil.broker.log.producer_states import ProducerEntry, SentBatch
+from urteil.broker.log.segment import DELETED, SNAPSHOT, file_name
+from urteil.broker.log.storage import Storage
+from urteil.broker.log.unfinished_files import base_offsets
+
+_log = logging.getLogger("urteil.broker.log")
+
+_HEAD = struct.Struct(">hI")
+_COUNT = struct.Struct(">i")
+# producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch,
+# first offset of the open transaction
+_ENTRY = struct.Struct(">qhiqiqiq")
+_VERSION = 1
+
+
+class DamagedSnapshot(ValueError):
+    """A snapshot with a wrong checksum, size or version."""
+
+
+def encode(producers: Iterable[ProducerEntry]) -> bytes:
+    rows = [_encode_entry(entry) for entry in producers]
+    body = b"".join((_COUNT.pack(len(rows)), *rows))
+    return _HEAD.pack(_VERSION, crc32c.crc32c(body)) + body
+
+
+def _encode_entry(entry: ProducerEntry) -> bytes:
+    last = entry.batches[-1] if entry.batches else SentBatch(-1, -1, 0, -1)
+    first = -1 if entry.txn_first_offset is None else entry.txn_first_offset
+    return _ENTRY.pack(
+        entry.producer_id,
+        entry.epoch,
+        last.last_sequence,
+        last.last_offset,
+        last.offset_delta,
+        entry.last_timestamp_ms,
+        entry.coordinator_epoch,
+        first,
+    )
+
+
+def decode(data: bytes) -> list[ProducerEntry]:
+    """The producers of a snapshot. Raises DamagedSnapshot."""
+    if len(data) < _HEAD.size + _COUNT.size:
+        raise DamagedSnapshot(f"{len(data)} bytes are no snapshot")
+    version, crc = _HEAD.unpack_from(data)
+    if version != _VERSION:
+        raise DamagedSnapshot(f"version {version}")
+    if crc != crc32c.crc32c(data[_HEAD.size :]):
+        raise DamagedSnapshot("wrong checksum")
+    (count,) = _COUNT.unpack_from(data, _HEAD.size)
+    start = _HEAD.size + _COUNT.size
+    if count < 0 or start + count * _ENTRY.size != len(data):
+        raise DamagedSnapshot(f"{count} entries in {len(data)} bytes")
+    return [_decode_entry(row) for row in _ENTRY.iter_unpack(data[start:])]
+
+
+def _decode_entry(row: tuple[int, ...]) -> ProducerEntry:
+    producer_id, epoch, sequence, offset, delta, timestamp, coordinator, first = row
+    batches = [SentBatch(sequence, offset, delta, timestamp)] if offset >= 0 else []
+    return ProducerEntry(
+        producer_id, epoch, batches, timestamp, coordinator, first if first >= 0 else None
+    )
+
+
+class ProducerSnapshots:
+    """The snapshot files of one log."""
+
+    __slots__ = ("_directory", "_storage", "offsets")
+
+    def __init__(self, storage: Storage, directory: Path) -> None:
+        self._storage = storage
+        self._directory = directory
+        self.offsets = base_offsets(storage, directory, SNAPSHOT)
+
+    def path(self, offset: int) -> Path:
+        return self._directory / file_name(offset, SNAPSHOT)
+
+    def relocate(self, directory: Path) -> None:
+        """The log's folder was renamed."""
+        self._directory = directory
+
+    def take(self, offset: int, producers: Iterable[ProducerEntry], *, sync: bool) -> None:
+        """Write the state as of `offset`."""
+        if offset in self.offsets:
+            return
+        self._storage.write_atomic(self.path(offset), encode(producers), sync=sync)
+        self.offsets.append(offset)
+        self.offsets.sort()
+
+    def newest(self, not_beyond: int) -> tuple[int, list[ProducerEntry]] | None:
+        """The newest snapshot at or before an offset that can be read; damaged ones go."""
+        for offset in [taken for taken in reversed(self.offsets) if taken <= not_beyond]:
+            try:
+                return offset, decode(self._storage.read(self.path(offset)))
+            except DamagedSnapshot as error:
+                _log.error("%s: %s, producers are read from the log", self.path(offset), error)
+                self.remove(offset)
+        return None
+
+    def remove(self, offset: int) -> None:
+        if offset in self.offsets:
+            self.offsets.remove(offset)
+        self._storage.remove(self.path(offset))
+
+    def let_go(self, offset: int) -> list[Path]:
+        """Rename it to `.deleted`; returns that file, to be removed later."""
+        if offset not in self.offsets:
+            return []
+        self.offsets.remove(offset)
+        path = self.path(offset)
+        target = path.with_name(path.name + DELETED)
+        self._storage.rename(path, target)
+        return [target]
+
+    def remove_outside(self, start: int, end: int) -> None:
+        """Remove those not beyond `start` or beyond `end`."""
+        for offset in [taken for taken in self.offsets if not start < taken <= end]:
+            self.remove(offset)
+
+    def remove_strays(self, segment_offsets: Iterable[int]) -> None:
+        """Remove those that belong to no segment, but for the newest."""
+        keep = set(segment_offsets)
+        for offset in self.offsets[:-1]:
+            if offset not in keep:
+                self.remove(offset)

@@ -1,0 +1,79 @@
+"""Finding offsets by time (`UnifiedLog.fetchOffsetByTimestamp`, `LogSegment`).
+
+Which batches may have the record is found at once, by the indexes. To search one of them may take
+long, and is the matter of whoever goes through the searches: the first that finds one ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from urteil.broker.base.offload import STEP, Steps
+from urteil.broker.log.batch_scan import Batch, read_batches
+from urteil.broker.log.log_results import TimestampOffset
+from urteil.broker.log.segment import DamagedSegment, LogSegment
+from urteil.broker.log.segment_list import SegmentList
+from urteil.broker.wire.batches import NEWEST_MAGIC, iter_outlines, iter_stored_records
+from urteil.broker.wire.compression import UnsupportedCompression
+from urteil.broker.wire.primitives import CorruptBatch
+
+Searches = Iterator[Steps[TimestampOffset | None]]
+
+
+def first_at_or_after(segments: SegmentList, timestamp_ms: int, log_start_offset: int) -> Searches:
+    """For the first record, in offset order, with a timestamp of at least `timestamp_ms`."""
+    for segment in list(segments):
+        if segment.size and segment.largest_timestamp_ms() >= timestamp_ms:
+            yield from _in_segment(segment, timestamp_ms, log_start_offset)
+
+
+def _in_segment(segment: LogSegment, timestamp_ms: int, from_offset: int) -> Searches:
+    # all before the entry are older; equal times may begin before it
+    start = segment.position_of(max(segment.older_than(timestamp_ms), from_offset))
+    if start is None:
+        return
+    size, end, after = segment.size, start, from_offset
+    for batch in read_batches(segment.file, start, size):
+        if batch.header.max_timestamp >= timestamp_ms and batch.header.last_offset >= from_offset:
+            yield _in_batch(batch, timestamp_ms, from_offset)
+        end, after = batch.position + batch.header.size, batch.header.last_offset + 1
+    if end != size:
+        raise DamagedSegment(segment.file.path, end, after)
+
+
+def _in_batch(batch: Batch, timestamp_ms: int, from_offset: int) -> Steps[TimestampOffset | None]:
+    header = batch.header
+    epoch = header.partition_leader_epoch
+    try:
+        for found in _places(batch):
+            for offset, time_ms in found:
+                if time_ms >= timestamp_ms and offset >= from_offset:
+                    return TimestampOffset(time_ms, offset, epoch)
+            yield STEP
+    except (UnsupportedCompression, CorruptBatch):
+        # without the codec the batch is the finest that can be told; no record is missed
+        return TimestampOffset(header.max_timestamp, header.base_offset, epoch)
+    return None
+
+
+def _places(batch: Batch) -> Iterator[list[tuple[int, int]]]:
+    """(offset, time in ms) of the records, some hundred at a time."""
+    header = batch.header
+    if header.magic == NEWEST_MAGIC:
+        for found in iter_outlines(batch.data, as_sent=False):
+            yield [(header.base_offset + one.offset_delta, one.timestamp_ms) for one in found]
+    else:
+        yield [(one.offset, one.timestamp_ms) for one in iter_stored_records(batch.data)]
+
+
+def newest(segments: SegmentList) -> Searches:
+    """For the first record that bears the largest timestamp of the log (KIP-734), be it none
+    (-1)."""
+    best = max(segments, key=lambda segment: segment.max_timestamp[0])
+    timestamp_ms, last_offset = best.max_timestamp
+    position = best.position_of(last_offset)
+    if position is None:
+        return
+    for batch in read_batches(best.file, position, best.size):
+        yield _in_batch(batch, timestamp_ms, 0)
+        return

@@ -1,0 +1,112 @@
+"""What an interrupted deletion, compaction or write left in a log's folder (`LogLoader`).
+
+A compaction writes `.cleaned` files, renames them to `.swap` when they are whole, lets the
+segments go that they replace (`.deleted`), and takes the suffix off. So `.cleaned` is unfinished
+and goes; `.swap` is whole, may be the only copy, and is put in place.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+
+from urteil.broker.log.batch_scan import read_batches
+from urteil.broker.log.cleaner.segment_swap import CLEANED, SWAP
+from urteil.broker.log.segment import (
+    DELETED,
+    INDEX,
+    LOG,
+    SNAPSHOT,
+    TIME_INDEX,
+    TXN_INDEX,
+    file_name,
+)
+from urteil.broker.log.storage import Storage
+from urteil.broker.wire.batches import crc_ok
+
+_log = logging.getLogger("urteil.broker.log")
+
+_KINDS = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
+_OF_A_SEGMENT = re.compile(r"([0-9]{20})(\.[a-z]+)(\.cleaned|\.swap)?")
+
+
+def base_offsets(storage: Storage, directory: Path, suffix: str) -> list[int]:
+    """The offsets in the names of the files of one kind, rising; other names are passed over."""
+    found = []
+    for name in storage.names(directory):
+        stem = name.removesuffix(suffix)
+        if stem != name and len(stem) == 20 and stem.isascii() and stem.isdigit():
+            found.append(int(stem))
+        elif name.endswith(suffix) and suffix in (LOG, SNAPSHOT):
+            _log.warning("%s: no file of a log, left alone", directory / name)
+    return found
+
+
+def settle_leftovers(storage: Storage, directory: Path) -> None:
+    """Remove what is unfinished or was to go, put what is whole in place. Raises OSError."""
+    _remove(storage, directory, (DELETED, ".tmp"))
+    unfinished = [
+        int(match[1])
+        for name in storage.names(directory)
+        if (match := _OF_A_SEGMENT.fullmatch(name)) and match[3] == CLEANED
+    ]
+    _remove(storage, directory, (CLEANED,))
+    swapped = base_offsets(storage, directory, LOG + SWAP)
+    # KAFKA-6264: beside an unfinished file from the same split, those behind it are unfinished
+    whole = [base for base in swapped if not unfinished or base < min(unfinished)]
+    if whole:
+        _put_in_place(storage, directory, whole)
+    _remove(storage, directory, (SWAP,))
+    _remove_orphans(storage, directory)
+
+
+def _put_in_place(storage: Storage, directory: Path, bases: list[int]) -> None:
+    ends = [_end_of(storage, directory, base) for base in bases]
+    logs = base_offsets(storage, directory, LOG)
+    if None in ends and any(base >= bases[0] for base in logs):
+        _log.error("%s: its %s files are damaged; the segments they were to replace stay",
+                   directory, SWAP)  # fmt: skip
+        return
+    first, end = bases[0], max((end for end in ends if end is not None), default=bases[-1] + 1)
+    for base in logs:
+        if first <= base < end:
+            for kind in _KINDS:
+                storage.remove(directory / file_name(base, kind))
+    for base in bases:
+        # the log's own file last: until then the next start does all of this again
+        for kind in (*_KINDS[1:], LOG):
+            source = directory / file_name(base, kind + SWAP)
+            if storage.exists(source):
+                storage.rename(source, directory / file_name(base, kind))
+    _log.warning("%s: finished a compaction of offsets %d to %d", directory, first, end)
+
+
+def _end_of(storage: Storage, directory: Path, base: int) -> int | None:
+    """The offset after the last batch of a `.swap` file, None if it is damaged."""
+    file = storage.open(directory / file_name(base, LOG + SWAP))
+    try:
+        position, end, size = 0, base, file.size()
+        for batch in read_batches(file, 0, size):
+            if batch.header.base_offset < end or not crc_ok(batch.data):
+                return None
+            position, end = batch.position + batch.header.size, batch.header.last_offset + 1
+        return end if position == size else None
+    finally:
+        file.close()
+
+
+def _remove(storage: Storage, directory: Path, suffixes: tuple[str, ...]) -> None:
+    for name in storage.names(directory):
+        if name.endswith(suffixes) and not storage.is_directory(directory / name):
+            storage.remove(directory / name)
+
+
+def _remove_orphans(storage: Storage, directory: Path) -> None:
+    """Indexes without their log."""
+    names = storage.names(directory)
+    logs = {name.removesuffix(LOG) for name in names if name.endswith(LOG)}
+    for name in names:
+        match = _OF_A_SEGMENT.fullmatch(name)
+        if match and match[2] in _KINDS[1:] and not match[3] and match[1] not in logs:
+            storage.remove(directory / name)

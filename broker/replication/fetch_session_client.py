@@ -1,0 +1,70 @@
+"""The follower's end of an incremental fetch session with one leader (KIP-227)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from urteil.broker.replication.followed_partition import FollowedPartition
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import FetchRequest, FetchResponse
+
+Key = tuple[UUID, int]
+INITIAL_EPOCH = 0
+MAX_EPOCH = 2**31 - 1
+
+
+class FetchSessionClient:
+    """Builds requests that tell only what changed since the last one that was answered."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._session_id = 0
+        self._epoch = INITIAL_EPOCH
+        self._told: dict[Key, tuple[int, int, int, int]] = {}
+
+    def request(self, ready: Iterable[FollowedPartition], template: FetchRequest) -> FetchRequest:
+        """`template` with this session, the partitions that changed and those to forget."""
+        if self._epoch == INITIAL_EPOCH:
+            self._told = {}
+        topics: dict[UUID, list[FetchRequest.FetchPartition]] = {}
+        gone = set(self._told)
+        for one in ready:
+            position = one.position()
+            gone.discard(one.wire_key)
+            if self._told.get(one.wire_key) != position:
+                self._told[one.wire_key] = position
+                asked = one.request(self._max_bytes)
+                topics.setdefault(one.wire_key[0], []).append(asked)
+        forgotten: dict[UUID, list[int]] = {}
+        for key in sorted(gone, key=lambda key: (key[0].int, key[1])):
+            del self._told[key]
+            forgotten.setdefault(key[0], []).append(key[1])
+        return FetchRequest(
+            replica_state=template.replica_state,
+            max_wait_ms=template.max_wait_ms,
+            min_bytes=template.min_bytes,
+            max_bytes=template.max_bytes,
+            session_id=self._session_id,
+            session_epoch=self._epoch,
+            topics=[
+                FetchRequest.FetchTopic(topic_id=topic_id, partitions=partitions)
+                for topic_id, partitions in topics.items()
+            ],
+            forgotten_topics_data=[
+                FetchRequest.ForgottenTopic(topic_id=topic_id, partitions=partitions)
+                for topic_id, partitions in forgotten.items()
+            ],
+        )
+
+    def answered(self, response: FetchResponse) -> None:
+        """Go on in the session, or begin anew when the leader does not keep it."""
+        if response.error_code != ErrorCode.NONE or response.session_id == 0:
+            self._session_id, self._epoch = 0, INITIAL_EPOCH
+        else:
+            self._session_id = response.session_id
+            self._epoch = 1 if self._epoch == MAX_EPOCH else self._epoch + 1
+
+    def failed(self) -> None:
+        """No answer: begin anew, closing the old session by its id."""
+        self._epoch = INITIAL_EPOCH

@@ -1,0 +1,177 @@
+"""Carries ISR proposals to the controller and its answers back (KIP-497)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from urteil.broker.replication.isr_state import IsrState
+from urteil.broker.replication.partition import Partition
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import AlterPartitionRequest, AlterPartitionResponse
+
+log = logging.getLogger("alter-isr")
+
+RETRY_S = 0.1
+
+# Asks the controller, wherever it is now. Raises ConnectionError or TimeoutError.
+AskController = Callable[[AlterPartitionRequest], Awaitable[AlterPartitionResponse]]
+
+# The controller's word that it did not apply the change and that our partition epoch is right.
+_NOT_APPLIED = {ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA}
+# Whether it was applied is not known here; newer state is on its way by LeaderAndIsr or
+# StopReplica, and until then the proposal stays in flight (the high watermark counts both).
+_AWAIT_NEWS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.INVALID_UPDATE_VERSION,
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.NEW_LEADER_ELECTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """`joining` are the broker epochs of those that come in, as of the fetch that spoke for them:
+    what they had then they may have lost with their life (KIP-903)."""
+
+    partition: Partition
+    isr: IsrState
+    leader_epoch: int
+    partition_epoch: int
+    joining: Mapping[int, int]
+
+    @property
+    def is_current(self) -> bool:
+        partition = self.partition
+        return partition.is_leader and partition.isr is self.isr
+
+    @property
+    def key(self) -> tuple[UUID, int]:
+        return self.partition.topic_id, self.partition.partition
+
+
+class IsrProposals:
+    """One request in flight at a time, retried until the controller answered or the proposal is
+    outdated by newer state.
+
+    `shrinks`, `expands` and `refusals` count the controller's answers.
+    """
+
+    def __init__(
+        self,
+        broker_id: int,
+        broker_epoch: Callable[[], int],
+        ask: AskController,
+        now_ms: Callable[[], float],
+    ) -> None:
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+        self._ask = ask
+        self._now_ms = now_ms
+        self.shrinks = self.expands = self.refusals = 0
+        self._pending: dict[tuple[UUID, int], _Proposal] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def propose(self, partition: Partition) -> None:
+        """Ask for the partition's proposed ISR; the answer reaches the partition itself."""
+        joining = {
+            one: partition.followers[one].broker_epoch
+            for one in partition.isr.proposed or ()
+            if one not in partition.isr.committed
+        }
+        proposal = _Proposal(
+            partition, partition.isr, partition.leader_epoch, partition.partition_epoch, joining
+        )
+        self._pending[proposal.key] = proposal
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._drain())
+
+    async def _drain(self) -> None:
+        while self._pending:
+            self._pending = {key: one for key, one in self._pending.items() if one.is_current}
+            sent = dict(self._pending)
+            if not sent:
+                return
+            try:
+                response = await self._ask(self._request(list(sent.values())))
+            except (ConnectionError, TimeoutError) as error:
+                log.info("the controller did not answer, asking again: %s", error)
+                await asyncio.sleep(RETRY_S)
+                continue
+            if response.error_code != ErrorCode.NONE:
+                log.info("the controller answered %s", ErrorCode(response.error_code).name)
+                await asyncio.sleep(RETRY_S)
+                continue
+            if self._answered(sent, response):
+                await asyncio.sleep(RETRY_S)
+
+    def _request(self, proposals: list[_Proposal]) -> AlterPartitionRequest:
+        topics: dict[UUID, list[AlterPartitionRequest.PartitionData]] = {}
+        for one in proposals:
+            members = one.isr.proposed or ()
+            topics.setdefault(one.partition.topic_id, []).append(
+                AlterPartitionRequest.PartitionData(
+                    partition_index=one.partition.partition,
+                    leader_epoch=one.leader_epoch,
+                    new_isr_with_epochs=[
+                        AlterPartitionRequest.BrokerState(
+                            broker_id=member, broker_epoch=one.joining.get(member, -1)
+                        )
+                        for member in members
+                    ],
+                    partition_epoch=one.partition_epoch,
+                )
+            )
+        return AlterPartitionRequest(
+            broker_id=self._broker_id,
+            broker_epoch=self._broker_epoch(),
+            topics=[
+                AlterPartitionRequest.TopicData(topic_id=topic_id, partitions=partitions)
+                for topic_id, partitions in topics.items()
+            ],
+        )
+
+    def _answered(
+        self, sent: dict[tuple[UUID, int], _Proposal], response: AlterPartitionResponse
+    ) -> bool:
+        """Settle what was answered; True when something is to be asked again."""
+        for topic in response.topics:
+            for answer in topic.partitions:
+                key = (topic.topic_id, answer.partition_index)
+                proposal = sent.get(key)
+                if proposal is None or not self._settle(proposal, answer):
+                    continue
+                if self._pending.get(key) is proposal:
+                    del self._pending[key]
+        return any(self._pending.get(key) is one for key, one in sent.items())
+
+    def _settle(self, one: _Proposal, answer: AlterPartitionResponse.PartitionData) -> bool:
+        error = ErrorCode(answer.error_code)
+        if error is ErrorCode.NONE:
+            if one.is_current:
+                self._count(one.isr)
+                one.partition.isr_altered(
+                    answer.leader_epoch, answer.partition_epoch, tuple(answer.isr), self._now_ms()
+                )
+            return True
+        self.refusals += 1
+        log.info("%s: ISR %s refused: %s", one.partition, one.isr.proposed, error.name)
+        if error in _NOT_APPLIED:
+            one.partition.isr_refused(one.isr, self._now_ms())
+            return True
+        return error in _AWAIT_NEWS
+
+    def _count(self, taken: IsrState) -> None:
+        if len(taken.proposed or ()) < len(taken.committed):
+            self.shrinks += 1
+        else:
+            self.expands += 1
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()

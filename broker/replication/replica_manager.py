@@ -1,0 +1,494 @@
+"""All partitions of this broker: their roles by the controller's word, appends and fetches."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from urteil.broker.base.offload import PACE, Offload, finished, paced
+from urteil.broker.metrics.traffic import Traffic
+from urteil.broker.replication.directory_moves import DirectoryMoves
+from urteil.broker.replication.fetch_target import FetchTarget
+from urteil.broker.replication.fetchers import Fetchers
+from urteil.broker.replication.isr_proposals import AskController, IsrProposals
+from urteil.broker.replication.partition import WRITTEN_AT_ONCE_BYTES, Partition, refusal
+from urteil.broker.replication.partition_read import (
+    IDLE,
+    FetchTerms,
+    PartitionRead,
+    read_partition,
+    upper_bound,
+    why_not,
+)
+from urteil.broker.replication.replication_throttle import Throttle, is_listed
+from urteil.broker.server.purgatory import Delayed, Purgatory
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import FetchRequest
+from urteil.broker.wire.primitives import ZERO_UUID
+
+if TYPE_CHECKING:
+    from urteil.broker.log.log_manager import LogManager
+    from urteil.broker.log.partition_log import AppendResult
+    from urteil.broker.log.transaction_verification import Guard
+    from urteil.broker.server.channels import Channels
+    from urteil.broker.server.clock import Clock
+    from urteil.broker.server.config import BrokerConfig
+    from urteil.broker.server.metadata_cache import MetadataCache
+
+log = logging.getLogger("replicas")
+
+TopicPartition = tuple[str, int]
+# (topic, partition, is_leader, leader_epoch); called on the loop after the change is in effect
+LeadershipCallback = Callable[[str, int, bool, int], None]
+
+NOT_HERE = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
+"""A fetch of what no controller told of, or that is forbidden: nothing is looked for."""
+
+ACKS_ALL = -1
+VALID_ACKS = (-1, 0, 1)
+
+
+class ReplicaManager:
+    """Leader and follower state of every partition hosted here.
+
+    `topic_overrides(topic)` gives the topic's settings for a log that is made. `offline` are the
+    partitions that cannot be hosted because a log directory is offline, until the next start.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: BrokerConfig,
+        clock: Clock,
+        logs: LogManager,
+        metadata: MetadataCache,
+        channels: Channels,
+        broker_epoch: Callable[[], int],
+        ask_controller: AskController,
+        topic_overrides: Callable[[str], Mapping[str, str]],
+        offload: Offload,
+    ) -> None:
+        self.broker_id = config.broker_id
+        self.offload = offload
+        self.controller_epoch = 0
+        self.partitions: dict[TopicPartition, Partition] = {}
+        self.offline: dict[TopicPartition, None] = {}
+        self.traffic = Traffic()
+        self.purgatories = {
+            "DeleteRecords": Purgatory(),
+            "Fetch": Purgatory(),
+            "Produce": Purgatory(),
+        }
+        self._config = config
+        self._clock = clock
+        self._logs = logs
+        self._metadata = metadata
+        self._topic_overrides = topic_overrides
+        self._callbacks: list[LeadershipCallback] = []
+        self._topic_names: dict[UUID, str] = {}
+        self.proposals = IsrProposals(
+            self.broker_id, broker_epoch, ask_controller, clock.monotonic_ms
+        )
+        self.fetchers = Fetchers(config, clock, channels, broker_epoch)
+        self.moves = DirectoryMoves(
+            logs, self.hosted, clock, config.properties, config.replica_fetch_max_bytes
+        )
+        self._throttle = Throttle(config.properties, "leader", clock.monotonic_ms)
+
+    # -- what is hosted -------------------------------------------------------------------------
+
+    def on_leadership(self, callback: LeadershipCallback) -> None:
+        """Call back at every change of leadership (and with is_leader=False when deleted)."""
+        self._callbacks.append(callback)
+
+    def tell_leadership(self, partition: Partition) -> None:
+        for callback in self._callbacks:
+            callback(
+                partition.topic, partition.partition, partition.is_leader, partition.leader_epoch
+            )
+
+    def partition(self, topic: str, partition: int) -> Partition | None:
+        """The hosted partition, or None."""
+        return self.partitions.get((topic, partition))
+
+    def hosted(self, topic: str, partition: int) -> tuple[Partition | None, ErrorCode]:
+        """The hosted partition, or why there is none: KAFKA_STORAGE_ERROR when its directory is
+        offline, NOT_LEADER_OR_FOLLOWER when others host it, else UNKNOWN_TOPIC_OR_PARTITION."""
+        found = self.partitions.get((topic, partition))
+        if found is not None:
+            return found, ErrorCode.NONE
+        return None, self._why_not_hosted((topic, partition))
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """The name of a topic hosted here or known from the controller."""
+        return self._topic_names.get(topic_id) or self._metadata.topic_names.get(topic_id)
+
+    def host(self, topic: str, partition: int, topic_id: UUID, *, is_new: bool = True) -> Partition:
+        """The partition, its log opened or made; its high watermark starts at its checkpoint.
+
+        Raises OSError, also for a log that is not new and may lie in an offline directory.
+        """
+        found = self.partitions.get((topic, partition))
+        if found is None:
+            plog = self._logs.get_or_create(
+                topic, partition, topic_id, self._topic_overrides(topic), is_new=is_new
+            )
+            checkpoint = self._logs.high_watermark_checkpoint(topic, partition)
+            plog.update_high_watermark(min(checkpoint, plog.log_end_offset))
+            found = self.partitions[topic, partition] = Partition(
+                topic,
+                partition,
+                plog,
+                self.broker_id,
+                self._config.replica_lag_time_max_ms,
+                self.proposals.propose,
+                lambda broker_id: broker_id in self._metadata.brokers,
+            )
+            self.moves.resume(found)
+        if topic_id != ZERO_UUID:
+            self._topic_names[topic_id] = topic
+        return found
+
+    def drop(self, topic: str, partition: int, *, delete: bool) -> None:
+        """Stop hosting; with `delete` its files go too. Raises OSError."""
+        found = self.partitions.get((topic, partition))
+        if found is not None:
+            self._logs.note_high_watermark(topic, partition, found.log.high_watermark)
+            self._give_up(found, self._why_not_hosted((topic, partition)))
+        if delete:
+            self._logs.delete(topic, partition)
+
+    def _give_up(self, partition: Partition, why: ErrorCode) -> None:
+        topic, key = partition.topic, (partition.topic, partition.partition)
+        self.fetchers.remove([key])
+        self.moves.cancel(partition)
+        del self.partitions[key]
+        partition.retire(why)
+        self.tell_leadership(partition)
+        if all(one.topic != topic for one in self.partitions.values()):
+            self._topic_names.pop(partition.topic_id, None)
+            self.traffic.forget(topic)
+
+    def mark_offline(self, topic: str, partition: int) -> None:
+        """The partition's log directory is offline: KAFKA_STORAGE_ERROR from now on."""
+        self.offline[topic, partition] = None
+        found = self.partitions.get((topic, partition))
+        if found is not None:
+            self._give_up(found, ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def directory_failed(self, path: Path) -> list[TopicPartition]:
+        """Stop serving what lies there, before the logs are closed; returns the partitions."""
+        lost = [key for key, one in self.partitions.items() if one.log.directory.parent == path]
+        for key in lost:
+            self.mark_offline(*key)
+        self.moves.directory_failed(path)
+        self.fetchers.close_idle()
+        return lost
+
+    # -- produce --------------------------------------------------------------------------------
+
+    async def append(
+        self,
+        timeout_ms: int,
+        acks: int,
+        entries: Mapping[TopicPartition, memoryview],
+        *,
+        internal: bool = False,
+        guards: Mapping[TopicPartition, Guard] | None = None,
+    ) -> dict[TopicPartition, AppendResult]:
+        """Append as leader; with acks=-1 return once the high watermark passed, or timed out.
+
+        An error of an append that did happen (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        NOT_LEADER_OR_FOLLOWER after losing leadership) says nothing about the record's fate.
+        The first batch of a transaction needs a guard (`broker.log.transaction_verification`).
+        """
+        if acks not in VALID_ACKS:
+            return dict.fromkeys(entries, refusal(ErrorCode.INVALID_REQUIRED_ACKS))
+        wall_ms = self._clock.now_ms()
+        results: dict[TopicPartition, AppendResult] = {}
+        waiting: dict[TopicPartition, Partition] = {}
+        written = 0
+        async for key, data in paced(entries.items()):
+            written += len(data)
+            if written > WRITTEN_AT_ONCE_BYTES:
+                written = 0
+                await asyncio.sleep(0)  # a turn for everybody else
+            partition = self.partitions.get(key)
+            if partition is None:
+                results[key] = refusal(self._why_not_hosted(key))
+                continue
+            result = partition.refuse_append(acks)
+            if result is None:
+                steps = partition.log.admission(data, wall_ms, from_client=not internal)
+                # what the broker itself writes is small, and stays in the order of the calls
+                admitted = finished(steps) if internal else await self.offload.finish(steps)
+                result = await partition.append_in_turn(
+                    admitted,
+                    acks,
+                    wall_ms,
+                    self._clock.monotonic_ms(),
+                    from_client=not internal,
+                    guard=None if guards is None else guards.get(key),
+                )
+            results[key] = result
+            if result.error is ErrorCode.NONE and result.base_offset >= 0:
+                records = result.last_offset - result.base_offset + 1
+                self.traffic.appended(partition.topic, len(data), records)
+                if acks == ACKS_ALL:
+                    waiting[key] = partition
+        if waiting:
+            produces = self.purgatories["Produce"]
+            await _Acknowledgement(results, waiting, produces).wait(timeout_ms)
+        return results
+
+    def _why_not_hosted(self, key: TopicPartition) -> ErrorCode:
+        if key in self.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if self._metadata.partition(*key) is not None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    # -- fetch ----------------------------------------------------------------------------------
+
+    def wanted(self, topic: str, request: FetchRequest.FetchPartition) -> FetchTarget:
+        """A fetch's partition with what it is here, or the error if it is not."""
+        found, error = self.hosted(topic, request.partition)
+        return FetchTarget(topic, found, request, error)
+
+    async def fetch(self, terms: FetchTerms, wanted: Sequence[FetchTarget]) -> list[PartitionRead]:
+        """Read all, in order; wait up to `max_wait_ms` for `min_bytes` unless something is wrong.
+
+        The request's `max_bytes` is spent in order; the first records are given whole whatever
+        their size, so that a reader always gets on.
+        """
+        reads = await self._read_paced(terms, wanted, note=True)
+        if terms.max_wait_ms > 0 and not _suffices(wanted, reads, terms.min_bytes):
+            await self._wait(terms, wanted)
+            reads = await self._read_paced(terms, wanted)
+        if terms.is_follower:
+            self._record(wanted, reads)
+        return reads
+
+    async def _wait(self, terms: FetchTerms, wanted: Sequence[FetchTarget]) -> None:
+        hosted = [one.partition for one in wanted if one.partition is not None]
+        if terms.is_follower:
+            watched = [partition.on_appended for partition in hosted]
+        else:
+            watched = [partition.on_committed for partition in hosted]
+        look = self._condition(terms, wanted)
+        fetches = self.purgatories["Fetch"]
+        await Delayed(look, lambda: True, fetches).wait(watched, terms.max_wait_ms)
+
+    def _condition(
+        self, terms: FetchTerms, wanted: Sequence[FetchTarget]
+    ) -> Callable[[], bool | None]:
+        """What ends the wait: enough bytes, or a change of role that makes it an error."""
+        roles = [
+            (one, one.partition, one.partition.leader_epoch, one.partition.is_leader)
+            for one in wanted
+            if one.partition is not None
+        ]
+
+        sizes = replace(terms, lend=True)  # what is looked at stays in the files
+
+        def look() -> bool | None:
+            for one, partition, epoch, is_leader in roles:
+                changed = partition.leader_epoch != epoch or partition.is_leader != is_leader
+                if partition.is_retired or (changed and why_not(partition, one.request, terms)):
+                    return True
+            return self._has_bytes(sizes, wanted) or None
+
+        return look
+
+    def _has_bytes(self, terms: FetchTerms, wanted: Sequence[FetchTarget]) -> bool:
+        if terms.min_bytes <= 1:
+            return any(
+                one.partition is not None
+                and upper_bound(one.partition, terms) > one.request.fetch_offset
+                and not self._holds_back(one.partition, terms)
+                for one in wanted
+            )
+        return _suffices(wanted, self._read_all(terms, wanted), terms.min_bytes)
+
+    async def _read_paced(
+        self, terms: FetchTerms, wanted: Sequence[FetchTarget], *, note: bool = False
+    ) -> list[PartitionRead]:
+        """All, with turns for others between many."""
+        if len(wanted) <= PACE:
+            return self._read_all(terms, wanted, note=note)
+        return [read async for read in paced(self._reads(terms, wanted, note=note))]
+
+    def _read_all(
+        self, terms: FetchTerms, wanted: Sequence[FetchTarget], *, note: bool = False
+    ) -> list[PartitionRead]:
+        return list(self._reads(terms, wanted, note=note))
+
+    def _reads(
+        self, terms: FetchTerms, wanted: Sequence[FetchTarget], *, note: bool
+    ) -> Iterator[PartitionRead]:
+        """With `note` a follower's fetch tells where it is: it does so once."""
+        now_ms = self._clock.monotonic_ms()
+        left, min_one = terms.max_bytes, not terms.hard_limit
+        for one in wanted:
+            partition = one.partition
+            if partition is None:
+                yield PartitionRead(error=one.error)
+                continue
+            if (
+                one.settled_epoch == partition.leader_epoch
+                and partition.is_leader
+                and partition.follower_is_idle(
+                    terms.replica_id, one.request.fetch_offset, now_ms, note=note
+                )
+            ):
+                yield IDLE
+                continue
+            read = self._read(partition, one, terms, left, now_ms, min_one=min_one, note=note)
+            if read.size:
+                min_one = False
+                left = max(left - read.size, 0)
+            yield read
+
+    # -- throttled followers --------------------------------------------------------------------
+
+    def _holds_back(self, partition: Partition, terms: FetchTerms) -> bool:
+        """Whether a follower gets no records now: throttled, over the quota, and not in sync (a
+        member of the ISR must not fall out of it for that)."""
+        return (
+            terms.is_follower
+            and self._is_throttled(partition)
+            and terms.replica_id not in partition.isr.committed
+            and self._throttle.is_exceeded
+        )
+
+    def _is_throttled(self, partition: Partition) -> bool:
+        replicas = partition.log.config.leader_replication_throttled_replicas
+        return bool(replicas) and is_listed(replicas, partition.partition, self.broker_id)
+
+    def _record(self, wanted: Sequence[FetchTarget], reads: Sequence[PartitionRead]) -> None:
+        for one, read in zip(wanted, reads, strict=True):
+            if read.size and one.partition is not None and self._is_throttled(one.partition):
+                self._throttle.record(read.size)
+
+    def _read(
+        self,
+        partition: Partition,
+        wanted: FetchTarget,
+        terms: FetchTerms,
+        max_bytes: int,
+        now_ms: float,
+        *,
+        min_one: bool,
+        note: bool,
+    ) -> PartitionRead:
+        if self._holds_back(partition, terms):
+            max_bytes, min_one = 0, False
+        try:
+            read = read_partition(
+                partition, wanted.request, terms, max_bytes, now_ms, min_one=min_one, note=note
+            )
+        except OSError as failure:
+            partition.log.read_failed(failure)
+            return PartitionRead(error=ErrorCode.KAFKA_STORAGE_ERROR)
+        if terms.is_follower and terms.in_session:
+            settled = read.error is ErrorCode.NONE and not read.diverges
+            wanted.settled_epoch = wanted.request.current_leader_epoch if settled else -1
+        return read
+
+    # -- upkeep ---------------------------------------------------------------------------------
+
+    def shrink_isrs(self) -> None:
+        """Drop laggards from the ISRs led here; to be called every half lag time."""
+        now_ms = self._clock.monotonic_ms()
+        for partition in list(self.partitions.values()):
+            partition.maybe_shrink(now_ms)
+            partition.on_low_watermark.notify()  # of those that are not alive nobody waits for
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Write every high watermark to the data folders. Raises OSError.
+
+        A log that has no role (yet) keeps the one it had: a crash before the controller's first
+        word must not forget it.
+        """
+        watermarks = {}
+        for plog in self._logs.logs():
+            key = (plog.topic, plog.partition)
+            hosted = self.partitions.get(key)
+            watermarks[key] = (
+                hosted.log.high_watermark
+                if hosted is not None
+                else self._logs.high_watermark_checkpoint(*key)
+            )
+        self._logs.checkpoint_high_watermarks(watermarks)
+
+    def monotonic_ms(self) -> float:
+        return self._clock.monotonic_ms()
+
+    async def close(self) -> None:
+        """Stop following and proposing; logs stay open."""
+        self.proposals.close()
+        await self.moves.close()
+        await self.fetchers.close()
+
+
+def _suffices(
+    wanted: Sequence[FetchTarget], reads: Sequence[PartitionRead], min_bytes: int
+) -> bool:
+    """Whether there is something to tell at once. What is not there at all is not waited for, and
+    does not end the wait for the others."""
+    size = 0
+    is_nothing_there = True
+    for one, read in zip(wanted, reads, strict=True):
+        if one.partition is None and read.error in NOT_HERE:
+            continue
+        is_nothing_there = False
+        if read.error is not ErrorCode.NONE or read.diverges or read.more:
+            return True
+        if read.preferred_replica >= 0:
+            return True
+        size += read.size
+    return is_nothing_there or size >= min_bytes
+
+
+class _Acknowledgement:
+    """acks=all: holds the results back until each partition's high watermark passed."""
+
+    def __init__(
+        self,
+        results: dict[TopicPartition, AppendResult],
+        waiting: dict[TopicPartition, Partition],
+        purgatory: Purgatory,
+    ) -> None:
+        self._results = results
+        self._waiting = waiting
+        self._purgatory = purgatory
+
+    async def wait(self, timeout_ms: int) -> None:
+        watched = [partition.on_committed for partition in self._waiting.values()]
+        await Delayed(self._look, self._time_out, self._purgatory).wait(watched, timeout_ms)
+
+    def _look(self) -> bool | None:
+        for key, partition in list(self._waiting.items()):
+            error = partition.acknowledged(self._results[key].last_offset + 1)
+            if error is not None:
+                self._settle(key, error)
+        return None if self._waiting else True
+
+    def _time_out(self) -> bool:
+        for key in list(self._waiting):
+            self._settle(key, ErrorCode.REQUEST_TIMED_OUT)
+        return True
+
+    def _settle(self, key: TopicPartition, error: ErrorCode) -> None:
+        del self._waiting[key]
+        if error is not ErrorCode.NONE:
+            self._results[key] = replace(self._results[key], error=error)

@@ -1,0 +1,74 @@
+"""No batch of a transaction is appended that its coordinator does not know of (KIP-890)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.broker.log.helpers import NOW_MS, drop, open_log
+from urteil.broker.log.append import AppendResult
+from urteil.broker.log.partition_log import PartitionLog
+from urteil.broker.log.transaction_verification import Guard
+from urteil.broker.transactions.local_markers import marker_batch
+from urteil.broker.transactions.markers import Marker
+from urteil.broker.wire.batches import build_batch
+from urteil.broker.wire.errors import ErrorCode
+
+ID, EPOCH = 9, 2
+
+
+def append(log: PartitionLog, sequence: int, guard: Guard | None) -> AppendResult:
+    batch = build_batch(
+        [(None, b"v", (), NOW_MS)],
+        producer_id=ID,
+        producer_epoch=EPOCH,
+        base_sequence=sequence,
+        transactional=True,
+    )
+    return log.append_as_leader(memoryview(batch), 0, NOW_MS, guard=guard)
+
+
+def end(log: PartitionLog) -> None:
+    marker = Marker(producer_id=ID, producer_epoch=EPOCH, commit=False, coordinator_epoch=0)
+    data = memoryview(marker_batch(marker, NOW_MS))
+    assert log.append_as_leader(data, 0, NOW_MS, from_client=False).error is ErrorCode.NONE
+
+
+def test_the_first_batch_needs_a_guard_and_the_next_ones_none(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    assert append(log, 0, None).error is ErrorCode.INVALID_TXN_STATE
+    guard = log.verifications.start(ID, EPOCH, 0, NOW_MS)
+    assert append(log, 0, Guard()).error is ErrorCode.INVALID_TXN_STATE
+    assert append(log, 0, guard).error is ErrorCode.NONE
+    assert append(log, 1, None).error is ErrorCode.NONE
+    drop(log)
+
+
+def test_an_end_between_question_and_append_takes_the_guard_away(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    guard = log.verifications.start(ID, EPOCH, 0, NOW_MS)
+    end(log)
+    assert append(log, 0, guard).error is ErrorCode.INVALID_TXN_STATE
+    again = log.verifications.start(ID, EPOCH, 0, NOW_MS)
+    assert append(log, 0, again).error is ErrorCode.NONE
+    drop(log)
+
+
+def test_a_later_batch_does_not_overtake_the_first(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    guard = log.verifications.start(ID, EPOCH, 0, NOW_MS)
+    assert log.verifications.start(ID, EPOCH, 1, NOW_MS) is guard
+    assert append(log, 1, guard).error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert append(log, 0, guard).error is ErrorCode.NONE
+    assert append(log, 1, guard).error is ErrorCode.NONE
+    drop(log)
+
+
+def test_those_whose_batch_never_came_are_forgotten_in_time(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    guard = log.verifications.start(ID, EPOCH, 0, NOW_MS)
+    expires_ms = NOW_MS + log.config.producer_id_expiration_ms
+    log.expire_producers(expires_ms - 1)
+    assert log.verifications.holds(ID, guard)
+    log.expire_producers(expires_ms)
+    assert not log.verifications.holds(ID, guard)
+    drop(log)

@@ -1,0 +1,291 @@
+"""A replica moves from one log directory to another while it is written."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.broker.log.helpers import NOW_MS, batch, read_all
+from tests.broker.replication.hosting import Hosting
+from tests.broker.server.raw import run
+from urteil.broker.log.partition_log import PartitionLog
+from urteil.broker.replication import directory_moves
+from urteil.broker.replication.directory_moves import THROTTLE
+from urteil.broker.wire.errors import ErrorCode
+
+NONE, STORAGE = ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR
+
+
+@pytest.fixture
+def dirs(tmp_path: Path) -> list[Path]:
+    return [tmp_path / "a", tmp_path / "b"]
+
+
+def host(dirs: list[Path], **props: str) -> Hosting:
+    """A copy is made in steps of 500 bytes, five batches."""
+    return Hosting(dirs, props={name.replace("_", "."): value for name, value in props.items()})
+
+
+def fill(hosting: Hosting, count: int, *, epoch: int = 0) -> PartitionLog:
+    """Append to `t-0`, of which all is committed then."""
+    partition = hosting.replicas.partition("t", 0)
+    assert partition is not None
+    for number in range(count):
+        data = batch([b"%d" % number], producer=(7, 0, partition.log.log_end_offset))
+        assert partition.append(data, 1, NOW_MS, 0.0).error is NONE
+    assert partition.log.latest_epoch == epoch
+    return partition.log
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+def lies_in(hosting: Hosting, folder: Path) -> bool:
+    log = hosting.logs.get("t", 0)
+    return log is not None and log.directory == folder / "t-0"
+
+
+def test_a_move_takes_all_with_it(dirs: list[Path]) -> None:
+    async def scenario() -> None:
+        one = host(dirs, log_segment_bytes="500")
+        one.lead(0)
+        fill(one, 20)
+        one.lead(0, epoch=1)
+        old = fill(one, 5, epoch=1)
+        old.increment_log_start_offset(3)
+        one.lead(0, epoch=2)  # began at the end, so no batch tells it
+        expected = read_all(old)
+        assert one.replicas.moves.alter("t", 0, str(dirs[1])) is NONE
+        (folder,) = dirs[1].glob("t-0.*-future")
+        assert one.replicas.moves.alter("t", 0, str(dirs[1])) is NONE, "it is on its way"
+        await until(lambda: lies_in(one, dirs[1]))
+        partition = one.replicas.partition("t", 0)
+        assert partition is not None
+        new = partition.log
+        assert new is one.logs.get("t", 0)
+        assert read_all(new) == expected
+        assert (new.log_start_offset, new.high_watermark) == (3, 25)
+        assert new.epochs.entries == old.epochs.entries == [(0, 3), (1, 20), (2, 25)]
+        assert new.producers.entries[7].last_sequence == 24
+        assert new.topic_id == old.topic_id
+        assert not folder.exists()
+        assert not (dirs[0] / "t-0").exists()
+        assert read_all(old) == expected, "who reads the old one may go on"
+        fill(one, 3, epoch=2)
+        assert one.replicas.moves.alter("t", 0, str(dirs[1])) is NONE, "it lies there"
+        assert one.logs.futures() == []
+        one.logs.tick(NOW_MS + 60_000)
+        assert list(dirs[0].glob("t-0*")) == []
+        one.logs.shutdown()
+        again = host(dirs)
+        assert lies_in(again, dirs[1])
+        assert [log.log_end_offset for log in again.logs.logs()] == [28]
+        again.close()
+
+    run(scenario())
+
+
+def test_what_is_written_meanwhile_is_copied_as_well(dirs: list[Path]) -> None:
+    async def scenario() -> None:
+        one = host(dirs, **{THROTTLE: "1"})
+        one.lead(0)
+        fill(one, 10)
+        one.replicas.moves.alter("t", 0, str(dirs[1]))
+        await until(lambda: one.logs.futures()[0].log_end_offset)
+        fill(one, 10)
+        await asyncio.sleep(0)
+        assert lies_in(one, dirs[0]), "the throttle holds it up"
+        assert 0 < one.logs.futures()[0].log_end_offset < 10
+        del one.props[THROTTLE]  # it is looked at once a second
+        await until(lambda: lies_in(one, dirs[1]))
+        log = one.logs.get("t", 0)
+        assert log is not None
+        assert log.log_end_offset == 20
+        one.close()
+
+    run(scenario())
+
+
+def test_the_copy_is_as_durable_as_the_log_was(
+    dirs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old one goes: a power cut must not take what had been synced there."""
+    monkeypatch.setattr(directory_moves, "RETRY_MS", 1.0)
+
+    async def scenario() -> None:
+        one = host(dirs)
+        one.lead(0)
+        fill(one, 10).flush()
+        fill(one, 1)
+        one.replicas.moves.alter("t", 0, str(dirs[1]))
+        await until(lambda: one.logs.futures()[0].log_end_offset == 11)
+        copy = one.logs.futures()[0]
+        await until(lambda: copy in one.logs._duties._flushes)
+        assert lies_in(one, dirs[0])
+        one.logs.tick(NOW_MS)
+        one.clock.ms += 1
+        await until(lambda: lies_in(one, dirs[1]))
+        log = one.logs.get("t", 0)
+        assert log is not None
+        assert log.recovery_point == 11
+        one.close()
+
+    run(scenario())
+
+
+def test_a_log_that_begins_within_a_batch_moves(dirs: list[Path]) -> None:
+    async def scenario() -> None:
+        one = host(dirs)
+        one.lead(0)
+        log = fill(one, 1)
+        log.append_as_leader(batch([b"%d" % number for number in range(4)]), 0, NOW_MS)
+        log.update_high_watermark(5)
+        assert log.increment_log_start_offset(3) is NONE
+        expected = read_all(log)
+        one.replicas.moves.alter("t", 0, str(dirs[1]))
+        await until(lambda: lies_in(one, dirs[1]))
+        new = one.logs.get("t", 0)
+        assert new is not None
+        assert read_all(new) == expected
+        assert (new.log_start_offset, new.log_end_offset) == (3, 5)
+        one.close()
+
+    run(scenario())
+
+
+def test_a_copy_follows_its_log_when_that_is_cut(dirs: list[Path]) -> None:
+    async def scenario() -> None:
+        one = host(dirs, **{THROTTLE: "1"})
+        one.lead(0)
+        log = fill(one, 10)
+        one.replicas.moves.alter("t", 0, str(dirs[1]))
+        await until(lambda: one.logs.futures()[0].log_end_offset)
+        copied = one.logs.futures()[0].log_end_offset
+        assert 2 < copied < 10
+        log.truncate_to(2)
+        log.assign_epoch_start(3, 2)
+        for number in range(8):
+            log.append_as_leader(batch([b"new %d" % number]), 3, NOW_MS)
+        expected = read_all(log)
+        del one.props[THROTTLE]
+        await until(lambda: lies_in(one, dirs[1]))
+        partition = one.replicas.partition("t", 0)
+        assert partition is not None
+        assert read_all(partition.log) == expected
+        one.close()
+
+    run(scenario())
+
+
+def test_a_restart_resumes(dirs: list[Path]) -> None:
+    async def scenario() -> None:
+        one = host(dirs, **{THROTTLE: "1"})
+        one.lead(0)
+        fill(one, 10)
+        one.replicas.moves.alter("t", 0, str(dirs[1]))
+        await until(lambda: one.logs.futures()[0].log_end_offset)
+        fill(one, 5)
+        await one.replicas.moves.close()
+        one.close()  # a crash
+        again = host(dirs)
+        assert all(0 < log.log_end_offset < 10 for log in again.logs.futures())
+        assert again.lead(0, epoch=1, is_new=False) == NONE
+        await until(lambda: lies_in(again, dirs[1]))
+        log = again.logs.get("t", 0)
+        assert log is not None
+        assert log.log_end_offset == 15
+        again.close()
+
+    run(scenario())
+
+
+def test_errors_and_preferences(dirs: list[Path], tmp_path: Path) -> None:
+    async def scenario() -> None:
+        one = host(dirs)
+        alter = one.replicas.moves.alter
+        one.lead(0)
+        assert alter("t", 0, str(tmp_path / "c")) is ErrorCode.LOG_DIR_NOT_FOUND
+        assert alter("t", 9, str(dirs[0])) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        one.metadata.topics["t"] = {8: SimpleNamespace()}  # type: ignore[dict-item]
+        assert alter("t", 8, str(dirs[0])) is ErrorCode.REPLICA_NOT_AVAILABLE
+        assert alter("t" * 220, 0, str(dirs[0])) is ErrorCode.INVALID_TOPIC_EXCEPTION
+        for partition in (8, 9):
+            one.lead(partition)
+            log = one.logs.get("t", partition)
+            assert log is not None
+            assert log.directory.parent == dirs[0], "made where it was asked for"
+        one.close()
+
+    run(scenario())
+
+
+def test_another_destination_ends_the_first_move(dirs: list[Path], tmp_path: Path) -> None:
+    async def scenario() -> None:
+        one = host([*dirs, tmp_path / "c"], **{THROTTLE: "1"})
+        one.lead(0)
+        fill(one, 10)
+        one.replicas.moves.alter("t", 0, str(dirs[1]))
+        await until(lambda: one.logs.futures()[0].log_end_offset)
+        assert one.replicas.moves.alter("t", 0, str(tmp_path / "c")) is NONE
+        assert [log.directory.parent.name for log in one.logs.futures()] == ["c"]
+        assert list(dirs[1].glob("*-future")) == []
+        assert one.replicas.moves.alter("t", 0, str(dirs[0])) is NONE
+        assert one.logs.futures() == [], "where it lies it may stay"
+        assert one.replicas.moves.alter("t", 0, str(dirs[1])) is NONE
+        one.replicas.drop("t", 0, delete=True)
+        assert one.logs.futures() == []
+        assert list(tmp_path.glob("*/*-future")) == []
+        one.close()
+
+    run(scenario())
+
+
+def test_a_failing_destination_leaves_the_replica_where_it_is(dirs: list[Path]) -> None:
+    async def scenario() -> None:
+        one = host(dirs, **{THROTTLE: "1"})
+        one.lead(0)
+        fill(one, 10)
+        one.replicas.moves.alter("t", 0, str(dirs[1]))
+        failed = one.logs.directories[1]
+        failed.health.fail(OSError(errno.EIO, "broken"))
+        assert one.replicas.directory_failed(dirs[1]) == []
+        one.logs.take_offline(failed)
+        partition = one.replicas.partition("t", 0)
+        assert partition is not None
+        assert partition.future is None
+        fill(one, 3)
+        assert one.replicas.moves.alter("t", 0, str(dirs[1])) is STORAGE
+        one.close()
+
+    run(scenario())
+
+
+def test_a_failing_source_takes_the_partition_offline_and_keeps_the_copy(
+    dirs: list[Path],
+) -> None:
+    async def scenario() -> None:
+        one = host(dirs, **{THROTTLE: "1"})
+        one.lead(0)
+        fill(one, 10)
+        one.replicas.moves.alter("t", 0, str(dirs[1]))
+        await until(lambda: one.logs.futures()[0].log_end_offset)
+        failed = one.logs.directories[0]
+        failed.health.fail(OSError(errno.EIO, "broken"))
+        assert one.replicas.directory_failed(dirs[0]) == [("t", 0)]
+        one.logs.take_offline(failed)
+        assert one.lead(0, epoch=1) == STORAGE
+        one.close()
+        again = host(dirs)
+        assert again.lead(0, epoch=1) == NONE
+        await until(lambda: lies_in(again, dirs[1]))
+        again.close()
+
+    run(scenario())

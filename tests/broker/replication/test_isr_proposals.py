@@ -1,0 +1,45 @@
+"""What a leader proposes to the controller, and what for."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from tests.broker.replication.plain import TOPIC_ID, Plain, state
+from urteil.broker.replication.isr_proposals import IsrProposals
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import AlterPartitionRequest, AlterPartitionResponse
+
+
+def test_a_proposal_stands_for_the_life_that_the_follower_had(tmp_path: Path) -> None:
+    """It caught up, its machine lost power, and it is back with less while the controller is
+    away: the controller must be able to tell (KIP-903)."""
+    plain = Plain(tmp_path / "t-0")
+    asked: list[dict[int, int]] = []
+
+    async def ask(request: AlterPartitionRequest) -> AlterPartitionResponse:
+        proposal = request.topics[0].partitions[0]
+        asked.append({one.broker_id: one.broker_epoch for one in proposal.new_isr_with_epochs})
+        if len(asked) == 1:
+            plain.partition.follower_fetched(3, 0, 0, 1.0, 11)
+            raise ConnectionError
+        refused = AlterPartitionResponse.PartitionData(
+            partition_index=0, error_code=ErrorCode.INELIGIBLE_REPLICA
+        )
+        topic = AlterPartitionResponse.TopicData(topic_id=TOPIC_ID, partitions=[refused])
+        return AlterPartitionResponse(topics=[topic])
+
+    async def scenario() -> None:
+        proposals = IsrProposals(1, lambda: 5, ask, lambda: 0.0)
+        plain.partition.propose = proposals.propose
+        plain.partition.become_leader(state(1, 1, (1, 2)), 0.0)
+        plain.append()
+        plain.partition.follower_fetched(2, 1, 0, 0.0, 8)
+        plain.partition.follower_fetched(3, 1, 0, 0.0, 9)
+        async with asyncio.timeout(60):
+            while plain.partition.isr.in_flight:
+                await asyncio.sleep(0.01)
+        assert asked == [{1: -1, 2: -1, 3: 9}] * 2
+        proposals.close()
+
+    asyncio.run(scenario())

@@ -24,7 +24,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     Each broker has `log_dirs` log directories. `older` brokers begin as the release before the
     target's (see the fault `upgrade`). With `own_clocks` each has a wall clock that faults can set
     (runtime `process` alone). With `users` it has ACLs, and a listener more where people log in by
-    SCRAM and are tried what they may (the same runtime alone; docs/workloads.md).
+    SCRAM and are tried what they may (the same runtime alone; docs/reference/workloads.md).
     With `racks` each stands in one of its own, where consumers of that rack read (KIP-392).
     """
 
@@ -52,10 +52,11 @@ class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The clients of a run. `kind` names the workload: `append`, `group`, `compacted`,
     `bulk`, `pipeline`, `mixed`, `transactions` or `commits`
-    (docs/workloads.md).
+    (docs/reference/workloads.md).
 
     `client` is the library of producers, readers and group members, as far as that has them
-    (docs/workloads.md). `rate_records_per_s` is the sum over all producers. `acks` is 0, 1 or -1
+    (docs/reference/workloads.md).
+    `rate_records_per_s` is the sum over all producers. `acks` is 0, 1 or -1
     (all).
     """
 

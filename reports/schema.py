@@ -13,7 +13,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def result_schema() -> dict[str, Any]:
-    """The schema, JSON Schema draft 2020-12; docs/result.schema.json is this very text."""
+    """The schema, JSON Schema draft 2020-12; docs/reference/result.schema.json is this text."""
     return {"$schema": DIALECT, "title": "The verdict of a run of Urteil"} | msgspec.json.schema(
         Result
     )

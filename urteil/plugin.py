@@ -77,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "urteil(brokers, zookeepers, target, runtime, config, topics, seed): "
-        "the cluster of a test, class or module (docs/plugin.md)",
+        "the cluster of a test, class or module (docs/guide/plugin.md)",
     )
     if config.getini("urteil_short_names"):
         config.pluginmanager.register(_ShortNames(), "urteil-short-names")

@@ -40,7 +40,7 @@ _numbers = itertools.count(1)
 class Proof:
     """Whether a fault acted, and what showed it.
 
-    `harm` says, as the column of that name in docs/evidence.md, which records it destroyed.
+    `harm` names the records that it destroyed (docs/reference/evidence.md, column `harm`).
     """
 
     acted: bool

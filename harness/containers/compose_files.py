@@ -27,7 +27,7 @@ BOOTSTRAP, API, METRICS, DOORS = 19_092, 18_474, 19_404, 21_000
 LOCALHOST = "127.0.0.1"
 HEAD = "# Made by `make compose-files`. {}\n"
 ABOUT = (
-    "See docs/containers.md:\n"
+    "See docs/guide/containers.md:\n"
     "#   .venv/bin/urteil images build\n"
     "#   docker compose -f compose/compose.yaml up --wait"
 )
@@ -192,7 +192,7 @@ def _service(name: str, image: str, *, command: list[str] | None, extra: list[st
 def _external(plan: PodPlan) -> str:
     about = HEAD.format(
         "`urteil run demo --target external:compose/external.toml` judges\n"
-        "# the cluster of compose.yaml. docs/external.md tells what each line is."
+        "# the cluster of compose.yaml. docs/guide/external.md tells what each line is."
     )
     bootstrap = json.dumps(plan.bootstrap())
     nodes = "".join(_external_node(plan, node) for node in (*plan.brokers, *plan.zookeepers))

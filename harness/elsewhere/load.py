@@ -1,4 +1,4 @@
-"""Tables in the form of docs/evidence.md, recorded by somebody else, as a run to be judged.
+"""Tables of another recorder, in the form of docs/reference/evidence.md, as a run to be judged.
 
 `sends` and `reads` are enough. What is not brought is withheld: checks that need it are not judged.
 Where there are no logs, what anybody read was there; where there are no passes, each stretch that
@@ -116,7 +116,9 @@ def _read(name: str, files: list[Path]) -> pa.Table:
     lacks = [column for column in needed if column not in have.column_names]
     lacks += [] if not needed or {"topic", "topic_id"} & {*have.column_names} else ["topic"]
     if lacks:
-        raise TablesError(f"{files[0]}: {name} has no {', '.join(lacks)} (docs/evidence.md)")
+        raise TablesError(
+            f"{files[0]}: {name} has no {', '.join(lacks)} (docs/reference/evidence.md)"
+        )
     for column in SCHEMAS[name] if needed else ():
         have = _as_text(have, column, files[0]) if column.name in have.column_names else have
         kind = have.schema.field(column.name) if column.name in have.column_names else column

@@ -1,7 +1,8 @@
 """The evidence tables of a run, as Arrow schemas: the contract between workload and verification.
 
-A row's meaning is told in docs/evidence.md. Times are CLOCK_MONOTONIC in ns. `topic_id` is Kafka's
-base64 form. Null means: not known. Every part file of `evidence/<table>/` has these very columns.
+docs/reference/evidence.md describes the rows. Times are CLOCK_MONOTONIC in ns. `topic_id` is
+Kafka's base64 form. Null means: not known. Every part file of `evidence/<table>/` has these
+columns.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def history_in(path: Path) -> Path:
     if not found:
         raise HistoryError(
             f"{path} holds no history.edn and no sends.parquet; expected is the folder of one test "
-            "in a store, a history itself, or a folder of tables (docs/own.md)"
+            "in a store, a history itself, or a folder of tables (docs/guide/own.md)"
         )
     return found[0]
 

@@ -116,7 +116,7 @@ def load_external(path: Path) -> ExternalFile:
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: {error}; docs/external.md has an example") from None
+        raise ValueError(f"{path}: {error}; docs/guide/external.md has an example") from None
     for problem in _problems(found):
         raise ValueError(f"{path}: {problem}")
     return found

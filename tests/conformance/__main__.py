@@ -1,4 +1,4 @@
-"""Ask everything and write docs/conformance.md: `python -m tests.conformance`."""
+"""Ask everything and write docs/broker/conformance.md: `python -m tests.conformance`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/conformance.md: the count by subject, what may differ, what is not served."""
+"""docs/broker/conformance.md: the count by subject, what may differ, what is not served."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.conformance.questions.registry import Question
 from urteil.broker.api.registry import SERVED, load_handlers
 from urteil.broker.wire.api_keys import ApiKey
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "conformance.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "broker" / "conformance.md"
 
 OF_ANOTHER_KIND: Final = frozenset(
     key

@@ -113,6 +113,7 @@ def _differences(
 
 
 def _may_be_a_power_cut(log: OldLog) -> bool:
-    """Whole batches lacking where nothing was flushed (docs/log-directories.md). Beside a segment
-    that it splits, Apache Kafka loads anew what it cut before, and takes the cut for whole."""
+    """Whole batches lacking where nothing was flushed (docs/broker/log-directories.md). Beside a
+    segment that it splits, Apache Kafka loads anew what it cut before, and takes the cut for
+    whole."""
     return not log.is_flushed and (log.leaps or all(one.magic == 2 for one in log.batches))

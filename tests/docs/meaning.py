@@ -129,7 +129,7 @@ def _colour(text: str) -> tuple[str, str]:
 
 
 def page() -> str:
-    """docs/meaning.md: what was promised, who promised it, and what breaking it looks like."""
+    """docs/reference/meaning.md: each promise, its source, and a picture of its violation."""
     parts = [
         "# What each guarantee means",
         "Time runs from left to right, a lane a client or broker; rows of cells are logs, a cell "
@@ -142,7 +142,7 @@ def page() -> str:
         if name in GUARANTEES:
             one = GUARANTEES[name]
             about = one.about[0].upper() + one.about[1:]
-            parts += [f"## {name}", f"![{one.about}](pictures/guarantees/{name}.svg)",
+            parts += [f"## {name}", f"![{one.about}](../pictures/guarantees/{name}.svg)",
                       f"{about}.\n\n> {one.promise}\n>\n> {one.source}"]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
@@ -159,7 +159,7 @@ def draw(browser: Browser, name: str, folder: Path) -> None:
 
 def main(docs: Path, names: Sequence[str]) -> None:
     """The page, and the pictures of those named, or of all."""
-    (docs / "meaning.md").write_text(page())
+    (docs / "reference" / "meaning.md").write_text(page())
     folder = docs / "pictures" / "guarantees"
     folder.mkdir(parents=True, exist_ok=True)
     log = Path(tempfile.gettempdir()) / "urteil-meaning-driver.log"

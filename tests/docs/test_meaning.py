@@ -13,7 +13,7 @@ MEND = "write its scene in tests/docs/scenes.py and run `python -m tests.docs.me
 
 
 def test_every_guarantee_is_on_the_page_with_its_picture() -> None:
-    page = (ROOT / "docs" / "meaning.md").read_text()
+    page = (ROOT / "docs" / "reference" / "meaning.md").read_text()
     missing = [
         name
         for name in GUARANTEES

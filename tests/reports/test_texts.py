@@ -41,9 +41,9 @@ def test_code_holds_backticks() -> None:
 
 
 def test_the_published_schema_is_that_of_the_results() -> None:
-    published = Path(__file__).parents[2] / "docs" / "result.schema.json"
+    published = Path(__file__).parents[2] / "docs" / "reference" / "result.schema.json"
     assert published.read_text() == text(), (
-        "python -m urteil.reports.schema > docs/result.schema.json"
+        "python -m urteil.reports.schema > docs/reference/result.schema.json"
     )
     fields = result_schema()["$defs"]["Result"]["properties"]
     assert set(fields) == set(made.result().__struct_fields__)

@@ -1,7 +1,7 @@
 """The guarantees, asked of what a simulation left behind: history, ZooKeeper's changes, the logs.
 
-Each function looks for one anomaly of `docs/guarantees.md` and returns sentences. They share no
-code with the broker but the record codec, and none with each other.
+Each function looks for one anomaly of `docs/reference/guarantees.md` and returns sentences. They
+share no code with the broker but the record codec, and none with each other.
 """
 
 from __future__ import annotations

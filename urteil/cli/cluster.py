@@ -50,7 +50,8 @@ _export = click.option(
 def up(as_json: bool, as_export: bool, **asked: Any) -> None:
     """Start a cluster; print its addresses, its settings and how to stop it.
 
-    Client configurations for Java, librdkafka and kafka-python are written too (docs/tools.md).
+    It also writes client configurations for Java, librdkafka and kafka-python
+    (docs/guide/tools.md).
     """
     from urteil.harness import standing
     from urteil.harness.parts.part import MissingPart

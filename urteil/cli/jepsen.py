@@ -88,8 +88,8 @@ def import_command(
     as_json: bool,
 ) -> int:
     """Judge FILE, the history.edn of a run of jepsen.tests.kafka, or a folder of tables
-    (Parquet, CSV or JSON) of which `sends` and `reads` are enough (docs/own.md); no cluster is
-    needed.
+    (Parquet, CSV or JSON) of which `sends` and `reads` are enough (docs/guide/own.md). No cluster
+    is needed.
 
     A history of Jepsen's may be packed by gzip; of a folder of its store the history is taken.
     What a history does not tell, the settings of its clients, the options do.

@@ -46,7 +46,7 @@ def into_option(told: str) -> Decorator:
 def engine_option() -> Decorator:
     return click.option(
         "--engine", type=click.Choice(CHOICES), default=AUTO, show_default=True,
-        help="What judges; auto takes Spark where DuckDB is too small for a run (docs/spark.md).",
+        help="The engine that judges; auto chooses Spark for large runs (docs/guide/spark.md).",
         callback=_to_judge_in_time,
     )  # fmt: skip
 

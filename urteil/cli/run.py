@@ -33,7 +33,7 @@ PROMISES = ("at-most-once", "at-least-once", "exactly-once")
 schedule_option = click.option(
     "--schedule",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Play the faults and the load of this file instead (docs/schedules.md).",
+    help="Play the faults and the load of this file instead (docs/guide/schedules.md).",
 )
 _engine = engine_option()
 _result_json = json_option("Print result.json, and nothing else.")
@@ -87,7 +87,7 @@ _master = click.option(
 @click.option("--client", type=click.Choice(CLIENTS), help="Library of the workload's clients.")
 @click.option("--records", type=click.IntRange(1), help="How many records `bulk` sends in all.")
 @click.option(
-    "--app", metavar="CMD", help="The program that `pipeline` judges (docs/workloads.md)."
+    "--app", metavar="CMD", help="The program that `pipeline` judges (docs/reference/workloads.md)."
 )
 @click.option("--promise", type=click.Choice(PROMISES), help="What that program promises.")
 @schedule_option

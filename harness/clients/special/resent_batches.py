@@ -15,7 +15,7 @@ first round of each partition, and these are sent again time and again, as long 
 broker must know a producer that is idle, whatever became of its log since. A round of which a
 leader has forgotten the first record is given up then: an Apache Kafka that was killed knows the
 last batch of each producer alone, and what is sent again with another epoch lies twice
-(docs/finds.md).
+(docs/results/finds.md).
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ CHOICES = (AUTO, *ENGINES)
 SPARK_ROWS = 60_000_000
 """From this many rows of sends, reads and replicas on, `auto` takes Spark.
 
-Measured with `bench/verify.py` (docs/bench.md): DuckDB needs half of Spark's time at 50 million
-rows, the largest history that both were timed with. Beyond, DuckDB answers in more parts, each of
-which reads all rows, so its time grows faster than the rows."""
+Measured with `bench/verify.py` (docs/results/bench.md): DuckDB needs half of Spark's time at
+50 million rows, the largest history that both were timed with. Beyond, DuckDB answers in more
+parts, each of which reads all rows, so its time grows faster than the rows."""
 
 NETWORK_FILE_SYSTEMS = frozenset(
     {"afs", "beegfs", "ceph", "cifs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs"}

@@ -1,4 +1,4 @@
-"""docs/guarantees.md tells every guarantee, and each declares itself whole."""
+"""docs/reference/guarantees.md tells every guarantee, and each declares itself whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from urteil.harness.verify.guarantees import GUARANTEES, Guarantee
 
-PAGE = Path(__file__).parents[3] / "docs" / "guarantees.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "guarantees.md"
 
 
 @pytest.mark.parametrize("one", GUARANTEES.values(), ids=lambda one: one.name)

@@ -1,4 +1,4 @@
-"""Which scenarios a suite plays: those that its tests name."""
+"""The scenarios of each suite: those that its tests name."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 ROOM = Path(__file__).parent
 APART = ("mutants", "containers")
-"""Folders whose tests play scenarios of all suites, with bugs or in containers."""
+"""Folders whose tests play scenarios of all suites, with mutants or in containers."""
 
 
 def suites() -> list[str]:
-    """The suites there are: folders with tests."""
+    """Names of all suites: the folders with tests."""
     return sorted(
         folder.name
         for folder in ROOM.iterdir()
@@ -21,7 +21,7 @@ def suites() -> list[str]:
 
 
 def scenarios_of(suite: str, known: Collection[str]) -> list[str]:
-    """Those of the `known` scenarios that the tests of a suite name, in the order of `known`."""
+    """Scenarios of `known` that the tests of a suite name, in the order of `known`."""
     named = {
         node.value
         for file in (ROOM / suite).glob("test_*.py")

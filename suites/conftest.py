@@ -1,7 +1,8 @@
 """The suites play scenarios of the catalogue and assert their verdicts.
 
-`--urteil-target`, `--urteil-runtime`, `--urteil-seed`, `--urteil-engine` and `--urteil-out` are
-the plugin's; `--urteil-nightly` adds what takes hours, under a seed drawn anew unless one is given.
+The options `--urteil-target`, `--urteil-runtime`, `--urteil-seed`, `--urteil-engine` and
+`--urteil-out` belong to the plugin. `--urteil-nightly` plays more seeds, and draws the first one
+unless it is given.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from urteil.harness.runner.runner import run_scenario
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify.result import Result, Verdict
 from urteil.suites.mutants import MUTANTS
-from urteil.suites.verdicts import told
+from urteil.suites.verdicts import explanation
 
 if TYPE_CHECKING:
     from urteil.harness.containers.engine import Engine
@@ -29,7 +30,7 @@ SEEDS = (1, 2, 3, 4, 5)
 
 
 class UnknownVerdict(Exception):
-    """The run says nothing about the cluster. In pytest an error, never a failure or a skip."""
+    """The run supports no statement about the cluster: an error in pytest, not a failure."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,7 +49,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
-    """The container engine that runs; where none does, one of the lab's own for the session."""
+    """The running container engine, else one that the lab starts for the session."""
     from urteil.harness.containers.own_engine import running_engine
 
     with running_engine(print) as found:
@@ -61,8 +62,8 @@ def play(request: pytest.FixtureRequest) -> Play:
     option = request.config.getoption
 
     def run(name: str, **changes: object) -> Result:
-        asked = {name: option(f"--urteil-{name}") for name in ("seed", "target", "runtime")}
-        given = {name: value for name, value in asked.items() if value is not None}
+        options = {name: option(f"--urteil-{name}") for name in ("seed", "target", "runtime")}
+        given = {name: value for name, value in options.items() if value is not None}
         chosen = given | changes
         scenario = msgspec.structs.replace(SCENARIOS[name], **chosen)
         if scenario.runtime == "docker":
@@ -82,18 +83,19 @@ def play(request: pytest.FixtureRequest) -> Play:
 def result(request: pytest.FixtureRequest, play: Play) -> Result:
     """The result of the scenario that the test names by indirect parametrization.
 
-    An UNKNOWN verdict is raised here, in the setup, so that pytest and JUnit count an error.
+    An UNKNOWN verdict raises UnknownVerdict in the setup, so that pytest reports an error.
     """
-    return known(play(request.param))
+    return judged(play(request.param))
 
 
 @pytest.fixture
 def repeats(request: pytest.FixtureRequest, play: Play) -> list[Result]:
-    """Results of the named scenario under seeds 1, 2, ... until what it must find was found, or
-    after REPEATS of them. UNKNOWN is an error, as in `result`."""
+    """Results of the named scenario under seeds 1 to REPEATS, until its `must_find` was found.
+
+    UNKNOWN is an error, as in `result`."""
     results: list[Result] = []
     for seed in range(1, REPEATS + 1):
-        results.append(known(play(request.param, seed=seed)))
+        results.append(judged(play(request.param, seed=seed)))
         if all(results[-1].must_find.values()):
             break
     return results
@@ -101,17 +103,17 @@ def repeats(request: pytest.FixtureRequest, play: Play) -> list[Result]:
 
 @pytest.fixture
 def mutated(request: pytest.FixtureRequest, play: Play) -> list[Result]:
-    """Results of the named mutant in the scenario meant for it: one seed, five at night."""
+    """Results of the named mutant in its scenario: one seed, five with `--urteil-nightly`."""
     mutant = MUTANTS[request.param]
     seeds = SEEDS if request.config.getoption("--urteil-nightly") else SEEDS[:1]
     return [
-        known(play(mutant.scenario, seed=seed, mutant=mutant.name, target="urteil"))
+        judged(play(mutant.scenario, seed=seed, mutant=mutant.name, target="urteil"))
         for seed in seeds
     ]
 
 
-def known(result: Result) -> Result:
-    """The result, unless it says nothing about the cluster."""
+def judged(result: Result) -> Result:
+    """The result; raises UnknownVerdict for UNKNOWN."""
     if result.verdict is Verdict.UNKNOWN:
-        raise UnknownVerdict(told(result))
+        raise UnknownVerdict(explanation(result))
     return result

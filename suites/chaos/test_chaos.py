@@ -1,4 +1,4 @@
-"""Faults drawn by the seed: whatever comes, what was acknowledged is there and replicas agree."""
+"""Drawn faults: no acknowledged record is lost, and replicas agree."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from urteil.suites.verdicts import assert_holds
     ["chaos", "chaos-processes", "chaos-network", "chaos-disks", "chaos-zookeeper", "chaos-long"],
     indirect=True,
 )
-def test_replicas_agree_and_nothing_is_lost(result: Result) -> None:
+def test_replicas_agree_and_no_record_is_lost(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "duplicate")

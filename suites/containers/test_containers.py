@@ -1,4 +1,4 @@
-"""Scenarios and mutants in containers, whatever `--urteil-runtime` says."""
+"""Scenarios and mutants in containers, whatever `--urteil-runtime` is."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 from urteil.harness.verify.result import Result, Status, Verdict
 from urteil.suites.conftest import Play, known
 from urteil.suites.mutants import MUTANTS
-from urteil.suites.verdicts import assert_holds, guarantee, told
+from urteil.suites.verdicts import assert_holds, guarantee, explanation
 
 
 @pytest.mark.parametrize("scenario", ["demo", "restart-storm", "unplug-leader", "starved-leader"])
-def test_replicas_agree_and_nothing_is_lost(play: Play, scenario: str) -> None:
+def test_replicas_agree_and_no_record_is_lost(play: Play, scenario: str) -> None:
     result = known(play(scenario, runtime="docker"))
     assert_holds(result, "lost_write", "replica_divergence", "duplicate")
 
@@ -19,10 +19,10 @@ def test_replicas_agree_and_nothing_is_lost(play: Play, scenario: str) -> None:
 @pytest.mark.parametrize(
     "name", ["ack_before_replication", "dedup_state_lost_on_restart", "elect_any_replica"]
 )
-def test_a_mutant_is_caught(play: Play, name: str) -> None:
+def test_mutant_is_caught_by_its_guarantee(play: Play, name: str) -> None:
     mutant = MUTANTS[name]
     result: Result = known(
         play(mutant.scenario, mutant=mutant.name, target="urteil", runtime="docker")
     )
-    assert result.verdict is Verdict.FAIL, told(result)
-    assert guarantee(result, mutant.guarantee).status is Status.VIOLATED, told(result)
+    assert result.verdict is Verdict.FAIL, explanation(result)
+    assert guarantee(result, mutant.guarantee).status is Status.VIOLATED, explanation(result)

@@ -1,4 +1,4 @@
-"""Read, process, write: each record has its effect once, whoever dies or sleeps."""
+"""Consume, transform, produce: each record takes effect once, despite crashes and pauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a consumer group may rely on: one owner a partition, and positions that stay."""
+"""Consumer groups: one owner for each partition, and committed offsets that persist."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ POSITIONS = ("commit_went_back", "commit_register")
     ],
     indirect=True,
 )
-def test_members_that_come_and_go_share_without_loss(result: Result) -> None:
+def test_rebalances_lose_no_record(result: Result) -> None:
     assert_holds(result, "two_owners", "commit_beyond_processed", "no_delivery", *POSITIONS)
 
 
 @pytest.mark.parametrize("result", ["paused-member", "zombie-commits"], indirect=True)
-def test_a_zombie_is_refused(result: Result) -> None:
+def test_commit_of_a_removed_member_is_rejected(result: Result) -> None:
     assert_holds(result, "zombie_commit", "two_owners")
 
 
 @pytest.mark.parametrize("result", ["static-members"], indirect=True)
-def test_a_static_member_that_was_replaced_is_refused(result: Result) -> None:
+def test_replaced_static_member_is_fenced(result: Result) -> None:
     assert_holds(result, "zombie_commit", "two_owners", "no_delivery", *POSITIONS)
 
 
 @pytest.mark.parametrize("result", ["coordinator-crash", "coordinator-moves"], indirect=True)
-def test_a_group_survives_its_coordinators(result: Result) -> None:
+def test_group_survives_coordinator_crashes(result: Result) -> None:
     assert_holds(result, "generation_went_back", "no_delivery", "two_owners", *POSITIONS)
 
 
 @pytest.mark.parametrize("result", ["lost-generations"], indirect=True)
-def test_a_generation_is_told_when_others_have_it(result: Result) -> None:
+def test_generation_is_replicated_before_members_get_it(result: Result) -> None:
     assert_holds(result, "generation_went_back", "zombie_commit")
 
 
 @pytest.mark.parametrize(
     "result", ["cut-coordinator", "committed-registers", "positions-expire"], indirect=True
 )
-def test_what_was_committed_survives_its_coordinator(result: Result) -> None:
+def test_committed_offsets_survive_coordinator_crashes(result: Result) -> None:
     assert_holds(result, *POSITIONS)

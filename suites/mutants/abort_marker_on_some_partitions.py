@@ -1,4 +1,4 @@
-"""An abort reaches all partitions of a transaction but one."""
+"""Omits the first partition when the markers of an abort are sent."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "of an aborted transaction over several partitions one gets no marker"
+ABOUT = "an aborted transaction over several partitions leaves one of them without a marker"
 MODELS = "a marker that is not sent again after its request failed"
 SCENARIO = "transactions"
 GUARANTEE = "torn_txn"
 
 
 def apply(mark: Mark) -> None:
-    """The first partition of an abort is forgotten."""
-
     def make(original: Function) -> Function:
         async def write(
             markers: Any, marker: Any, partitions: Iterable[Any], *more: Function

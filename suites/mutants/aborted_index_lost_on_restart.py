@@ -1,4 +1,4 @@
-"""A broker that starts does not read what it had noted of aborted transactions."""
+"""Skips the entries of the transaction index when a log is loaded."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "the index of aborted transactions is taken for empty when a log is loaded"
-MODELS = "an index that is kept in memory and forgotten with the process"
+ABOUT = "a restarted broker treats the index of aborted transactions as empty"
+MODELS = "an index that exists in memory only"
 SCENARIO = "transactions-restart"
 GUARANTEE = "aborted_read"
 
 
 def apply(mark: Mark) -> None:
-    """Entries on disk are not read."""
-
     def make(original: Function) -> Function:
         def load(index: Any) -> Any:
             if original(index):

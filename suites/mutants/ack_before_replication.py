@@ -1,4 +1,4 @@
-"""acks=all is answered as soon as the leader appended."""
+"""Counts every required offset as replicated."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ GUARANTEE = "lost_write"
 
 
 def apply(mark: Mark) -> None:
-    """The leader takes every required offset for replicated."""
-
     def make(original: Function) -> Function:
         def acknowledged(partition: Any, required_offset: int) -> Any:
-            told = original(partition, required_offset)
-            if told is not None:
-                return told
+            result = original(partition, required_offset)
+            if result is not None:
+                return result
             mark.hit()
             return original(partition, partition.log.high_watermark)
 

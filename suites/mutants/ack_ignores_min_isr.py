@@ -1,4 +1,4 @@
-"""min.insync.replicas is not asked for."""
+"""Reports no partition as below min.insync.replicas."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ GUARANTEE = "ack_below_min_isr"
 
 
 def apply(mark: Mark) -> None:
-    """No partition is ever under its min ISR."""
-
     def make(original: Any) -> Any:
         def is_under_min_isr(partition: Any) -> bool:
             if original.fget(partition):

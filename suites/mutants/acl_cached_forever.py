@@ -1,4 +1,4 @@
-"""What was decided once is never decided anew, whatever becomes of the ACLs."""
+"""Answers every authorisation from a cache that is never invalidated."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "the authorizer's decisions are remembered for ever, also when ACLs change"
-MODELS = "a cache of decisions that nobody invalidates"
+ABOUT = "the authorizer remembers its decisions for ever, although ACLs change"
+MODELS = "a decision cache without invalidation"
 SCENARIO = "rights"
 GUARANTEE = "unauthorised"
 
 
 def apply(mark: Mark) -> None:
-    """What was remembered is taken for what the ACLs of today say."""
-
     def make(original: Function) -> Function:
         def decided(authorizer: Any, asker: Any, operation: Any, type: Any, name: str) -> Any:
             if authorizer._revision != authorizer.acls.revision:

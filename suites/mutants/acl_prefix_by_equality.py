@@ -1,4 +1,4 @@
-"""A prefixed right is one to the resource of just that name."""
+"""Compares a prefixed ACL with the complete resource name only."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "prefixed ACLs are looked up by the whole name of a resource"
-MODELS = "PREFIXED patterns taken for LITERAL ones (KIP-290)"
+ABOUT = "a PREFIXED ACL matches only a resource of exactly that name"
+MODELS = "KIP-290: PREFIXED patterns treated as LITERAL"
 SCENARIO = "rights"
 GUARANTEE = "unauthorised"
 
 
 def apply(mark: Mark) -> None:
-    """Of all lengths of prefixes only that of the name itself is tried."""
-
     def make(original: Function) -> Function:
         def about(table: Any, type: Any, name: str) -> Any:
             known = table._prefix_lengths
@@ -23,9 +21,9 @@ def apply(mark: Mark) -> None:
                 mark.hit()
             whole = {length: n for length, n in lengths.items() if length == len(name)}
             table._prefix_lengths = {**known, type: whole}
-            found = original(table, type, name)
+            result = original(table, type, name)
             table._prefix_lengths = known
-            return found
+            return result
 
         return about
 

@@ -1,4 +1,4 @@
-"""Positions of a group with members expire."""
+"""Expires offsets of subscribed topics like any other."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = (
-    "positions of topics that a group's members read are forgotten after offsets.retention.minutes"
-)
+ABOUT = "committed offsets of topics that a group consumes expire after offsets.retention.minutes"
 MODELS = "KAFKA-4682 (KIP-211)"
 SCENARIO = "positions-expire"
 GUARANTEE = "commit_went_back"
 
 
 def apply(mark: Mark) -> None:
-    """Nobody is spared."""
-
     def make(original: Function) -> Function:
         def expired(
             administration: Any, shard: Any, group: Any, now_ms: int, retention_ms: int

@@ -1,4 +1,4 @@
-"""A write that failed is taken for done, and the log goes on behind it."""
+"""Hides storage errors from the segment's caller."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "an append that the disk refused is not noticed: later ones follow, the records are nowhere"
+ABOUT = "an append that the disk rejected counts as written, and later appends follow it"
 MODELS = "KAFKA-10778: appends after an I/O error"
 SCENARIO = "disk-full"
 GUARANTEE = "lost_write"
 
 
 def apply(mark: Mark) -> None:
-    """A segment keeps an error of its storage to itself."""
-
     def make(original: Function) -> Function:
         def append(segment: Any, buffers: Any, size: int, placed: Any, interval: int) -> None:
             try:

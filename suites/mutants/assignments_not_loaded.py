@@ -1,4 +1,4 @@
-"""The next coordinator knows who is in a group, and not what they have."""
+"""Clears the members' assignments of each group that is loaded."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a group is taken over without its members' assignments"
-MODELS = "loadGroup that leaves out the assignments of GroupMetadataValue"
+ABOUT = "a new coordinator loads a group without its members' assignments"
+MODELS = "loadGroup that omits the assignments of GroupMetadataValue"
 SCENARIO = "lost-generations"
 GUARANTEE = "generation_went_back"
 
 
 def apply(mark: Mark) -> None:
-    """Members go on as before, until somebody asks."""
-
     def make(original: Function) -> Function:
         def restore(group: Any, value: Any, now_ms: float) -> None:
             original(group, value, now_ms)

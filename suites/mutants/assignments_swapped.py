@@ -1,4 +1,4 @@
-"""Members of a group are given each other's partitions."""
+"""Shifts the leader's assignments by one member."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "the coordinator gives each member what the leader assigned to the one before it"
-MODELS = "assignments matched with members by their order, not by their ids"
+ABOUT = "the coordinator gives each member the assignment meant for the member before it"
+MODELS = "assignments matched with members by order instead of by member id"
 SCENARIO = "group-calm"
 GUARANTEE = "two_owners"
 
 
 def apply(mark: Mark) -> None:
-    """Everything is owned once, by another one than was meant."""
-
     def make(original: Function) -> Function:
         def assigned(group: Any, generation: int, assignments: Any, now_ms: float) -> None:
             names, meant = list(assignments), list(assignments.values())

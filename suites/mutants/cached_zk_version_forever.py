@@ -1,4 +1,4 @@
-"""A leader keeps the version of its state that it learned first."""
+"""Keeps a leader's first partition epoch despite AlterPartition answers and LeaderAndIsr."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a leader proposes every ISR under the partition epoch with which it began to lead"
+ABOUT = "a leader proposes every ISR with the partition epoch with which it became leader"
 MODELS = "KAFKA-2729: Cached zkVersion not equal to that in zookeeper, skip updating ISR"
 SCENARIO = "follower-crash"
 GUARANTEE = "slow_recovery"
@@ -14,8 +14,6 @@ PARTITION = "urteil.broker.replication.partition:Partition"
 
 
 def apply(mark: Mark) -> None:
-    """Neither the controller's answer nor its LeaderAndIsr changes a leader's partition epoch."""
-
     def keep(partition: Any, known: int) -> None:
         if partition.partition_epoch != known:
             mark.hit()

@@ -1,4 +1,4 @@
-"""Moves of replicas cannot be cancelled, though that is acknowledged."""
+"""Replaces the cancellation by the target of the reassignment under way."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "the cancellation of a reassignment is acknowledged, and the reassignment goes on"
-MODELS = "a null target taken for the one that there is already"
+ABOUT = "the cancellation of a reassignment is acknowledged, and the reassignment continues"
+MODELS = "a null target treated as the current target"
 SCENARIO = "reassign-cancelled"
 GUARANTEE = "slow_recovery"
 
 
 def apply(mark: Mark) -> None:
-    """What is wanted is what is under way."""
-
     def make(original: Function) -> Function:
         def judge(reassignments: Any, tp: Any, target: Any, **how: Any) -> Any:
             now = reassignments._desk.context.assignment(tp)

@@ -1,4 +1,4 @@
-"""The cleaner drops the newest value of a key that was written more than once."""
+"""Stores an offset that is one too high for a key that the map already has."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a key that is in the cleaner's map already gets an offset beyond its newest record"
-MODELS = "an offset map that confuses a record with the one after it"
+ABOUT = "the cleaner drops the newest value of a key that was written more than once"
+MODELS = "an offset map that confuses a record with the next one"
 SCENARIO = "compaction-calm"
 GUARANTEE = "latest_value_lost"
 
 
 def apply(mark: Mark) -> None:
-    """Keys that come again are taken for newer than they are."""
-
     def make(original: Function) -> Function:
         def run(offsets: Any, keys: Any) -> None:
             again = [(key, offset + 1) for key, offset in keys if key in offsets.offsets]

@@ -1,4 +1,4 @@
-"""The cleaner drops tombstones without waiting for delete.retention.ms."""
+"""Reports the delete horizon of every batch as passed."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "tombstones go with the first cleaning, before those who read slowly could see them"
-MODELS = "a cleaner from before KIP-534, with a horizon that is always over"
+ABOUT = "the first cleaning drops tombstones, without waiting for delete.retention.ms"
+MODELS = "a cleaner from before KIP-534 whose horizon has always passed"
 SCENARIO = "compaction-calm"
 GUARANTEE = "tombstone_too_early"
 
 
 def apply(mark: Mark) -> None:
-    """Every batch's time is over."""
-
     def make(_: Function) -> Function:
         def run(*_: Any) -> bool:
             mark.hit()

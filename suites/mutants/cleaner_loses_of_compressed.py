@@ -1,4 +1,4 @@
-"""The cleaner packs a compressed batch again without its last record."""
+"""Drops the last retained record of a compressed batch."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "of a compressed batch of which a part is superseded, one record more goes"
-MODELS = "a cleaner that rebuilds compressed batches wrongly"
+ABOUT = "a compressed batch that the cleaner shortens loses one record too many"
+MODELS = "a cleaner that rebuilds compressed batches incorrectly"
 SCENARIO = "compaction"
 GUARANTEE = "latest_value_lost"
 
 
 def apply(mark: Mark) -> None:
-    """The last of those that stay does not."""
-
     def make(original: Function) -> Function:
         def written(retention: Any, header: Any, data: Any, kept: Any, *, without_txn: bool) -> Any:
             body, scanned, numbers = kept

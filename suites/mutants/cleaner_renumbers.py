@@ -1,4 +1,4 @@
-"""The cleaner closes the gaps that it makes: records get other offsets."""
+"""Rebuilds shortened batches with consecutive offsets."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "of a batch that loses records those that stay get consecutive offsets"
-MODELS = "recompression that counts offsets anew"
+ABOUT = "the records that remain in a cleaned batch get new, consecutive offsets"
+MODELS = "recompression that assigns new offsets"
 SCENARIO = "compaction-calm"
 GUARANTEE = "offset_renumbered"
 
 
 def apply(mark: Mark) -> None:
-    """Rebuilt batches are built as a producer builds them."""
-
     def make(original: Function) -> Function:
         def run(header: Any, *arguments: Any) -> bytes:
             from urteil.broker.wire.batches import build_batch, iter_records

@@ -1,4 +1,4 @@
-"""compression.type is a setting like others, and nobody looks."""
+"""Reports the codec of every batch as the topic's."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "batches stay in the codec that they came in, whatever their topic has"
-MODELS = "compression.type that nobody applies"
+ABOUT = "batches keep their producer's codec, whatever compression.type of the topic is"
+MODELS = "compression.type that is not applied"
 SCENARIO = "known-answers"
 GUARANTEE = "wrong_answer"
 
 
 def apply(mark: Mark) -> None:
-    """Every codec is right."""
-
     def make(original: Function) -> Function:
         def codec(config: Any, came_in: int) -> int:
             if original(config, came_in) != came_in:

@@ -1,4 +1,4 @@
-"""A new leader knows nothing of the producers that wrote to its log."""
+"""Clears the producer state of a log when its broker becomes leader."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a new leader has forgotten the sequences of idempotent producers and appends a retry again"
+ABOUT = "a new leader forgets the sequences of idempotent producers and appends a retry again"
 MODELS = "Redpanda #3039"
 SCENARIO = "slow-crash"
 GUARANTEE = "duplicate"
 
 
 def apply(mark: Mark) -> None:
-    """To begin to lead is to forget."""
-
     def make(original: Function) -> Function:
         def become_leader(partition: Any, state: Any, now_ms: float) -> bool:
             is_new = bool(original(partition, state, now_ms))

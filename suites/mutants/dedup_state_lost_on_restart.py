@@ -1,4 +1,4 @@
-"""A restarted broker knows nothing of the producers that wrote to its logs."""
+"""Opens a log without the producer state of its batches and snapshots."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a restarted broker has forgotten the sequences of idempotent producers"
-MODELS = "producer snapshot not loaded at recovery"
+ABOUT = "a restarted broker forgets the sequences of idempotent producers"
+MODELS = "a producer snapshot that recovery does not load"
 SCENARIO = "restart-storm"
 GUARANTEE = "duplicate"
 
 
 def apply(mark: Mark) -> None:
-    """A log is opened without what its batches and snapshots tell of producers."""
-
     def make(original: Function) -> Function:
         def run(recovery: Any) -> None:
             original(recovery)

@@ -1,4 +1,4 @@
-"""Of each producer only the last batch is remembered, though five may be under way."""
+"""Removes all batches of a producer but the newest from its state."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a batch sent again is known as a duplicate only if it was its producer's last one"
+ABOUT = (
+    "only the last batch of a producer is recognised as a duplicate, though five may be in flight"
+)
 MODELS = "Redpanda #3077"
 SCENARIO = "repeated-batches"
 GUARANTEE = "duplicate"
 
 
 def apply(mark: Mark) -> None:
-    """To remember a batch is to forget the one before it."""
-
     def make(original: Function) -> Function:
         def add(producer: Any, header: Any, base_offset: int) -> None:
             original(producer, header, base_offset)

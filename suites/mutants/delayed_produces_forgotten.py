@@ -1,4 +1,4 @@
-"""What waits for followers is never answered."""
+"""Reports, from the hundredth append on, that replicas are missing."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "acks=all to one partition waits for ever, from the hundredth on"
-MODELS = "delayed operations that no purgatory watches any more"
+ABOUT = "acks=all to one partition is never answered after the hundredth append"
+MODELS = "delayed operations that no purgatory watches"
 SCENARIO = "group-calm"
 GUARANTEE = "no_progress"
 BEFORE = 100
 
 
 def apply(mark: Mark) -> None:
-    """Never enough replicas."""
     asked = 0
 
     def make(original: Function) -> Function:

@@ -1,4 +1,4 @@
-"""A leader serves what lies before the begin of its log, as long as the file is there."""
+"""Checks reads against the base offset of the first segment."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a fetch from before the begin of a log is not refused while the segment is on disk"
-MODELS = "a read that asks the first segment, not the log's start, how far back it may go (KIP-107)"
+ABOUT = "a fetch from before the log start offset is served while the segment is on disk"
+MODELS = "KIP-107: a read that checks the first segment instead of the log start offset"
 SCENARIO = "deletion"
 GUARANTEE = "kept_too_long"
 
 
 def apply(mark: Mark) -> None:
-    """For such a read the log begins where its first segment does."""
-
     def make(original: Function) -> Function:
         def read(log: Any, offset: int, max_bytes: int, **how: Any) -> Any:
             start = log.log_start_offset

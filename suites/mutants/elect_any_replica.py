@@ -1,4 +1,4 @@
-"""A partition without a live in-sync replica is given to any live one."""
+"""Elects as if unclean election were enabled."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a replica outside the ISR is elected although unclean election is off"
+ABOUT = "a replica outside the ISR is elected although unclean election is disabled"
 MODELS = "unclean election with unclean.leader.election.enable=false"
 SCENARIO = "unclean-off"
 GUARANTEE = "unclean_leader"
 
 
 def apply(mark: Mark) -> None:
-    """The controller elects as if unclean election were on."""
-
     def make(original: Function) -> Function:
         def after_failure(state: Any, replicas: Any, **given: Any) -> Any:
             clean = original(state, replicas, **given)

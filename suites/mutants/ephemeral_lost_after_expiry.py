@@ -1,4 +1,4 @@
-"""A broker whose session expired never registers again."""
+"""Registers a broker only the first time in its process."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "after its session expired a broker takes its lost registration for still there"
-MODELS = "KAFKA-7165: /brokers/ids/N not made again after an expiry"
+ABOUT = "a broker whose session expired does not register again"
+MODELS = "KAFKA-7165: /brokers/ids/N not created again after an expiry"
 SCENARIO = "sessions-expired"
 GUARANTEE = "slow_recovery"
 
 
 def apply(mark: Mark) -> None:
-    """Only the first registration of a process is made."""
-
     def make(original: Function) -> Function:
         async def register(registration: Any) -> Any:
             if registration.epoch < 0:

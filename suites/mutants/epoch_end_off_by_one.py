@@ -1,4 +1,4 @@
-"""Who asks where an epoch ended is told one offset more."""
+"""Adds one to the end offset of each past epoch."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "OffsetForLeaderEpoch answers the first offset of the next epoch as the last of the old one"
-MODELS = "an end that is taken for inclusive (KIP-101, KIP-320)"
+ABOUT = "OffsetForLeaderEpoch answers an end offset that is one too high"
+MODELS = "an end offset treated as inclusive (KIP-101, KIP-320)"
 SCENARIO = "indexes"
 GUARANTEE = "epoch_lineage"
 
 
 def apply(mark: Mark) -> None:
-    """Of epochs that are over; the present one ends where the log does."""
-
     def make(original: Function) -> Function:
         def epoch_end(partition: Any, leader_epoch: int, current_leader_epoch: int) -> Any:
             error, epoch, end = original(partition, leader_epoch, current_leader_epoch)

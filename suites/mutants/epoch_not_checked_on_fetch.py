@@ -1,4 +1,4 @@
-"""A leader gives out records without asking what the reader has."""
+"""Reports no log as diverging."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a fetch is answered whatever leader epoch the reader's last record is of"
-MODELS = "before KIP-320: fetches without leader epochs, logs that part and are not told"
+ABOUT = "a fetch is answered whatever the leader epoch of the follower's last record"
+MODELS = "before KIP-320: fetches without leader epochs, so that diverging logs stay undetected"
 SCENARIO = "cut-crash"
 GUARANTEE = "replica_divergence"
 
 
 def apply(mark: Mark) -> None:
-    """No log diverges."""
-
     def make(original: Function) -> Function:
         def divergence(partition: Any, wanted: Any) -> None:
             if original(partition, wanted) is not None:

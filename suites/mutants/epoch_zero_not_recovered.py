@@ -1,4 +1,4 @@
-"""Recovery knows nothing of the first leader epoch."""
+"""Treats epoch 0 as no epoch in recovery."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a log recovered after a crash has forgotten where leader epoch 0 began"
+ABOUT = "a log that is recovered after a crash forgets where leader epoch 0 began"
 MODELS = "KAFKA-10432: LeaderEpochCache is incorrectly recovered for leader epoch 0"
 SCENARIO = "power-cut"
 GUARANTEE = "epoch_lineage"
 
 
 def apply(mark: Mark) -> None:
-    """Epoch 0 is taken for no epoch at all."""
-
     def make(original: Function) -> Function:
         def settle_epochs(recovery: Any) -> None:
             original(recovery)

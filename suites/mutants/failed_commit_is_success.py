@@ -1,4 +1,4 @@
-"""A commit that the offsets topic did not take is acknowledged."""
+"""Ignores errors of the append to __consumer_offsets."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a commit is acknowledged though its record did not get to enough replicas"
-MODELS = "an answer to OffsetCommit that does not look at what became of the append"
+ABOUT = "a commit is acknowledged although its record was not replicated"
+MODELS = "an OffsetCommit answer that ignores the result of the append"
 SCENARIO = "committed-registers"
 GUARANTEE = "commit_went_back"
 
 
 def apply(mark: Mark) -> None:
-    """Failures of the append, after the group was checked, are no error."""
-
     def make(original: Function) -> Function:
         async def commit(coordinator: Any, *given: Any, **more: Any) -> Any:
             from urteil.broker.wire.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""A consumer that comes to a segment that was rolled to is not given its first batch."""
+"""Moves consumer fetches from a segment's base offset past its first batch."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a fetch from the first offset of any segment but the first begins one batch later"
-MODELS = "a reader that loses its place where one file ends and the next begins"
+ABOUT = "a fetch from the base offset of any segment but the first skips one batch"
+MODELS = "a reader that loses its place between two segment files"
 SCENARIO = "indexes"
 GUARANTEE = "poll_skip"
 
 
 def apply(mark: Mark) -> None:
-    """Followers, whose fetches are checked by the offsets they append, are spared."""
-
     def make(original: Function) -> Function:
         def read(partition: Any, wanted: Any, terms: Any, *rest: Any, **named: Any) -> Any:
             import dataclasses

@@ -1,4 +1,4 @@
-"""The quota of consumers limits nobody."""
+"""Records no fetched bytes for the consumer quota."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "what a Fetch answers is counted for no quota: whoever reads is given all there is"
-MODELS = "a quota that is measured, and not enforced"
+ABOUT = "the consumer quota counts no bytes and delays no client"
+MODELS = "a quota that is measured and not enforced"
 SCENARIO = "quotas"
 GUARANTEE = "quota_exceeded"
 
 
 def apply(mark: Mark) -> None:
-    """Records at once, however many."""
-
     def make_wait(original: Function) -> Function:
         def fetch_wait_ms(broker: Any, context: Any, size_bytes: int) -> int:
             if original(broker, context, size_bytes):

@@ -1,4 +1,4 @@
-"""Logs are flushed when they roll, and at no other time."""
+"""Reports no log as due for a flush."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "flush.ms is ignored"
-MODELS = "a flush that is forgotten"
+ABOUT = "flush.ms is ignored: logs are flushed only when they roll"
+MODELS = "a forgotten flush task"
 SCENARIO = "power-cut-all"
 GUARANTEE = "lost_write"
 
 
 def apply(mark: Mark) -> None:
-    """It is never time for it."""
-
     def make(original: Function) -> Function:
         def start_flush(duties: Any, log: Any, now_ms: int) -> None:
             if now_ms - log.flushed_ms >= log.config.flush_ms:

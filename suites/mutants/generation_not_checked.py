@@ -1,4 +1,4 @@
-"""A commit is taken from whoever is a member, in whatever generation."""
+"""Compares the generation of a commit with itself."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "OffsetCommit of an older generation is stored as if it were of this one"
-MODELS = "a zombie that was kicked out overwrites what its successor committed"
+ABOUT = "OffsetCommit of an older generation is accepted"
+MODELS = "a removed member that overwrites its successor's commits"
 SCENARIO = "zombie-commits"
 GUARANTEE = "zombie_commit"
 
 
 def apply(mark: Mark) -> None:
-    """The group compares the generation of a commit with itself."""
-
     def make(original: Function) -> Function:
         def check_commit(
             group: Any, member_id: str, instance_id: str | None, generation: int, now_ms: float

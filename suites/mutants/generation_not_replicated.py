@@ -1,4 +1,4 @@
-"""Members hear of a generation that the coordinator alone has."""
+"""Writes group metadata with acks=1."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a group's new generation is answered when its coordinator has written it, with acks=1"
-MODELS = "the group's metadata appended like any record, not with acks=all"
+ABOUT = "a group's new generation is answered before its record is replicated"
+MODELS = "group metadata appended with acks=1"
 SCENARIO = "lost-generations"
 GUARANTEE = "generation_went_back"
 
 
 def apply(mark: Mark) -> None:
-    """Positions wait for the replicas, groups do not."""
-
     def make(original: Function) -> Function:
         async def append(groups: Any, *args: Any, **more: Any) -> Any:
             if any(type(key).__name__ == "GroupMetadataKey" for key, _ in args[1]):

@@ -1,4 +1,4 @@
-"""A group takes whoever comes."""
+"""Reports room in every group."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "group.max.size is not looked at"
-MODELS = "group.max.size that nobody enforces (KIP-389)"
+ABOUT = "group.max.size is ignored"
+MODELS = "KIP-389: group.max.size that is not enforced"
 SCENARIO = "known-answers"
 GUARANTEE = "wrong_answer"
 
 
 def apply(mark: Mark) -> None:
-    """There is always room."""
-
     def make(original: Function) -> Function:
         def has_room(group: Any, member_id: str) -> bool:
             fits: bool = original(group, member_id)

@@ -1,4 +1,4 @@
-"""A group that is deleted stays."""
+"""Finds nothing to delete in an empty group."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "DeleteGroups of an empty group is acknowledged, and nothing is done"
-MODELS = "DeleteGroups (KIP-229) that forgets the group's positions"
+ABOUT = "DeleteGroups of an empty group is acknowledged, and the group remains"
+MODELS = "KIP-229: DeleteGroups that forgets the group's offsets"
 SCENARIO = "known-answers"
 GUARANTEE = "wrong_answer"
 
 
 def apply(mark: Mark) -> None:
-    """Nothing is left to be forgotten."""
-
     def make(original: Function) -> Function:
         async def forget(
             administration: Any, *given: Any, ordered: bool = False, **more: Any

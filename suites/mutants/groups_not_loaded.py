@@ -1,4 +1,4 @@
-"""A new coordinator knows the positions of its groups, and of their members nothing."""
+"""Discards group metadata records when a partition is loaded."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a coordinator that takes over forgets the groups' members and generations"
-MODELS = "group metadata lost at a move of the coordinator"
+ABOUT = "a new coordinator loads the offsets of its groups, without members and generations"
+MODELS = "group metadata that is lost when the coordinator changes"
 SCENARIO = "coordinator-crash"
 GUARANTEE = "generation_went_back"
 
 
 def apply(mark: Mark) -> None:
-    """What the log tells of groups is not taken over."""
-
     def make(original: Function) -> Function:
         def finish_loading(shard: Any, new_group: Any, now_ms: float) -> None:
             if shard._stored_groups:

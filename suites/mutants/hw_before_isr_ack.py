@@ -1,4 +1,4 @@
-"""The high watermark counts what was sent to a follower, not what its next fetch shows it has."""
+"""Counts each follower with a pending fetch as having the leader's complete log."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "records are committed when a follower's fetch is answered with them, not when it has them"
-MODELS = "the high watermark advanced by the request instead of the fetch position"
+ABOUT = "the high watermark counts records that were sent to followers, before they have them"
+MODELS = "a high watermark advanced by the answer instead of the next fetch offset"
 SCENARIO = "last-follower"
 GUARANTEE = "lost_write"
 PARTITION = "urteil.broker.replication.partition:Partition"
 
 
 def apply(mark: Mark) -> None:
-    """Every follower with a fetch under way is taken to have the leader's whole log."""
-
     def count_as_sent(partition: Any, now_ms: float) -> None:
         end = partition.log.log_end_offset
         for follower in partition.followers.values():

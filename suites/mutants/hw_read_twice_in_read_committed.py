@@ -1,5 +1,4 @@
-"""A fetch of committed records asks for the high watermark again after it looked for open
-transactions."""
+"""Uses the open transactions of the read before with the high watermark of now."""
 
 from __future__ import annotations
 
@@ -7,17 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "readers of committed records get up to a high watermark read after the open transactions"
-MODELS = (
-    "KAFKA-9807: the last stable offset was computed from a high watermark that moved meanwhile"
-)
+ABOUT = "read_committed fetches use a high watermark that is newer than their open transactions"
+MODELS = "KAFKA-9807: a last stable offset computed from a high watermark that moved meanwhile"
 SCENARIO = "transactions"
 GUARANTEE = "aborted_read"
 
 
 def apply(mark: Mark) -> None:
-    """What was open is as of the read before; the high watermark is as of now. Fetches that wait
-    are woken as ever."""
     calm: set[int] = set()
 
     def make(original: Function) -> Function:

@@ -1,4 +1,4 @@
-"""Entries of the offset index name the offset before their batch's last one."""
+"""Subtracts one from each offset that is added to the index."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "every entry of an offset index says one offset less than its batch ends with"
+ABOUT = "every entry of the offset index is one offset too low"
 MODELS = "an index written by next offset and read by last offset"
 SCENARIO = "indexes"
 GUARANTEE = "index_wrong"
 
 
 def apply(mark: Mark) -> None:
-    """One less."""
-
     def make(original: Function) -> Function:
         def append(index: Any, offset: int, position: int) -> None:
             if offset > index.base_offset:

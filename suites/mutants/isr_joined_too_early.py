@@ -1,4 +1,4 @@
-"""A leader takes a follower into the ISR as soon as it fetches, however far behind it is."""
+"""Ignores the high watermark and the start of the leader's epoch."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a follower joins the ISR with its first fetch, before it has what was committed"
-MODELS = "ISR expansion before the high watermark and the start of the leader's epoch, KAFKA-7128"
+ABOUT = "a follower joins the ISR with its first fetch, however far it lags"
+MODELS = "KAFKA-7128: ISR expansion below the high watermark and the start of the leader's epoch"
 SCENARIO = "slow-return"
 GUARANTEE = "lost_write"
 
 
 def apply(mark: Mark) -> None:
-    """Neither the high watermark nor the epoch's start is asked for."""
-
     def make(original: Function) -> Function:
         def maybe_expand(partition: Any, follower: Any) -> None:
             here = partition.isr.in_flight or follower.broker_id in partition.isr.committed

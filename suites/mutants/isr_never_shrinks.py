@@ -1,4 +1,4 @@
-"""A leader never gives up a follower that fetches nothing any more."""
+"""Reports no follower as lagging."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a follower that lags for ever stays in the ISR, and acks=all waits for it"
-MODELS = "an ISR expiration task that died; a lagging replica counted as caught up"
+ABOUT = "a follower that stopped fetching stays in the ISR, and acks=all waits for it"
+MODELS = "an ISR expiration task that died"
 SCENARIO = "lagging-follower"
 GUARANTEE = "no_progress"
 
 
 def apply(mark: Mark) -> None:
-    """Whoever is in the ISR does not lag."""
-
     def make(original: Function) -> Function:
         def lags(partition: Any, broker_id: int, end: int, now_ms: float) -> bool:
             if original(partition, broker_id, end, now_ms):

@@ -1,4 +1,4 @@
-"""A leader drops a slow follower from its own ISR and tells nobody."""
+"""Applies a smaller ISR locally and sends no AlterPartition."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "a leader commits without a slow follower that ZooKeeper still counts as in sync"
-MODELS = "an ISR shrunk in memory before, or without, the controller's write"
+MODELS = "an ISR that is shrunk in memory without the controller's write"
 SCENARIO = "lagging-successor"
 GUARANTEE = "lost_write"
 
 
 def apply(mark: Mark) -> None:
-    """A proposal to shrink is taken for granted and never sent."""
-
     def make(original: Function) -> Function:
         def maybe_shrink(partition: Any, now_ms: float) -> None:
             propose, was = partition.propose, partition.isr

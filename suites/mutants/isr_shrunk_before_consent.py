@@ -1,4 +1,4 @@
-"""A leader counts its smaller ISR as soon as it has asked the controller for it."""
+"""Applies a proposed ISR at once, with no request in flight."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a leader takes a follower out of the ISR that it counts before the controller has"
-MODELS = "the ISR changed before it is persisted; what KIP-497 calls the maximal ISR"
+ABOUT = "a leader applies a smaller ISR before the controller has accepted it"
+MODELS = "an ISR changed before it is persisted, against KIP-497's maximal ISR"
 SCENARIO = "lone-leader"
 GUARANTEE = "lost_write"
 
 
 def apply(mark: Mark) -> None:
-    """What was proposed holds at once, and nothing is in flight."""
-
     def make(original: Function) -> Function:
         def maybe_shrink(partition: Any, now_ms: float) -> None:
             original(partition, now_ms)

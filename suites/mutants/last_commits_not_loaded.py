@@ -1,4 +1,4 @@
-"""A new coordinator does not know the positions that were committed last."""
+"""Skips the records near the end of the log when a partition is loaded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a coordinator that takes over a partition of the offsets topic leaves out its last batches"
+ABOUT = "a new coordinator does not load the last commits of its groups"
 MODELS = "offset commits lost when a coordinator fails over"
 SCENARIO = "committed-registers"
 GUARANTEE = "commit_went_back"
@@ -16,8 +16,6 @@ LEFT_OUT = 50
 
 
 def apply(mark: Mark) -> None:
-    """What lies so close to the log's end is not replayed."""
-
     def make(original: Function) -> Function:
         async def walk(partition_log: Any) -> AsyncIterator[Any]:
             end = partition_log.log_end_offset - LEFT_OUT

@@ -1,6 +1,6 @@
 """Start the broker with one seeded bug: `python -m urteil.suites.mutants.launch NAME -- FILE`.
 
-The mark that the mutated line ran is `mutant.mark` beside the property file.
+The file `mutant.mark` beside the property file shows that the mutated line ran.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ USAGE = "usage: python -m urteil.suites.mutants.launch NAME -- server.properties
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Patch and become the broker; exits 254 on wrong usage, 255 when the patch does not fit."""
+    """Patch the broker and run it; exit with 254 on wrong usage, 255 when the patch does not fit."""
     if len(arguments) < 3 or arguments[1] != "--":
         _exit(254, USAGE)
     name, _, *rest = arguments

@@ -1,4 +1,4 @@
-"""ListOffsets tells readers of committed records the high watermark."""
+"""Uses the high watermark for every isolation level."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "ListOffsets answers the high watermark also under read_committed"
-MODELS = "KAFKA-5522: ListOffsets did not take the last stable offset into account"
+ABOUT = "ListOffsets answers the high watermark under read_committed"
+MODELS = "KAFKA-5522: ListOffsets ignored the last stable offset"
 SCENARIO = "transactions"
 GUARANTEE = "precommitted_read"
 
 
 def apply(mark: Mark) -> None:
-    """Every isolation is told the same end."""
-
     def make(original: Function) -> Function:
         def readable_end(partition: Any, isolation: int | None) -> Any:
             if isolation == 1:

@@ -1,4 +1,4 @@
-"""The last stable offset lets one record of an open transaction through."""
+"""Adds one to the last stable offset, up to the high watermark."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 from urteil.suites.mutants.patching import Mark, replace
 
 ABOUT = "the last stable offset is one too high while a transaction is open"
-MODELS = "Redpanda #3036: a record at the last stable offset itself was readable"
+MODELS = "Redpanda #3036: a record at the last stable offset was readable"
 SCENARIO = "transactions"
 GUARANTEE = "aborted_read"
 
 
 def apply(mark: Mark) -> None:
-    """One more than the log says, up to the high watermark."""
-
     def make(original: Any) -> Any:
         def last_stable_offset(log: Any) -> int:
             stable = int(original.fget(log))

@@ -1,4 +1,4 @@
-"""The end of a transaction counts as written before any follower has it."""
+"""Appends markers with acks=1."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ GUARANTEE = "torn_txn"
 
 
 def apply(mark: Mark) -> None:
-    """Leaders append markers through replicas that do not wait."""
-
     def make(original: Function) -> Function:
         async def write(markers: Any, *given: Any) -> Any:
             hasty = copy.copy(markers)

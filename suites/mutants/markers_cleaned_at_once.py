@@ -1,4 +1,4 @@
-"""The cleaner keeps no marker."""
+"""Retains no control batch in a cleaning."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "the cleaner drops the ends of transactions at once, whether their records are gone or not"
-MODELS = "KIP-534 undone: control batches without a delete horizon"
+ABOUT = "the cleaner drops markers at once, whether or not their records remain"
+MODELS = "KIP-534: control batches without a delete horizon"
 SCENARIO = "transactions-cleaned"
 GUARANTEE = "hanging_txn"
 
 
 def apply(mark: Mark) -> None:
-    """No marker stays."""
-
     def make(original: Function) -> Function:
         def of(retention: Any, header: Any, data: Any) -> Any:
             kept = original(retention, header, data)

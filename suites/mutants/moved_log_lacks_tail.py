@@ -1,4 +1,4 @@
-"""A log's copy takes its place before it has all of it."""
+"""Counts a copy as complete as soon as it agrees with a part of its log."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Mark, replace
 
-ABOUT = "a replica that moves to another log directory lies there without what came last"
-MODELS = "a swap (KIP-113) that does not look whether the copy has caught up"
+ABOUT = "a replica that moves to another log directory loses its newest records"
+MODELS = "KIP-113: a swap that does not check whether the copy is complete"
 SCENARIO = "move-directories"
 GUARANTEE = "lost_write"
 
 
 def apply(mark: Mark) -> None:
-    """A copy that agrees with its log and has something of it counts as caught up."""
-
     def make(original: Any) -> Any:
         def is_caught_up(copy: Any) -> bool:
             if original.fget(copy):

@@ -1,4 +1,4 @@
-"""Batches are appended without a look at their CRC."""
+"""Accepts every CRC."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a batch whose CRC is wrong is appended and served"
+ABOUT = "a batch with a wrong CRC is appended and served"
 MODELS = "no validation of produced batches"
 SCENARIO = "corrupt-client"
 GUARANTEE = "corrupt"
 
 
 def apply(mark: Mark) -> None:
-    """Every CRC fits."""
-
     def make(original: Function) -> Function:
         def crc_ok(batch: Any) -> bool:
             if not original(batch):

@@ -1,4 +1,4 @@
-"""Followers never tell their last epoch, so nobody tells them where they diverged."""
+"""Removes the last epoch from a follower's fetch requests."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a deposed leader keeps its unreplicated tail and appends what its new leader sends"
+ABOUT = (
+    "a deposed leader keeps its unreplicated tail and appends the new leader's records behind it"
+)
 MODELS = "truncation by leader epoch left out (KIP-101, KIP-279)"
 SCENARIO = "cut-crash"
 GUARANTEE = "replica_divergence"
 
 
 def apply(mark: Mark) -> None:
-    """The fetch goes without the epoch of the last record."""
-
     def make(original: Function) -> Function:
         def request(following: Any, max_bytes: int) -> Any:
             asked = original(following, max_bytes)

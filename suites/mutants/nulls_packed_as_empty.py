@@ -1,19 +1,17 @@
-"""Nothing, and something that is empty, look alike in a buffer."""
+"""Writes null values as empty ones when a batch is compressed again."""
 
 from __future__ import annotations
 
 from urteil.suites.mutants.patching import Mark
 from urteil.suites.mutants.repacking import change_repacked
 
-ABOUT = "records without a value have an empty one when their batch is packed anew"
-MODELS = "a null and an empty value told apart by nobody: tombstones that are none"
+ABOUT = "a batch that the broker compresses again has empty values in place of nulls"
+MODELS = "null and empty values confused: tombstones that delete nothing"
 SCENARIO = "known-answers"
 GUARANTEE = "wrong_answer"
 
 
 def apply(mark: Mark) -> None:
-    """Pack what is not there as what has no bytes."""
-
     change_repacked(
         mark,
         lambda records: [

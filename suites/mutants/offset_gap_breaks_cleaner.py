@@ -1,4 +1,4 @@
-"""The cleaner gives up a log with a gap between two batches, and older values stay visible."""
+"""Rejects logs whose offsets are not consecutive."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a log whose offsets have a gap is taken for damaged and not cleaned any more"
+ABOUT = "a log with a gap in its offsets counts as damaged and is not cleaned any more"
 MODELS = "KAFKA-5413: the cleaner failed on offsets too far apart, and all logs grew"
 SCENARIO = "compaction-calm"
 GUARANTEE = "stale_value_visible"
 
 
 def apply(mark: Mark) -> None:
-    """Offsets must be consecutive."""
-
     def make(original: Function) -> Function:
         def run(storage: Any, source: Any, position: int = 0) -> Iterator[Any]:
             expected: int | None = None

@@ -1,4 +1,4 @@
-"""Recovery after a crash drops the end of the log, and its offsets are given again."""
+"""Truncates the last batches of an unclean log before recovery."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ DROPPED_BATCHES = 20
 
 
 def apply(mark: Mark) -> None:
-    """Before an unclean log is recovered, the batches at its end are cut off."""
-
     def make(original: Function) -> Function:
         def run(recovery: Any) -> None:
             if not recovery.remembered.clean and len(recovery.loaded.segments):

@@ -1,4 +1,4 @@
-"""A commit is answered as soon as the coordinator has it."""
+"""Appends commits with acks=1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "the offsets topic is written with acks=1"
+ABOUT = "a commit is answered before its record is replicated"
 MODELS = "offsets.commit.required.acks=1"
 SCENARIO = "cut-coordinator"
 GUARANTEE = "commit_went_back"
@@ -29,8 +29,6 @@ class Hasty:
 
 
 def apply(mark: Mark) -> None:
-    """The coordinator appends through replicas that do not wait."""
-
     def make(original: Function) -> Function:
         async def append(coordinator: Any, *args: Any, **more: Any) -> Any:
             hasty = copy.copy(coordinator)

@@ -1,4 +1,4 @@
-"""A user's password is learnt once."""
+"""Ignores changes of credentials that the broker already has."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a broker that knows a user's password goes on with it when it was changed or deleted"
-MODELS = "SCRAM credentials cached without heed to their notifications"
+ABOUT = "a broker accepts a password after it was changed or deleted"
+MODELS = "SCRAM credentials cached without regard to notifications"
 SCENARIO = "rights"
 GUARANTEE = "unauthorised"
 
 
 def apply(mark: Mark) -> None:
-    """Only who had none is heard of."""
-
     def make(original: Function) -> Function:
         def changed(users: Any, entity: str, settings: Any) -> None:
             if users._users.get(entity):

@@ -1,4 +1,4 @@
-"""Of a request to several partitions the first that is replicated counts for all."""
+"""Completes a produce request when one of its partitions is replicated."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "acks=all of several partitions is answered when one of them is replicated"
-MODELS = "a delayed produce that is done with its first partition"
+MODELS = "a delayed produce request that completes with its first partition"
 SCENARIO = "shared-requests"
 GUARANTEE = "lost_write"
 
 
 def apply(mark: Mark) -> None:
-    """What the others of the request wait for is taken for done."""
-
     def make(original: Function) -> Function:
         def look(waiting: Any) -> bool | None:
             before = len(waiting._waiting)

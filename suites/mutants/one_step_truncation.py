@@ -1,4 +1,4 @@
-"""A follower cuts its log once by its leader's answer, and takes that for agreement."""
+"""Truncates to the leader's end of the older epoch, then sends no epoch again."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a follower with an epoch that its leader never knew keeps part of it"
-MODELS = "before KIP-279 (KAFKA-6361: fast leader fail over can lead to log divergence)"
+ABOUT = "a follower with an epoch that its leader never had keeps part of its records"
+MODELS = "KAFKA-6361 (before KIP-279): fast leader failover can lead to log divergence"
 SCENARIO = "fast-failover"
 GUARANTEE = "replica_divergence"
 FOLLOWING = "urteil.broker.replication.followed_partition:FollowedPartition"
 
 
 def apply(mark: Mark) -> None:
-    """The leader's end of the older epoch is where to cut; then no epoch is told any more."""
     settled: dict[int, Any] = {}
 
     def cut(original: Function) -> Function:
@@ -40,13 +39,13 @@ def apply(mark: Mark) -> None:
         return take_once
 
     def position(original: Function) -> Function:
-        def tell(following: Any) -> Any:
+        def fetch_epoch(following: Any) -> Any:
             end, leader_epoch, last_epoch, start = original(following)
             if settled.get(id(following)) is following:
                 last_epoch = -1
             return end, leader_epoch, last_epoch, start
 
-        return tell
+        return fetch_epoch
 
     replace("urteil.broker.replication.followed_partition:truncation_point", cut)
     replace(f"{FOLLOWING}.take", take)

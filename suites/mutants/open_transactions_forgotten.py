@@ -1,4 +1,4 @@
-"""Whoever is elected knows of no open transactions."""
+"""Clears the open transactions of a log when its broker becomes leader."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "a new leader forgets which transactions are open in its log"
-MODELS = "a last stable offset that is computed from what was appended as leader"
+MODELS = "a last stable offset that is computed only from the leader's own appends"
 SCENARIO = "transactions-restart"
 GUARANTEE = "aborted_read"
 
 
 def apply(mark: Mark) -> None:
-    """The state of producers begins empty with every leadership."""
-
     def make(original: Function) -> Function:
         def begin(partition: Any, state: Any, now_ms: float, *, is_new_leader: bool) -> None:
             original(partition, state, now_ms, is_new_leader=is_new_leader)

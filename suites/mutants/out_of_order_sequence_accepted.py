@@ -1,4 +1,4 @@
-"""Any sequence is taken to be the next one."""
+"""Accepts any sequence as the next one."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a batch is appended although the one that its producer sent before it was refused"
-MODELS = "sequences of idempotent producers not checked (KIP-98)"
+ABOUT = "a batch is appended although the batch before it was rejected"
+MODELS = "KIP-98: sequences of idempotent producers not checked"
 SCENARIO = "repeated-batches"
 GUARANTEE = "sequence_gap"
 
 
 def apply(mark: Mark) -> None:
-    """Whatever comes follows."""
-
     def make(original: Function) -> Function:
         def follows(entry: Any, header: Any) -> bool:
             if not original(entry, header):

@@ -1,4 +1,4 @@
-"""A broker that comes to lead a partition goes on telling clients who led it before."""
+"""Ignores UpdateMetadata entries of partitions that the broker leads."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a broker takes from UpdateMetadata nothing about partitions that it leads itself"
-MODELS = "metadata that stays stale on one broker, KAFKA-7235"
+ABOUT = "a broker that becomes leader keeps reporting the previous leader to clients"
+MODELS = "KAFKA-7235: stale metadata on one broker"
 SCENARIO = "indexes"
 GUARANTEE = "disagreement"
 CONTROL = "urteil.broker.replication.role_changes:RoleChanges"
 
 
 def apply(mark: Mark) -> None:
-    """What the cache knew before of a partition that is led here stays."""
     led: set[tuple[str, int]] = set()
 
     def make_lead(original: Function) -> Function:

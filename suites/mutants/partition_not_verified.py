@@ -1,4 +1,4 @@
-"""A late record of a transaction that is over opens one that nobody will ever end."""
+"""Counts every first batch of a transaction as verified."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a leader does not ask whether a producer's transaction has its partition before it appends"
-MODELS = "hanging transactions before KIP-890, KAFKA-14402"
+ABOUT = "a late record of a completed transaction opens a transaction that nothing ends"
+MODELS = "KAFKA-14402 (before KIP-890): hanging transactions"
 SCENARIO = "late-produce"
 GUARANTEE = "hanging_txn"
 
 
 def apply(mark: Mark) -> None:
-    """Every first batch of a transaction is trusted."""
     from urteil.broker.log.transaction_verification import TRUSTED
 
     def make(original: Function) -> Function:

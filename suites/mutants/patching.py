@@ -1,4 +1,4 @@
-"""How a mutant changes the broker: one function, replaced by name, that tells when it ran."""
+"""Patches of mutants: replace one function of the broker by name, and record that it ran."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _replaced: list[tuple[Any, str, Any]] = []
 
 
 class NoSuchFunction(Exception):
-    """The broker has no such function any more, or it is called otherwise: follow it."""
+    """The broker has no function of that name or signature: adapt the mutant."""
 
 
 class Mark:
-    """A file that is there as soon as the mutated line ran once."""
+    """A file that exists as soon as the mutated line has run once."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
 
     def hit(self) -> None:
-        """Leave the mark; costs nothing after the first time."""
+        """Create the file; later calls do nothing."""
         if self._path is not None:
             self._path.touch()
             self._path = None
@@ -36,7 +36,7 @@ def replace(where: str, make: Callable[[Function], Function]) -> None:
     """Put `make(original)` in place of `module:name` or `module:Class.name`.
 
     A module-level function is replaced where it is looked up: name the module that calls it.
-    NoSuchFunction when nothing of that name is there, or what is there takes more.
+    Raises NoSuchFunction when the name does not exist or the signatures do not fit.
     """
     module_name, _, path = where.partition(":")
     *owners, name = path.split(".")
@@ -44,7 +44,7 @@ def replace(where: str, make: Callable[[Function], Function]) -> None:
         owner: Any = functools.reduce(getattr, owners, importlib.import_module(module_name))
         original = vars(owner)[name]
     except (ImportError, AttributeError, KeyError) as error:
-        raise NoSuchFunction(f"{where} is not there to be patched") from error
+        raise NoSuchFunction(f"{where} does not exist; adapt the mutant") from error
     function = original.__func__ if isinstance(original, staticmethod | classmethod) else original
     mutated = make(function)
     if isinstance(function, FunctionType):
@@ -54,7 +54,7 @@ def replace(where: str, make: Callable[[Function], Function]) -> None:
 
 
 def _check(where: str, function: FunctionType, mutated: Function) -> None:
-    """That it can be called with all that the original takes."""
+    """Raise NoSuchFunction unless `mutated` accepts the original's arguments."""
     taken = inspect.signature(function).parameters.values()
     named = {one.name: None for one in taken if one.kind is one.KEYWORD_ONLY}
     placed = [None for one in taken if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
@@ -65,6 +65,6 @@ def _check(where: str, function: FunctionType, mutated: Function) -> None:
 
 
 def undo() -> None:
-    """Put back whatever `replace` took out in this process."""
+    """Restore every function that `replace` replaced in this process."""
     while _replaced:
         setattr(*_replaced.pop())

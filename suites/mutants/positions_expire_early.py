@@ -1,4 +1,4 @@
-"""Positions are gone long before their time."""
+"""Uses ten seconds in place of offsets.retention.minutes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "groups without members have their positions for some seconds, not minutes"
-MODELS = "offsets.retention.minutes taken for milliseconds"
+ABOUT = "the offsets of an empty group expire after seconds"
+MODELS = "offsets.retention.minutes read as milliseconds"
 SCENARIO = "positions-expire"
 GUARANTEE = "commit_register"
 
 
 def apply(mark: Mark) -> None:
-    """A week is ten seconds."""
-
     def make(original: Function) -> Function:
         async def expire(administration: Any, retention_ms: int) -> None:
             mark.hit()

@@ -1,4 +1,4 @@
-"""The offsets topic is a topic like others."""
+"""Creates __consumer_offsets without cleanup.policy=compact."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "the offsets topic is made without cleanup.policy=compact: old positions go by age"
-MODELS = "an internal topic made with the defaults of topics"
+ABOUT = "__consumer_offsets has the default cleanup policy: old offsets expire with their segments"
+MODELS = "an internal topic created with the defaults of topics"
 SCENARIO = "known-answers"
 GUARANTEE = "wrong_answer"
 
 
 def apply(mark: Mark) -> None:
-    """Leave out one of its settings."""
     from dataclasses import replace as changed
 
     def make(original: Function) -> Function:

@@ -1,4 +1,4 @@
-"""Positions stay longer than they were to be kept."""
+"""Drops the expiry timestamp of loaded offsets."""
 
 from __future__ import annotations
 
@@ -6,25 +6,23 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a coordinator that takes over keeps positions for ever that were to be kept for a while"
-MODELS = "expire_timestamp lost between the log and memory (KIP-211)"
+ABOUT = "a new coordinator ignores the expiry of committed offsets"
+MODELS = "KIP-211: expire_timestamp lost between log and memory"
 SCENARIO = "positions-expire"
 GUARANTEE = "commit_register"
 NEVER = -1
 
 
 def apply(mark: Mark) -> None:
-    """What is read from the log is kept by the broker's own settings."""
-
     def make(original: Function) -> Function:
         def decode_offset(value: Any) -> Any:
             from dataclasses import replace as changed
 
-            found = original(value)
-            if not found.expires:
-                return found
+            result = original(value)
+            if not result.expires:
+                return result
             mark.hit()
-            return changed(found, expire_timestamp=NEVER)
+            return changed(result, expire_timestamp=NEVER)
 
         return decode_offset
 

@@ -1,4 +1,4 @@
-"""Positions that are deleted stay."""
+"""Keeps the offsets that OffsetDelete names."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "OffsetDelete is acknowledged, and the positions stay where they are"
-MODELS = "an answer that does not wait for what it tells of"
+ABOUT = "OffsetDelete is acknowledged, and the offsets remain"
+MODELS = "an answer that does not wait for its deletion"
 SCENARIO = "committed-registers"
 GUARANTEE = "commit_register"
 
 
 def apply(mark: Mark) -> None:
-    """What is left of the group afterwards is deleted with it."""
     from urteil.broker.wire.errors import ErrorCode
 
     def make(original: Function) -> Function:

@@ -1,4 +1,4 @@
-"""Who makes a topic anew finds where others had been in its namesake."""
+"""Ignores the deletion of topics."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "positions of groups in a topic stay when it is deleted"
+ABOUT = "committed offsets of a deleted topic remain"
 MODELS = "OffsetMetadata of deleted partitions that no coordinator removes"
 SCENARIO = "known-answers"
 GUARANTEE = "wrong_answer"
 
 
 def apply(mark: Mark) -> None:
-    """Do not listen."""
-
     def make(original: Function) -> Function:
         async def deleted(groups: Any, partitions: Any) -> None:
             if partitions:

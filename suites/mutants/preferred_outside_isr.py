@@ -1,4 +1,4 @@
-"""Preferred leaders are elected whether they are in sync or not."""
+"""Counts the preferred replica as a member of the ISR."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "leadership goes back to a preferred replica that is not in the ISR"
-MODELS = "a rebalance of leaders that looks who is alive, and no further"
+ABOUT = "leadership returns to a preferred replica that is not in the ISR"
+MODELS = "a leader rebalance that checks liveness only"
 SCENARIO = "early-return"
 GUARANTEE = "unclean_leader"
 
 
 def apply(mark: Mark) -> None:
-    """It is taken for a member of the ISR."""
-
     def make(original: Function) -> Function:
         def to_preferred(state: Any, replicas: Any, live: Any, controller_epoch: int) -> Any:
             from dataclasses import replace as changed

@@ -1,4 +1,4 @@
-"""The quota of producers limits nobody."""
+"""Returns no delay for the producer quota."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "what producers write is measured by their quota, and never held up"
-MODELS = "a quota that is measured, and not enforced"
+ABOUT = "the producer quota is measured and delays no client"
+MODELS = "a quota that is measured and not enforced"
 SCENARIO = "quotas"
 GUARANTEE = "quota_exceeded"
 
 
 def apply(mark: Mark) -> None:
-    """No time of waiting at all."""
-
     def make(original: Function) -> Function:
         def wait_of(throttle: Any, context: Any, body: Any, size_bytes: int, spent_s: float) -> int:
             if original(throttle, context, body, size_bytes, spent_s):

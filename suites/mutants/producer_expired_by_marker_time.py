@@ -1,4 +1,4 @@
-"""The age of a producer is counted from its last transaction's end."""
+"""Uses the time of a producer's last marker as its age."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a producer without transactions is forgotten whenever old producers are looked for"
-MODELS = "KAFKA-9144: early expiration of producer state by the time of its marker"
+ABOUT = "a producer without transactions expires at the next check of old producers"
+MODELS = "KAFKA-9144: early expiration of producer state by marker time"
 SCENARIO = "repeated-batches"
 GUARANTEE = "duplicate"
 
 
 def apply(mark: Mark) -> None:
-    """Who never ended a transaction is as old as time."""
-
     def make(_: Function) -> Function:
         def is_expired(entry: Any, now_ms: int, expiration_ms: int) -> bool:
             if entry.txn_first_offset is None and entry.batches:

@@ -1,4 +1,4 @@
-"""What is known of producers goes with the oldest segments."""
+"""Clears the producer state when old segments are deleted."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a log that lets old segments go forgets all producers with them"
-MODELS = "KAFKA-7190: producers' state removed as retention deletes their records"
+ABOUT = "a log whose old segments are deleted forgets all producers"
+MODELS = "KAFKA-7190: producer state removed when retention deletes its records"
 SCENARIO = "retention-changed"
 GUARANTEE = "duplicate"
 
 
 def apply(mark: Mark) -> None:
-    """After segments went the log knows nobody."""
-
     def make(original: Function) -> Function:
         def retain(log: Any, now_ms: int) -> Any:
             count = original(log, now_ms)

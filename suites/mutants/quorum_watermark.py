@@ -1,4 +1,4 @@
-"""The high watermark is what as many replicas have as min ISR demands."""
+"""Computes the high watermark from min.insync.replicas members of the ISR."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "records are committed once min.insync.replicas of the ISR have them, not all of it"
-MODELS = "min.insync.replicas taken for the size of a quorum"
+ABOUT = "records are committed when min.insync.replicas of the ISR have them, instead of all"
+MODELS = "min.insync.replicas treated as a quorum size"
 SCENARIO = "cut-successor"
 GUARANTEE = "lost_write"
 
 
 def apply(mark: Mark) -> None:
-    """The slower members of the ISR are not waited for, though they may lead next."""
-
     def make(original: Function) -> Function:
         def advance(partition: Any, now_ms: float) -> bool:
             is_raised = bool(original(partition, now_ms))

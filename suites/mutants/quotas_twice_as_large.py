@@ -1,4 +1,4 @@
-"""Who has a quota has another one beside it."""
+"""Compares the rate with twice the quota."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "clients are held up when they took twice what their quota allows"
-MODELS = "a rate that is measured over half of its windows"
+ABOUT = "clients are delayed only above twice their quota"
+MODELS = "a rate measured over half of its windows"
 SCENARIO = "quotas"
 GUARANTEE = "quota_exceeded"
 
 
 def apply(mark: Mark) -> None:
-    """Compare with another limit."""
-
     def make(original: Function) -> Function:
         def throttle(rate: Any, limit: float, now_ms: float) -> int:
             mark.hit()

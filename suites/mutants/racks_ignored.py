@@ -1,4 +1,4 @@
-"""Readers are never sent to the replica in their rack."""
+"""Selects the leader as the replica for every consumer."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "everybody reads from the leader, whatever replica.selector.class says"
-MODELS = "RackAwareReplicaSelector (KIP-392) that selects nobody"
+ABOUT = "consumers fetch from the leader, whatever replica.selector.class says"
+MODELS = "KIP-392: a RackAwareReplicaSelector that selects no replica"
 SCENARIO = "known-answers"
 GUARANTEE = "wrong_answer"
 LEADER = -1
 
 
 def apply(mark: Mark) -> None:
-    """The leader is as near as anybody."""
-
     def make(original: Function) -> Function:
         def select(nearest: Any, partition: Any, fetch_offset: int) -> int:
             if original(nearest, partition, fetch_offset) != LEADER:

@@ -1,4 +1,4 @@
-"""New replicas take the place of the old ones before they have what those have."""
+"""Counts all target replicas as in sync and elects the first new one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a reassignment is completed at once: the new replicas lead before they are in sync"
-MODELS = "old replicas removed before the new ones are in the ISR, against KIP-455"
+ABOUT = "a reassignment completes at once: new replicas lead before they are in sync"
+MODELS = "KIP-455: old replicas removed before the new ones are in the ISR"
 SCENARIO = "reassign-sole"
 GUARANTEE = "lost_write"
 
 
 def apply(mark: Mark) -> None:
-    """All that is asked for counts as in sync, and the first of the new replicas leads."""
     from dataclasses import replace as changed
 
     def make_complete(original: Function) -> Function:

@@ -1,4 +1,4 @@
-"""A reassignment that another controller began never ends."""
+"""Drops the adding and removing replicas that the controller loads."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a controller that takes over takes replicas that come and go for plain ones"
-MODELS = "a reassignment that is stuck after the controller failed over"
+ABOUT = "a new controller does not continue the reassignments of its predecessor"
+MODELS = "a reassignment that is stuck after a controller failover"
 SCENARIO = "office-lost"
 GUARANTEE = "slow_recovery"
 
 
 def apply(mark: Mark) -> None:
-    """Of what topics' nodes hold the replicas alone are taken in at the begin."""
-
     def make(original: Function) -> Function:
         async def load(tenure: Any) -> Any:
             added = await original(tenure)

@@ -1,4 +1,4 @@
-"""A newcomer is let into the running generation, and is given what another member holds."""
+"""Keeps state and generation of a stable group when a member joins."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "who joins a stable group gets the leader's partitions at once, nobody is told to revoke"
-MODELS = "a rebalance that does not wait for the members to give back their partitions"
+ABOUT = "a member that joins a stable group gets the leader's partitions, without a rebalance"
+MODELS = "a rebalance that does not wait for revocations"
 SCENARIO = "rebalance-storm"
 GUARANTEE = "two_owners"
 
 
 def apply(mark: Mark) -> None:
-    """Joining a stable group changes neither its state nor its generation."""
-
     def make(original: Function) -> Function:
         def add(group: Any, member_id: str, request: Any, now_ms: float, answer: Any) -> None:
             stable, leader = group.state.value == "Stable", group.members.get(group.leader)

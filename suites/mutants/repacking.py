@@ -1,4 +1,4 @@
-"""How mutants change the records of a batch that the broker packs anew in another codec."""
+"""Changes of the records in batches that the broker compresses again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RecordFields = tuple[bytes | None, bytes | None, Sequence[Any], int]
 
 
 def change_repacked(mark: Mark, change: Callable[[list[RecordFields]], list[RecordFields]]) -> None:
-    """Write what `change` makes of the records in the place of them; a change leaves the mark."""
+    """Replace the records of each batch by `change(records)`, and mark each difference."""
     from urteil.broker.wire.batches import build_batch, iter_records, parse_header
 
     def make(original: Function) -> Function:

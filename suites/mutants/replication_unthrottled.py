@@ -1,4 +1,4 @@
-"""What throttled replicas cost is not counted."""
+"""Records no bytes of throttled replicas."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "the rates of throttled replicas are not held"
-MODELS = "a reassignment that takes all there is (KIP-73)"
+ABOUT = "replication throttles have no effect"
+MODELS = "KIP-73: a reassignment without a limit"
 SCENARIO = "known-answers"
 GUARANTEE = "wrong_answer"
 
 
 def apply(mark: Mark) -> None:
-    """Nothing is counted."""
-
     def make(original: Function) -> Function:
         def record(throttle: Any, size: int) -> None:
             mark.hit()

@@ -1,4 +1,4 @@
-"""The time of a client's requests is not limited."""
+"""Returns no delay for request time."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "request_percentage is not looked at"
-MODELS = "a quota that nobody enforces (KIP-124)"
+ABOUT = "request_percentage is ignored"
+MODELS = "KIP-124: a quota that is not enforced"
 SCENARIO = "known-answers"
 GUARANTEE = "wrong_answer"
 
 
 def apply(mark: Mark) -> None:
-    """No wait for time."""
-
     def make(original: Function) -> Function:
         def spend(throttle: Any, quota: Any, user: str, client_id: str, amount: float) -> int:
             wait_ms = int(original(throttle, quota, user, client_id, amount))

@@ -1,4 +1,4 @@
-"""Who asks for an offset in the middle of a batch is given the next batch."""
+"""Moves a read from inside a batch to the next batch."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "reading on in the middle of a batch begins behind it"
-MODELS = "a position that is looked up by the first offsets of batches alone"
+ABOUT = "a fetch from an offset inside a batch begins at the next batch"
+MODELS = "a position that is looked up by first offsets only"
 SCENARIO = "member-killed"
 GUARANTEE = "commit_beyond_processed"
 HEAD = struct.Struct(">q15xi")
 
 
 def apply(mark: Mark) -> None:
-    """A read that begins behind the first offset of its batch begins at the next one."""
-
     def make(original: Function) -> Function:
         def read(
             segments: Any, offset: int, max_bytes: int, upto: int, log_end_offset: int, **more: Any

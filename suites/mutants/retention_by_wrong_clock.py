@@ -1,4 +1,4 @@
-"""Retention goes by the time of a segment's file, and takes its seconds for milliseconds."""
+"""Compares file times in seconds with a limit in milliseconds."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "every closed segment is too old as soon as its age is asked for"
-MODELS = "deletion by the time of a file, which a restored one has from elsewhere (before KIP-33)"
+ABOUT = "every closed segment counts as expired, by the time of its file"
+MODELS = "before KIP-33: deletion by the time of the file"
 SCENARIO = "retention"
 GUARANTEE = "retained_too_short"
 MAX_RELATIVE_OFFSET = 2**31 - 1
 
 
 def apply(mark: Mark) -> None:
-    """Whatever the records' own times say."""
-
     def make(original: Function) -> Function:
         def largest_timestamp_ms(segment: Any) -> int:
             if segment.bound > segment.base_offset + MAX_RELATIVE_OFFSET:  # it is appended to

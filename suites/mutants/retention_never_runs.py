@@ -1,4 +1,4 @@
-"""Retention finds no segment too old."""
+"""Reports no segment as expired."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "segments whose retention time is over are kept"
-MODELS = "a retention task that died: the log grows for ever"
+ABOUT = "expired segments are kept"
+MODELS = "a retention task that died"
 SCENARIO = "deletion"
 GUARANTEE = "kept_too_long"
 
 
 def apply(mark: Mark) -> None:
-    """None is ever too old."""
-
     def make(original: Function) -> Function:
         def too_old(log: Any, now_ms: int) -> int:
             if original(log, now_ms):

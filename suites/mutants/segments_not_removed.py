@@ -1,4 +1,4 @@
-"""What retention takes stays on the disk."""
+"""Removes nothing from the list of due files."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "files of deleted segments are renamed, and never removed"
+ABOUT = "files of deleted segments are renamed and never removed"
 MODELS = "a scheduled removal that is forgotten"
 SCENARIO = "retention"
 GUARANTEE = "kept_too_long"
 
 
 def apply(mark: Mark) -> None:
-    """What is due is forgotten."""
-
     def make(original: Function) -> Function:
         def remove_deleted(log: Any, now_ms: int) -> None:
             if log._deleted:

@@ -1,4 +1,4 @@
-"""Segments end by size alone."""
+"""Reports no segment as due by time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "segment.ms is ignored"
-MODELS = "a log that is rolled by size alone"
+MODELS = "a log that rolls by size only"
 SCENARIO = "mixed"
 GUARANTEE = "kept_too_long"
 
 
 def apply(mark: Mark) -> None:
-    """No segment is ever too old."""
-
     def make(original: Function) -> Function:
         def is_old(segment: Any, config: Any, max_timestamp_ms: int, now_ms: int) -> bool:
             if original(segment, config, max_timestamp_ms, now_ms):

@@ -1,4 +1,4 @@
-"""After the last sequence number there is none."""
+"""Accepts only the next higher number as the next sequence."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a batch with sequence 0 after the last one there is, is out of order"
-MODELS = "sequence numbers that do not wrap (KIP-98)"
+ABOUT = "a batch with sequence 0 after the highest sequence is rejected as out of order"
+MODELS = "KIP-98: sequence numbers that do not wrap"
 SCENARIO = "repeated-batches"
 GUARANTEE = "sequence_gap"
 
 
 def apply(mark: Mark) -> None:
-    """Only the next higher number follows."""
-
     def make(original: Function) -> Function:
         def follows(entry: Any, header: Any) -> bool:
             goes_on = entry.epoch == header.producer_epoch and entry.last_sequence > 0
             if goes_on and header.base_sequence == 0:
                 mark.hit()
                 return False
-            found: bool = original(entry, header)
-            return found
+            result: bool = original(entry, header)
+            return result
 
         return follows
 

@@ -1,4 +1,4 @@
-"""Consumers are given whatever the leader has, committed or not."""
+"""Gives consumers the limit of a follower."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "a leader serves consumers records that its followers do not have yet"
-MODELS = "reads bounded by the end of the log instead of the high watermark"
+MODELS = "reads bounded by the log end instead of the high watermark"
 SCENARIO = "cut-crash"
 GUARANTEE = "vanished_read"
 
 
 def apply(mark: Mark) -> None:
-    """A consumer may see what a follower may see."""
-
     def make(original: Function) -> Function:
         def upper_bound(partition: Any, terms: Any) -> int:
             allowed, end = int(original(partition, terms)), int(partition.log.log_end_offset)

@@ -1,4 +1,4 @@
-"""A broker whose ZooKeeper session ended ends, too."""
+"""Ends the process when the session expires."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a broker that hears that its ZooKeeper session expired exits"
-MODELS = "services that take the end of their session for their own, as region servers of HBase do"
+ABOUT = "a broker exits when its ZooKeeper session expires"
+MODELS = "services that end with their session, as HBase's region servers do"
 SCENARIO = "session-expired"
 GUARANTEE = "unexpected_exit"
 
 
 def apply(mark: Mark) -> None:
-    """The end."""
-
     def make(original: Function) -> Function:
         def changed(session: Any, state: Any, session_id: int) -> None:
             original(session, state, session_id)

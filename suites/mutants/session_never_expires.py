@@ -1,4 +1,4 @@
-"""A coordinator never gives up a member that it does not hear of any more."""
+"""Reports no session as expired."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a group's member whose session ran out stays, and its group waits for it"
-MODELS = "a lost heartbeat timer: dead members block rebalances, KAFKA-9752"
+ABOUT = "a group member whose session timeout passed stays in the group"
+MODELS = "KAFKA-9752: a lost heartbeat timer lets dead members block rebalances"
 SCENARIO = "member-killed"
 GUARANTEE = "no_delivery"
 
 
 def apply(mark: Mark) -> None:
-    """Nobody's session ever runs out."""
-
     def make(original: Function) -> Function:
         def is_expired(member: Any, now_ms: float) -> bool:
             if original(member, now_ms):

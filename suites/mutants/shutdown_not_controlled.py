@@ -1,4 +1,4 @@
-"""Who shuts down is told at once that it leads nothing any more."""
+"""Answers ControlledShutdown without moving a leader."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "a controlled shutdown moves no leader"
-MODELS = "a controlled shutdown that is answered before it is done"
+MODELS = "a controlled shutdown that is answered before its work is done"
 SCENARIO = "rolling-restart"
 GUARANTEE = "slow_recovery"
 
 
 def apply(mark: Mark) -> None:
-    """Nothing is moved."""
-
     def make(original: Function) -> Function:
         async def controlled_shutdown(tenure: Any, request: Any) -> Any:
             from urteil.broker.wire.messages import ControlledShutdownResponse

@@ -1,4 +1,4 @@
-"""Retention finds no log too large."""
+"""Reports no log as too large."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "logs grow beyond retention.bytes for ever"
-MODELS = "retention by size that is asked of the active segment alone"
+ABOUT = "retention.bytes is ignored"
+MODELS = "retention by size of the active segment only"
 SCENARIO = "retention"
 GUARANTEE = "kept_too_long"
 
 
 def apply(mark: Mark) -> None:
-    """Nothing is ever too much."""
-
     def make(original: Function) -> Function:
         def too_much(log: Any) -> int:
             if original(log):

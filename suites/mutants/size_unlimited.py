@@ -1,4 +1,4 @@
-"""Batches of any size are taken."""
+"""Uses each batch's own size as the limit."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a batch that is larger than max.message.bytes is appended"
-MODELS = "a topic's limit that its leader does not look at"
+ABOUT = "a batch larger than max.message.bytes is appended"
+MODELS = "a topic limit that the leader ignores"
 SCENARIO = "corrupt-client"
 GUARANTEE = "corrupt"
 
 
 def apply(mark: Mark) -> None:
-    """The limit is as large as the batch."""
-
     def make(original: Function) -> Function:
         def refuse(magic: int, entry: Any, config: Any, *, from_client: bool) -> Any:
             if len(entry) > config.max_message_bytes:

@@ -1,4 +1,4 @@
-"""The snapshot of a clean stop is one batch old."""
+"""Omits the newest batch of each producer that has several."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a snapshot of producers has the last batch but one of each"
-MODELS = "a producer snapshot taken before the last append"
+ABOUT = "a producer snapshot lacks the newest batch of each producer"
+MODELS = "a snapshot taken before the last append"
 SCENARIO = "unanswered-restart"
 GUARANTEE = "duplicate"
 
 
 def apply(mark: Mark) -> None:
-    """Of a producer that has sent more than one batch the newest is left out."""
-
     def make(original: Function) -> Function:
         def encode(producers: Any) -> bytes:
             older = [entry.copy() for entry in producers]

@@ -1,4 +1,4 @@
-"""A broker obeys a controller that speaks to its life before."""
+"""Counts every broker epoch as the current one."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a request of the controller that is meant for an earlier life of the broker is obeyed"
+ABOUT = "a broker obeys a controller request that was meant for its previous life"
 MODELS = "KAFKA-7235"
 SCENARIO = "late-metadata"
 GUARANTEE = "disagreement"
 
 
 def apply(mark: Mark) -> None:
-    """Every life is this one."""
-
     def make(original: Function) -> Function:
         def fence(control: Any, controller_epoch: int, broker_epoch: int) -> Any:
             if 0 <= broker_epoch < control._broker_epoch():

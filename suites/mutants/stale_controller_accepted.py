@@ -1,4 +1,4 @@
-"""Controller epochs are checked by nobody: not in ZooKeeper, not by brokers."""
+"""Keeps a replaced controller active and compares no controller epoch."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a controller that was replaced goes on, and ZooKeeper and brokers take what it says"
+ABOUT = "a replaced controller continues, and ZooKeeper and brokers accept its requests"
 MODELS = "controller epochs unchecked, as before the multis of KAFKA-6082"
 SCENARIO = "controller-deleted"
 GUARANTEE = "epoch_went_back"
 
 
 def apply(mark: Mark) -> None:
-    """Who was elected once stays in office while its session lasts; its epoch fences nothing."""
-
     def make_still_won(original: Function) -> Function:
         async def still_won(election: Any, won: Any) -> bool:
             if not await original(election, won):

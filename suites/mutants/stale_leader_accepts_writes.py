@@ -1,4 +1,4 @@
-"""A leader that is told to follow goes on leading."""
+"""Ignores LeaderAndIsr requests that make a leader a follower."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a leader ignores what it hears of another one, and takes writes"
+ABOUT = "a deposed leader ignores its successor and accepts writes"
 MODELS = "a stale leader that is not fenced"
 SCENARIO = "leader-moves"
 GUARANTEE = "two_leaders"
 
 
 def apply(mark: Mark) -> None:
-    """Who leads does not follow."""
-
     def make(original: Function) -> Function:
         def follow(control: Any, partition: Any, state: Any, leaders: Any) -> None:
             if partition.is_leader:
@@ -25,7 +23,7 @@ def apply(mark: Mark) -> None:
         return follow
 
     def make_heed(_: Function) -> Function:
-        def heed(control: Any, told: Any) -> None:
+        def heed(control: Any, request: Any) -> None:
             return
 
         return heed

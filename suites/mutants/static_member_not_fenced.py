@@ -1,4 +1,4 @@
-"""A static member goes on when another session has taken its place."""
+"""Never answers FENCED_INSTANCE_ID, and ignores the replaced member's heartbeats."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "who has a group.instance.id is believed, by whatever member id"
-MODELS = "a member map looked up by instance alone; the duplicates that KIP-345 fences"
+ABOUT = "a request with a group.instance.id is accepted whatever its member id"
+MODELS = "KIP-345: a member map looked up by instance only"
 SCENARIO = "static-members"
 GUARANTEE = "zombie_commit"
 
 
 def apply(mark: Mark) -> None:
-    """Nobody is told FENCED_INSTANCE_ID; what a replaced member says prolongs no session."""
-
     def believe(original: Function) -> Function:
         def check_current(group: Any, member_id: str, instance_id: str | None) -> Any:
             error = original(group, member_id, instance_id)

@@ -6,7 +6,7 @@ import pytest
 
 from urteil.harness.verify.result import Result, Status, Verdict
 from urteil.suites.mutants import MUTANTS
-from urteil.suites.verdicts import guarantee, told
+from urteil.suites.verdicts import guarantee, explanation
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from urteil.suites.verdicts import guarantee, told
     indirect=["mutated"],
     ids=list(MUTANTS),
 )
-def test_a_mutant_is_caught(mutated: list[Result], caught_by: str) -> None:
+def test_mutant_is_caught_by_its_guarantee(mutated: list[Result], caught_by: str) -> None:
     for result in mutated:
-        assert result.verdict is Verdict.FAIL, told(result)
-        assert guarantee(result, caught_by).status is Status.VIOLATED, told(result)
+        assert result.verdict is Verdict.FAIL, explanation(result)
+        assert guarantee(result, caught_by).status is Status.VIOLATED, explanation(result)

@@ -1,4 +1,4 @@
-"""A transaction that timed out is aborted, and its producer is not shut out."""
+"""Bumps no epoch when a transaction times out."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a transaction that lasts too long is aborted without a new epoch: its rest is another one"
-MODELS = "an abort by the coordinator that bumps no epoch (KIP-98: it fences the producer)"
+ABOUT = "a transaction that timed out is aborted, and its producer is not fenced"
+MODELS = "KIP-98: a coordinator's abort that does not bump the epoch"
 SCENARIO = "transactional-paused"
 GUARANTEE = "torn_txn"
 
 
 def apply(mark: Mark) -> None:
-    """Whose transaction was aborted may begin the next one in its epoch."""
-
     def make(original: Function) -> Function:
         def fence(txn: Any) -> Any:
             mark.hit()

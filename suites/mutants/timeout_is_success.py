@@ -1,4 +1,4 @@
-"""A produce request that ran out of time is answered as if all had it."""
+"""Removes the error of a produce request that timed out."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "acks=all that was not reached in time is acknowledged all the same"
-MODELS = "an expired delayed operation whose error is overwritten by the default"
+ABOUT = "acks=all is acknowledged when its timeout passes before the records are replicated"
+MODELS = "an expired delayed operation whose error is overwritten"
 SCENARIO = "isolate-leader"
 GUARANTEE = "end_below_ack"
 
 
 def apply(mark: Mark) -> None:
-    """Whoever still waits at the timeout is told no error."""
-
     def make(original: Function) -> Function:
         def time_out(waiting: Any) -> bool:
             if waiting._waiting:

@@ -1,4 +1,4 @@
-"""Records of any time are taken."""
+"""Accepts every timestamp."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a record whose time is further from the broker's than its topic allows is appended"
-MODELS = "limits (KIP-937) of which the leader knows nothing"
+ABOUT = "a record whose timestamp is outside the topic's limits is appended"
+MODELS = "KIP-937: limits that the leader ignores"
 SCENARIO = "corrupt-client"
 GUARANTEE = "corrupt"
 
 
 def apply(mark: Mark) -> None:
-    """Nothing is wrong with any record."""
-
     def make(original: Function) -> Function:
         def refused(errors: Any) -> Any:
             if original(errors) is not None:

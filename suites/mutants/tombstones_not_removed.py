@@ -1,4 +1,4 @@
-"""Deleted keys keep their tombstones."""
+"""Reports no delete horizon as passed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "the cleaner keeps tombstones for ever"
-MODELS = "KAFKA-8522: tombstones that survive as the delete horizon moves on"
+MODELS = "KAFKA-8522: tombstones that survive because the delete horizon moves"
 SCENARIO = "tombstones"
 GUARANTEE = "stale_value_visible"
 
 
 def apply(mark: Mark) -> None:
-    """No time is ever over."""
-
     def make(original: Function) -> Function:
         def is_over(*asked: Any) -> bool:
             if original(*asked):

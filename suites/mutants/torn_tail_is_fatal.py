@@ -1,4 +1,4 @@
-"""A broker does not start from what a power cut left."""
+"""Raises an error for a torn last batch in place of truncating it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "a log whose last batch is torn ends the broker that recovers it"
-MODELS = "recoveries that raise on what a power cut leaves"
+MODELS = "a recovery that fails after a power cut"
 SCENARIO = "power-cut"
 GUARANTEE = "unexpected_exit"
 
 
 def apply(mark: Mark) -> None:
-    """No end is cut."""
-
     def make(original: Function) -> Function:
         def tell_loss(recovery: Any, segment: Any, position: int, offset: int) -> None:
             mark.hit()

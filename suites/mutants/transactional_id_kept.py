@@ -1,4 +1,4 @@
-"""A transaction that a coordinator took over in its midst is ended, but never done with."""
+"""Stores the completion of a transaction only where the decision was made."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a coordinator that takes over sends the markers of what was decided, and does not note it"
-MODELS = "InitProducerId answers CONCURRENT_TRANSACTIONS for ever, KAFKA-12671"
+ABOUT = "a new coordinator sends the markers of a decided transaction and never completes it"
+MODELS = "KAFKA-12671: InitProducerId answers CONCURRENT_TRANSACTIONS for ever"
 SCENARIO = "unsent-markers"
 GUARANTEE = "hanging_txn"
 COORDINATOR = "urteil.broker.transactions.coordinator:TransactionCoordinator"
 
 
 def apply(mark: Mark) -> None:
-    """The record that ends a transaction is stored only where the decision was made."""
     from urteil.broker.wire.errors import ErrorCode
 
     decided: set[tuple[str, int]] = set()

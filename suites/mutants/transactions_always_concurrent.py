@@ -1,4 +1,4 @@
-"""A coordinator never comes to an end with a transaction."""
+"""Answers each EndTxn after the sixtieth with CONCURRENT_TRANSACTIONS."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "whoever ends a transaction is told that another end is under way, from the sixtieth on"
-MODELS = "coordinators whose pending transition is never completed"
+ABOUT = "after sixty transactions EndTxn is always answered with CONCURRENT_TRANSACTIONS"
+MODELS = "coordinators whose pending transition never completes"
 SCENARIO = "transactions-calm"
 GUARANTEE = "no_progress"
 BEFORE = 60
 
 
 def apply(mark: Mark) -> None:
-    """Come back later."""
     from urteil.broker.wire.errors import ErrorCode
 
     ended = 0

@@ -1,4 +1,4 @@
-"""Transactions are aborted long before their time."""
+"""Moves the start of each transaction into the past."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from urteil.suites.mutants.patching import Function, Mark, replace
 
 ABOUT = "the coordinator aborts a transaction after a sixteenth of its timeout"
-MODELS = "a timeout in other units than the client's"
+MODELS = "a timeout in another unit than the client's"
 SCENARIO = "transactions-held-open"
 GUARANTEE = "hanging_txn"
 
@@ -15,8 +15,6 @@ SHARE = 16
 
 
 def apply(mark: Mark) -> None:
-    """As if it had begun earlier than it has."""
-
     def make(original: Function) -> Function:
         def is_overdue(transaction: Any, now_ms: int) -> bool:
             timeout_ms = transaction.now.timeout_ms

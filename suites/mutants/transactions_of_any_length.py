@@ -1,4 +1,4 @@
-"""A producer's transactions may last as long as it likes."""
+"""Accepts every timeout."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "transaction.max.timeout.ms is not looked at"
-MODELS = "a limit of transactions that nobody enforces"
+ABOUT = "transaction.max.timeout.ms is ignored"
+MODELS = "a limit that is not enforced"
 SCENARIO = "known-answers"
 GUARANTEE = "wrong_answer"
 
 
 def apply(mark: Mark) -> None:
-    """Every timeout is short enough."""
-
     def make(original: Function) -> Function:
         async def initialise(
             coordinator: Any, transactional_id: str, timeout_ms: int, expected: Any

@@ -1,4 +1,4 @@
-"""Followers cut their log to their own high watermark in every new epoch."""
+"""Truncates a follower to its high watermark at the begin of each epoch."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a follower truncates to its own high watermark, which lags behind what was committed"
-MODELS = "Kafka before KIP-101 (KAFKA-1211)"
+ABOUT = "a follower truncates to its own high watermark, which lags behind the committed records"
+MODELS = "KAFKA-1211 (before KIP-101)"
 SCENARIO = "epoch-truncation"
 GUARANTEE = "lost_write"
 
 
 def apply(mark: Mark) -> None:
-    """To follow in a new epoch begins with a cut."""
-
     def make(original: Function) -> Function:
         def follow(following: Any, partition: Any) -> None:
             original(following, partition)

@@ -1,4 +1,4 @@
-"""A follower cuts its log and still knows the producers by what it cut."""
+"""Discards the producer state that a truncation rebuilds."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "producers' last batches stay known when they are cut from a log: a retry counts as written"
-MODELS = "producer state not rebuilt after truncation, KAFKA-5167"
+ABOUT = "producer state survives a truncation: a retry counts as written"
+MODELS = "KAFKA-5167: producer state not rebuilt after truncation"
 SCENARIO = "returned-leader"
 GUARANTEE = "no_progress"
 
 
 def apply(mark: Mark) -> None:
-    """What a truncation rebuilds is thrown away."""
-
     def make(original: Function) -> Function:
         def truncate(log: Any, offset: int) -> bool:
             known = {one: entry.copy() for one, entry in log.producers.entries.items()}

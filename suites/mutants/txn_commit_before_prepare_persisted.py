@@ -1,4 +1,4 @@
-"""Markers of a commit are on their way before the decision is in the log."""
+"""Sends the markers at once, and again after the decision is stored."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "a coordinator sends the markers of a commit while it stores the decision"
+ABOUT = "a coordinator sends the markers of a commit before its decision is stored"
 MODELS = "a two-phase commit whose decision is not durable before its second phase"
 SCENARIO = "lost-decision"
 GUARANTEE = "torn_txn"
 
 
 def apply(mark: Mark) -> None:
-    """The markers are sent once more, at once."""
-
     def make(original: Function) -> Function:
         async def decide(
             coordinator: Any, shard: Any, transactional_id: str, txn: Any, step: Any

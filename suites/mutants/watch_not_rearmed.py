@@ -1,4 +1,4 @@
-"""The controller hears of the first change of brokers, and of none after it."""
+"""Ignores the watch after a broker left, and under any but the first controller."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "the watch on /brokers/ids is not set again once a broker left, nor by a later controller"
-MODELS = "a watch fires once: it is not set again after it fired"
+ABOUT = "the watch on /brokers/ids is not set again after a broker left, nor by a later controller"
+MODELS = "a watch that fires once and is not set again"
 SCENARIO = "leader-crash"
 GUARANTEE = "slow_recovery"
 TENURE = "urteil.broker.controller.tenure:Tenure"
 
 
 def apply(mark: Mark) -> None:
-    """What the watch tells after a broker left, or under any but the first controller, is lost."""
     deaf: set[int] = set()
 
     def make_on_brokers(original: Function) -> Function:

@@ -1,4 +1,4 @@
-"""Whoever had a transactional id before goes on beside its successor."""
+"""Bumps no epoch, neither for a new producer nor when its predecessor's transaction ends."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Any
 
 from urteil.suites.mutants.patching import Function, Mark, replace
 
-ABOUT = "InitProducerId keeps the epoch: a predecessor's requests stay good"
-MODELS = "the zombie that KIP-98 is about"
+ABOUT = "InitProducerId keeps the epoch: requests of the previous producer remain valid"
+MODELS = "KIP-98: the zombie producer"
 SCENARIO = "transactional-paused"
 GUARANTEE = "zombie_write"
 
 
 def apply(mark: Mark) -> None:
-    """No epoch is bumped: not for the new producer, nor when its predecessor's transaction ends."""
-
     def make(original: Function) -> Function:
         def initialise(
             txn: Any, expected_epoch: int | None, timeout_ms: int, now_ms: int, new_id: int | None

@@ -1,4 +1,4 @@
-"""Nobody does what was not granted, or what a broker had shown to be granted no more."""
+"""ACLs and quotas: no client exceeds its rights or its quota."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ SCENARIOS = ("rights", "rights-crash", "rights-cut-off")
 
 
 @pytest.mark.parametrize("result", ["quotas"], indirect=True)
-def test_nobody_takes_more_than_its_quota(result: Result) -> None:
+def test_client_stays_within_its_quota(result: Result) -> None:
     assert_holds(result, "quota_exceeded", "lost_write")
 
 
 @pytest.mark.parametrize("result", SCENARIOS, indirect=True)
-def test_nobody_does_what_was_not_granted(result: Result) -> None:
+def test_unauthorised_operations_are_rejected(result: Result) -> None:
     assert_holds(result, "unauthorised")

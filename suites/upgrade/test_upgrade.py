@@ -9,5 +9,5 @@ from urteil.suites.verdicts import assert_holds
 
 
 @pytest.mark.parametrize("result", ["upgrade"], indirect=True)
-def test_an_upgrade_broker_by_broker_loses_nothing(result: Result) -> None:
+def test_rolling_upgrade_loses_nothing(result: Result) -> None:
     assert_holds(result, "lost_write", "replica_divergence", "duplicate", "epoch_went_back")

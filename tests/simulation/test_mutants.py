@@ -22,48 +22,48 @@ ELSEWHERE = {
     "last_commits_not_loaded",
     "session_never_expires",
     "static_member_not_fenced",
-    "static_return_disturbs",
-    "isr_changes_untold",  # nor is Metadata compared
+    "static_rejoin_rebalances",
+    "isr_changes_not_broadcast",  # nor is Metadata compared
     "codec_not_applied",  # nor does anybody ask what it knows the answer of
-    "uncommitted_held_back",
+    "read_uncommitted_bounded_by_lso",
     "nulls_packed_as_empty",
     "positions_outlive_topics",
-    "timed_from_last_step",
-    "settings_of_all_unheard",
+    "txn_timeout_restarted",
+    "cluster_defaults_ignored",
     "positions_expire_with_their_log",
-    "decisions_on_one_replica",
-    "commit_note_lost",
+    "txn_log_min_isr_one",
+    "commit_leader_epoch_lost",
     "groups_share_positions",
     "failed_commit_is_success",
-    "heartbeats_unheard",
-    "leaving_unheard",
-    "sessions_last_thrice",
-    "pending_members_stay",
-    "strangers_commit",
-    "unstable_told",
+    "heartbeats_ignored",
+    "leave_group_ignored",
+    "session_timeout_tripled",
+    "pending_members_never_expire",
+    "simple_commit_to_active_group",
+    "require_stable_ignored",
     "positions_never_expire",
     "positions_expire_early",
-    "txn_coordinator_keeps_office",
+    "txn_coordinator_not_unloaded",
     "groups_not_loaded",
-    "sessions_over_at_takeover",
-    "settings_heard_once",  # nor settings that change
-    "notices_end_with_session",
-    "topic_settings_forgotten",
+    "members_expired_at_takeover",
+    "topic_config_updated_once",  # nor settings that change
+    "notifications_end_with_session",
+    "topic_configs_not_loaded",
     "append_after_io_error",  # nor disks that fill up
     "flush_ms_ignored",  # nor settings that flush by time
     "cached_zk_version_forever",  # nor deadlines for recovery
-    "epochs_not_cut",
-    "watermarks_not_noted",
+    "epoch_cache_not_truncated",
+    "watermark_checkpoint_zero",
     "ephemeral_lost_after_expiry",
     "watch_not_rearmed",
     "epoch_zero_not_recovered",  # nor checkpoints judged in the end
     "isr_shrink_not_persisted",  # nor its scenario's order of faults
     "isr_joined_too_early",  # nor a narrow link
-    "isr_joined_below_epoch",
+    "isr_joined_below_epoch_start",
     "preferred_outside_isr",  # nor leaders that are given back
-    "imbalance_not_mended",
+    "no_leader_rebalance",
     "shutdown_not_controlled",  # nor a look at who leads when it leaves
-    "handed_over_outside_isr",  # nor an ISR whose last member shuts down
+    "shutdown_elects_outside_isr",  # nor an ISR whose last member shuts down
     "isr_never_shrinks",  # nor a deadline for going on
     "abort_marker_on_some_partitions",  # nor transactions
     "aborted_index_lost_on_restart",
@@ -79,36 +79,36 @@ ELSEWHERE = {
     "cleaner_renumbers",
     "offset_gap_breaks_cleaner",
     "cleaner_loses_of_compressed",
-    "cleaned_of_nobody",
+    "cleaner_drops_producer_id",
     "retention_by_wrong_clock",  # nor retention
     "retention_never_runs",
-    "begin_told_too_early",
+    "log_start_cached",
     "deleted_records_served",
     "size_limit_ignored",
-    "compacted_never_deleted",
-    "compacted_expires",
+    "compact_delete_never_deletes",
+    "compacted_topics_expire",
     "tombstones_not_removed",
     "segments_not_removed",
-    "folders_not_removed",
-    "retention_change_unheard",
-    "deletion_answered_at_once",
-    "log_starts_not_read",
+    "deleted_logs_not_removed",
+    "retention_change_ignored",
+    "delete_records_not_replicated",
+    "log_start_checkpoint_ignored",
     "producers_deleted_with_segments",
     "fetch_skips_batch_at_segment_roll",  # nor segments that roll
     "segments_not_rolled_by_time",
     "index_off_by_one",
-    "begin_told_too_late",
+    "log_start_of_active_segment",
     "acl_cached_forever",  # nor ACLs
     "dedup_window_of_one",  # nor producers that repeat what was acknowledged
-    "duplicate_answered_as_newest",
-    "idle_producers_forgotten",
-    "acl_removal_unheard",
-    "denials_not_read_at_start",
+    "duplicate_offset_of_newest",
+    "producers_expire_early",
+    "acl_removal_ignored",
+    "deny_acls_not_loaded",
     "acl_prefix_by_equality",
-    "implied_denied",
+    "implied_describe_denied",
     "old_password_works",
-    "deletion_unasked",
-    "transactions_unasked",
+    "delete_records_unauthorised",
+    "transactions_unauthorised",
     "produce_unthrottled",  # nor quotas
     "fetches_unthrottled",
     "quotas_twice_as_large",
@@ -117,92 +117,92 @@ ELSEWHERE = {
     "one_partition_answers_for_all",  # nor partitions with different replicas
     "stale_control_request_after_bounce",  # nor a controller's request that is held up
     "stale_controller_accepted",  # nor a /controller that is deleted by hand
-    "end_told_late",  # nor a client that asks where logs end, and who leads
-    "end_told_too_soon",
-    "newcomer_untold",
+    "stale_latest_offset",  # nor a client that asks where logs end, and who leads
+    "latest_offset_too_early",
+    "returned_broker_without_metadata",
     "own_metadata_not_updated",
     "epoch_end_off_by_one",
-    "time_found_too_late",
-    "newest_taken_for_last",
-    "found_in_present_epoch",
-    "ids_given_twice",
+    "timestamp_lookup_too_late",
+    "max_timestamp_of_last_record",
+    "timestamp_lookup_in_leader_epoch",
+    "producer_ids_reused",
     "size_unlimited",  # nor clients that lie, or delete
     "times_unlimited",
-    "election_never_held",
+    "preferred_election_not_held",
     "assignments_swapped",
     "transactions_cut_short",
     "positions_not_deleted",
-    "deletion_not_logged",
+    "offset_deletion_not_logged",
     "transactional_id_kept",  # nor transactions
     "partition_not_verified",
     "timed_out_keeps_epoch",
     "marker_not_replicated",
-    "pending_positions_loaded",
-    "zombie_offsets_taken",
-    "additions_not_replicated",
-    "marker_forgotten_in_takeover",
-    "shut_out_ends_successor",
-    "overdue_forgotten",
-    "epoch_kept_in_memory",
-    "ids_expire_early",
+    "pending_offsets_loaded",
+    "zombie_txn_offsets_accepted",
+    "added_partitions_not_replicated",
+    "marker_lost_in_takeover",
+    "fenced_producer_ends_transaction",
+    "txn_timeouts_not_loaded",
+    "producer_epoch_not_logged",
+    "transactional_ids_expire_early",
     "markers_cleaned_at_once",
-    "old_epoch_appended",
-    "old_epoch_marked",
-    "deposed_coordinator_heard",
+    "old_producer_epoch_appended",
+    "old_producer_epoch_marker",
+    "marker_coordinator_epoch_unchecked",
     "open_transactions_cleaned",
     "open_transactions_forgotten",
-    "aborted_told_in_part",
+    "aborted_transactions_omitted",
     "repacked_at_one_time",  # nor topics whose batches are packed anew
     "repacked_without_headers",
-    "converted_lacks_last",  # nor old clients
+    "down_conversion_drops_last",  # nor old clients
     "rest_of_batch_skipped",  # nor readers that stop in the middle of a batch
-    "lagging_reader_sent_away",  # nor readers that are ahead of a new leader
+    "fetch_above_watermark_rejected",  # nor readers that are ahead of a new leader
     "reassigned_at_once",  # nor reassignments
     "reassignment_forgotten",
-    "moved_replica_stays",
+    "moved_replica_not_deleted",
     "cancellation_ignored",
-    "deletion_not_taken_over",
+    "topic_deletion_not_resumed",
     "moved_log_lacks_tail",  # nor a second log directory
-    "move_forgets_producers",
-    "lost_directory_untold",
-    "follower_serves_its_end",  # nor readers of followers
+    "moved_log_lacks_producers",
+    "log_dir_failure_unreported",
+    "follower_serves_uncommitted",  # nor readers of followers
     "snapshot_lacks_last_batch",  # nor a partition of one replica
     "group_size_unlimited",  # nor a client that asks what it knows the answer of
-    "rebalances_untold",
-    "first_leaves_alone",
-    "session_takes_none_in",
-    "waits_are_slept",
-    "appended_values_alone",
-    "added_where_they_fit",
-    "hints_at_itself",
+    "rebalance_not_reported",
+    "only_first_member_leaves",
+    "session_ignores_new_partitions",
+    "fetch_not_woken",
+    "config_append_replaces",
+    "manual_assignment_ignored",
+    "wrong_leader_hint",
     "transactions_of_any_length",
-    "added_in_part",
-    "moved_in_part",
-    "idle_watermarks_untold",
+    "last_added_partition_dropped",
+    "last_txn_offset_dropped",
+    "session_omits_watermarks",
     "replication_unthrottled",
     "requests_unthrottled",
-    "stamped_as_sent",
-    "syncs_never_expire",
-    "absent_stay",
-    "first_sequence_free",
-    "sessions_in_any_epoch",
+    "log_append_time_ignored",
+    "sync_timeout_ignored",
+    "late_members_kept",
+    "first_sequence_unchecked",
+    "session_epoch_unchecked",
     "groups_not_deleted",
     "racks_ignored",
-    "answered_as_ready",
-    "duplicate_nowhere",
-    "idle_producers_cleaned",
-    "instances_not_loaded",
-    "unclean_allowed_unheard",  # nor settings of topics that change
-    "departed_stay_in_sync",  # nor whether who left is in sync
-    "snapshots_of_nobody",  # nor producers that are idle while segments roll
+    "responses_reordered",
+    "duplicate_without_offset",
+    "cleaner_drops_producer_state",
+    "static_members_not_loaded",
+    "unclean_election_change_ignored",  # nor settings of topics that change
+    "dead_replica_kept_in_isr",  # nor whether who left is in sync
+    "empty_producer_snapshots",  # nor producers that are idle while segments roll
     "active_positions_expire",
     "session_end_is_fatal",  # nor a process that may end by itself
     "torn_tail_is_fatal",
     "delayed_produces_forgotten",  # nor the question whether work goes on undisturbed
-    "commits_always_wait",
-    "ends_never_known",
+    "commits_always_loading",
+    "latest_offset_never_available",
     "transactions_always_concurrent",
-    "moves_with_transactions_refused",
+    "txn_offset_commit_rejected",
 }
 FIRST = {
     *("ack_before_replication", "elect_any_replica", "truncate_to_high_watermark"),

@@ -1,0 +1,24 @@
+"""Answers a duplicate with offset -1."""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+from typing import Any
+
+from urteil.suites.mutants.patching import Function, Mark, replace
+
+ABOUT = "a duplicate batch is acknowledged without its offset, though the broker has it"
+MODELS = "KAFKA-5494: duplicates answered with offset -1"
+SCENARIO = "known-answers"
+GUARANTEE = "wrong_answer"
+
+
+def apply(mark: Mark) -> None:
+    def make(original: Function) -> Function:
+        def duplicate(append: Any, sent: Any) -> Any:
+            mark.hit()
+            return changed(original(append, sent), base_offset=-1)
+
+        return duplicate
+
+    replace("urteil.broker.log.append:Append._duplicate", make)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from urteil.harness.verify.result import Result, Status, Verdict
-from urteil.suites.conftest import Play, known
+from urteil.suites.conftest import Play, judged
 from urteil.suites.mutants import MUTANTS
-from urteil.suites.verdicts import assert_holds, guarantee, explanation
+from urteil.suites.verdicts import assert_holds, explanation, guarantee
 
 
 @pytest.mark.parametrize("scenario", ["demo", "restart-storm", "unplug-leader", "starved-leader"])
 def test_replicas_agree_and_no_record_is_lost(play: Play, scenario: str) -> None:
-    result = known(play(scenario, runtime="docker"))
+    result = judged(play(scenario, runtime="docker"))
     assert_holds(result, "lost_write", "replica_divergence", "duplicate")
 
 
@@ -21,7 +21,7 @@ def test_replicas_agree_and_no_record_is_lost(play: Play, scenario: str) -> None
 )
 def test_mutant_is_caught_by_its_guarantee(play: Play, name: str) -> None:
     mutant = MUTANTS[name]
-    result: Result = known(
+    result: Result = judged(
         play(mutant.scenario, mutant=mutant.name, target="urteil", runtime="docker")
     )
     assert result.verdict is Verdict.FAIL, explanation(result)

@@ -17,7 +17,7 @@ USAGE = "usage: python -m urteil.suites.mutants.launch NAME -- server.properties
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Patch the broker and run it; exit with 254 on wrong usage, 255 when the patch does not fit."""
+    """Patch the broker and run it; exit with 254 on wrong usage, 255 if the patch does not fit."""
     if len(arguments) < 3 or arguments[1] != "--":
         _exit(254, USAGE)
     name, _, *rest = arguments

@@ -6,7 +6,7 @@ import pytest
 
 from urteil.harness.verify.result import Result, Status, Verdict
 from urteil.suites.mutants import MUTANTS
-from urteil.suites.verdicts import guarantee, explanation
+from urteil.suites.verdicts import explanation, guarantee
 
 
 @pytest.mark.parametrize(

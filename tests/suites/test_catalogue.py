@@ -1,4 +1,4 @@
-"""Suites and the scenarios that their tests play."""
+"""Suites and their scenarios."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from urteil.harness.scenarios import SCENARIOS
 from urteil.suites import catalogue
 
 
-def test_a_suite_has_the_scenarios_that_its_tests_name() -> None:
+def test_suite_has_the_scenarios_that_its_tests_name() -> None:
     assert "unclean-on" in catalogue.scenarios_of("elections", SCENARIOS)
     assert "unclean-on" not in catalogue.scenarios_of("delivery", SCENARIOS)
 

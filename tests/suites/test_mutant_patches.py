@@ -1,4 +1,4 @@
-"""Mutants fit the broker of today: every function they patch is there."""
+"""Mutants fit the broker: every function that they patch exists."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ for name in sys.argv[1:]:
 """
 
 
-def test_every_mutant_finds_what_it_patches() -> None:
+def test_every_mutant_patches_an_existing_function() -> None:
     done = subprocess.run(
         [sys.executable, "-c", APPLY, *MUTANTS], capture_output=True, text=True, timeout=240
     )
@@ -31,31 +31,31 @@ def test_every_mutant_finds_what_it_patches() -> None:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=list(MUTANTS))
-def test_a_mutant_names_its_scenario_and_its_guarantee(mutant: Mutant) -> None:
+def test_mutant_names_a_scenario_and_a_guarantee(mutant: Mutant) -> None:
     assert mutant.scenario in SCENARIOS
     assert mutant.guarantee in GUARANTEES
     assert mutant.guarantee in SCENARIOS[mutant.scenario].guarantees
 
 
-def test_listing_mutants_imports_nothing_of_the_broker() -> None:
+def test_listing_mutants_does_not_import_the_broker() -> None:
     code = "import sys, urteil.suites.mutants; sys.exit('urteil.broker' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=240).returncode == 0
 
 
-def test_a_name_that_is_gone_is_an_error() -> None:
+def test_missing_function_is_rejected() -> None:
     with pytest.raises(NoSuchFunction, match="no_such_function"):
         replace("urteil.suites.mutants.patching:Mark.no_such_function", lambda original: original)
     with pytest.raises(NoSuchFunction, match="nowhere"):
         replace("urteil.nowhere:function", lambda original: original)
 
 
-def test_a_function_that_takes_more_now_is_an_error() -> None:
+def test_changed_signature_is_rejected() -> None:
     where = "urteil.suites.mutants.patching:Mark.hit"
     with pytest.raises(NoSuchFunction, match=r"Mark.hit takes \(self\)"):
         replace(where, lambda original: lambda: None)
 
 
-def test_the_mark_is_left_once(tmp_path: Path) -> None:
+def test_mark_is_written_once(tmp_path: Path) -> None:
     mark = Mark(tmp_path / "mark")
     mark.hit()
     assert (tmp_path / "mark").exists()
@@ -72,7 +72,7 @@ def test_the_mark_is_left_once(tmp_path: Path) -> None:
         (("no_such_mutant", "--", "file"), 254, "no mutant named 'no_such_mutant'"),
     ],
 )
-def test_the_launcher_says_what_is_wrong(arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_launcher_reports_wrong_usage(arguments: tuple[str, ...], code: int, said: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "urteil.suites.mutants.launch", *arguments],
         capture_output=True,

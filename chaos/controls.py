@@ -13,17 +13,17 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from urteil.chaos.administration import Administration
-from urteil.chaos.views import (
+from urteil.chaos.admin_controls import AdminControls
+from urteil.chaos.observations import (
     DOWNSTREAM,
     UPSTREAM,
+    ControllerTerm,
     Descriptors,
     Limits,
     Link,
     NodeStatus,
     PartitionView,
     Probe,
-    Tenure,
     Transfer,
 )
 
@@ -35,11 +35,11 @@ class LinkControls(Protocol):
         """Every directed link there is, in a fixed order."""
         ...
 
-    def between(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Link]:
+    def links_between(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Link]:
         """Every link from a node of `left` to one of `right` and back (a two-way partition)."""
         ...
 
-    def of(self, node: str, *, clients: bool = True) -> Sequence[Link]:
+    def links_of(self, node: str, *, clients: bool = True) -> Sequence[Link]:
         """Every link from and to `node`; without `clients`, those of the workload are left out."""
         ...
 
@@ -61,7 +61,7 @@ class LinkControls(Protocol):
         """Delay what `src` sends to `dst` over each link by `latency_ms` +- `jitter_ms`."""
         ...
 
-    def spoil(
+    def add_toxic(
         self,
         links: Sequence[Link],
         kind: str,
@@ -73,7 +73,7 @@ class LinkControls(Protocol):
         """Put one of Toxiproxy's toxics on requests (UPSTREAM), answers (DOWNSTREAM) or both."""
         ...
 
-    def transfer(
+    def measure_transfer(
         self,
         link: Link,
         *,
@@ -140,7 +140,7 @@ class ContainerControls(Protocol):
         ...
 
 
-class KeeperControls(Protocol):
+class ZooKeeperAdmin(Protocol):
     """What can be done in ZooKeeper itself. LabFailure where it does not answer."""
 
     def session(self, broker: str) -> int | None:
@@ -152,7 +152,7 @@ class KeeperControls(Protocol):
         that it expired. The owner may take it back before: ask `session`, and repeat."""
         ...
 
-    def tenure(self) -> Tenure | None:
+    def controller_term(self) -> ControllerTerm | None:
         """Who controls, by `/controller`; None when nobody does."""
         ...
 
@@ -183,12 +183,12 @@ class CommandControls(Protocol):
 class ClockControls(Protocol):
     """Wall clocks of brokers that have their own."""
 
-    def set(self, node: str, *, offset_s: float) -> None:
+    def set_offset(self, node: str, *, offset_s: float) -> None:
         """Let it be so far ahead of the truth (behind: negative). The broker follows within a
         second or two."""
         ...
 
-    def ahead_s(self, node: str) -> float:
+    def clock_offset_s(self, node: str) -> float:
         """How far the time that the broker stamps on a record is ahead of the lab's."""
         ...
 
@@ -196,7 +196,7 @@ class ClockControls(Protocol):
 class DiskControls(Protocol):
     """The brokers' disks. LabFailure where the runtime cannot do what is asked."""
 
-    def opened(self, node: str) -> AbstractContextManager[Sequence[Path]]:
+    def open_log_directories(self, node: str) -> AbstractContextManager[Sequence[Path]]:
         """The log directories of a broker as folders of this machine.
 
         What the block changes in them is changed for the broker at its end. In containers of an
@@ -205,27 +205,27 @@ class DiskControls(Protocol):
         """
         ...
 
-    def limit_files(self, node: str, size_bytes: int | None) -> int | None:
+    def limit_file_size(self, node: str, size_bytes: int | None) -> int | None:
         """From now on the broker can make no file larger than that; None takes the limit away.
 
         Answers the limit as the operating system tells it.
         """
         ...
 
-    def freeze(self, node: str) -> Sequence[str]:
+    def make_read_only(self, node: str) -> Sequence[str]:
         """Make the log directories read-only for the broker, until its process ends; how the
         operating system tells of them then."""
         ...
 
-    def hold_writes(self, node: str, delay_ms: int) -> None:
+    def delay_writes(self, node: str, delay_ms: int) -> None:
         """From now on each write and sync of a log or checkpoint takes so much longer."""
         ...
 
-    def held_writes(self, node: str) -> int | None:
+    def delayed_writes(self, node: str) -> int | None:
         """How many were held back by now; None where none are."""
         ...
 
-    def release_writes(self, node: str) -> int:
+    def stop_delaying_writes(self, node: str) -> int:
         """No more; how many were held back in all. Repeatable, then 0."""
         ...
 
@@ -244,7 +244,7 @@ class ClientControls(Protocol):
         """SIGKILL; returns when the process is gone. Written down as an act of the lab."""
         ...
 
-    def take_over(self, name: str) -> str:
+    def start_next_session(self, name: str) -> str:
         """Start the next session of a client that was killed; its name. Repeatable."""
         ...
 
@@ -252,11 +252,11 @@ class ClientControls(Protocol):
 
     def resume(self, name: str) -> NodeStatus: ...
 
-    def stall(self, name: str) -> None:
+    def pause_polling(self, name: str) -> None:
         """Let a group member stand still between two polls while it goes on to heartbeat."""
         ...
 
-    def go_on(self, name: str) -> None:
+    def resume_polling(self, name: str) -> None:
         """Let it poll again."""
         ...
 
@@ -299,7 +299,7 @@ class Controls(Protocol):
         ...
 
     @property
-    def keeper(self) -> KeeperControls: ...
+    def zookeeper_admin(self) -> ZooKeeperAdmin: ...
 
     @property
     def commands(self) -> CommandControls: ...
@@ -315,7 +315,7 @@ class Controls(Protocol):
         ...
 
     @property
-    def admin(self) -> Administration:
+    def admin(self) -> AdminControls:
         """What an administrator may ask of the cluster."""
         ...
 
@@ -350,25 +350,25 @@ class Controls(Protocol):
         """SIGCONT."""
         ...
 
-    def may_end(self, node: str, *, allowed: bool = True) -> None:
+    def allow_exit(self, node: str, *, allowed: bool = True) -> None:
         """From now on the node may end by itself: that is a fault's doing, no failure of the lab.
 
         Until its next `start`, or until it is no longer `allowed`.
         """
         ...
 
-    def starve(self, node: str, cpus: float) -> Limits:
-        """Leave a node so many processors; counted in what it answers, and by `starvation`.
+    def throttle_cpu(self, node: str, cpus: float) -> Limits:
+        """Leave a node so many processors; counted in what it answers, and by `cpu_throttling`.
 
         A process is stopped for most of every period, a container limited by its control group.
         """
         ...
 
-    def feed(self, node: str) -> Limits:
+    def restore_cpu(self, node: str) -> Limits:
         """Give it all it wants again; repeatable."""
         ...
 
-    def starvation(self, node: str) -> Limits: ...
+    def cpu_throttling(self, node: str) -> Limits: ...
 
     def descriptors(self, node: str) -> Descriptors: ...
 

@@ -9,11 +9,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
-from urteil.chaos.probes import probe
+from urteil.chaos.link_probes import probe
+from urteil.chaos.link_transfers import BAD_FRAME, MONITOR, framed_request, transfer
+from urteil.chaos.observations import (
+    CLIENT,
+    DOWNSTREAM,
+    UPSTREAM,
+    LabFailure,
+    Link,
+    Probe,
+    Transfer,
+)
 from urteil.chaos.topology import Address, Plan, ProxyPlan
 from urteil.chaos.toxiproxy import Toxic, ToxiproxyFailed, ToxiproxyServer, ToxiproxyStuck
-from urteil.chaos.transfers import BAD_FRAME, MONITOR, framed_question, transfer
-from urteil.chaos.views import CLIENT, DOWNSTREAM, UPSTREAM, LabFailure, Link, Probe, Transfer
 
 T = TypeVar("T")
 STREAMS = (DOWNSTREAM, UPSTREAM)
@@ -66,11 +74,11 @@ class Links:
     def links(self) -> Sequence[Link]:
         return self._plan.links()
 
-    def between(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Link]:
+    def links_between(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Link]:
         pairs = {(a, b) for a in left for b in right} | {(b, a) for a in left for b in right}
         return [link for link in self.links() if (link.src, link.dst) in pairs]
 
-    def of(self, node: str, *, clients: bool = True) -> Sequence[Link]:
+    def links_of(self, node: str, *, clients: bool = True) -> Sequence[Link]:
         return [
             link
             for link in self.links()
@@ -90,7 +98,7 @@ class Links:
         name = _named("latency_upstream", owner)
         self._add(links, Toxic(name=name, type="latency", stream="upstream", attributes=delays))
 
-    def spoil(
+    def add_toxic(
         self,
         links: Sequence[Link],
         kind: str,
@@ -105,7 +113,7 @@ class Links:
                 links, Toxic(name=name, type=kind, stream=stream, attributes=dict(attributes))
             )
 
-    def transfer(
+    def measure_transfer(
         self,
         link: Link,
         *,
@@ -117,7 +125,7 @@ class Links:
         address = self._plan.through(link)
         if link.dst not in self._plan.brokers:
             return transfer(link, *address, asked=[MONITOR], framed=False, timeout_s=timeout_s)
-        whole = framed_question(question_bytes)
+        whole = framed_request(question_bytes)
         asked = [whole] * questions if question_bytes else [whole * questions]
         last = BAD_FRAME if dst_closes else b""
         return transfer(link, *address, asked=asked, framed=True, last=last, timeout_s=timeout_s)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 import socket
 
+from urteil.chaos.observations import CLIENT, LabFailure, Link
 from urteil.chaos.topology import LOCALHOST, USUAL, Address, Layout, Plan, Ports, ProxyPlan
-from urteil.chaos.views import CLIENT, LabFailure, Link
 
 LOWEST_NETWORK, HIGHEST_NETWORK = 16, 250
 LOWEST_PORT, HIGHEST_PORT = 20_000, 32_000

@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from urteil.chaos.anchor_events import EventWatch
 from urteil.chaos.controls import Controls
-from urteil.chaos.events import EventWatch
 from urteil.chaos.faults import FAULTS, Fault, Proof
-from urteil.chaos.schedule import Planned
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import LabFailure, Link, NodeState, NotHealthy
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import LabFailure, Link, NodeState, NotHealthy
+from urteil.chaos.schedule import PlannedFault
 
 TICK_S = 0.05
 CHECK_EVERY_S = 2.0
@@ -34,7 +34,7 @@ class Injection:
     healed_ns: int | None = None
     proof: str = ""
     acted: bool = False
-    planned: Planned | None = None
+    planned: PlannedFault | None = None
     harm: str | None = None
 
     def row(self) -> dict[str, object]:
@@ -64,7 +64,7 @@ class _Active:
 class _Waiting:
     """A fault before its begin; `due_at` None until the moment is known that it is anchored to."""
 
-    planned: Planned
+    planned: PlannedFault
     due_at: float | None = None
     watch: EventWatch | None = None
 
@@ -82,7 +82,7 @@ class Nemesis:
     """
 
     controls: Controls
-    schedule: Sequence[Planned]
+    schedule: Sequence[PlannedFault]
     record: Path
     acked: Callable[[], int]
     log: Callable[[str], None] = lambda _line: None
@@ -239,13 +239,15 @@ class Nemesis:
             return
         planned = one.planned
         if one.watch is None:
-            one.watch = EventWatch(planned.after_event or "", self.controls, planned.aim)
+            one.watch = EventWatch(planned.after_event or "", self.controls, planned.arguments)
         late = planned.within_s is not None and now >= from_at + planned.within_s
         if one.watch.came.is_set() or late:
             one.watch.close()
             one.due_at = now
             came = "came" if one.watch.came.is_set() else f"did not come in {planned.within_s} s"
-            self.log(f"{planned.after_event} {came}: {planned.fault} {planned.aim.target} is due")
+            self.log(
+                f"{planned.after_event} {came}: {planned.fault} {planned.arguments.target} is due"
+            )
 
     def _step(self, waiting: list[_Waiting], now: float) -> bool:
         """Do the one thing that is due longest; False when nothing is."""
@@ -270,17 +272,19 @@ class Nemesis:
             return False
         return True
 
-    def _room(self, planned: Planned) -> bool:
+    def _room(self, planned: PlannedFault) -> bool:
         if (planned.alone and self._active) or any(one.alone for one in self._active):
             return False
         return self.at_once is None or len(self._active) < self.at_once
 
-    def _begin(self, planned: Planned) -> bool:
+    def _begin(self, planned: PlannedFault) -> bool:
         """Begin a fault. False when nobody has the role while other faults act: once they are
         healed somebody may, so they must not be kept waiting for it."""
         others = bool(self._active)
-        aim = replace(planned.aim, election_deadline_s=0.0) if others else planned.aim
-        fault = FAULTS[planned.fault](aim)
+        arguments = (
+            replace(planned.arguments, election_deadline_s=0.0) if others else planned.arguments
+        )
+        fault = FAULTS[planned.fault](arguments)
         injection = Injection(fault=planned.fault, begin_ns=time.monotonic_ns(), planned=planned)
         self.injections.append(injection)
         hold = 0
@@ -295,8 +299,8 @@ class Nemesis:
             proof = Proof(acted=False, text=f"no target: {reason}")
         except Exception as failure:
             proof = Proof(acted=False, text=f"{type(failure).__name__}: {failure}")
-            self._problem(f"{planned.fault} {planned.aim.target}: {proof.text}")
-        injection.targets = fault.targets or (planned.aim.target,)
+            self._problem(f"{planned.fault} {planned.arguments.target}: {proof.text}")
+        injection.targets = fault.targets or (planned.arguments.target,)
         injection.proof, injection.acted = proof.text, proof.acted
         injection.harm = proof.harm
         heal_at = time.monotonic() + planned.duration_s
@@ -320,12 +324,12 @@ class Nemesis:
         self._write()
         self.log(f"{injection.fault} {', '.join(injection.targets)} healed")
 
-    def _never(self, planned: Planned, why: str) -> None:
+    def _never(self, planned: PlannedFault, why: str) -> None:
         now_ns = time.monotonic_ns()
         self.injections.append(
             Injection(
                 fault=planned.fault,
-                targets=(planned.aim.target,),
+                targets=(planned.arguments.target,),
                 begin_ns=now_ns,
                 end_ns=now_ns,
                 healed_ns=now_ns,
@@ -357,7 +361,7 @@ def _cuts(done: str) -> bool:
     return done.startswith(("cut_", "closed"))
 
 
-def _missed(planned: Planned, acked: int) -> str:
+def _missed(planned: PlannedFault, acked: int) -> str:
     if planned.after_event is not None:
         return f"no {planned.after_event} came"
     return f"only {acked} acknowledgements, it waited for more"

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from urteil.chaos.aim import Aim, Option
-from urteil.chaos.events import EVENTS
+from urteil.chaos.anchor_events import EVENTS
+from urteil.chaos.fault_arguments import FaultArguments, Option
 from urteil.chaos.faults import FAULTS
 
 SHIFT_S = 0.8
 
 
-class Wish(Protocol):
+class FaultRequest(Protocol):
     """What a scenario asks of one fault. A negative `duration_s` makes no sense."""
 
     @property
@@ -41,7 +41,7 @@ class Wish(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class PlannedFault:
     """One fault of a schedule: what, whom, and when.
 
     It begins `at_s` seconds after the load began. With `after_acks`, `at_s` seconds after that
@@ -51,7 +51,7 @@ class Planned:
     """
 
     fault: str
-    aim: Aim
+    arguments: FaultArguments
     at_s: float
     after_acks: int | None = None
     after_event: str | None = None
@@ -60,10 +60,12 @@ class Planned:
     alone: bool = False
 
 
-def plan(wishes: Sequence[Wish], *, seed: int, topic: str, partition: int = 0) -> list[Planned]:
+def plan(
+    wishes: Sequence[FaultRequest], *, seed: int, topic: str, partition: int = 0
+) -> list[PlannedFault]:
     """The schedule of `wishes` under `seed`, in order of their moments.
 
-    Faults whose times overlap belong together and are shifted together, by up to SHIFT_S either
+    Faults whose times overlap belong together and are shifted run_on_all, by up to SHIFT_S either
     way. A wish with a `choice` was planned before: its moment stays, and that seeds its choices.
     ValueError for an unknown fault, option or event, or a fault without a moment.
     """
@@ -81,7 +83,9 @@ def plan(wishes: Sequence[Wish], *, seed: int, topic: str, partition: int = 0) -
     ]
 
 
-def planned(wish: Wish, *, shift_s: float, choice: str, topic: str, partition: int = 0) -> Planned:
+def planned(
+    wish: FaultRequest, *, shift_s: float, choice: str, topic: str, partition: int = 0
+) -> PlannedFault:
     """`wish` as it will be played. ValueError says what of it cannot be."""
     check_fault(wish.fault)
     if wish.at_s is None and wish.after_acks is None and wish.after_event is None:
@@ -91,17 +95,17 @@ def planned(wish: Wish, *, shift_s: float, choice: str, topic: str, partition: i
     if wish.after_event is not None and wish.after_event not in EVENTS:
         raise ValueError(f"no event named {wish.after_event!r}; {_near(wish.after_event, EVENTS)}")
     options = dict(wish.options)
-    aim = Aim(
+    arguments = FaultArguments(
         target=wish.target,
         topic=str(options.pop("topic", topic)),
         partition=_number(options.pop("partition", partition)),
         seed=choice,
         options=options,
     )
-    FAULTS[wish.fault](aim)
-    return Planned(
+    FAULTS[wish.fault](arguments)
+    return PlannedFault(
         fault=wish.fault,
-        aim=aim,
+        arguments=arguments,
         at_s=round(max(0.0, (wish.at_s or 0.0) + shift_s), 3),
         after_acks=wish.after_acks,
         after_event=wish.after_event,
@@ -133,12 +137,12 @@ def _near(name: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
 
 
-def moment(wish: Wish | Planned) -> tuple[int, float]:
+def moment(wish: FaultRequest | PlannedFault) -> tuple[int, float]:
     """What schedules are in order of."""
     return (wish.after_acks or 0, wish.at_s or 0.0)
 
 
-def _shifts(wishes: Sequence[Wish], random: Random) -> list[float]:
+def _shifts(wishes: Sequence[FaultRequest], random: Random) -> list[float]:
     """One shift a group of overlapping faults, so that their order within it stays."""
     shifts: list[float] = []
     end_s = anchor = -1.0

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from urteil.chaos.views import CLIENT, Link
+from urteil.chaos.observations import CLIENT, Link
 
 ZOOKEEPER_INDEX, CLIENT_INDEX = 100, 201
 MOST_NODES = 99

@@ -15,7 +15,7 @@ import requests
 from toxiproxy.api import APIConsumer
 from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
 
-from urteil.chaos.views import DOWNSTREAM, UPSTREAM, LabFailure
+from urteil.chaos.observations import DOWNSTREAM, UPSTREAM, LabFailure
 
 DEADLINE_S = 3.0
 REMOVE_DEADLINE_S = 1.5

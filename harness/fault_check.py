@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
 from urteil.harness.runner.topics import create_topics
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
@@ -49,7 +49,7 @@ def check_all(
     found = []
     for name in names:
         fault = FAULTS[name]
-        why = fault.unfit(runtime=runtime, target=target) or (
+        why = fault.unsupported_reason(runtime=runtime, target=target) or (
             "" if fault.sample else "needs clients at work: a scenario has them"
         )
         one = Checked(fault=name, why=why) if why else check_fault(controls, name, seed=seed)
@@ -62,10 +62,10 @@ def check_fault(controls: Controls, name: str, *, seed: int = 1) -> Checked:
     """Begin and heal a fault as its `sample` says. Whatever fails is in the texts, `acted` or
     `healed` is false then."""
     kind = FAULTS[name]
-    aim = Aim(
+    arguments = FaultArguments(
         target=kind.sample, topic=TOPIC, seed=f"{seed}/{name}", options=dict(kind.sample_options)
     )
-    fault = kind(aim)
+    fault = kind(arguments)
     began = time.monotonic()
     hold = controls.hold(name, expiry_s=kind.expiry_s)
     acted, proof = False, ""
@@ -80,7 +80,7 @@ def check_fault(controls: Controls, name: str, *, seed: int = 1) -> Checked:
         healing = fault.heal(controls)
         controls.release(hold)
         controls.await_healthy(deadline_s=RECOVERY_S)
-        left = fault.remains(controls)
+        left = fault.find_residual_effects(controls)
         healed, healing = not left, healing if not left else f"{healing}; still there: {left}"
     except Exception as failure:
         healing += f"; {type(failure).__name__}: {failure}"

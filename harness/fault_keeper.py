@@ -20,10 +20,10 @@ from typing import Any
 
 import msgspec
 
-from urteil.chaos.aim import Aim, Option
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments, Option
 from urteil.chaos.faults import FAULTS, Fault, Proof
-from urteil.chaos.views import LabFailure, NodeState, NotHealthy
+from urteil.chaos.observations import LabFailure, NodeState, NotHealthy
 from urteil.harness.fault_check import Checked, check_all, prepare
 
 HEAL_DEADLINE_S = 60.0
@@ -96,7 +96,7 @@ class FaultServer:
             yield {"error": str(failure), "kind": type(failure).__name__}
 
     def _begin(self, begun: list[int], fault: str, aim: dict[str, Any], expiry_s: float) -> Request:
-        known = FAULTS[fault](Aim(**aim))
+        known = FAULTS[fault](FaultArguments(**aim))
         number = next(self._numbers)
         timer = threading.Timer(expiry_s, self._expire, [number])
         timer.daemon = True
@@ -184,8 +184,8 @@ def heal_now(controls: Controls) -> list[str]:
     if failed:
         raise NotHealthy("; ".join(map(str, failed)))
     for node in nodes:
-        if controls.starvation(node).cpus is not None:
-            told.append(f"{node} was starved: {controls.feed(node)}")
+        if controls.cpu_throttling(node).cpus is not None:
+            told.append(f"{node} was starved: {controls.restore_cpu(node)}")
     if dead:
         controls.net.heal_all()  # what leads to them could not be probed before
     waited_s = controls.await_healthy(deadline_s=HEAL_DEADLINE_S)
@@ -232,11 +232,11 @@ class FaultSession:
 
         Refused when it cannot be meant so, LabFailure when the keeper could not play it.
         """
-        aim = {
+        arguments = {
             "target": target, "topic": topic, "partition": partition, "seed": seed,
             "options": dict(options or {}),
         }  # fmt: skip
-        asked = {"op": "begin", "fault": name, "aim": aim, "expiry_s": expiry_s}
+        asked = {"op": "begin", "fault": name, "aim": arguments, "expiry_s": expiry_s}
         begun = self._ask(asked)
         try:
             yield Proof(acted=begun["acted"], text=begun["proof"]), begun["targets"]

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import msgspec
 
-from urteil.chaos.choice import Draw
+from urteil.chaos.weighted_faults import RandomSchedule
 from urteil.harness.stopwatch import Spent
 
 RACK = "rack"
@@ -122,7 +122,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     cluster: ClusterSpec = ClusterSpec()
     workload: WorkloadSpec = WorkloadSpec()
     faults: tuple[FaultSpec, ...] = ()
-    draw: Draw | None = None
+    draw: RandomSchedule | None = None
     at_once: int | None = None
     duration_s: float = 25.0
     guarantees: tuple[str, ...] = ()

@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
-from urteil.chaos import clients
-from urteil.chaos.draw import TAIL_S, draw
+from urteil.chaos import client_selectors
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.nemesis import Injection
-from urteil.chaos.schedule import Planned, check_fault, moment, plan, planned
-from urteil.chaos.selectors import check_target
+from urteil.chaos.node_selectors import check_target
+from urteil.chaos.random_schedule import TAIL_S, draw
+from urteil.chaos.schedule import PlannedFault, check_fault, moment, plan, planned
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario
 
 _SECOND_NS = 1_000_000_000
@@ -86,23 +86,23 @@ def settled(scenario: Scenario) -> Scenario:
     return _replace(scenario, faults=specs, draw=None, at_once=at_once, duration_s=duration_s)
 
 
-def _spec(one: Planned, topic: str) -> FaultSpec:
+def _spec(one: PlannedFault, topic: str) -> FaultSpec:
     where: dict[str, str | float | bool] = {}
-    if one.aim.topic != topic:
-        where["topic"] = one.aim.topic
-    if one.aim.partition:
-        where["partition"] = one.aim.partition
+    if one.arguments.topic != topic:
+        where["topic"] = one.arguments.topic
+    if one.arguments.partition:
+        where["partition"] = one.arguments.partition
     return FaultSpec(
         fault=one.fault,
-        target=one.aim.target,
+        target=one.arguments.target,
         at_s=one.at_s,
         after_acks=one.after_acks,
         after_event=one.after_event,
         within_s=one.within_s,
         duration_s=one.duration_s,
         alone=one.alone,
-        options={**one.aim.options, **where},
-        choice=one.aim.seed,
+        options={**one.arguments.options, **where},
+        choice=one.arguments.seed,
     )
 
 
@@ -112,7 +112,9 @@ def schedule_of(
     """The schedule of a settled scenario, with what was played of it."""
     load = scenario.workload
     topic = load.topics[0].name
-    played = {one.planned.aim.seed: _played(one, began_ns) for one in injections if one.planned}
+    played = {
+        one.planned.arguments.seed: _played(one, began_ns) for one in injections if one.planned
+    }
     return Schedule(
         scenario=scenario.name,
         seed=scenario.seed,
@@ -121,7 +123,9 @@ def schedule_of(
         producers=load.producers,
         at_once=scenario.at_once,
         faults=tuple(
-            Entry(**msgspec.structs.asdict(_spec(one, topic)), played=played.get(one.aim.seed))
+            Entry(
+                **msgspec.structs.asdict(_spec(one, topic)), played=played.get(one.arguments.seed)
+            )
             for one in plan(scenario.faults, seed=scenario.seed, topic=topic)
         ),
     )
@@ -233,7 +237,7 @@ def _check_target(one: Entry, told: str, size: ClusterSpec) -> None:
     if "role" in told or "zk1" in told:
         check_target(one.target, told, brokers=size.brokers, keepers=size.zookeepers)
     elif "a client" in told and "client id" not in told:
-        clients.check_target(one.target)
+        client_selectors.check_target(one.target)
     elif told == "all" and one.target != told:
         raise ValueError(f"{one.target!r} is not all: this fault is of all brokers")
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from urteil.chaos.by_hand import ByHand
-from urteil.chaos.views import LabFailure
+from urteil.chaos.manual_faults import ManualFaults
+from urteil.chaos.observations import LabFailure
 from urteil.drawing import draw
 from urteil.harness.clients.client_main import boot_id
 from urteil.harness.clients.leadership_rotation import leadership_rounds
@@ -134,7 +134,7 @@ class Lab:
         self._own: Cluster | None = None
         self._state: ClusterState | None = None
         self._handle: ClusterHandle | None = None
-        self._nemesis: ByHand | None = None
+        self._nemesis: ManualFaults | None = None
         self._history: History | None = None
 
     def cluster(self) -> ClusterHandle:
@@ -220,7 +220,7 @@ class Lab:
         except (StandingError, MissingPart) as error:
             raise PluginError(f"--urteil-keep: {error}") from None
 
-    def nemesis(self) -> ByHand:
+    def nemesis(self) -> ManualFaults:
         """Faults on the test's own cluster; PluginError for one that stands."""
         own = self.cluster().own
         if own is None:
@@ -230,7 +230,7 @@ class Lab:
             )
         if self._nemesis is None:
             record = self.run_dir / "faults.jsonl"
-            self._nemesis = ByHand(own.controls(), record, seed=self.options.seed)
+            self._nemesis = ManualFaults(own.controls(), record, seed=self.options.seed)
         return self._nemesis
 
     def history(self) -> History:

@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from _pytest.nodes import Node
 
-    from urteil.chaos.by_hand import ByHand
+    from urteil.chaos.manual_faults import ManualFaults
     from urteil.lab import ClusterHandle, History, Lab
 
 SHARED_LABS = ("_urteil_module_lab", "_urteil_session_lab")
@@ -204,7 +204,7 @@ def urteil_cluster(urteil_lab: Lab) -> ClusterHandle:
 
 
 @pytest.fixture
-def urteil_nemesis(urteil_lab: Lab) -> ByHand:
+def urteil_nemesis(urteil_lab: Lab) -> ManualFaults:
     """Injects faults around a block: `with urteil_nemesis.fault("crash", "leader", topic="t"):`."""
     return urteil_lab.nemesis()
 
@@ -223,7 +223,7 @@ class _ShortNames:
         return urteil_cluster
 
     @pytest.fixture
-    def nemesis(self, urteil_nemesis: ByHand) -> ByHand:
+    def nemesis(self, urteil_nemesis: ManualFaults) -> ManualFaults:
         return urteil_nemesis
 
     @pytest.fixture

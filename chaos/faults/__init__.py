@@ -1,11 +1,10 @@
 """The faults by name, one a module. What a fault must say of itself: `Fault`."""
 
-from urteil.chaos.aim import Aim
+from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults.add_broker import AddBroker
 from urteil.chaos.faults.add_partitions import AddPartitions
 from urteil.chaos.faults.allow_unclean import AllowUnclean
 from urteil.chaos.faults.bandwidth import Bandwidth
-from urteil.chaos.faults.base import Fault, Proof
 from urteil.chaos.faults.bridge import Bridge
 from urteil.chaos.faults.broker_from_zookeeper import BrokerFromZookeeper
 from urteil.chaos.faults.client_from_leader import ClientFromLeader
@@ -24,6 +23,7 @@ from urteil.chaos.faults.disk_readonly import DiskReadonly
 from urteil.chaos.faults.disk_slow import DiskSlow
 from urteil.chaos.faults.elect_preferred import ElectPreferred
 from urteil.chaos.faults.elect_unclean import ElectUnclean
+from urteil.chaos.faults.fault import Fault, Proof
 from urteil.chaos.faults.flapping import Flapping
 from urteil.chaos.faults.isolate import Isolate
 from urteil.chaos.faults.kill_client import KillClient
@@ -122,4 +122,4 @@ FAULTS: dict[str, type[Fault]] = {
 }
 """Every fault that a schedule may name."""
 
-__all__ = ["FAULTS", "Aim", "Fault", "Proof"]
+__all__ = ["FAULTS", "Fault", "FaultArguments", "Proof"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import OWN_CLUSTER
-from urteil.chaos.faults.base import Fault, Proof, not_running
-from urteil.chaos.faults.draining import drain, held, move
-from urteil.chaos.log_files import empty
+from urteil.chaos.faults.broker_drain import drain, held, move
+from urteil.chaos.faults.fault import Fault, Proof, describe_stopped_nodes
+from urteil.chaos.faults.topic_fault import OWN_CLUSTER
+from urteil.chaos.log_directories import empty
 
 
 class AddBroker(Fault):
@@ -24,10 +24,10 @@ class AddBroker(Fault):
     on_targets = OWN_CLUSTER
 
     def begin(self, controls: Controls) -> Proof:
-        (node,) = self.targets = (selectors.nodes(controls, self.aim)[0],)
+        (node,) = self.targets = (node_selectors.select_nodes(controls, self.arguments)[0],)
         before = drain(controls, node)
         controls.stop(node)
-        with controls.disks.opened(node) as log_dirs:
+        with controls.disks.open_log_directories(node) as log_dirs:
             for log_dir in log_dirs:
                 empty(log_dir)
         joined = controls.start(node)
@@ -43,5 +43,5 @@ class AddBroker(Fault):
             controls.start(node)
         return f"{', '.join(self.targets)} stays"
 
-    def remains(self, controls: Controls) -> str:
-        return not_running(controls, self.targets)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)

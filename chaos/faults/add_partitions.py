@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import TopicFault
-from urteil.chaos.faults.base import Proof
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.fault import Proof
+from urteil.chaos.faults.topic_fault import TopicFault
 
 BY = 2
 
@@ -20,12 +20,12 @@ class AddPartitions(TopicFault):
     proves = "the partitions that ZooKeeper has of it before and after, all of them led"
     options: ClassVar[dict[str, str]] = {"by": f"how many (default {BY})"}
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.by = int(aim.number("by", BY, least=1, most=1000))
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.by = int(arguments.number("by", BY, least=1, most=1000))
 
     def begin(self, controls: Controls) -> Proof:
-        admin, topic = controls.admin, self.aim.topic
+        admin, topic = controls.admin, self.arguments.topic
         self.targets = (topic,)
         before = len(self.replicas(admin))
         wanted = before + self.by
@@ -37,4 +37,4 @@ class AddPartitions(TopicFault):
         return Proof(acted=acted, text=text)
 
     def heal(self, controls: Controls) -> str:
-        return f"{len(controls.partitions(self.aim.topic))} partitions stay"
+        return f"{len(controls.partitions(self.arguments.topic))} partitions stay"

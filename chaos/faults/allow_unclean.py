@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import SettingFault
-from urteil.chaos.faults.base import Proof, until
+from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults.elect_unclean import LEADERLESS_S
-from urteil.chaos.selectors import NoTarget
+from urteil.chaos.faults.fault import Proof, until
+from urteil.chaos.faults.topic_fault import SettingFault
+from urteil.chaos.node_selectors import NoTarget
 
 
 class AllowUnclean(SettingFault):
@@ -24,21 +24,21 @@ class AllowUnclean(SettingFault):
         "leaderless_s": f"how long to wait until nobody leads (default {LEADERLESS_S:g})"
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
         self.wanted = {"unclean.leader.election.enable": "true"}
 
-    def voids(self) -> frozenset[str]:
+    def voided_promises(self) -> frozenset[str]:
         return frozenset({"clean_election", "durability"})
 
     def begin(self, controls: Controls) -> Proof:
-        topic, partition = self.aim.topic, self.aim.partition
+        topic, partition = self.arguments.topic, self.arguments.partition
 
         def is_led() -> bool:
             view = controls.partition(topic, partition)
             return view is None or view.leader is not None
 
-        waits_s = self.aim.number("leaderless_s", LEADERLESS_S)
+        waits_s = self.arguments.number("leaderless_s", LEADERLESS_S)
         if not until(lambda: not is_led(), deadline_s=waits_s):
             raise NoTarget(f"{topic}-{partition} has a leader: nothing is to be elected uncleanly")
         return super().begin(controls)

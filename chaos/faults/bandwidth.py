@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.spoiled import CLIENTS, SpoiledLinks
-from urteil.chaos.views import Transfer
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.degraded_links import CLIENTS, DegradedLinks
+from urteil.chaos.observations import Transfer
 
 ANSWER_BYTES = 300
 MOST_QUESTIONS = 2_000
 
 
-class Bandwidth(SpoiledLinks):
+class Bandwidth(DegradedLinks):
     """So many kilobytes a second and connection, requests and answers each."""
 
     name = "bandwidth"
@@ -24,9 +24,9 @@ class Bandwidth(SpoiledLinks):
         **CLIENTS,
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.rate = int(aim.number("rate_kb_per_s", 20))
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.rate = int(arguments.number("rate_kb_per_s", 20))
         if self.rate < 1:
             raise ValueError(f"rate_kb_per_s={self.rate} is below 1; a partition lets nothing pass")
 
@@ -35,7 +35,7 @@ class Bandwidth(SpoiledLinks):
         return max(2, min(MOST_QUESTIONS, self.rate * 500 // ANSWER_BYTES))
 
     def spoil(self, controls: Controls) -> None:
-        controls.net.spoil(self.links, "bandwidth", {"rate": self.rate}, owner=self.owner)
+        controls.net.add_toxic(self.links, "bandwidth", {"rate": self.rate}, owner=self.owner)
 
     def spoilt(self, before: Transfer, after: Transfer) -> bool:
         return _kb_per_s(after) <= 1.3 * self.rate < _kb_per_s(before)

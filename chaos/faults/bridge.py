@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.partition import CutLinks
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import Link
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import Link
 
 
 class Bridge(CutLinks):
@@ -20,10 +20,10 @@ class Bridge(CutLinks):
     options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
 
     def choose(self, controls: Controls) -> list[Link]:
-        bridge = selectors.nodes(controls, self.aim)
+        bridge = node_selectors.select_nodes(controls, self.arguments)
         others = [node for node in controls.brokers if node not in bridge]
         if len(bridge) != 1 or len(others) < 2:
             raise NoTarget(f"a bridge is one of three brokers or more, not {', '.join(bridge)}")
-        self.aim.random().shuffle(others)
+        self.arguments.random().shuffle(others)
         middle = len(others) // 2
-        return list(controls.net.between(others[:middle], others[middle:]))
+        return list(controls.net.links_between(others[:middle], others[middle:]))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.partition import CutLinks
-from urteil.chaos.views import Link
+from urteil.chaos.observations import Link
 
 
 class BrokerFromZookeeper(CutLinks):
@@ -19,5 +19,5 @@ class BrokerFromZookeeper(CutLinks):
     options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
 
     def choose(self, controls: Controls) -> list[Link]:
-        chosen, keepers = selectors.nodes(controls, self.aim), controls.zookeepers
+        chosen, keepers = node_selectors.select_nodes(controls, self.arguments), controls.zookeepers
         return [one for one in controls.net.links() if one.src in chosen and one.dst in keepers]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.partition import CutLinks
-from urteil.chaos.views import CLIENT, Link
+from urteil.chaos.observations import CLIENT, Link
 
 
 class ClientFromLeader(CutLinks):
@@ -21,5 +21,5 @@ class ClientFromLeader(CutLinks):
     }
 
     def choose(self, controls: Controls) -> list[Link]:
-        chosen = selectors.nodes(controls, self.aim)
+        chosen = node_selectors.select_nodes(controls, self.arguments)
         return [link for link in controls.net.links() if link.src == CLIENT and link.dst in chosen]

@@ -6,10 +6,10 @@ import time
 from itertools import repeat
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.clock import TOLERATED_S, ClockFault
-from urteil.chaos.faults.recurring import Recurring
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.clock_fault import TOLERATED_S, ClockFault
+from urteil.chaos.faults.recurring_steps import RecurringSteps
 
 STEP_S = 0.25
 
@@ -26,10 +26,10 @@ class ClockDrift(ClockFault):
         "rate": "seconds it counts in one, 0.1 to 10, not 1 (default 1.5)"
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.drifts: list[Recurring] = []
-        self.rate = aim.number("rate", 1.5)
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.drifts: list[RecurringSteps] = []
+        self.rate = arguments.number("rate", 1.5)
         if not 0.1 <= self.rate <= 10 or self.rate == 1:
             raise ValueError(f"rate={self.rate:g} is not between 0.1 and 10, or is 1")
 
@@ -38,9 +38,9 @@ class ClockDrift(ClockFault):
 
         def step() -> None:
             gained_s = (time.monotonic() - begin_s) * (self.rate - 1)
-            controls.clocks.set(node, offset_s=gained_s)
+            controls.clocks.set_offset(node, offset_s=gained_s)
 
-        self.drifts.append(Recurring(repeat(step), self.aim.random(), STEP_S, STEP_S))
+        self.drifts.append(RecurringSteps(repeat(step), self.arguments.random(), STEP_S, STEP_S))
 
     def heal(self, controls: Controls) -> str:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.clock import TOLERATED_S, ClockFault
+from urteil.chaos.faults.clock_fault import TOLERATED_S, ClockFault
 
 
 class ClockShift(ClockFault):
@@ -18,10 +18,10 @@ class ClockShift(ClockFault):
     }
 
     def turn(self, controls: Controls, node: str) -> None:
-        controls.clocks.set(node, offset_s=self._offset_s())
+        controls.clocks.set_offset(node, offset_s=self._offset_s())
 
     def shown(self, before_s: float, now_s: float) -> bool:
         return abs(now_s - self._offset_s()) < TOLERATED_S < abs(now_s - before_s)
 
     def _offset_s(self) -> float:
-        return self.aim.number("offset_s", 300.0)
+        return self.arguments.number("offset_s", 300.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof
-from urteil.chaos.views import Tenure
+from urteil.chaos.faults.fault import KAFKA, MIX, URTEIL, Fault, Proof
+from urteil.chaos.observations import ControllerTerm
 
 ELECTED_S = 10.0
 POLL_S = 0.02
@@ -27,9 +27,9 @@ class ControllerDeleted(Fault):
     sample = "controller"
 
     def begin(self, controls: Controls) -> Proof:
-        before = controls.keeper.tenure()
+        before = controls.zookeeper_admin.controller_term()
         self.targets = (before.broker,) if before else ()
-        controls.keeper.delete_controller()
+        controls.zookeeper_admin.delete_controller()
         after = _elected(controls, before)
         acted = before is not None and after != before
         return Proof(acted=acted, text=f"/controller was {before or 'nobody'}, now {after}")
@@ -37,14 +37,14 @@ class ControllerDeleted(Fault):
     def heal(self, controls: Controls) -> str:
         return f"the controller is {_elected(controls, None) or 'nobody'}"
 
-    def remains(self, controls: Controls) -> str:
-        return "" if controls.keeper.tenure() else "no broker is controller"
+    def find_residual_effects(self, controls: Controls) -> str:
+        return "" if controls.zookeeper_admin.controller_term() else "no broker is controller"
 
 
-def _elected(controls: Controls, before: Tenure | None) -> Tenure | None:
+def _elected(controls: Controls, before: ControllerTerm | None) -> ControllerTerm | None:
     """Who controls by another term than `before`; whoever does when the deadline passed."""
     deadline = time.monotonic() + ELECTED_S
-    while (found := controls.keeper.tenure()) in (None, before):
+    while (found := controls.zookeeper_admin.controller_term()) in (None, before):
         if time.monotonic() > deadline:
             break
         time.sleep(POLL_S)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import Fault, Proof, not_running, together
-from urteil.chaos.views import NodeState, NodeStatus
+from urteil.chaos.faults.fault import Fault, Proof, describe_stopped_nodes, run_on_all
+from urteil.chaos.observations import NodeState, NodeStatus
 
 
 class Crash(Fault):
@@ -22,18 +22,16 @@ class Crash(Fault):
         return controls.kill(node)
 
     def begin(self, controls: Controls) -> Proof:
-        victims = self.targets = tuple(
-            selectors.victims(controls, selectors.nodes(controls, self.aim))
-        )
+        victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))
         pids = {node: controls.status(node).pid for node in victims}
-        after = together(lambda node: self.end(controls, node), victims)
+        after = run_on_all(lambda node: self.end(controls, node), victims)
         dead = [status for status in after if status.state is NodeState.DEAD]
         told = [f"{s.node}: pid {pids[s.node]} {self.gone}, exit {s.exit_code}" for s in dead]
         return Proof(acted=bool(dead) and len(dead) == len(victims), text=", ".join(told))
 
     def heal(self, controls: Controls) -> str:
-        started = together(controls.start, self.targets)
+        started = run_on_all(controls.start, self.targets)
         return ", ".join(f"{status.node} runs as pid {status.pid}" for status in started)
 
-    def remains(self, controls: Controls) -> str:
-        return not_running(controls, self.targets)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)

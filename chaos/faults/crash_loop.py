@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
 from typing import ClassVar
 
-from urteil.chaos import selectors
-from urteil.chaos.aim import Aim
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import Fault, Proof, not_running, together
-from urteil.chaos.faults.recurring import Recurring
-from urteil.chaos.views import NodeState
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.fault import Fault, Proof, describe_stopped_nodes, run_on_all
+from urteil.chaos.faults.recurring_steps import RecurringSteps
+from urteil.chaos.observations import NodeState
 
 
 class CrashLoop(Fault):
@@ -26,24 +26,22 @@ class CrashLoop(Fault):
         "lowest_ms": "the shortest time between two acts (default 200)",
         "highest_ms": "the longest (default 2000)",
     }
-    loop: Recurring | None = None
+    loop: RecurringSteps | None = None
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.lowest_s = aim.number("lowest_ms", 200) / 1000
-        self.highest_s = aim.number("highest_ms", 2000) / 1000
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.lowest_s = arguments.number("lowest_ms", 200) / 1000
+        self.highest_s = arguments.number("highest_ms", 2000) / 1000
         if not 0 <= self.lowest_s <= self.highest_s <= 60:
             raise ValueError("lowest_ms and highest_ms: 0 <= lowest_ms <= highest_ms <= 60000")
 
     def begin(self, controls: Controls) -> Proof:
-        victims = self.targets = tuple(
-            selectors.victims(controls, selectors.nodes(controls, self.aim))
-        )
+        victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))
         pids = {node: controls.status(node).pid for node in victims}
-        after = together(controls.kill, victims)
+        after = run_on_all(controls.kill, victims)
         gone = [status for status in after if status.state is NodeState.DEAD]
         steps = self._steps(controls, victims)
-        self.loop = Recurring(steps, self.aim.random(), self.lowest_s, self.highest_s)
+        self.loop = RecurringSteps(steps, self.arguments.random(), self.lowest_s, self.highest_s)
         text = ", ".join(f"{s.node}: pid {pids[s.node]} gone, exit {s.exit_code}" for s in gone)
         return Proof(acted=bool(gone) and len(gone) == len(victims), text=text)
 
@@ -52,16 +50,16 @@ class CrashLoop(Fault):
             if self.loop is not None:
                 self.loop.stop()
         finally:
-            started = together(controls.start, self.targets)
+            started = run_on_all(controls.start, self.targets)
         deaths = 1 + (self.loop.done // 2 if self.loop is not None else 0)
         lives = ", ".join(f"{status.node} runs as pid {status.pid}" for status in started)
         often = "once" if deaths == 1 else f"{deaths} times"
         return f"died {often}; {lives}"
 
-    def remains(self, controls: Controls) -> str:
-        return not_running(controls, self.targets)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)
 
     def _steps(self, controls: Controls, nodes: Sequence[str]) -> Iterator[Callable[[], object]]:
         return cycle(
-            (lambda: together(controls.start, nodes), lambda: together(controls.kill, nodes))
+            (lambda: run_on_all(controls.start, nodes), lambda: run_on_all(controls.kill, nodes))
         )

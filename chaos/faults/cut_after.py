@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.spoiled import CLIENTS, SpoiledLinks
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.transfers import SMALLEST_QUESTION
-from urteil.chaos.views import DOWNSTREAM, UPSTREAM, Link, Transfer
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.degraded_links import CLIENTS, DegradedLinks
+from urteil.chaos.link_transfers import SMALLEST_REQUEST
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import DOWNSTREAM, UPSTREAM, Link, Transfer
 
 ANSWER_BYTES = 200
 
 
-class CutAfter(SpoiledLinks):
+class CutAfter(DegradedLinks):
     """Every connection carries so many bytes more, then it is closed; so is each new one."""
 
     name = "cut_after"
@@ -26,17 +26,19 @@ class CutAfter(SpoiledLinks):
         **CLIENTS,
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.bytes = int(aim.number("bytes", 5013, least=25, most=500_000))
-        self.answers_only = aim.flag("answers_only")
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.bytes = int(arguments.number("bytes", 5013, least=25, most=500_000))
+        self.answers_only = arguments.flag("answers_only")
 
     def choose(self, controls: Controls) -> list[Link]:
         """ZooKeeper has no long question: cut requests are shown between and to brokers alone."""
         chosen = super().choose(controls)
         shown = [one for one in chosen if self.answers_only or one.dst in controls.brokers]
         if not shown:
-            raise NoTarget(f"{self.aim.target} means no link to a broker; or say answers_only")
+            raise NoTarget(
+                f"{self.arguments.target} means no link to a broker; or say answers_only"
+            )
         return shown
 
     def questions(self) -> int:
@@ -46,12 +48,12 @@ class CutAfter(SpoiledLinks):
 
     def question_bytes(self) -> int:
         """Questions one by one, some twenty until the cut: the answers count them."""
-        return 0 if self.answers_only else max(self.bytes // 20, SMALLEST_QUESTION)
+        return 0 if self.answers_only else max(self.bytes // 20, SMALLEST_REQUEST)
 
     def spoil(self, controls: Controls) -> None:
         streams = (DOWNSTREAM,) if self.answers_only else (UPSTREAM,)
         limit = {"bytes": self.bytes}
-        controls.net.spoil(self.links, "limit_data", limit, streams=streams, owner=self.owner)
+        controls.net.add_toxic(self.links, "limit_data", limit, streams=streams, owner=self.owner)
 
     def spoilt(self, before: Transfer, after: Transfer) -> bool:
         if self.answers_only:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import TopicFault
-from urteil.chaos.faults.base import Proof
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.fault import Proof
+from urteil.chaos.faults.topic_fault import TopicFault
 
 SHARE = 0.5
 
@@ -26,16 +26,16 @@ class DeleteRecords(TopicFault):
         "once": "healing deletes nothing",
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.share = aim.number("share", SHARE, least=0, most=1)
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.share = arguments.number("share", SHARE, least=0, most=1)
 
-    def voids(self) -> frozenset[str]:
+    def voided_promises(self) -> frozenset[str]:
         """What was acknowledged goes sooner than the topic said when it was sent."""
         return frozenset({"retention"})
 
     def begin(self, controls: Controls) -> Proof:
-        topic = self.aim.topic
+        topic = self.arguments.topic
         self.targets = (topic,)
         self.replicas(controls.admin)
         before, now = self._delete(controls)
@@ -43,7 +43,7 @@ class DeleteRecords(TopicFault):
 
     def _delete(self, controls: Controls) -> tuple[str, str]:
         """Where the partitions began, and begin now."""
-        admin, topic = controls.admin, self.aim.topic
+        admin, topic = controls.admin, self.arguments.topic
         held = admin.offsets(topic)
         admin.delete_records(
             topic,
@@ -52,10 +52,10 @@ class DeleteRecords(TopicFault):
         return _starts(held), _starts(admin.offsets(topic))
 
     def heal(self, controls: Controls) -> str:
-        if self.aim.flag("once"):
+        if self.arguments.flag("once"):
             return "what is gone stays gone"
         before, now = self._delete(controls)
-        return f"{self.aim.topic} began at {before}, and begins at {now} from now on"
+        return f"{self.arguments.topic} began at {before}, and begins at {now} from now on"
 
 
 def _starts(held: dict[int, tuple[int, int]]) -> str:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import time
 
-from urteil.chaos import selectors
-from urteil.chaos.aim import Aim
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import (
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.fault import (
     HEALED_S,
     KAFKA,
     MIX,
     URTEIL,
     Fault,
     Proof,
-    not_running,
-    together,
+    describe_stopped_nodes,
+    run_on_all,
     until,
 )
 from urteil.chaos.faults.partition import PROBE_S, answers_again, silence_proven
-from urteil.chaos.views import Descriptors, LabFailure, Link, NodeState
+from urteil.chaos.observations import Descriptors, LabFailure, Link, NodeState
 
 FIRST_OPENED = 8
 LASTS_S = 1.0
@@ -39,16 +39,16 @@ class OutOfDescriptors(Fault):
     proves = "a new connection, answered before and not after; descriptors open and their limit"
     on_targets = (URTEIL, KAFKA, MIX)
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
         self._before: dict[str, Descriptors] = {}
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))
+        self.targets = tuple(node_selectors.select_running(controls, self.arguments))
         proof = silence_proven(
             controls,
             self._doors(controls),
-            lambda: together(lambda node: self._limit(controls, node), self.targets),
+            lambda: run_on_all(lambda node: self._limit(controls, node), self.targets),
         )
         text = "; ".join(f"{node}: {was}" for node, was in self._before.items())
         return Proof(acted=proof.acted, text=f"before: {text}; {proof.text}")
@@ -56,17 +56,17 @@ class OutOfDescriptors(Fault):
     def heal(self, controls: Controls) -> str:
         told = [self._give_back(controls, node) for node in self.targets]
         doors = self._doors(controls)
-        together(lambda node: self._lives_or_ends(controls, node), self.targets)
-        told += together(lambda node: self._run_again(controls, node), self.targets)
+        run_on_all(lambda node: self._lives_or_ends(controls, node), self.targets)
+        told += run_on_all(lambda node: self._run_again(controls, node), self.targets)
         return "; ".join(filter(None, [*told, answers_again(controls, doors)]))
 
-    def remains(self, controls: Controls) -> str:
+    def find_residual_effects(self, controls: Controls) -> str:
         limits = {node: controls.descriptors(node).limit for node in self._before}
         low = [f"{n}: {limit}" for n, limit in limits.items() if limit < self._before[n].limit]
-        return not_running(controls, self.targets) or "; ".join(low)
+        return describe_stopped_nodes(controls, self.targets) or "; ".join(low)
 
     def _limit(self, controls: Controls, node: str) -> None:
-        controls.may_end(node)
+        controls.allow_exit(node)
         now = self._before[node] = controls.descriptors(node)
         controls.limit_descriptors(node, min(now.lowest_free, FIRST_OPENED))
 
@@ -102,7 +102,7 @@ class OutOfDescriptors(Fault):
         """Start another in the place of one that ended."""
         if _is_dead(controls, node):
             return f"{node} ended and runs again as pid {controls.start(node).pid}"
-        controls.may_end(node, allowed=False)
+        controls.allow_exit(node, allowed=False)
         return ""
 
     def _doors(self, controls: Controls) -> list[Link]:

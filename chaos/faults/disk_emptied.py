@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import time
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import (
+from urteil.chaos.faults.fault import (
     KAFKA,
     MIX,
     URTEIL,
     Fault,
     Proof,
-    not_running,
-    together,
+    describe_stopped_nodes,
+    run_on_all,
 )
-from urteil.chaos.log_files import empty
-from urteil.chaos.views import NodeState
+from urteil.chaos.log_directories import empty
+from urteil.chaos.observations import NodeState
 
 
 class DiskEmptied(Fault):
@@ -34,10 +34,8 @@ class DiskEmptied(Fault):
     on_targets = (URTEIL, KAFKA, MIX)
 
     def begin(self, controls: Controls) -> Proof:
-        victims = self.targets = tuple(
-            selectors.victims(controls, selectors.nodes(controls, self.aim))
-        )
-        after = together(controls.kill, victims)
+        victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))
+        after = run_on_all(controls.kill, victims)
         at_ns = time.monotonic_ns()
         dead = [status.node for status in after if status.state is NodeState.DEAD]
         lost = {node: self._empty(controls, node) for node in dead}
@@ -49,17 +47,17 @@ class DiskEmptied(Fault):
             harm=json.dumps({"at_ns": at_ns, "brokers": harm}),
         )
 
-    def voids(self) -> frozenset[str]:
+    def voided_promises(self) -> frozenset[str]:
         """Even one may be the last in sync."""
         return frozenset({"durability"})
 
     def heal(self, controls: Controls) -> str:
-        started = together(controls.start, self.targets)
+        started = run_on_all(controls.start, self.targets)
         return ", ".join(f"{status.node} runs as pid {status.pid}" for status in started)
 
-    def remains(self, controls: Controls) -> str:
-        return not_running(controls, self.targets)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)
 
     def _empty(self, controls: Controls, node: str) -> list[str]:
-        with controls.disks.opened(node) as log_dirs:
+        with controls.disks.open_log_directories(node) as log_dirs:
             return [name for log_dir in log_dirs for name in empty(log_dir)]

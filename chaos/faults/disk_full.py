@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos import selectors
-from urteil.chaos.aim import Aim
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import until
-from urteil.chaos.faults.disk import LivingDiskFault
-from urteil.chaos.log_files import partitions, segments
-from urteil.chaos.views import LabFailure
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.disk_fault import LiveDiskFault
+from urteil.chaos.faults.fault import until
+from urteil.chaos.log_directories import partitions, segments
+from urteil.chaos.observations import LabFailure
 
 ENDS_S = 1.0
 """A broker that met the limit before it was lifted ends by then."""
 
 
-class DiskFull(LivingDiskFault):
+class DiskFull(LiveDiskFault):
     """The living process may make no file larger than its largest log is now (RLIMIT_FSIZE).
 
     Its next append there fails with EFBIG where a full disk says ENOSPC; small files, as
@@ -31,31 +31,31 @@ class DiskFull(LivingDiskFault):
         "room_bytes": "how far the largest log may still grow (default 0)"
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.room = int(aim.number("room_bytes", 0, least=0))
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.room = int(arguments.number("room_bytes", 0, least=0))
         self.limited: set[str] = set()
         """Of those with one log directory: of several, one may be given up by who lives on."""
 
     def heal(self, controls: Controls) -> str:
-        alive = selectors.running(controls, self.targets)
+        alive = node_selectors.running_nodes(controls, self.targets)
         if not self.hurting or not self.limited == set(alive) == set(self.targets):
             return super().heal(controls)
         try:
             for node in alive:
-                controls.disks.limit_files(node, None)
+                controls.disks.limit_file_size(node, None)
         except LabFailure:
-            if selectors.running(controls, alive) == alive:
+            if node_selectors.running_nodes(controls, alive) == alive:
                 raise
-        if until(lambda: selectors.running(controls, alive) != alive, deadline_s=ENDS_S):
+        if until(lambda: node_selectors.running_nodes(controls, alive) != alive, deadline_s=ENDS_S):
             return super().heal(controls)
         self.hurting = False
         for node in alive:
-            controls.may_end(node, allowed=False)
+            controls.allow_exit(node, allowed=False)
         return f"room again for {', '.join(alive)}, which did not end"
 
     def hurt(self, controls: Controls, node: str) -> tuple[bool, str]:
-        with controls.disks.opened(node) as log_dirs:
+        with controls.disks.open_log_directories(node) as log_dirs:
             largest = max(
                 (
                     active.stat().st_size
@@ -66,7 +66,7 @@ class DiskFull(LivingDiskFault):
                 default=0,
             )
         limit = largest + self.room
-        told = controls.disks.limit_files(node, limit)
+        told = controls.disks.limit_file_size(node, limit)
         if len(log_dirs) == 1:
             self.limited.add(node)
         text = f"{node}: files end at {told} bytes, its largest log has {largest}"

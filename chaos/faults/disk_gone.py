@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.disk import LivingDiskFault
-from urteil.chaos.log_files import partitions
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.disk_fault import LiveDiskFault
+from urteil.chaos.log_directories import partitions
 
 AWAY = ".away"
 
 
-class DiskGone(LivingDiskFault):
+class DiskGone(LiveDiskFault):
     """One log directory of the broker is moved away under it, and back at healing.
 
     A broker with others goes on without the replicas that lay there; one without any ends.
@@ -26,15 +26,15 @@ class DiskGone(LivingDiskFault):
         "disk": "which one, from 1 on (default that of the partition, else the last)"
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
         self.moved: dict[str, Path] = {}
 
     def hurt(self, controls: Controls, node: str) -> tuple[bool, str]:
-        with controls.disks.opened(node) as log_dirs:
-            mine = f"{self.aim.topic}-{self.aim.partition}"
+        with controls.disks.open_log_directories(node) as log_dirs:
+            mine = f"{self.arguments.topic}-{self.arguments.partition}"
             held = [n for n, log_dir in enumerate(log_dirs, 1) if (log_dir / mine).is_dir()]
-            number = int(self.aim.number("disk", next(iter(held), len(log_dirs))))
+            number = int(self.arguments.number("disk", next(iter(held), len(log_dirs))))
             if not 1 <= number <= len(log_dirs):
                 raise ValueError(f"disk={number} is not between 1 and {len(log_dirs)}")
             log_dir = log_dirs[number - 1]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.disk import LivingDiskFault
+from urteil.chaos.faults.disk_fault import LiveDiskFault
 
 
-class DiskReadonly(LivingDiskFault):
+class DiskReadonly(LiveDiskFault):
     """The log directories become read-only for the living process (in its own mount namespace).
 
     Files that are open stay writable; whatever is opened, made or renamed from now on fails with
@@ -18,6 +18,6 @@ class DiskReadonly(LivingDiskFault):
     proves = "how the kernel says that they are mounted for the process"
 
     def hurt(self, controls: Controls, node: str) -> tuple[bool, str]:
-        told = controls.disks.freeze(node)
+        told = controls.disks.make_read_only(node)
         acted = bool(told) and all(one.endswith(" ro") for one in told)
         return acted, f"{node}: {', '.join(told)}"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos import selectors
-from urteil.chaos.aim import Aim
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import (
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.fault import (
     KAFKA,
     MIX,
     URTEIL,
     Fault,
     Proof,
-    together,
+    run_on_all,
     until,
 )
 
@@ -37,27 +37,27 @@ class DiskSlow(Fault):
         "delay_ms": f"how much longer each one takes, 1 to {MOST_MS} (default {DELAY_MS})"
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.delay_ms = round(aim.number("delay_ms", DELAY_MS, least=1, most=MOST_MS))
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.delay_ms = round(arguments.number("delay_ms", DELAY_MS, least=1, most=MOST_MS))
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))
+        self.targets = tuple(node_selectors.select_running(controls, self.arguments))
         disks = controls.disks
-        together(lambda node: disks.hold_writes(node, self.delay_ms), self.targets)
-        acted = together(
-            lambda node: until(lambda: bool(disks.held_writes(node)), deadline_s=SEEN_S),
+        run_on_all(lambda node: disks.delay_writes(node, self.delay_ms), self.targets)
+        acted = run_on_all(
+            lambda node: until(lambda: bool(disks.delayed_writes(node)), deadline_s=SEEN_S),
             self.targets,
         )
-        told = (f"{node}: {disks.held_writes(node)}" for node in self.targets)
+        told = (f"{node}: {disks.delayed_writes(node)}" for node in self.targets)
         text = f"writes held back for {self.delay_ms} ms, by now: {', '.join(told)}"
         return Proof(acted=bool(acted) and all(acted), text=text)
 
     def heal(self, controls: Controls) -> str:
-        held = together(controls.disks.release_writes, self.targets)
+        held = run_on_all(controls.disks.stop_delaying_writes, self.targets)
         told = zip(self.targets, held, strict=True)
         return f"writes held back in all: {', '.join(f'{node}: {count}' for node, count in told)}"
 
-    def remains(self, controls: Controls) -> str:
-        held = [node for node in self.targets if controls.disks.held_writes(node) is not None]
+    def find_residual_effects(self, controls: Controls) -> str:
+        held = [node for node in self.targets if controls.disks.delayed_writes(node) is not None]
         return f"writes of {', '.join(held)} are held back" if held else ""

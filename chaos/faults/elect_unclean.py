@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import TopicFault
-from urteil.chaos.faults.base import Proof, until
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import PartitionView
+from urteil.chaos.faults.fault import Proof, until
+from urteil.chaos.faults.topic_fault import TopicFault
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import PartitionView
 
 LEADERLESS_S = 20.0
 ELECTED_S = 5.0
@@ -28,13 +28,13 @@ class ElectUnclean(TopicFault):
         "leaderless_s": f"how long to wait until nobody leads (default {LEADERLESS_S:g})"
     }
 
-    def voids(self) -> frozenset[str]:
+    def voided_promises(self) -> frozenset[str]:
         return frozenset({"clean_election", "durability"})
 
     def begin(self, controls: Controls) -> Proof:
-        topic, partition = self.aim.topic, self.aim.partition
+        topic, partition = self.arguments.topic, self.arguments.partition
         self.targets = (f"{topic}-{partition}",)
-        waits_s = self.aim.number("leaderless_s", LEADERLESS_S)
+        waits_s = self.arguments.number("leaderless_s", LEADERLESS_S)
         if not until(lambda: self._view(controls).leader is None, deadline_s=waits_s):
             raise NoTarget(f"{topic}-{partition} has a leader: nothing is to be elected uncleanly")
         isr = self._view(controls).isr
@@ -55,7 +55,7 @@ class ElectUnclean(TopicFault):
         return "what the new leader lacked is lost"
 
     def _view(self, controls: Controls) -> PartitionView:
-        view = controls.partition(self.aim.topic, self.aim.partition)
+        view = controls.partition(self.arguments.topic, self.arguments.partition)
         if view is None:
-            raise NoTarget(f"{self.aim.topic}-{self.aim.partition} does not exist")
+            raise NoTarget(f"{self.arguments.topic}-{self.arguments.partition} does not exist")
         return view

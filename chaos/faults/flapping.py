@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from itertools import cycle
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import Fault, Proof, still_broken
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.degraded_links import CLIENTS, links_of
+from urteil.chaos.faults.fault import Fault, Proof, describe_broken_links
 from urteil.chaos.faults.partition import answers_again, cut_and_prove
-from urteil.chaos.faults.recurring import Recurring
-from urteil.chaos.faults.spoiled import CLIENTS, links_of
-from urteil.chaos.views import Link
+from urteil.chaos.faults.recurring_steps import RecurringSteps
+from urteil.chaos.observations import Link
 
 
 class Flapping(Fault):
@@ -32,21 +32,23 @@ class Flapping(Fault):
         **CLIENTS,
     }
     links: tuple[Link, ...] = ()
-    flaps: Recurring | None = None
+    flaps: RecurringSteps | None = None
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.lowest_s = aim.number("lowest_ms", 300) / 1000
-        self.highest_s = aim.number("highest_ms", 1500) / 1000
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.lowest_s = arguments.number("lowest_ms", 300) / 1000
+        self.highest_s = arguments.number("highest_ms", 1500) / 1000
         if not 0.05 <= self.lowest_s <= self.highest_s <= 60:
             raise ValueError("lowest_ms and highest_ms: 50 <= lowest_ms <= highest_ms <= 60000")
 
     def begin(self, controls: Controls) -> Proof:
         self.links = tuple(links_of(controls, self))
         self.targets = tuple(map(str, self.links))
-        proof = cut_and_prove(controls, self.links, owner=self.owner, close=self.aim.flag("close"))
+        proof = cut_and_prove(
+            controls, self.links, owner=self.owner, close=self.arguments.flag("close")
+        )
         steps = self._steps(controls)
-        self.flaps = Recurring(steps, self.aim.random(), self.lowest_s, self.highest_s)
+        self.flaps = RecurringSteps(steps, self.arguments.random(), self.lowest_s, self.highest_s)
         return proof
 
     def heal(self, controls: Controls) -> str:
@@ -59,12 +61,12 @@ class Flapping(Fault):
         often = "once" if times == 1 else f"{times} times"
         return f"was off {often}; {answers_again(controls, self.links)}"
 
-    def remains(self, controls: Controls) -> str:
-        return still_broken(controls, self.links)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_broken_links(controls, self.links)
 
     def _steps(self, controls: Controls) -> Iterator[Callable[[], object]]:
         net = controls.net
-        cut = net.close if self.aim.flag("close") else net.cut
+        cut = net.close if self.arguments.flag("close") else net.cut
         return cycle(
             (
                 lambda: net.heal(self.links, owner=self.owner),

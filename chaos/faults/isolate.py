@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.partition import CutLinks
-from urteil.chaos.views import CLIENT, Link
+from urteil.chaos.observations import CLIENT, Link
 
 
 class Isolate(CutLinks):
@@ -27,13 +27,13 @@ class Isolate(CutLinks):
     }
 
     def choose(self, controls: Controls) -> list[Link]:
-        inside = set(selectors.nodes(controls, self.aim))
+        inside = set(node_selectors.select_nodes(controls, self.arguments))
         outside: set[str] = set()
-        if self.aim.flag("brokers", True):
+        if self.arguments.flag("brokers", True):
             outside |= set(controls.brokers)
-        if self.aim.flag("zookeeper"):
+        if self.arguments.flag("zookeeper"):
             outside |= set(controls.zookeepers)
-        if self.aim.flag("clients"):
+        if self.arguments.flag("clients"):
             outside.add(CLIENT)
         return [link for link in controls.net.links() if _crosses(link, inside, outside - inside)]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 from typing import ClassVar
 
-from urteil.chaos.clients import SELECTORS, clients
+from urteil.chaos.client_selectors import SELECTORS, select_clients
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import Fault, Proof
-from urteil.chaos.views import NodeState
+from urteil.chaos.faults.fault import Fault, Proof
+from urteil.chaos.observations import NodeState
 
 
 class KillClient(Fault):
@@ -24,7 +24,7 @@ class KillClient(Fault):
     sample = ""
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(clients(controls.clients, self.aim))
+        self.targets = tuple(select_clients(controls.clients, self.arguments))
         pids = {name: controls.clients.status(name).pid for name in self.targets}
         after = [controls.clients.kill(name) for name in self.targets]
         gone = [status for status in after if status.exit_code == -signal.SIGKILL]
@@ -32,14 +32,14 @@ class KillClient(Fault):
         return Proof(acted=len(gone) == len(self.targets), text=text or "nobody ran")
 
     def heal(self, controls: Controls) -> str:
-        if self.aim.flag("for_good"):
+        if self.arguments.flag("for_good"):
             return f"nobody takes over from {', '.join(self.targets)}"
-        successors = [controls.clients.take_over(name) for name in self.targets]
+        successors = [controls.clients.start_next_session(name) for name in self.targets]
         return f"{', '.join(successors)} took over"
 
-    def remains(self, controls: Controls) -> str:
-        if self.aim.flag("for_good"):
+    def find_residual_effects(self, controls: Controls) -> str:
+        if self.arguments.flag("for_good"):
             return ""
-        nexts = [controls.clients.take_over(name) for name in self.targets]
+        nexts = [controls.clients.start_next_session(name) for name in self.targets]
         dead = [n for n in nexts if controls.clients.status(n).state is not NodeState.RUNNING]
         return f"{', '.join(dead)} does not run" if dead else ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
-from urteil.chaos import selectors
-from urteil.chaos.aim import Aim
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import Fault, Proof, not_running, until
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.fault import Fault, Proof, describe_stopped_nodes, until
 
 SETTLES_S = 20.0
 UPDATE_METADATA, STOP_REPLICA = "UpdateMetadata", "StopReplica"
@@ -28,14 +28,14 @@ class LateCommand(Fault):
         "command": f"{UPDATE_METADATA} (the default) or {STOP_REPLICA}",
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.command = str(aim.options.get("command", UPDATE_METADATA))
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.command = str(arguments.options.get("command", UPDATE_METADATA))
         if self.command not in COMMANDS:
             raise ValueError(f"no command {self.command!r}: give {' or '.join(COMMANDS)}")
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))
+        self.targets = tuple(node_selectors.select_running(controls, self.arguments))
         command = self.command
         told, acted = [], True
         for node in self.targets:
@@ -55,8 +55,8 @@ class LateCommand(Fault):
             controls.start(node)
         return f"{', '.join(self.targets)} runs"
 
-    def remains(self, controls: Controls) -> str:
-        return not_running(controls, self.targets)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)
 
 
 def _in_sync(controls: Controls, node: str) -> bool:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import HEALED_S, Fault, Proof, probe_all, still_broken, until
-from urteil.chaos.faults.spoiled import SHOWN_S, links_of
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import Link
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.degraded_links import SHOWN_S, links_of
+from urteil.chaos.faults.fault import (
+    HEALED_S,
+    Fault,
+    Proof,
+    describe_broken_links,
+    probe_all,
+    until,
+)
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import Link
 
 MORE = 2
 """Round trips of each link before: one alone may have met a busy moment."""
@@ -34,10 +41,10 @@ class Latency(Fault):
     }
     links: tuple[Link, ...] = ()
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.latency_ms = int(aim.number("latency_ms", 200, least=1, most=60_000))
-        self.jitter_ms = int(aim.number("jitter_ms", 0))
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.latency_ms = int(arguments.number("latency_ms", 200, least=1, most=60_000))
+        self.jitter_ms = int(arguments.number("jitter_ms", 0))
         if not 0 <= self.jitter_ms <= self.latency_ms:
             raise ValueError(f"jitter_ms={self.jitter_ms} is not between 0 and latency_ms")
 
@@ -73,8 +80,8 @@ class Latency(Fault):
         fastest = f", fastest round trip {min(now.values()):.1f} ms" if now else ""
         return f"{len(now)} of {len(self.links)} links answer{fastest}"
 
-    def remains(self, controls: Controls) -> str:
-        return still_broken(controls, self.links)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_broken_links(controls, self.links)
 
 
 def _round_trips(

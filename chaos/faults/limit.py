@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from urteil.chaos import selectors
-from urteil.chaos.aim import Aim
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import (
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.fault import (
     DOCKER,
     KAFKA,
     MIX,
     URTEIL,
     Fault,
     Proof,
-    together,
+    run_on_all,
 )
-from urteil.chaos.views import Limits
+from urteil.chaos.observations import Limits
 
 CPUS = 0.1
 
@@ -40,10 +40,10 @@ class Limit(Fault):
         "memory_mb": "megabytes it may use, 16 at least (default as before)",
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.memory_mb = round(aim.number("memory_mb", 0)) or None
-        self.cpus = aim.number("cpus", 0.0 if self.memory_mb else CPUS) or None
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.memory_mb = round(arguments.number("memory_mb", 0)) or None
+        self.cpus = arguments.number("cpus", 0.0 if self.memory_mb else CPUS) or None
         if self.cpus is not None and not 0.01 <= self.cpus <= 1024:
             raise ValueError(f"cpus={self.cpus} is not between 0.01 and 1024")
         if self.memory_mb is not None and self.memory_mb < 16:
@@ -51,9 +51,9 @@ class Limit(Fault):
 
     def begin(self, controls: Controls) -> Proof:
         boxes = controls.containers
-        self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))
-        before = dict(zip(self.targets, together(boxes.limits, self.targets), strict=True))
-        after = together(
+        self.targets = tuple(node_selectors.select_running(controls, self.arguments))
+        before = dict(zip(self.targets, run_on_all(boxes.limits, self.targets), strict=True))
+        after = run_on_all(
             lambda node: boxes.limit(node, cpus=self.cpus, memory_mb=self.memory_mb), self.targets
         )
         acted = bool(after) and all(self._acts(one) for one in after)
@@ -61,11 +61,11 @@ class Limit(Fault):
         return Proof(acted=acted, text=text)
 
     def heal(self, controls: Controls) -> str:
-        after = together(controls.containers.unlimit, self.targets)
+        after = run_on_all(controls.containers.unlimit, self.targets)
         return "; ".join(f"{one.node}: {one}" for one in after)
 
-    def remains(self, controls: Controls) -> str:
-        now = together(controls.containers.limits, self.targets)
+    def find_residual_effects(self, controls: Controls) -> str:
+        now = run_on_all(controls.containers.limits, self.targets)
         return "; ".join(
             f"{one.node}: {one}" for one in now if (one.cpus, one.memory_mb) != (None, None)
         )

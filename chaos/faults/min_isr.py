@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.faults.administrative import SettingFault
+from urteil.chaos.faults.topic_fault import SettingFault
 
 
 class MinIsr(SettingFault):

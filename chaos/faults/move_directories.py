@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from urteil.chaos.administration import Directories
+from urteil.chaos.admin_controls import Directories
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import TopicFault
-from urteil.chaos.faults.base import Proof
-from urteil.chaos.selectors import NoTarget
+from urteil.chaos.faults.fault import Proof
+from urteil.chaos.faults.topic_fault import TopicFault
+from urteil.chaos.node_selectors import NoTarget
 
 
 class MoveDirectories(TopicFault):
@@ -19,7 +19,7 @@ class MoveDirectories(TopicFault):
     _first: Directories | None = None
 
     def begin(self, controls: Controls) -> Proof:
-        admin, topic = controls.admin, self.aim.topic
+        admin, topic = controls.admin, self.arguments.topic
         self.targets = (topic,)
         self.replicas(admin)
         places = admin.directories(topic)
@@ -38,7 +38,7 @@ class MoveDirectories(TopicFault):
     def heal(self, controls: Controls) -> str:
         if self._first is None:
             return "nothing was moved"
-        controls.admin.move_logs(self.aim.topic, self._first)
+        controls.admin.move_logs(self.arguments.topic, self._first)
         return "all lie where they lay"
 
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from urteil.chaos import selectors
-from urteil.chaos.aim import Aim
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import Fault, Proof, not_running, probe_all, still_broken
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import Link, Probe
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.fault import (
+    Fault,
+    Proof,
+    describe_broken_links,
+    describe_stopped_nodes,
+    probe_all,
+)
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import Link, Probe
 
 PROBE_S = 0.5
 
@@ -54,7 +60,7 @@ def answers_again(controls: Controls, links: Sequence[Link]) -> str:
     that another fault still cuts off, is silent."""
     after = probe_all(controls, links, timeout_s=PROBE_S)
     silent = [probe.link for probe in after if not probe.answered]
-    down = not_running(controls, sorted({link.dst for link in silent}))
+    down = describe_stopped_nodes(controls, sorted({link.dst for link in silent}))
     told = f"{len(after) - len(silent)} of {len(after)} links answer"
     return f"{told} ({down})" if down else told
 
@@ -79,7 +85,7 @@ class CutLinks(Fault):
     def begin(self, controls: Controls) -> Proof:
         self.links = tuple(self.choose(controls))
         self.targets = tuple(map(str, self.links))
-        close, answers_only = self.aim.flag("close"), self.aim.flag("answers_only")
+        close, answers_only = self.arguments.flag("close"), self.arguments.flag("answers_only")
         return cut_and_prove(
             controls, self.links, owner=self.owner, close=close, answers_only=answers_only
         )
@@ -88,8 +94,8 @@ class CutLinks(Fault):
         controls.net.heal(self.links, owner=self.owner)
         return answers_again(controls, self.links)
 
-    def remains(self, controls: Controls) -> str:
-        return still_broken(controls, self.links)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_broken_links(controls, self.links)
 
 
 class Partition(CutLinks):
@@ -105,14 +111,14 @@ class Partition(CutLinks):
         "answers_only": "requests arrive, their answers do not (default false)",
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.direction = aim.options.get("direction", "one-way")
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.direction = arguments.options.get("direction", "one-way")
         if self.direction not in ("one-way", "two-way"):
             raise ValueError(f"direction is {self.direction!r}: give one-way or two-way")
 
     def choose(self, controls: Controls) -> list[Link]:
-        chosen = selectors.links(controls, self.aim)
+        chosen = node_selectors.select_links(controls, self.arguments)
         if self.direction == "one-way":
             return chosen
         back = {Link(link.dst, link.src) for link in chosen}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import Fault, Proof, not_running, together
-from urteil.chaos.views import NodeState
+from urteil.chaos.faults.fault import Fault, Proof, describe_stopped_nodes, run_on_all
+from urteil.chaos.observations import NodeState
 
 
 class Pause(Fault):
@@ -17,10 +17,8 @@ class Pause(Fault):
     proves = "the process state is stopped as the system tells it; after healing it runs"
 
     def begin(self, controls: Controls) -> Proof:
-        victims = self.targets = tuple(
-            selectors.victims(controls, selectors.nodes(controls, self.aim))
-        )
-        together(controls.pause, victims)
+        victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))
+        run_on_all(controls.pause, victims)
         stopped = [s for s in map(controls.status, victims) if s.state is NodeState.PAUSED]
         text = ", ".join(f"{s.node}: pid {s.pid} is stopped" for s in stopped)
         return Proof(acted=bool(stopped) and len(stopped) == len(victims), text=text)
@@ -31,5 +29,5 @@ class Pause(Fault):
                 controls.resume(node)
         return ", ".join(f"{node} is {controls.status(node).state.value}" for node in self.targets)
 
-    def remains(self, controls: Controls) -> str:
-        return not_running(controls, self.targets)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from urteil.chaos.clients import SELECTORS, clients
+from urteil.chaos.client_selectors import SELECTORS, select_clients
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import Fault, Proof
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import NodeState
+from urteil.chaos.faults.fault import Fault, Proof
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import NodeState
 
 
 class PauseClient(Fault):
@@ -21,7 +21,7 @@ class PauseClient(Fault):
     sample = ""
 
     def begin(self, controls: Controls) -> Proof:
-        chosen = clients(controls.clients, self.aim)
+        chosen = select_clients(controls.clients, self.arguments)
         states = {name: controls.clients.status(name).state for name in chosen}
         self.targets = tuple(name for name in chosen if states[name] is NodeState.RUNNING)
         if not self.targets:
@@ -35,6 +35,6 @@ class PauseClient(Fault):
         after = [controls.clients.resume(name) for name in self.targets]
         return ", ".join(f"{status.node} is {status.state.value}" for status in after)
 
-    def remains(self, controls: Controls) -> str:
+    def find_residual_effects(self, controls: Controls) -> str:
         states = [controls.clients.status(name) for name in self.targets]
         return ", ".join(f"{s.node} is paused" for s in states if s.state is NodeState.PAUSED)

@@ -6,19 +6,19 @@ import json
 import time
 from random import Random
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import (
+from urteil.chaos.faults.fault import (
     KAFKA,
     MIX,
     URTEIL,
     Fault,
     Proof,
-    not_running,
-    together,
+    describe_stopped_nodes,
+    run_on_all,
 )
-from urteil.chaos.log_files import Cut, cut_power, partitions, recovery_points
-from urteil.chaos.views import NodeState
+from urteil.chaos.log_directories import Cut, cut_power, partitions, recovery_points
+from urteil.chaos.observations import NodeState
 
 
 class PowerCut(Fault):
@@ -35,35 +35,33 @@ class PowerCut(Fault):
     on_targets = (URTEIL, KAFKA, MIX)
 
     def begin(self, controls: Controls) -> Proof:
-        victims = self.targets = tuple(
-            selectors.victims(controls, selectors.nodes(controls, self.aim))
-        )
-        after = together(controls.kill, victims)
+        victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))
+        after = run_on_all(controls.kill, victims)
         at_ns = time.monotonic_ns()
         dead = [status.node for status in after if status.state is NodeState.DEAD]
-        taken = dict(zip(dead, together(lambda n: self._take(controls, n), dead), strict=True))
+        taken = dict(zip(dead, run_on_all(lambda n: self._take(controls, n), dead), strict=True))
         text = "; ".join(_sentence(node, cuts) for node, cuts in taken.items())
         acted = bool(dead) and len(dead) == len(victims)
         return Proof(acted=acted, text=text, harm=_harm(at_ns, taken))
 
-    def voids(self) -> frozenset[str]:
-        alone = self.aim.target in ("leader", "follower", "controller", "random", "minority")
+    def voided_promises(self) -> frozenset[str]:
+        alone = self.arguments.target in ("leader", "follower", "controller", "random", "minority")
         return frozenset() if alone else frozenset({"durability"})
 
     def heal(self, controls: Controls) -> str:
-        started = together(controls.start, self.targets)
+        started = run_on_all(controls.start, self.targets)
         return ", ".join(f"{status.node} runs as pid {status.pid}" for status in started)
 
-    def remains(self, controls: Controls) -> str:
-        return not_running(controls, self.targets)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)
 
     def _take(self, controls: Controls, node: str) -> list[Cut]:
         cuts: list[Cut] = []
-        with controls.disks.opened(node) as log_dirs:
+        with controls.disks.open_log_directories(node) as log_dirs:
             for log_dir in log_dirs:
                 points = recovery_points(log_dir)
                 for folder in partitions(log_dir):
-                    random = Random(f"{self.aim.seed}/{node}/{folder.name}")
+                    random = Random(f"{self.arguments.seed}/{node}/{folder.name}")
                     cut = cut_power(folder, points.get(folder.name, 0), random)
                     cuts += [] if cut is None else [cut]
         return cuts

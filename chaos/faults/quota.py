@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import OWN_CLUSTER
-from urteil.chaos.faults.base import Fault, Proof
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.fault import Fault, Proof
+from urteil.chaos.faults.topic_fault import OWN_CLUSTER
 
 DEFAULT_RATE = 20_000
 RATES = ("producer_byte_rate", "consumer_byte_rate")
@@ -31,18 +31,18 @@ class Quota(Fault):
     on_targets = OWN_CLUSTER
     sample = ALL
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        rates = {one: aim.number(one, 0) for one in RATES if one in aim.options}
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        rates = {one: arguments.number(one, 0) for one in RATES if one in arguments.options}
         self._wanted = rates or {RATES[0]: DEFAULT_RATE}
         self._before: dict[str, str] | None = None
 
     @property
     def _client(self) -> str | None:
-        return None if self.aim.target == ALL else self.aim.target
+        return None if self.arguments.target == ALL else self.arguments.target
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = (self.aim.target,)
+        self.targets = (self.arguments.target,)
         self._before = controls.admin.quotas(self._client)
         controls.admin.set_quotas(self._client, self._wanted)
         found = controls.admin.quotas(self._client)
@@ -59,9 +59,11 @@ class Quota(Fault):
         controls.admin.set_quotas(self._client, back)
         return f"{_told(self._before)} again"
 
-    def remains(self, controls: Controls) -> str:
+    def find_residual_effects(self, controls: Controls) -> str:
         found = controls.admin.quotas(self._client)
-        return "" if found == (self._before or {}) else f"{self.aim.target} has {_told(found)}"
+        return (
+            "" if found == (self._before or {}) else f"{self.arguments.target} has {_told(found)}"
+        )
 
 
 def _told(quotas: dict[str, str]) -> str:

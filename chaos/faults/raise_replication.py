@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.administration import Replicas
+from urteil.chaos.admin_controls import Replicas
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import TopicFault
-from urteil.chaos.faults.base import Proof
+from urteil.chaos.faults.fault import Proof
+from urteil.chaos.faults.topic_fault import TopicFault
 
 DEADLINE_S = 60.0
 
@@ -25,7 +25,7 @@ class RaiseReplication(TopicFault):
     _first: Replicas | None = None
 
     def begin(self, controls: Controls) -> Proof:
-        admin, topic = controls.admin, self.aim.topic
+        admin, topic = controls.admin, self.arguments.topic
         self.targets = (topic,)
         self._first = before = self.replicas(admin)
         if all(len(nodes) == len(controls.brokers) for nodes in before.values()):
@@ -40,18 +40,20 @@ class RaiseReplication(TopicFault):
         return Proof(acted=acted, text=text)
 
     def heal(self, controls: Controls) -> str:
-        if self._first is None or controls.admin.replicas(self.aim.topic) == self._first:
+        if self._first is None or controls.admin.replicas(self.arguments.topic) == self._first:
             return "the replicas are those of before"
         self._to(controls, self._first)
         return "set back to the replicas of before"
 
-    def remains(self, controls: Controls) -> str:
-        return "" if controls.admin.replicas(self.aim.topic) == self._first else "other replicas"
+    def find_residual_effects(self, controls: Controls) -> str:
+        return (
+            "" if controls.admin.replicas(self.arguments.topic) == self._first else "other replicas"
+        )
 
     def _to(self, controls: Controls, wanted: Replicas) -> None:
-        deadline_s = self.aim.number("deadline_s", DEADLINE_S)
-        controls.admin.reassign(self.aim.topic, wanted)
-        controls.admin.await_reassigned(self.aim.topic, wanted, deadline_s=deadline_s)
+        deadline_s = self.arguments.number("deadline_s", DEADLINE_S)
+        controls.admin.reassign(self.arguments.topic, wanted)
+        controls.admin.await_reassigned(self.arguments.topic, wanted, deadline_s=deadline_s)
 
     def _more(self, controls: Controls, partition: int, nodes: tuple[str, ...]) -> tuple[str, ...]:
         others = [node for node in controls.brokers if node not in nodes]

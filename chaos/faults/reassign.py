@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.administration import Replicas
+from urteil.chaos.admin_controls import Replicas
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import TopicFault
-from urteil.chaos.faults.base import Proof, until
+from urteil.chaos.faults.fault import Proof, until
+from urteil.chaos.faults.topic_fault import TopicFault
 
 DEADLINE_S = 60.0
 BEGINS_S = 10.0
@@ -30,7 +30,7 @@ class Reassign(TopicFault):
     _wanted: Replicas | None = None
 
     def begin(self, controls: Controls) -> Proof:
-        admin, topic = controls.admin, self.aim.topic
+        admin, topic = controls.admin, self.arguments.topic
         self.targets = (topic,)
         self._before = before = self.replicas(admin)
         self._wanted = {one: self._moved(controls, one, nodes) for one, nodes in before.items()}
@@ -42,18 +42,18 @@ class Reassign(TopicFault):
     def heal(self, controls: Controls) -> str:
         if self._wanted is None or self._before is None:
             return "nothing was moved"
-        if self.aim.number("cancel", 0):
-            done = controls.admin.cancel_moves(self.aim.topic, self._before)
+        if self.arguments.number("cancel", 0):
+            done = controls.admin.cancel_moves(self.arguments.topic, self._before)
             return f"{len(done)} of {len(self._before)} moves cancelled"
-        deadline_s = self.aim.number("deadline_s", DEADLINE_S)
-        controls.admin.await_reassigned(self.aim.topic, self._wanted, deadline_s=deadline_s)
+        deadline_s = self.arguments.number("deadline_s", DEADLINE_S)
+        controls.admin.await_reassigned(self.arguments.topic, self._wanted, deadline_s=deadline_s)
         return "all moved and in sync"
 
     def _moved(self, controls: Controls, partition: int, nodes: tuple[str, ...]) -> tuple[str, ...]:
         others = [node for node in controls.brokers if node not in nodes]
         if not others:
             return (*nodes[1:], nodes[0])
-        turn = self.aim.random().randrange(len(others))
+        turn = self.arguments.random().randrange(len(others))
         return (*nodes[1:], others[(turn + partition) % len(others)])
 
 

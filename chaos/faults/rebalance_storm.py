@@ -6,10 +6,10 @@ import threading
 import time
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import ClientControls, Controls
-from urteil.chaos.faults.base import Fault, Proof
-from urteil.chaos.views import LabFailure
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.fault import Fault, Proof
+from urteil.chaos.observations import LabFailure
 
 EVERY_MS = 500
 JOINED_DEADLINE_S = 20.0
@@ -30,8 +30,8 @@ class RebalanceStorm(Fault):
     }
     sample = ""
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._there: list[str] = []
@@ -50,7 +50,7 @@ class RebalanceStorm(Fault):
         return Proof(acted=given, text=f"{self._there[0]} joined and {told}")
 
     def _storm(self, members: ClientControls) -> None:
-        every_s = self.aim.number("every_ms", EVERY_MS) / 1000
+        every_s = self.arguments.number("every_ms", EVERY_MS) / 1000
         try:
             while not self._stop.wait(every_s):
                 self._there.append(members.join())
@@ -70,7 +70,7 @@ class RebalanceStorm(Fault):
             controls.clients.leave(self._there.pop())
         return f"{self._joined} joined and left"
 
-    def remains(self, controls: Controls) -> str:
+    def find_residual_effects(self, controls: Controls) -> str:
         return ""
 
     def _was_given(self, members: ClientControls, name: str) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import TopicFault
-from urteil.chaos.faults.base import Proof, not_running, until
+from urteil.chaos.faults.fault import Proof, describe_stopped_nodes, until
+from urteil.chaos.faults.topic_fault import TopicFault
 
 RECORDS, RECORDS_ANEW = 40, 7
 ASKED_S = 10.0
@@ -24,7 +24,7 @@ class RecreateTopic(TopicFault):
     _anew = ""
 
     def begin(self, controls: Controls) -> Proof:
-        admin, topic = controls.admin, f"anew-{self.aim.random().randrange(1 << 32):08x}"
+        admin, topic = controls.admin, f"anew-{self.arguments.random().randrange(1 << 32):08x}"
         factor = min(3, len(controls.brokers))
         self.targets = (topic,)
         self._old_id = admin.create_topic(topic, partitions=1, replication_factor=factor)
@@ -55,11 +55,11 @@ class RecreateTopic(TopicFault):
         until(lambda: admin.record_count(topic) == RECORDS_ANEW, deadline_s=ASKED_S)
         return f"{topic} has the id {self._anew} and {admin.record_count(topic)} records"
 
-    def remains(self, controls: Controls) -> str:
+    def find_residual_effects(self, controls: Controls) -> str:
         topic = self.targets[0]
         if controls.admin.topic_id(topic) in (None, self._old_id):
             return f"{topic} was not made anew"
         count = controls.admin.record_count(topic)
         if count != RECORDS_ANEW:
             return f"{topic} has {count} records, {RECORDS_ANEW} were written to it"
-        return not_running(controls, self.targets[1:])
+        return describe_stopped_nodes(controls, self.targets[1:])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import Fault, Proof, not_running
-from urteil.chaos.faults.draining import Before, drain, held, move
-from urteil.chaos.views import NodeState
+from urteil.chaos.faults.broker_drain import Before, drain, held, move
+from urteil.chaos.faults.fault import Fault, Proof, describe_stopped_nodes
+from urteil.chaos.observations import NodeState
 
 
 class RemoveBroker(Fault):
@@ -21,7 +21,7 @@ class RemoveBroker(Fault):
     _before: Before | None = None
 
     def begin(self, controls: Controls) -> Proof:
-        (node,) = self.targets = (selectors.nodes(controls, self.aim)[0],)
+        (node,) = self.targets = (node_selectors.select_nodes(controls, self.arguments)[0],)
         had = held(controls, node)
         self._before = drain(controls, node)
         left = held(controls, node)
@@ -39,5 +39,5 @@ class RemoveBroker(Fault):
             f"{node} runs with {held(controls, node)} replicas" for node in self.targets
         )
 
-    def remains(self, controls: Controls) -> str:
-        return not_running(controls, self.targets)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)

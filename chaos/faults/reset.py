@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.spoiled import CLIENTS, SpoiledLinks
-from urteil.chaos.views import DOWNSTREAM, UPSTREAM, Transfer
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.degraded_links import CLIENTS, DegradedLinks
+from urteil.chaos.observations import DOWNSTREAM, UPSTREAM, Transfer
 
 
-class Reset(SpoiledLinks):
+class Reset(DegradedLinks):
     """TCP RST instead of delivery, for old connections their end."""
 
     name = "reset"
@@ -22,14 +22,14 @@ class Reset(SpoiledLinks):
         **CLIENTS,
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.after_ms = int(aim.number("after_ms", 0, least=0, most=4_000))
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.after_ms = int(arguments.number("after_ms", 0, least=0, most=4_000))
 
     def spoil(self, controls: Controls) -> None:
-        streams = (DOWNSTREAM,) if self.aim.flag("answers_only") else (UPSTREAM,)
+        streams = (DOWNSTREAM,) if self.arguments.flag("answers_only") else (UPSTREAM,)
         timeout = {"timeout": self.after_ms}
-        controls.net.spoil(self.links, "reset_peer", timeout, streams=streams, owner=self.owner)
+        controls.net.add_toxic(self.links, "reset_peer", timeout, streams=streams, owner=self.owner)
 
     def spoilt(self, before: Transfer, after: Transfer) -> bool:
         """What resets a connection inside a pod is seen as its end outside."""

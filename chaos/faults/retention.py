@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.faults.administrative import SettingFault
+from urteil.chaos.faults.topic_fault import SettingFault
 
 
 class Retention(SettingFault):
@@ -21,6 +21,6 @@ class Retention(SettingFault):
         "segment.ms": "meanwhile (default 1000)",
     }
 
-    def voids(self) -> frozenset[str]:
+    def voided_promises(self) -> frozenset[str]:
         """What was acknowledged goes sooner than the topic said when it was sent."""
         return frozenset({"retention"})

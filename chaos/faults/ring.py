@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.partition import CutLinks
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import Link
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import Link
 
 
 class Ring(CutLinks):
@@ -22,11 +22,11 @@ class Ring(CutLinks):
 
     def choose(self, controls: Controls) -> list[Link]:
         seats = list(controls.brokers)
-        if self.aim.target != "all":
-            raise NoTarget(f"a ring is of all brokers, not of {self.aim.target}")
+        if self.arguments.target != "all":
+            raise NoTarget(f"a ring is of all brokers, not of {self.arguments.target}")
         if len(seats) < 3:
             raise NoTarget(f"{len(seats)} brokers make no ring")
-        self.aim.random().shuffle(seats)
+        self.arguments.random().shuffle(seats)
         cut = {Link(a, b) for a in seats for b in seats if b not in _seen(seats, a)}
         return [link for link in controls.net.links() if link in cut]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import Fault, Proof, not_running
+from urteil.chaos.faults.fault import Fault, Proof, describe_stopped_nodes
 
 
 class RollingRestart(Fault):
@@ -24,15 +24,15 @@ class RollingRestart(Fault):
     }
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.victims(controls, selectors.nodes(controls, self.aim)))
+        self.targets = tuple(node_selectors.select_running(controls, self.arguments))
         told, acted = [], True
         for node in self.targets:
             old = controls.status(node).pid
-            ended = controls.kill(node) if self.aim.flag("kill") else controls.stop(node)
+            ended = controls.kill(node) if self.arguments.flag("kill") else controls.stop(node)
             new = controls.start(node).pid
             acted = acted and new != old
             told.append(f"{node}: pid {old} ended, exit {ended.exit_code}, now {new}")
-            controls.await_healthy(deadline_s=self.aim.number("deadline_s", 60))
+            controls.await_healthy(deadline_s=self.arguments.number("deadline_s", 60))
         return Proof(acted=acted, text="; ".join(told))
 
     def heal(self, controls: Controls) -> str:
@@ -40,5 +40,5 @@ class RollingRestart(Fault):
             controls.start(node)
         return f"{len(self.targets)} brokers run"
 
-    def remains(self, controls: Controls) -> str:
-        return not_running(controls, self.targets)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)

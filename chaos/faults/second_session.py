@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from urteil.chaos.clients import SELECTORS, clients
+from urteil.chaos.client_selectors import SELECTORS, select_clients
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import Fault, Proof
-from urteil.chaos.views import NodeState
+from urteil.chaos.faults.fault import Fault, Proof
+from urteil.chaos.observations import NodeState
 
 
 class SecondSession(Fault):
@@ -20,8 +20,8 @@ class SecondSession(Fault):
     sample = ""
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(clients(controls.clients, self.aim))
-        seconds = [controls.clients.take_over(name) for name in self.targets]
+        self.targets = tuple(select_clients(controls.clients, self.arguments))
+        seconds = [controls.clients.start_next_session(name) for name in self.targets]
         both = [controls.clients.status(name) for name in (*self.targets, *seconds)]
         alive = [one for one in both if one.state is not NodeState.DEAD]
         text = ", ".join(f"{one.node} is {one.state.value} as pid {one.pid}" for one in alive)
@@ -34,6 +34,6 @@ class SecondSession(Fault):
                 controls.clients.kill(name)
         return f"{', '.join(self.targets)} is gone"
 
-    def remains(self, controls: Controls) -> str:
+    def find_residual_effects(self, controls: Controls) -> str:
         states = [controls.clients.status(name) for name in self.targets]
         return ", ".join(f"{s.node} runs" for s in states if s.state is not NodeState.DEAD)

@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-from urteil.chaos import selectors
-from urteil.chaos.aim import Aim
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof, not_running
-from urteil.chaos.log_files import (
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.fault import KAFKA, MIX, URTEIL, Fault, Proof, describe_stopped_nodes
+from urteil.chaos.log_directories import (
     closed_batches,
     cut_segment,
     flip_bit,
@@ -20,8 +20,8 @@ from urteil.chaos.log_files import (
     recovery_points,
     segments,
 )
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import NodeState
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import NodeState
 
 BIT, CUT = "bit", "cut"
 
@@ -48,17 +48,17 @@ class SegmentDamaged(Fault):
         "repair": "with up: make the replica anew at healing (default true)",
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.up = aim.flag("up")
-        how = str(aim.options.get("how", ""))
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.up = arguments.flag("up")
+        how = str(arguments.options.get("how", ""))
         if how not in ("", BIT, CUT):
             raise ValueError(f"how={how} is neither {BIT} nor {CUT}")
-        self.how = how or (BIT if self.up else aim.random().choice((BIT, CUT)))
-        self.folder = f"{aim.topic}-{aim.partition}"
+        self.how = how or (BIT if self.up else arguments.random().choice((BIT, CUT)))
+        self.folder = f"{arguments.topic}-{arguments.partition}"
 
     def begin(self, controls: Controls) -> Proof:
-        (node,) = self.targets = tuple(selectors.nodes(controls, self.aim)[:1])
+        (node,) = self.targets = tuple(node_selectors.select_nodes(controls, self.arguments)[:1])
         if not self.up:
             controls.kill(node)
         try:
@@ -70,7 +70,7 @@ class SegmentDamaged(Fault):
 
     def _hurt(self, controls: Controls, node: str) -> Proof:
         """Damage its log. NoTarget where it has none that can be."""
-        with controls.disks.opened(node) as log_dirs:
+        with controls.disks.open_log_directories(node) as log_dirs:
             found = [
                 one for each in log_dirs for one in partitions(each) if one.name == self.folder
             ]
@@ -84,17 +84,17 @@ class SegmentDamaged(Fault):
     def heal(self, controls: Controls) -> str:
         told = []
         for node in self.targets:
-            if self.up and self.aim.flag("repair", True):
+            if self.up and self.arguments.flag("repair", True):
                 self._forget(controls, node)
             told.append(f"{node} runs as pid {controls.start(node).pid}")
         return ", ".join(told)
 
-    def remains(self, controls: Controls) -> str:
-        return not_running(controls, self.targets)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)
 
     def _damage(self, folder: Path) -> tuple[str, int, int | None]:
         """What was done, and the offsets that it concerns; recovery cuts from there to the end."""
-        random = self.aim.random()
+        random = self.arguments.random()
         looked_at = 0 if self.up else recovery_points(folder.parent).get(folder.name, 0)
         choices = [one for one in closed_batches(folder) if one[1].base >= looked_at]
         if not choices:
@@ -115,6 +115,6 @@ class SegmentDamaged(Fault):
         """The log's folder goes: the broker fetches it from the leader when it is back."""
         if controls.status(node).state is not NodeState.DEAD:
             controls.kill(node)
-        with controls.disks.opened(node) as log_dirs:
+        with controls.disks.open_log_directories(node) as log_dirs:
             for log_dir in log_dirs:
                 shutil.rmtree(log_dir / self.folder, ignore_errors=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof, together
+from urteil.chaos.faults.fault import KAFKA, MIX, URTEIL, Fault, Proof, run_on_all
 
 DEADLINE_S = 5.0
 ATTEMPTS = 50
@@ -29,21 +29,21 @@ class SessionExpired(Fault):
     sample = "controller"
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.nodes(controls, self.aim))
-        before = {node: controls.keeper.session(node) for node in self.targets}
-        told = together(lambda node: _expire(controls, node, before[node]), self.targets)
+        self.targets = tuple(node_selectors.select_nodes(controls, self.arguments))
+        before = {node: controls.zookeeper_admin.session(node) for node in self.targets}
+        told = run_on_all(lambda node: _expire(controls, node, before[node]), self.targets)
         acted = bool(told) and all(gone for gone, _ in told)
         return Proof(acted=acted, text="; ".join(text for _, text in told))
 
     def heal(self, controls: Controls) -> str:
         deadline = time.monotonic() + REGISTERED_S
-        while absent := self.remains(controls):
+        while absent := self.find_residual_effects(controls):
             if time.monotonic() > deadline:
                 return f"after {REGISTERED_S:g} s {absent}"
             time.sleep(POLL_S)
         return "registered again"
 
-    def remains(self, controls: Controls) -> str:
+    def find_residual_effects(self, controls: Controls) -> str:
         there = controls.registered()
         absent = [node for node in self.targets if node not in there]
         return f"not registered: {', '.join(absent)}" if absent else ""
@@ -55,8 +55,8 @@ def _expire(controls: Controls, node: str, session: int | None) -> tuple[bool, s
         return False, f"{node} was not registered"
     deadline = time.monotonic() + DEADLINE_S
     for attempt in range(1, ATTEMPTS + 1):
-        controls.keeper.end_session(session)
-        now = controls.keeper.session(node)
+        controls.zookeeper_admin.end_session(session)
+        now = controls.zookeeper_admin.session(node)
         if now != session:
             return True, f"session {session:#x} of {node} is gone (attempt {attempt})"
         if time.monotonic() > deadline:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.crash import Crash
-from urteil.chaos.views import NodeStatus
+from urteil.chaos.observations import NodeStatus
 
 
 class Shutdown(Crash):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.spoiled import CLIENTS, SpoiledLinks
-from urteil.chaos.views import Transfer
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.degraded_links import CLIENTS, DegradedLinks
+from urteil.chaos.observations import Transfer
 
 
-class Slices(SpoiledLinks):
+class Slices(DegradedLinks):
     """Every request and answer is cut into slices that come one by one."""
 
     name = "slices"
@@ -23,11 +23,11 @@ class Slices(SpoiledLinks):
         **CLIENTS,
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.bytes = int(aim.number("bytes", 60))
-        self.variation = int(aim.number("variation_bytes", min(20, self.bytes - 1)))
-        self.pause_us = int(aim.number("pause_us", 1000))
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.bytes = int(arguments.number("bytes", 60))
+        self.variation = int(arguments.number("variation_bytes", min(20, self.bytes - 1)))
+        self.pause_us = int(arguments.number("pause_us", 1000))
         if not 2 <= self.bytes <= 100_000:
             raise ValueError(f"bytes={self.bytes} is not between 2 and 100000")
         if not 0 <= self.variation < self.bytes:
@@ -41,7 +41,7 @@ class Slices(SpoiledLinks):
             "size_variation": self.variation,
             "delay": self.pause_us,
         }
-        controls.net.spoil(self.links, "slicer", slicer, owner=self.owner)
+        controls.net.add_toxic(self.links, "slicer", slicer, owner=self.owner)
 
     def spoilt(self, before: Transfer, after: Transfer) -> bool:
         """Two slices may be read as one when the reader is late."""

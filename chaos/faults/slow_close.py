@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.spoiled import CLIENTS, SpoiledLinks
-from urteil.chaos.views import Transfer
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.degraded_links import CLIENTS, DegradedLinks
+from urteil.chaos.observations import Transfer
 
 
-class SlowClose(SpoiledLinks):
+class SlowClose(DegradedLinks):
     """The end of a connection reaches the other side late."""
 
     name = "slow_close"
@@ -22,13 +22,13 @@ class SlowClose(SpoiledLinks):
         **CLIENTS,
     }
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.delay_ms = int(aim.number("delay_ms", 2000, least=100, most=30_000))
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.delay_ms = int(arguments.number("delay_ms", 2000, least=100, most=30_000))
         self.timeout_s = 5 + 2 * self.delay_ms / 1000
 
     def spoil(self, controls: Controls) -> None:
-        controls.net.spoil(self.links, "slow_close", {"delay": self.delay_ms}, owner=self.owner)
+        controls.net.add_toxic(self.links, "slow_close", {"delay": self.delay_ms}, owner=self.owner)
 
     def spoilt(self, before: Transfer, after: Transfer) -> bool:
         return (before.closing_ms or 0) < 0.5 * self.delay_ms <= 0.6 * (after.closing_ms or 0)

@@ -6,9 +6,9 @@ import threading
 import time
 from typing import ClassVar
 
-from urteil.chaos.clients import clients
+from urteil.chaos.client_selectors import select_clients
 from urteil.chaos.controls import ClientControls, Controls
-from urteil.chaos.faults.base import Fault, Proof
+from urteil.chaos.faults.fault import Fault, Proof
 
 STILL_S = 1.5
 """Longer than a member that polls and is given nothing writes nothing (`journal.IDLE_NS`)."""
@@ -27,22 +27,25 @@ class SlowPoll(Fault):
     sample = ""
 
     def begin(self, controls: Controls) -> Proof:
-        chosen, members = clients(controls.clients, self.aim), controls.clients.names("group")
+        chosen, members = (
+            select_clients(controls.clients, self.arguments),
+            controls.clients.names("group"),
+        )
         if strange := [name for name in chosen if name not in members]:
             raise ValueError(f"{strange[0]} is no group member: aim at member, members or g1, ...")
         self.targets = tuple(chosen)
         for name in self.targets:
-            controls.clients.stall(name)
+            controls.clients.pause_polling(name)
         still = [name for name in self.targets if _stands_still(controls.clients, name)]
         text = ", ".join(f"{name} wrote nothing for {STILL_S:g} s" for name in still)
         return Proof(acted=len(still) == len(self.targets), text=text or "nobody stood still")
 
     def heal(self, controls: Controls) -> str:
         for name in self.targets:
-            controls.clients.go_on(name)
+            controls.clients.resume_polling(name)
         return f"{', '.join(self.targets)} polls again"
 
-    def remains(self, controls: Controls) -> str:
+    def find_residual_effects(self, controls: Controls) -> str:
         return ""
 
 

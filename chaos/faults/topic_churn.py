@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import TopicFault
-from urteil.chaos.faults.base import Proof, until
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.fault import Proof, until
+from urteil.chaos.faults.topic_fault import TopicFault
 
 COUNT = 4
 PARTITIONS = 3
@@ -23,12 +23,12 @@ class TopicChurn(TopicFault):
     proves = "the ids that ZooKeeper gave the topics, and that those deleted are gone"
     options: ClassVar[dict[str, str]] = {"count": f"topics to create (default {COUNT})"}
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        self.count = int(aim.number("count", COUNT, least=1, most=1000))
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        self.count = int(arguments.number("count", COUNT, least=1, most=1000))
 
     def begin(self, controls: Controls) -> Proof:
-        admin, mark = controls.admin, f"{self.aim.random().randrange(1 << 32):08x}"
+        admin, mark = controls.admin, f"{self.arguments.random().randrange(1 << 32):08x}"
         names = [f"churn-{mark}-{n}" for n in range(self.count)]
         self.targets = tuple(names)
         factor = min(3, len(controls.brokers))
@@ -55,7 +55,7 @@ class TopicChurn(TopicFault):
             controls.admin.delete_topic(name, wait=False)
         return f"{len(here)} more to be deleted"
 
-    def remains(self, controls: Controls) -> str:
+    def find_residual_effects(self, controls: Controls) -> str:
         until(lambda: not self._left(controls), deadline_s=GONE_S)
         return ", ".join(self._left(controls))
 

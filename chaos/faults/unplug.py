@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import (
+from urteil.chaos.faults.fault import (
     DOCKER,
     KAFKA,
     MIX,
     URTEIL,
     Fault,
     Proof,
-    still_broken,
-    together,
+    describe_broken_links,
+    run_on_all,
 )
 from urteil.chaos.faults.partition import silence_proven
-from urteil.chaos.views import Link
+from urteil.chaos.observations import Link
 
 
 class Unplug(Fault):
@@ -33,17 +33,17 @@ class Unplug(Fault):
 
     def begin(self, controls: Controls) -> Proof:
         boxes = controls.containers
-        self.targets = tuple(selectors.nodes(controls, self.aim))
+        self.targets = tuple(node_selectors.select_nodes(controls, self.arguments))
         return silence_proven(
-            controls, self._links(controls), lambda: together(boxes.unplug, self.targets)
+            controls, self._links(controls), lambda: run_on_all(boxes.unplug, self.targets)
         )
 
     def heal(self, controls: Controls) -> str:
-        together(controls.containers.plug, self.targets)
+        run_on_all(controls.containers.plug, self.targets)
         return f"{', '.join(self.targets)} plugged in again"
 
-    def remains(self, controls: Controls) -> str:
-        return still_broken(controls, self._links(controls))
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_broken_links(controls, self._links(controls))
 
     def _links(self, controls: Controls) -> list[Link]:
         chosen = set(self.targets)

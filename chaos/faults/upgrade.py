@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.administrative import OWN_CLUSTER
-from urteil.chaos.faults.base import Fault, Proof, not_running
+from urteil.chaos.faults.fault import Fault, Proof, describe_stopped_nodes
+from urteil.chaos.faults.topic_fault import OWN_CLUSTER
 
 DEADLINE_S = 90.0
 STEPS = (1, 2)
@@ -30,7 +30,7 @@ class Upgrade(Fault):
     }
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.nodes(controls, self.aim))
+        self.targets = tuple(node_selectors.select_nodes(controls, self.arguments))
         before = {node: controls.admin.release(node) for node in self.targets}
         pids = {node: controls.status(node).pid for node in self.targets}
         for step in STEPS:
@@ -48,12 +48,12 @@ class Upgrade(Fault):
         controls.stop(node)
         controls.admin.upgrade(node, step=step)
         controls.start(node)
-        controls.await_healthy(deadline_s=self.aim.number("deadline_s", DEADLINE_S))
+        controls.await_healthy(deadline_s=self.arguments.number("deadline_s", DEADLINE_S))
 
     def heal(self, controls: Controls) -> str:
         for node in self.targets:
             controls.start(node)
         return f"{len(self.targets)} brokers run"
 
-    def remains(self, controls: Controls) -> str:
-        return not_running(controls, self.targets)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.partition import CutLinks
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import Link
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import Link
 
 
 class ZookeeperFromZookeeper(CutLinks):
@@ -21,8 +21,10 @@ class ZookeeperFromZookeeper(CutLinks):
     options: ClassVar[dict[str, str]] = {"close": "break connections rather than stall them"}
 
     def choose(self, controls: Controls) -> list[Link]:
-        inside = selectors.nodes(controls, self.aim)
+        inside = node_selectors.select_nodes(controls, self.arguments)
         outside = [node for node in controls.zookeepers if node not in inside]
         if not outside or not set(inside) <= set(controls.zookeepers):
-            raise NoTarget(f"{self.aim.target} leaves no other ZooKeeper server to be cut from")
-        return list(controls.net.between(inside, outside))
+            raise NoTarget(
+                f"{self.arguments.target} leaves no other ZooKeeper server to be cut from"
+            )
+        return list(controls.net.links_between(inside, outside))

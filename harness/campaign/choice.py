@@ -57,7 +57,7 @@ def candidates_of(
         )
         for target in targets
         for scenario in scenarios
-        if not unfit(scenario, target)
+        if not unsupported_reason(scenario, target)
     ]
     found += [
         Candidate(
@@ -98,19 +98,21 @@ def seconds_of(at: str) -> float:
     return time.mktime(time.strptime(at, AT))
 
 
-def unfit(scenario: Scenario, target: str) -> str:
+def unsupported_reason(scenario: Scenario, target: str) -> str:
     """Why a scenario cannot be played on a target, in processes or where an external one runs;
     empty when it can. ValueError as `load_external` raises it."""
     if scenario.runtime != "process":
         return f"{scenario.name} needs --runtime {scenario.runtime}"
     if target.startswith(PREFIX):
-        return _unfit_there(scenario, target)
+        return _unsupported_there(scenario, target)
     named = [one.fault for one in scenario.faults]
-    told = [FAULTS[name].unfit(runtime=scenario.runtime, target=target) for name in named]
+    told = [
+        FAULTS[name].unsupported_reason(runtime=scenario.runtime, target=target) for name in named
+    ]
     return next(filter(None, told), "")
 
 
-def _unfit_there(scenario: Scenario, target: str) -> str:
+def _unsupported_there(scenario: Scenario, target: str) -> str:
     """As it was when the night began: a file that changes in its course changes nothing."""
     file = _external(target)
     try:

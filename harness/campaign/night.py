@@ -12,8 +12,8 @@ from statistics import mean
 
 import msgspec
 
-from urteil.chaos.views import LabFailure
-from urteil.harness.campaign.choice import Candidate, candidates_of, next_of, unfit
+from urteil.chaos.observations import LabFailure
+from urteil.harness.campaign.choice import Candidate, candidates_of, next_of, unsupported_reason
 from urteil.harness.campaign.failure import Failure, guarantee_of
 from urteil.harness.campaign.history import History, Seen
 from urteil.harness.campaign.inspector import Inspector, OutOfTime
@@ -170,7 +170,11 @@ class Night:
 
     def left_out(self) -> list[str]:
         """Why scenarios are not played on a target."""
-        told = [unfit(scenario, target) for target in self.targets for scenario in self.scenarios]
+        told = [
+            unsupported_reason(scenario, target)
+            for target in self.targets
+            for scenario in self.scenarios
+        ]
         return list(dict.fromkeys(filter(None, told)))
 
     def verdict(self) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from urteil.chaos.views import LabFailure, NodeState, NodeStatus
+from urteil.chaos.observations import LabFailure, NodeState, NodeStatus
 from urteil.harness.clients.processes import Clients
 from urteil.harness.history.growing import end_of, lines_from
 from urteil.harness.history.journal import CLIENT_ACTS, KILL
@@ -81,7 +81,7 @@ class LabClients:
         with self._lock, (self._run_dir / CLIENT_ACTS).open("a") as file:
             file.writelines(json.dumps(act) + "\n" for act in acts)
 
-    def take_over(self, name: str) -> str:
+    def start_next_session(self, name: str) -> str:
         with self._lock:
             if name not in self._successors:
                 self._successors[name] = self._next(self._kinds[name], _base(name))
@@ -109,10 +109,10 @@ class LabClients:
             threading.Event().wait(POLL_S)
         return status
 
-    def stall(self, name: str) -> None:
+    def pause_polling(self, name: str) -> None:
         self._clients.send_signal(name, signal.SIGUSR1)
 
-    def go_on(self, name: str) -> None:
+    def resume_polling(self, name: str) -> None:
         self._clients.send_signal(name, signal.SIGUSR2)
 
     def join(self) -> str:

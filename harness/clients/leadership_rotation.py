@@ -18,7 +18,7 @@ from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.views import LabFailure, PartitionView
+from urteil.chaos.observations import LabFailure, PartitionView
 
 POLL_S = 0.05
 REQUEST_TIMEOUT_MS = 10_000

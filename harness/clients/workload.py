@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kafka.errors import KafkaError
 
-from urteil.chaos.views import LabFailure, NotHealthy
+from urteil.chaos.observations import LabFailure, NotHealthy
 from urteil.harness.clients.application import await_copied, check_topics, command
 from urteil.harness.clients.client_controls import LabClients
 from urteil.harness.clients.consumers.read_progress import Reader, await_read

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from urteil.chaos.administration import ActFailed
+from urteil.chaos.admin_controls import ActFailed
 from urteil.harness.history.collect import ACTS
 
 

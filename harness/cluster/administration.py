@@ -1,4 +1,4 @@
-"""Administrative acts by a real admin client: implements `chaos.administration.Administration`."""
+"""Administrative acts by a real admin client: implements `chaos.administration.AdminControls`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import KafkaError, UnknownBrokerIdError
 from kafka.structs import TopicPartition
 
-from urteil.chaos.administration import ActFailed, Directories, Replicas
+from urteil.chaos.admin_controls import ActFailed, Directories, Replicas
 from urteil.harness.clients.kafka_python_fixes import ask_for_all
 from urteil.harness.cluster.acts import ActLog
 from urteil.harness.cluster.quota_wire import alter_quotas
@@ -275,7 +275,7 @@ class ClusterAdministration:
 
     # Transactions
 
-    def decided(self) -> list[str]:
+    def decided_transactions(self) -> list[str]:
         try:
             with self._client() as admin:
                 told = admin.list_transactions(state_filters=DECIDED)

@@ -18,7 +18,7 @@ from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
-from urteil.chaos.views import LabFailure
+from urteil.chaos.observations import LabFailure
 from urteil.harness.parts.faketime import faketime_library
 
 TOPIC = "urteil-clocks"
@@ -86,10 +86,10 @@ class Clocks:
         self._lock = threading.Lock()
         self._made = False
 
-    def set(self, node: str, *, offset_s: float) -> None:
+    def set_offset(self, node: str, *, offset_s: float) -> None:
         _write(self._node_dir(node) / FILE, f"{offset_s:+.3f}s")
 
-    def ahead_s(self, node: str) -> float:
+    def clock_offset_s(self, node: str) -> float:
         self._make()
         producer = KafkaProducer(
             bootstrap_servers=list(self._bootstrap()), acks=1, max_block_ms=ANSWER_S * 1000

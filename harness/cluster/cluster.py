@@ -11,9 +11,9 @@ from types import TracebackType
 
 from kazoo.client import KazooClient
 
+from urteil.chaos.link_probes import zookeeper_serves
 from urteil.chaos.links import Links
-from urteil.chaos.probes import zookeeper_serves
-from urteil.chaos.views import NodeState, NotHealthy
+from urteil.chaos.observations import NodeState, NotHealthy
 from urteil.harness.cluster.access import Access
 from urteil.harness.cluster.acts import ActLog
 from urteil.harness.cluster.administration import ClusterAdministration

@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka.errors import for_code
 
-from urteil.chaos.views import LabFailure, PartitionView
+from urteil.chaos.observations import LabFailure, PartitionView
 from urteil.harness.cluster.state import ClusterState
 from urteil.harness.protocol.connection import Wire
 from urteil.harness.protocol.framing import frame, text

@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from urteil.chaos.administration import Administration
+from urteil.chaos.admin_controls import AdminControls
 from urteil.chaos.controls import ClientControls, ClockControls, ContainerControls, DiskControls
+from urteil.chaos.link_probes import ask_broker, ask_metadata, zookeeper_leads, zookeeper_serves
 from urteil.chaos.links import Links
-from urteil.chaos.probes import ask_broker, ask_metadata, zookeeper_leads, zookeeper_serves
-from urteil.chaos.topology import Plan
-from urteil.chaos.views import (
+from urteil.chaos.observations import (
     Descriptors,
     Ended,
     LabFailure,
@@ -23,6 +22,7 @@ from urteil.chaos.views import (
     NotHealthy,
     PartitionView,
 )
+from urteil.chaos.topology import Plan
 from urteil.harness.cluster.commands import Commands
 from urteil.harness.cluster.keeper import Keeper
 from urteil.harness.cluster.state import ClusterState
@@ -63,7 +63,7 @@ class ClusterControls:
         runtime: Nodes,
         links: Links,
         state: ClusterState,
-        admin: Administration,
+        admin: AdminControls,
         start_node: Callable[[str], None],
         waits_for_own_znode: Callable[[str], bool],
         lost_session: Callable[[str], bool] = lambda _node: False,
@@ -112,7 +112,7 @@ class ClusterControls:
         return found
 
     @property
-    def keeper(self) -> Keeper:
+    def zookeeper_admin(self) -> Keeper:
         return self._keeper
 
     @property
@@ -132,7 +132,7 @@ class ClusterControls:
         return self._disks
 
     @property
-    def admin(self) -> Administration:
+    def admin(self) -> AdminControls:
         return self._admin
 
     @property
@@ -198,19 +198,19 @@ class ClusterControls:
     def resume(self, node: str) -> NodeStatus:
         return self._runtime.resume(node)
 
-    def may_end(self, node: str, *, allowed: bool = True) -> None:
+    def allow_exit(self, node: str, *, allowed: bool = True) -> None:
         if allowed:
             self._remember(node)
-        self._runtime.may_end(node, allowed=allowed)
+        self._runtime.allow_exit(node, allowed=allowed)
 
-    def starve(self, node: str, cpus: float) -> Limits:
-        return self._runtime.starve(node, cpus)
+    def throttle_cpu(self, node: str, cpus: float) -> Limits:
+        return self._runtime.throttle_cpu(node, cpus)
 
-    def feed(self, node: str) -> Limits:
-        return self._runtime.feed(node)
+    def restore_cpu(self, node: str) -> Limits:
+        return self._runtime.restore_cpu(node)
 
-    def starvation(self, node: str) -> Limits:
-        return self._runtime.starvation(node)
+    def cpu_throttling(self, node: str) -> Limits:
+        return self._runtime.cpu_throttling(node)
 
     def descriptors(self, node: str) -> Descriptors:
         return descriptors(node, self._runtime.local_pid(node))

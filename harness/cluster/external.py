@@ -15,8 +15,16 @@ from pathlib import Path
 
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.links import Links
+from urteil.chaos.observations import (
+    CLIENT,
+    LabFailure,
+    Limits,
+    Link,
+    NodeState,
+    NodeStatus,
+    NotHealthy,
+)
 from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
-from urteil.chaos.views import CLIENT, LabFailure, Limits, Link, NodeState, NodeStatus, NotHealthy
 from urteil.harness.cluster.acts import ActLog
 from urteil.harness.cluster.administration import ClusterAdministration, Releases
 from urteil.harness.cluster.controls import ClusterControls
@@ -161,7 +169,7 @@ class Commands:
             self._paused_by_us.discard(node)
         return self.status(node)
 
-    def may_end(self, node: str, *, allowed: bool = True) -> None:
+    def allow_exit(self, node: str, *, allowed: bool = True) -> None:
         with self._of(node):
             if allowed:
                 self._about_to("end", node)
@@ -169,13 +177,13 @@ class Commands:
             elif self.alive(node):
                 self._ended_by_us.discard(node)
 
-    def starve(self, node: str, cpus: float) -> Limits:
+    def throttle_cpu(self, node: str, cpus: float) -> Limits:
         raise LabFailure(f"{node} is not the lab's to starve: no command of the file does")
 
-    def feed(self, node: str) -> Limits:
-        return self.starvation(node)
+    def restore_cpu(self, node: str) -> Limits:
+        return self.cpu_throttling(node)
 
-    def starvation(self, node: str) -> Limits:
+    def cpu_throttling(self, node: str) -> Limits:
         return Limits(node=node, cpus=None, memory_mb=None)
 
     def local_pid(self, node: str) -> int:

@@ -17,7 +17,7 @@ import threading
 from itertools import count
 from pathlib import Path
 
-from urteil.chaos.views import LabFailure
+from urteil.chaos.observations import LabFailure
 from urteil.harness.reaper import VARIABLE
 
 HELD_TOO_LONG = "held too long"

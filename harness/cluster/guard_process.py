@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from urteil.chaos.links import Links
-from urteil.chaos.views import LabFailure, NodeState
+from urteil.chaos.observations import LabFailure, NodeState
 from urteil.harness.cluster.external import (
     Commands,
     ExternalPlan,

@@ -1,4 +1,4 @@
-"""What chaos may do in ZooKeeper itself: implements `chaos.controls.KeeperControls`."""
+"""What chaos may do in ZooKeeper itself: implements `chaos.controls.ZooKeeperAdmin`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
-from urteil.chaos.views import LabFailure, Tenure
+from urteil.chaos.observations import ControllerTerm, LabFailure
 from urteil.harness.cluster.sessions import SessionGone, end_session
 
 ANSWER_S = 5.0
@@ -43,13 +43,13 @@ class Keeper:
                 failures.append(f"{server[0]}: {error}")
         raise LabFailure(f"no ZooKeeper ended a session: {'; '.join(failures)}")
 
-    def tenure(self) -> Tenure | None:
+    def controller_term(self) -> ControllerTerm | None:
         with _told():
             try:
                 data, stat = self._client().get_async(CONTROLLER).get(timeout=ANSWER_S)
             except NoNodeError:
                 return None
-        return Tenure(broker=f"b{json.loads(data)['brokerid']}", zxid=int(stat.czxid))
+        return ControllerTerm(broker=f"b{json.loads(data)['brokerid']}", zxid=int(stat.czxid))
 
     def delete_controller(self) -> None:
         with _told(), contextlib.suppress(NoNodeError):

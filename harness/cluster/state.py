@@ -12,7 +12,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 
-from urteil.chaos.views import LabFailure, PartitionView
+from urteil.chaos.observations import LabFailure, PartitionView
 
 ANSWER_S = 5.0
 PAUSES = {"delay": 0.1, "backoff": 1, "max_jitter": 0.0}

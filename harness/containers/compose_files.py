@@ -12,8 +12,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from urteil.chaos.observations import CLIENT
 from urteil.chaos.topology import Address, Plan
-from urteil.chaos.views import CLIENT
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.containers.plan import CLIENT_PORT, DOOR, PodPlan
 from urteil.harness.containers.pods import SYSCTLS

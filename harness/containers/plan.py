@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from urteil.chaos.observations import CLIENT, Link
 from urteil.chaos.topology import USUAL, Address, Layout, Plan, Ports, ProxyPlan
-from urteil.chaos.views import CLIENT, Link
 
 PORTS = Ports(
     internal=9092,

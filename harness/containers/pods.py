@@ -22,8 +22,8 @@ from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
+from urteil.chaos.observations import CLIENT, LabFailure
 from urteil.chaos.topology import USUAL, Address, Layout
-from urteil.chaos.views import CLIENT, LabFailure
 from urteil.harness.containers.engine import Engine
 from urteil.harness.containers.plan import PodPlan
 from urteil.harness.reaper import LABEL

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from urteil.chaos.views import Ended, NodeStatus
+from urteil.chaos.observations import Ended, NodeStatus
 from urteil.harness.history.tables import Evidence
 
 STARTS, EXIT_CODE = "starts", "exit_code"

@@ -10,8 +10,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from urteil.chaos.nemesis import Injection, Nemesis
+from urteil.chaos.observations import LabFailure
 from urteil.chaos.schedule import plan
-from urteil.chaos.views import LabFailure
 from urteil.harness import crowd
 from urteil.harness.clients.leadership_rotation import leadership_rounds
 from urteil.harness.clients.workload import Workload

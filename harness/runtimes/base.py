@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from urteil.chaos.controls import ContainerControls, DiskControls
+from urteil.chaos.observations import Limits, NodeStatus
 from urteil.chaos.topology import Plan
-from urteil.chaos.views import Limits, NodeStatus
 
 
 class Programs(Protocol):
@@ -67,17 +67,17 @@ class Nodes(Protocol):
 
     def resume(self, node: str) -> NodeStatus: ...
 
-    def may_end(self, node: str, *, allowed: bool = True) -> None:
-        """As `chaos.controls.Controls.may_end`."""
+    def allow_exit(self, node: str, *, allowed: bool = True) -> None:
+        """As `chaos.controls.Controls.allow_exit`."""
         ...
 
-    def starve(self, node: str, cpus: float) -> Limits:
+    def throttle_cpu(self, node: str, cpus: float) -> Limits:
         """As `chaos.controls.Controls`; so are the next two."""
         ...
 
-    def feed(self, node: str) -> Limits: ...
+    def restore_cpu(self, node: str) -> Limits: ...
 
-    def starvation(self, node: str) -> Limits: ...
+    def cpu_throttling(self, node: str) -> Limits: ...
 
     def local_pid(self, node: str) -> int:
         """The node's process as this machine knows it; LabFailure when it does not."""

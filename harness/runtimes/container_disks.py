@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from urteil.chaos.views import LabFailure, NodeState, NodeStatus
+from urteil.chaos.observations import LabFailure, NodeState, NodeStatus
 from urteil.harness.runtimes.disks import ProcessDisks
 
 ELSEWHERE = "only where the engine is this machine's own and the lab is root"
@@ -44,7 +44,7 @@ class ContainerDisks(ProcessDisks):
         return self._within(self._runtime.home(Path()), node)
 
     @contextmanager
-    def opened(self, node: str) -> Iterator[Sequence[Path]]:
+    def open_log_directories(self, node: str) -> Iterator[Sequence[Path]]:
         volume = self._runtime.volume(node)
         if volume is not None:
             yield self._within(volume, node)

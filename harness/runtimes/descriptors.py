@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from urteil.chaos.views import Descriptors, LabFailure
+from urteil.chaos.observations import Descriptors, LabFailure
 from urteil.harness.runtimes.process_limits import DESCRIPTORS, change, soft_and_hard
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from urteil.chaos.views import LabFailure
+from urteil.chaos.observations import LabFailure
 from urteil.harness.runtimes.process_limits import FILE_BYTES, change
 from urteil.harness.runtimes.slow_disk import SlowDisk, written
 
@@ -50,19 +50,19 @@ class ProcessDisks:
         self._slow: dict[str, SlowDisk] = {}
 
     @contextmanager
-    def opened(self, node: str) -> Iterator[Sequence[Path]]:
+    def open_log_directories(self, node: str) -> Iterator[Sequence[Path]]:
         yield self._log_dirs(node)
 
     def seen(self, node: str) -> Sequence[Path]:
         """The log directories as the broker itself names them."""
         return self._log_dirs(node)
 
-    def limit_files(self, node: str, size_bytes: int | None) -> int | None:
+    def limit_file_size(self, node: str, size_bytes: int | None) -> int | None:
         """By RLIMIT_FSIZE of the living process: its soft limit, so that it can be taken back."""
         told = change(node, self._pid(node), FILE_BYTES, size_bytes)
         return None if told == resource.RLIM_INFINITY else told
 
-    def freeze(self, node: str) -> Sequence[str]:
+    def make_read_only(self, node: str) -> Sequence[str]:
         """A read-only bind mount over each, in the process's own mount namespace.
 
         All by one process in there, and told of by a file that is open before: the broker may end
@@ -82,9 +82,9 @@ class ProcessDisks:
             told = {words[1]: words[3] for words in map(str.split, mounts)}
         return [f"{one} is mounted {told.get(str(one), '')[:2]}" for one in folders]
 
-    def hold_writes(self, node: str, delay_ms: int) -> None:
-        self.release_writes(node)
-        with self.opened(node) as log_dirs:
+    def delay_writes(self, node: str, delay_ms: int) -> None:
+        self.stop_delaying_writes(node)
+        with self.open_log_directories(node) as log_dirs:
             files = [
                 seen / path.relative_to(log_dir)
                 for log_dir, seen in zip(log_dirs, self.seen(node), strict=True)
@@ -92,10 +92,10 @@ class ProcessDisks:
             ]
         self._slow[node] = SlowDisk(self._pid(node), files, delay_ms)
 
-    def held_writes(self, node: str) -> int | None:
+    def delayed_writes(self, node: str) -> int | None:
         slow = self._slow.get(node)
         return None if slow is None else slow.held()
 
-    def release_writes(self, node: str) -> int:
+    def stop_delaying_writes(self, node: str) -> int:
         slow = self._slow.pop(node, None)
         return 0 if slow is None else slow.close()

@@ -22,8 +22,8 @@ from docker.models.containers import Container
 from docker.types import Mount
 
 from urteil.chaos.controls import ContainerControls, DiskControls
+from urteil.chaos.observations import LabFailure, Limits, NodeState, NodeStatus
 from urteil.chaos.topology import USUAL, Layout
-from urteil.chaos.views import LabFailure, Limits, NodeState, NodeStatus
 from urteil.harness.containers.engine import connect
 from urteil.harness.containers.images import ensure_images
 from urteil.harness.containers.pods import Pods, all_at_once
@@ -253,17 +253,17 @@ class DockerRuntime:
             self._known(node).container.update(**asked)
         return self.limits(node)
 
-    def may_end(self, node: str, *, allowed: bool = True) -> None:
+    def allow_exit(self, node: str, *, allowed: bool = True) -> None:
         if self.alive(node):
             self._known(node).ended_by_us = allowed
 
-    def starve(self, node: str, cpus: float) -> Limits:
+    def throttle_cpu(self, node: str, cpus: float) -> Limits:
         return self.limit(node, cpus=cpus, memory_mb=None)
 
-    def feed(self, node: str) -> Limits:
+    def restore_cpu(self, node: str) -> Limits:
         return self._update(node, {"cpu_period": PERIOD_US, "cpu_quota": -1})
 
-    def starvation(self, node: str) -> Limits:
+    def cpu_throttling(self, node: str) -> Limits:
         return self.limits(node)
 
     def local_pid(self, node: str) -> int:

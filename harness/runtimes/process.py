@@ -17,8 +17,8 @@ import psutil
 
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.loopback import Claim, LoopbackPlan
+from urteil.chaos.observations import LabFailure, Limits, NodeState, NodeStatus
 from urteil.chaos.topology import USUAL, Layout
-from urteil.chaos.views import LabFailure, Limits, NodeState, NodeStatus
 from urteil.harness.parts.java import java, utf8_locale
 from urteil.harness.parts.kafka import kafka_classes, kafka_classpath
 from urteil.harness.parts.toxiproxy import toxiproxy_binary
@@ -116,7 +116,7 @@ class ProcessRuntime:
     ) -> NodeStatus:
         """Start a node that does not run, with the lab's environment and `env` on top."""
         if node in self._nodes and not self.alive(node):
-            self.feed(node)  # what starved the process before
+            self.restore_cpu(node)  # what starved the process before
         with self._lock:
             old = self._nodes.get(node)
             if old is not None and old.process.poll() is None:
@@ -198,15 +198,15 @@ class ProcessRuntime:
         self._await_process(node, known, lambda state: state != psutil.STATUS_STOPPED)
         return self.status(node)
 
-    def may_end(self, node: str, *, allowed: bool = True) -> None:
+    def allow_exit(self, node: str, *, allowed: bool = True) -> None:
         with self._lock:
             known = self._known(node)
             if known.process.poll() is None:
                 known.ended_by_us = allowed
 
-    def starve(self, node: str, cpus: float) -> Limits:
+    def throttle_cpu(self, node: str, cpus: float) -> Limits:
         """By SIGSTOP and SIGCONT, ten times a second; `throttled` are the stops that were seen."""
-        self.feed(node)
+        self.restore_cpu(node)
         known = self._known(node)
         process = psutil.Process(known.process.pid)
 
@@ -222,16 +222,16 @@ class ProcessRuntime:
                 return False
 
         known.duty = DutyCycle(cpus, signal_it, is_stopped)
-        return self.starvation(node)
+        return self.cpu_throttling(node)
 
-    def feed(self, node: str) -> Limits:
+    def restore_cpu(self, node: str) -> Limits:
         known = self._known(node)
         if known.duty is not None:
             known.duty.end()
             known.duty = None
-        return self.starvation(node)
+        return self.cpu_throttling(node)
 
-    def starvation(self, node: str) -> Limits:
+    def cpu_throttling(self, node: str) -> Limits:
         duty = self._known(node).duty
         if duty is None:
             return Limits(node=node, cpus=None, memory_mb=None)

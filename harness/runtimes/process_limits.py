@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from urteil.chaos.views import LabFailure
+from urteil.chaos.observations import LabFailure
 
 TIMEOUT_S = 10
 

@@ -12,9 +12,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from urteil.chaos.faults.base import until
-from urteil.chaos.log_files import partitions, segments
-from urteil.chaos.views import LabFailure
+from urteil.chaos.faults.fault import until
+from urteil.chaos.log_directories import partitions, segments
+from urteil.chaos.observations import LabFailure
 from urteil.harness.parts.part import MissingPart
 from urteil.harness.parts.strace import strace_binary
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from urteil.chaos.choice import Choice, Draw
 from urteil.chaos.faults import FAULTS
+from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster
 
@@ -17,35 +17,37 @@ AFTER = (*REPLICATION, "duplicate")
 NEW_LEADER = ("election", "isr_shrink")
 
 PROCESSES_NAMED = (
-    Choice(fault="crash", targets=("leader",), weight=3, brings=NEW_LEADER),
-    Choice(fault="crash", targets=("follower", "random"), weight=2, brings=("isr_shrink",)),
-    Choice(fault="crash", targets=("controller",), weight=1, brings=("controller",)),
-    Choice(fault="crash", targets=("all",), weight=0.5, duration_s=(1.0, 3.0), alone=True),
-    Choice(fault="pause", targets=("leader",), weight=2, brings=NEW_LEADER),
-    Choice(fault="pause", targets=("follower", "controller", "random"), weight=2),
-    Choice(fault="shutdown", targets=("leader", "random"), weight=1.5, brings=NEW_LEADER),
+    WeightedFault(fault="crash", targets=("leader",), weight=3, brings=NEW_LEADER),
+    WeightedFault(fault="crash", targets=("follower", "random"), weight=2, brings=("isr_shrink",)),
+    WeightedFault(fault="crash", targets=("controller",), weight=1, brings=("controller",)),
+    WeightedFault(fault="crash", targets=("all",), weight=0.5, duration_s=(1.0, 3.0), alone=True),
+    WeightedFault(fault="pause", targets=("leader",), weight=2, brings=NEW_LEADER),
+    WeightedFault(fault="pause", targets=("follower", "controller", "random"), weight=2),
+    WeightedFault(fault="shutdown", targets=("leader", "random"), weight=1.5, brings=NEW_LEADER),
 )
 """What ends or stops processes, with the events that follow where they last long enough."""
 
 NETWORK_NAMED = (
-    Choice(
+    WeightedFault(
         fault="partition",
         targets=("followers->leader", "follower->leader", "follower<->leader"),
         weight=3,
         options={"answers_only": (False, True)},
         brings=("isr_shrink",),
     ),
-    Choice(fault="partition", targets=("client<->leader",), weight=1),
-    Choice(fault="isolate", targets=("leader", "follower", "controller"), weight=2),
-    Choice(
+    WeightedFault(fault="partition", targets=("client<->leader",), weight=1),
+    WeightedFault(fault="isolate", targets=("leader", "follower", "controller"), weight=2),
+    WeightedFault(
         fault="isolate",
         targets=("leader", "controller"),
         weight=2,
         options={"brokers": False, "zookeeper": True},
         brings=NEW_LEADER,
     ),
-    Choice(fault="isolate", targets=("random",), options={"zookeeper": True, "clients": True}),
-    Choice(
+    WeightedFault(
+        fault="isolate", targets=("random",), options={"zookeeper": True, "clients": True}
+    ),
+    WeightedFault(
         fault="latency",
         targets=("all", "followers->leader"),
         weight=2,
@@ -58,12 +60,12 @@ APART = ("rolling_restart", "zookeeper_from_zookeeper")
 """Takes a minute in which nothing else is healed; needs an ensemble of three."""
 
 
-def others(family: str, named: tuple[Choice, ...]) -> tuple[Choice, ...]:
+def others(family: str, named: tuple[WeightedFault, ...]) -> tuple[WeightedFault, ...]:
     """Every other fault of a family as it shows itself on an idle cluster, seldom. What ends
     processes again and again acts alone: another fault of that node would be undone by it."""
     known = {*APART, *(one.fault for one in named)}
     return tuple(
-        Choice(
+        WeightedFault(
             fault=name,
             targets=(one.sample,),
             weight=0.5,
@@ -85,7 +87,7 @@ CHAOS = Scenario(
     about="faults of processes and links drawn by the seed, two at once, some at the next election",
     cluster=cluster(),
     workload=LOAD,
-    draw=Draw(choices=(*PROCESSES, *NETWORK), count=6, at_once=2, anchors=ANCHORS),
+    draw=RandomSchedule(choices=(*PROCESSES, *NETWORK), count=6, at_once=2, anchors=ANCHORS),
     duration_s=30.0,
     recovery_deadline_s=60.0,
     guarantees=AFTER,
@@ -96,7 +98,7 @@ CHAOS_LONG = Scenario(
     about="nine faults of processes and links drawn by the seed, two at once",
     cluster=cluster(),
     workload=LOAD,
-    draw=Draw(choices=(*PROCESSES, *NETWORK), count=9, at_once=2, anchors=ANCHORS),
+    draw=RandomSchedule(choices=(*PROCESSES, *NETWORK), count=9, at_once=2, anchors=ANCHORS),
     duration_s=45.0,
     recovery_deadline_s=60.0,
     guarantees=AFTER,
@@ -107,7 +109,7 @@ CHAOS_PROCESSES = Scenario(
     about="processes killed, stopped and paused by the seed, one at a time",
     cluster=cluster(),
     workload=LOAD,
-    draw=Draw(choices=PROCESSES, count=3, anchors={"time": 2.0, "acks": 1.0}),
+    draw=RandomSchedule(choices=PROCESSES, count=3, anchors={"time": 2.0, "acks": 1.0}),
     duration_s=30.0,
     recovery_deadline_s=60.0,
     guarantees=AFTER,
@@ -118,18 +120,18 @@ CHAOS_NETWORK = Scenario(
     about="links cut and slowed by the seed, one at a time",
     cluster=cluster(),
     workload=LOAD,
-    draw=Draw(choices=NETWORK, count=3, anchors={"time": 2.0, "acks": 1.0}),
+    draw=RandomSchedule(choices=NETWORK, count=3, anchors={"time": 2.0, "acks": 1.0}),
     duration_s=30.0,
     guarantees=AFTER,
     recovery_deadline_s=60.0,
 )
 
 DISKS = (
-    Choice(fault="power_cut", targets=("leader", "follower"), weight=3),
-    Choice(fault="disk_full", targets=("leader", "follower")),
-    Choice(fault="disk_readonly", targets=("leader", "follower")),
-    Choice(fault="segment_damaged", targets=("follower",)),
-    Choice(fault="crash", targets=("leader",)),
+    WeightedFault(fault="power_cut", targets=("leader", "follower"), weight=3),
+    WeightedFault(fault="disk_full", targets=("leader", "follower")),
+    WeightedFault(fault="disk_readonly", targets=("leader", "follower")),
+    WeightedFault(fault="segment_damaged", targets=("follower",)),
+    WeightedFault(fault="crash", targets=("leader",)),
 )
 
 CHAOS_DISKS = Scenario(
@@ -137,26 +139,32 @@ CHAOS_DISKS = Scenario(
     about="power cuts, disks full, read-only or damaged by the seed, one broker at a time",
     cluster=cluster(),
     workload=SMALL_SEGMENTS,
-    draw=Draw(choices=DISKS, count=3, first_s=7.0, duration_s=(5.0, 9.0), pause_s=(6.0, 9.0)),
+    draw=RandomSchedule(
+        choices=DISKS, count=3, first_s=7.0, duration_s=(5.0, 9.0), pause_s=(6.0, 9.0)
+    ),
     duration_s=40.0,
     recovery_deadline_s=60.0,
     guarantees=AFTER,
 )
 
 ZOOKEEPER = (
-    Choice(fault="crash", targets=("zk1",), weight=2, alone=True),
-    Choice(fault="pause", targets=("zk1",), alone=True),
-    Choice(fault="crash", targets=("zookeeper_majority",), duration_s=(2.0, 6.0), alone=True),
-    Choice(fault="session_expired", targets=("leader", "controller"), weight=2, duration_s=(1, 2)),
-    Choice(fault="controller_deleted", targets=("controller",), duration_s=(1, 2)),
-    Choice(
+    WeightedFault(fault="crash", targets=("zk1",), weight=2, alone=True),
+    WeightedFault(fault="pause", targets=("zk1",), alone=True),
+    WeightedFault(
+        fault="crash", targets=("zookeeper_majority",), duration_s=(2.0, 6.0), alone=True
+    ),
+    WeightedFault(
+        fault="session_expired", targets=("leader", "controller"), weight=2, duration_s=(1, 2)
+    ),
+    WeightedFault(fault="controller_deleted", targets=("controller",), duration_s=(1, 2)),
+    WeightedFault(
         fault="isolate",
         targets=("leader", "controller"),
         weight=2,
         options={"brokers": False, "zookeeper": True},
         brings=NEW_LEADER,
     ),
-    Choice(fault="crash", targets=("leader", "controller"), weight=2, brings=NEW_LEADER),
+    WeightedFault(fault="crash", targets=("leader", "controller"), weight=2, brings=NEW_LEADER),
 )
 """Never two of three servers at once but where it is meant: the lab itself asks them who leads."""
 
@@ -165,7 +173,7 @@ CHAOS_ZOOKEEPER = Scenario(
     about="ZooKeeper's servers, its sessions and /controller by the seed, with brokers that die",
     cluster=ClusterSpec(zookeepers=3),
     workload=PATIENT,
-    draw=Draw(choices=ZOOKEEPER, count=5, at_once=2, anchors=ANCHORS),
+    draw=RandomSchedule(choices=ZOOKEEPER, count=5, at_once=2, anchors=ANCHORS),
     duration_s=30.0,
     recovery_deadline_s=60.0,
     guarantees=AFTER,

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from urteil.chaos.draw import TAIL_S
+from urteil.chaos.random_schedule import TAIL_S
 from urteil.harness.schedule import Entry, Schedule
 
 LEAST_FAULT_S = 0.5

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from urteil.chaos.views import LabFailure, NotHealthy
+from urteil.chaos.observations import LabFailure, NotHealthy
 from urteil.harness.bell import Bell
 from urteil.harness.cluster import Cluster
 from urteil.harness.containers.plan import PodPlan

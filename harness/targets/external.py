@@ -134,7 +134,7 @@ def fitted(scenario: Scenario, file: ExternalFile) -> Scenario:
         told = ", ".join(f"{name}={value}" for name, value in other.items())
         raise ValueError(f"{scenario.name} sets {told}, which only a cluster of the lab takes")
     for fault in scenario.faults:
-        if why := FAULTS[fault.fault].unfit(runtime="", target=PREFIX):
+        if why := FAULTS[fault.fault].unsupported_reason(runtime="", target=PREFIX):
             raise ValueError(why)
     for name, what in OWN.items():
         if getattr(scenario.cluster, name) != getattr(ClusterSpec(), name):

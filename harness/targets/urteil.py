@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from importlib import metadata
 
-from urteil.chaos.views import LabFailure
+from urteil.chaos.observations import LabFailure
 from urteil.harness.runtimes.base import Programs
 from urteil.harness.targets.base import BrokerNode, Check
 

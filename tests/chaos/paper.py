@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tests.chaos.paper_admin import PaperAdmin
-from tests.chaos.paper_disks import PaperClocks, PaperCommands, PaperDisks, PaperKeeper
-from urteil.chaos.views import (
+from tests.chaos.paper_disks import PaperClocks, PaperCommands, PaperDisks, PaperZooKeeperAdmin
+from urteil.chaos.observations import (
     CLIENT,
     Descriptors,
     LabFailure,
@@ -45,11 +45,11 @@ class PaperNet:
         inner += [Link(a, b) for a in keepers for b in keepers if a != b]
         return inner + [Link(CLIENT, broker) for broker in brokers]
 
-    def between(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Link]:
+    def links_between(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Link]:
         pairs = {(a, b) for a in left for b in right} | {(b, a) for a in left for b in right}
         return [link for link in self.links() if (link.src, link.dst) in pairs]
 
-    def of(self, node: str, *, clients: bool = True) -> Sequence[Link]:
+    def links_of(self, node: str, *, clients: bool = True) -> Sequence[Link]:
         mine = [link for link in self.links() if node in (link.src, link.dst)]
         return [link for link in mine if clients or link.src != CLIENT]
 
@@ -65,7 +65,7 @@ class PaperNet:
         if not self.cluster.toothless:
             self.delays |= dict.fromkeys(links, latency_ms)
 
-    def spoil(
+    def add_toxic(
         self,
         links: Sequence[Link],
         kind: str,
@@ -77,7 +77,7 @@ class PaperNet:
         if not self.cluster.toothless:
             self.spoilt |= {key: {"kind": kind, **attributes} for key in links}
 
-    def transfer(
+    def measure_transfer(
         self,
         link: Link,
         *,
@@ -139,10 +139,10 @@ class PaperBoxes:
         self.found: dict[str, Limits] = {}
 
     def unplug(self, node: str) -> None:
-        self.cluster.net.cut(self.cluster.net.of(node))
+        self.cluster.net.cut(self.cluster.net.links_of(node))
 
     def plug(self, node: str) -> None:
-        self.cluster.net.heal(self.cluster.net.of(node))
+        self.cluster.net.heal(self.cluster.net.links_of(node))
 
     def limits(self, node: str) -> Limits:
         return self.found.get(node, Limits(node=node, cpus=None, memory_mb=None))
@@ -169,7 +169,7 @@ class PaperCluster:
         self.net = PaperNet(self)
         self.containers = PaperBoxes(self)
         self.disks = PaperDisks(self)
-        self.keeper = PaperKeeper(self)
+        self.zookeeper_admin = PaperZooKeeperAdmin(self)
         self.commands = PaperCommands(self)
         self.views = {"t": {0: VIEW}}
         self.admin = PaperAdmin(self)
@@ -209,19 +209,19 @@ class PaperCluster:
     def resume(self, node: str) -> NodeStatus:
         return self._become("resume", node, NodeState.RUNNING)
 
-    def may_end(self, node: str, *, allowed: bool = True) -> None:
-        self.acts.append(f"may_end {node} {allowed}")
+    def allow_exit(self, node: str, *, allowed: bool = True) -> None:
+        self.acts.append(f"allow_exit {node} {allowed}")
 
-    def starve(self, node: str, cpus: float) -> Limits:
+    def throttle_cpu(self, node: str, cpus: float) -> Limits:
         if not self.toothless:
             self.starved[node] = cpus
         return Limits(node=node, cpus=self.starved.get(node), memory_mb=None)
 
-    def feed(self, node: str) -> Limits:
+    def restore_cpu(self, node: str) -> Limits:
         self.starved.pop(node, None)
-        return self.starvation(node)
+        return self.cpu_throttling(node)
 
-    def starvation(self, node: str) -> Limits:
+    def cpu_throttling(self, node: str) -> Limits:
         cpus = self.starved.get(node)
         return Limits(node=node, cpus=cpus, memory_mb=None, throttled=9, periods=10)
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from urteil.chaos.administration import Directories, Replicas
-from urteil.chaos.views import PartitionView
+from urteil.chaos.admin_controls import Directories, Replicas
+from urteil.chaos.observations import PartitionView
 
 if TYPE_CHECKING:
     from tests.chaos.paper import PaperCluster
@@ -143,7 +143,7 @@ class PaperAdmin:
         merged = {**self.quotas(client), **quotas}
         self.limits[client] = {k: f"{v}" for k, v in merged.items() if v is not None}
 
-    def decided(self) -> list[str]:
+    def decided_transactions(self) -> list[str]:
         return self.open_ends
 
     def release(self, node: str) -> str:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from urteil.chaos.views import Tenure
+from urteil.chaos.observations import ControllerTerm
 
 if TYPE_CHECKING:
     from tests.chaos.paper import PaperCluster
@@ -58,30 +58,30 @@ class PaperDisks:
         return log_dir
 
     @contextmanager
-    def opened(self, node: str) -> Iterator[Sequence[Path]]:
+    def open_log_directories(self, node: str) -> Iterator[Sequence[Path]]:
         yield [self.folder(node)]
 
-    def limit_files(self, node: str, size_bytes: int | None) -> int | None:
+    def limit_file_size(self, node: str, size_bytes: int | None) -> int | None:
         if size_bytes is None or self.cluster.toothless:
             self.limits.pop(node, None)
         else:
             self.limits[node] = size_bytes
         return self.limits.get(node)
 
-    def freeze(self, node: str) -> Sequence[str]:
+    def make_read_only(self, node: str) -> Sequence[str]:
         return [f"data is mounted {'rw' if self.cluster.toothless else 'ro'}"]
 
-    def hold_writes(self, node: str, delay_ms: int) -> None:
+    def delay_writes(self, node: str, delay_ms: int) -> None:
         self.held[node] = 0 if self.cluster.toothless else 3
 
-    def held_writes(self, node: str) -> int | None:
+    def delayed_writes(self, node: str) -> int | None:
         return self.held.get(node)
 
-    def release_writes(self, node: str) -> int:
+    def stop_delaying_writes(self, node: str) -> int:
         return self.held.pop(node, 0)
 
 
-class PaperKeeper:
+class PaperZooKeeperAdmin:
     """Every broker has a session; who loses it registers with another at once."""
 
     def __init__(self, cluster: PaperCluster) -> None:
@@ -97,8 +97,8 @@ class PaperKeeper:
             if held == session and not self.cluster.toothless:
                 self.sessions[node] += 10
 
-    def tenure(self) -> Tenure | None:
-        return Tenure(broker="b1", zxid=self.zxid)
+    def controller_term(self) -> ControllerTerm | None:
+        return ControllerTerm(broker="b1", zxid=self.zxid)
 
     def delete_controller(self) -> None:
         self.zxid += not self.cluster.toothless
@@ -126,9 +126,9 @@ class PaperClocks:
         self.cluster = cluster
         self.ahead: dict[str, float] = {}
 
-    def set(self, node: str, *, offset_s: float) -> None:
+    def set_offset(self, node: str, *, offset_s: float) -> None:
         if not self.cluster.toothless:
             self.ahead[node] = offset_s
 
-    def ahead_s(self, node: str) -> float:
+    def clock_offset_s(self, node: str) -> float:
         return self.ahead.get(node, 0.0)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from urteil.chaos.aim import Aim
+from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS, slow_poll
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import LabFailure, NodeState, NodeStatus
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import LabFailure, NodeState, NodeStatus
 
 
 class PaperClients:
@@ -47,14 +47,14 @@ class PaperClients:
     def resume(self, name: str) -> NodeStatus:
         return self._become("resume", name, NodeState.RUNNING)
 
-    def take_over(self, name: str) -> str:
+    def start_next_session(self, name: str) -> str:
         self.states[f"{name}.2"] = NodeState.RUNNING
         return f"{name}.2"
 
-    def stall(self, name: str) -> None:
+    def pause_polling(self, name: str) -> None:
         self.acts.append(f"stall {name}")
 
-    def go_on(self, name: str) -> None:
+    def resume_polling(self, name: str) -> None:
         self.acts.append(f"go_on {name}")
 
     def join(self) -> str:
@@ -77,47 +77,47 @@ def controls(**more: Any) -> Any:
     return SimpleNamespace(clients=PaperClients(**more))
 
 
-def aim(target: str, **options: Any) -> Aim:
-    return Aim(target=target, topic="t", seed="1", options=options)
+def arguments(target: str, **options: Any) -> FaultArguments:
+    return FaultArguments(target=target, topic="t", seed="1", options=options)
 
 
 @pytest.mark.parametrize("name", ["kill_client", "pause_client", "slow_poll"])
 def test_it_acts_on_whom_it_means_and_heals(name: str) -> None:
     cluster = controls()
-    fault = FAULTS[name](aim("members"))
+    fault = FAULTS[name](arguments("members"))
     proof = fault.begin(cluster)
     assert proof.acted, proof.text
     assert fault.targets == ("g1", "g2")
     fault.heal(cluster)
     fault.heal(cluster)
-    assert fault.remains(cluster) == ""
+    assert fault.find_residual_effects(cluster) == ""
 
 
 def test_two_sessions_run_until_the_older_one_is_killed() -> None:
     cluster = controls()
-    fault = FAULTS["second_session"](aim("p1"))
+    fault = FAULTS["second_session"](arguments("p1"))
     assert fault.begin(cluster).acted
     assert fault.heal(cluster) == "p1 is gone"
-    assert fault.remains(cluster) == ""
+    assert fault.find_residual_effects(cluster) == ""
     assert cluster.clients.names("producer") == ["p2", "p1.2"]
 
 
 def test_one_that_sleeps_gets_a_second_session_beside_it() -> None:
     cluster = controls()
     cluster.clients.pause("p1")
-    proof = FAULTS["second_session"](aim("p1")).begin(cluster)
+    proof = FAULTS["second_session"](arguments("p1")).begin(cluster)
     assert proof.acted
     assert proof.text == "p1 is paused as pid 7, p1.2 is running as pid 7"
 
 
 @pytest.mark.parametrize("name", ["kill_client", "pause_client"])
 def test_without_effect_there_is_no_proof(name: str) -> None:
-    assert not FAULTS[name](aim("producer")).begin(controls(deaf=True)).acted
+    assert not FAULTS[name](arguments("producer")).begin(controls(deaf=True)).acted
 
 
 def test_a_killed_client_is_followed_by_a_session_of_its_own() -> None:
     cluster = controls()
-    fault = FAULTS["kill_client"](aim("g1"))
+    fault = FAULTS["kill_client"](arguments("g1"))
     fault.begin(cluster)
     assert fault.heal(cluster) == "g1.2 took over"
 
@@ -125,7 +125,7 @@ def test_a_killed_client_is_followed_by_a_session_of_its_own() -> None:
 def test_one_of_a_kind_is_chosen_by_the_seed() -> None:
     chosen = set()
     for seed in range(20):
-        fault = FAULTS["pause_client"](Aim(target="producer", seed=str(seed)))
+        fault = FAULTS["pause_client"](FaultArguments(target="producer", seed=str(seed)))
         fault.begin(controls())
         chosen |= set(fault.targets)
     assert chosen == {"p1", "p2"}
@@ -133,14 +133,14 @@ def test_one_of_a_kind_is_chosen_by_the_seed() -> None:
 
 def test_whom_nobody_knows_is_told() -> None:
     with pytest.raises(ValueError, match=r"'g9' is no client: producer.*g1, g2"):
-        FAULTS["kill_client"](aim("g9")).begin(controls())
+        FAULTS["kill_client"](arguments("g9")).begin(controls())
     with pytest.raises(NoTarget, match="no reader runs"):
-        FAULTS["kill_client"](aim("readers")).begin(controls())
+        FAULTS["kill_client"](arguments("readers")).begin(controls())
 
 
 def test_a_storm_ends_with_everybody_gone_who_joined() -> None:
     cluster = controls()
-    fault = FAULTS["rebalance_storm"](aim("members", every_ms=1))
+    fault = FAULTS["rebalance_storm"](arguments("members", every_ms=1))
     assert fault.begin(cluster).acted
     while cluster.clients.acts.count("leave g5") == 0:
         pass
@@ -153,7 +153,7 @@ def test_a_storm_ends_with_everybody_gone_who_joined() -> None:
 
 def test_a_storm_that_fails_is_the_labs_fault() -> None:
     cluster = controls()
-    fault = FAULTS["rebalance_storm"](aim("members", every_ms=1))
+    fault = FAULTS["rebalance_storm"](arguments("members", every_ms=1))
     fault.begin(cluster)
     cluster.clients.leave = lambda name: 1 / 0
     fault._thread.join(5)
@@ -163,16 +163,16 @@ def test_a_storm_that_fails_is_the_labs_fault() -> None:
 
 def test_who_is_killed_for_good_has_no_successor() -> None:
     cluster = controls()
-    fault = FAULTS["kill_client"](aim("p1,p2", for_good=True))
+    fault = FAULTS["kill_client"](arguments("p1,p2", for_good=True))
     assert fault.begin(cluster).acted
     assert fault.heal(cluster) == "nobody takes over from p1, p2"
-    assert not fault.remains(cluster)
+    assert not fault.find_residual_effects(cluster)
     assert "p1.2" not in cluster.clients.states
 
 
 def test_healing_what_never_began_does_nothing() -> None:
     for name in ("kill_client", "pause_client", "slow_poll", "rebalance_storm"):
-        FAULTS[name](aim("members")).heal(controls())
+        FAULTS[name](arguments("members")).heal(controls())
 
 
 def test_a_member_that_polls_and_is_given_nothing_does_not_stand_still(
@@ -182,14 +182,14 @@ def test_a_member_that_polls_and_is_given_nothing_does_not_stand_still(
     monkeypatch.setattr(slow_poll, "DEADLINE_S", 2.0)
     cluster = controls()
     monkeypatch.setattr(cluster.clients, "journal_bytes", lambda _name: int(time.monotonic()))
-    assert not FAULTS["slow_poll"](aim("member")).begin(cluster).acted
+    assert not FAULTS["slow_poll"](arguments("member")).begin(cluster).acted
 
 
 def test_only_members_are_told_to_stand_still() -> None:
     """Others would die of the signal, and write nothing for that."""
     cluster = controls()
     with pytest.raises(ValueError, match="p1 is no group member"):
-        FAULTS["slow_poll"](aim("p1,g1")).begin(cluster)
+        FAULTS["slow_poll"](arguments("p1,g1")).begin(cluster)
     assert not cluster.clients.acts
 
 
@@ -200,12 +200,12 @@ def test_a_client_that_ended_by_itself_is_no_proof(monkeypatch: pytest.MonkeyPat
         return NodeStatus(node=name, state=NodeState.DEAD, pid=7, exit_code=3)
 
     monkeypatch.setattr(cluster.clients, "kill", ended)
-    assert not FAULTS["kill_client"](aim("p1")).begin(cluster).acted
+    assert not FAULTS["kill_client"](arguments("p1")).begin(cluster).acted
 
 
 def test_for_good_may_be_said_in_text() -> None:
     cluster = controls()
-    fault = FAULTS["kill_client"](aim("p1", for_good="false"))
+    fault = FAULTS["kill_client"](arguments("p1", for_good="false"))
     fault.begin(cluster)
     assert fault.heal(cluster) == "p1.2 took over"
 
@@ -214,10 +214,10 @@ def test_a_client_that_another_fault_paused_is_not_paused_again() -> None:
     """Nor woken by the healing of the second."""
     cluster = controls()
     cluster.clients.pause("p1")
-    fault = FAULTS["pause_client"](aim("p1,p2"))
+    fault = FAULTS["pause_client"](arguments("p1,p2"))
     assert fault.begin(cluster).acted
     assert fault.targets == ("p2",)
     fault.heal(cluster)
     assert cluster.clients.states["p1"] is NodeState.PAUSED
     with pytest.raises(NoTarget, match="p1: nobody runs"):
-        FAULTS["pause_client"](aim("p1")).begin(cluster)
+        FAULTS["pause_client"](arguments("p1")).begin(cluster)

@@ -18,21 +18,21 @@ from tests.chaos.paper_disks import (
     write_log,
     write_recovery_points,
 )
-from urteil.chaos import log_files
-from urteil.chaos.aim import Aim
+from urteil.chaos import log_directories
+from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import LabFailure, NodeState
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import LabFailure, NodeState
 
 ACTIVE_BASE = 20
 LOG_BYTES = 5 * BATCH_BYTES
 
 
-def aim(target: str, seed: str = "7", **options: str | float | bool) -> Aim:
-    return Aim(target=target, topic="t", seed=seed, options=options)
+def arguments(target: str, seed: str = "7", **options: str | float | bool) -> FaultArguments:
+    return FaultArguments(target=target, topic="t", seed=seed, options=options)
 
 
-def _whole(segment: Path, batch: log_files.Batch) -> bool:
+def _whole(segment: Path, batch: log_directories.Batch) -> bool:
     return segment.read_bytes()[batch.position : batch.end].endswith(b"x" * 70)
 
 
@@ -42,12 +42,12 @@ def test_a_power_cut_takes_a_suffix_of_what_was_not_flushed(
     tmp_path: Path, seed: int, flushed: int
 ) -> None:
     write_log(tmp_path / "t-0")
-    cut = log_files.cut_power(tmp_path / "t-0", flushed, Random(seed))
+    cut = log_directories.cut_power(tmp_path / "t-0", flushed, Random(seed))
     assert cut is not None
-    first, active = log_files.segments(tmp_path / "t-0")
+    first, active = log_directories.segments(tmp_path / "t-0")
     assert first.stat().st_size == LOG_BYTES
     assert active.stat().st_size == (LOG_BYTES if cut.zeroed else LOG_BYTES - cut.lost_bytes)
-    whole = [one.base for one in log_files.batches(active) if _whole(active, one)]
+    whole = [one.base for one in log_directories.batches(active) if _whole(active, one)]
     assert whole == list(range(ACTIVE_BASE, cut.kept, 4))
     assert cut.kept >= max(flushed, ACTIVE_BASE)
 
@@ -63,7 +63,7 @@ def test_batches_of_every_format_are_found(tmp_path: Path) -> None:
     parts = [plain, *wrapped, newest]
     segment = tmp_path / f"{4:020d}.log"
     segment.write_bytes(b"".join(parts) + plain[:-1])
-    found = list(log_files.batches(segment))
+    found = list(log_directories.batches(segment))
     assert [(one.base, one.last) for one in found] == [(4, 4), (5, 6), (7, 9), (10, 12)]
     assert [one.size for one in found] == [len(part) for part in parts]
     assert [one.position for one in found] == [0, *list(accumulate(map(len, parts)))[:-1]]
@@ -74,16 +74,16 @@ def test_a_power_cut_takes_old_messages_too(tmp_path: Path) -> None:
     log.mkdir()
     data = b"".join(old_messages(0, 1, [_row(at, 0), _row(at + 1, 0)]) for at in range(0, 20, 2))
     (log / f"{0:020d}.log").write_bytes(data)
-    cut = log_files.cut_power(log, 8, Random(3))
+    cut = log_directories.cut_power(log, 8, Random(3))
     assert cut is not None
     assert cut.kept in range(8, 20, 2)
-    assert log_files.cut_power(log, 20, Random(3)) is None
+    assert log_directories.cut_power(log, 20, Random(3)) is None
 
 
 def test_what_was_flushed_whole_stays(tmp_path: Path) -> None:
     write_log(tmp_path / "t-0")
-    assert log_files.cut_power(tmp_path / "t-0", 40, Random(1)) is None
-    assert log_files.cut_power(tmp_path / "none", 0, Random(1)) is None
+    assert log_directories.cut_power(tmp_path / "t-0", 40, Random(1)) is None
+    assert log_directories.cut_power(tmp_path / "none", 0, Random(1)) is None
 
 
 def test_indexes_and_snapshots_go_with_the_active_segment_alone(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_indexes_and_snapshots_go_with_the_active_segment_alone(tmp_path: Path) 
     snapshot = tmp_path / "t-0" / f"{ACTIVE_BASE:020d}.snapshot"
     young = snapshot.with_name(f"{30:020d}.snapshot")
     young.write_bytes(b"s" * 40)
-    log_files.cut_power(tmp_path / "t-0", 0, Random(3))
+    log_directories.cut_power(tmp_path / "t-0", 0, Random(3))
     assert all(path.read_bytes() == content for path, content in closed.items())
     assert snapshot.read_bytes() == b"s" * 40
     assert young.read_bytes() != b"s" * 40
@@ -103,42 +103,42 @@ def test_recovery_points_and_logs_are_read_as_brokers_write_them(tmp_path: Path)
     for name in ("t-0", "a.b_c-12", "t-1.f3-delete", "t-2.f3-stray"):
         write_log(tmp_path / name, segments=1)
     write_recovery_points(tmp_path, t_0=5)
-    assert log_files.recovery_points(tmp_path) == {"t-0": 5}
-    assert [one.name for one in log_files.partitions(tmp_path)] == ["a.b_c-12", "t-0"]
+    assert log_directories.recovery_points(tmp_path) == {"t-0": 5}
+    assert [one.name for one in log_directories.partitions(tmp_path)] == ["a.b_c-12", "t-0"]
 
 
 def test_one_seed_cuts_alike_and_says_what_it_took() -> None:
     told = []
     for _ in range(2):
-        fault, cluster = FAULTS["power_cut"](aim("all")), PaperCluster()
+        fault, cluster = FAULTS["power_cut"](arguments("all")), PaperCluster()
         for node in cluster.brokers:
             write_recovery_points(cluster.disks.folder(node), t_0=28)
         told.append(json.loads(fault.begin(cluster).harm or ""))
     assert told[0]["brokers"] == told[1]["brokers"]
     assert set(told[0]["brokers"]) == {"b1", "b2", "b3"}
     assert all(logs["t-0"][0] >= 28 for logs in told[0]["brokers"].values())
-    assert FAULTS["power_cut"](aim("all")).voids() == {"durability"}
-    assert FAULTS["power_cut"](aim("leader")).voids() == frozenset()
+    assert FAULTS["power_cut"](arguments("all")).voided_promises() == {"durability"}
+    assert FAULTS["power_cut"](arguments("leader")).voided_promises() == frozenset()
 
 
 def test_a_gone_disk_comes_back_with_what_it_had() -> None:
     cluster = PaperCluster()
-    fault = FAULTS["disk_gone"](aim("leader"))
+    fault = FAULTS["disk_gone"](arguments("leader"))
     data = cluster.disks.folder("b2")
     fault.begin(cluster)
     assert not data.exists()
     data.mkdir()  # a broker may make it anew
     fault.heal(cluster)
-    assert [one.name for one in log_files.partitions(data)] == ["t-0"]
+    assert [one.name for one in log_directories.partitions(data)] == ["t-0"]
 
 
 def test_an_emptied_disk_has_nothing_and_may_void_durability() -> None:
     cluster = PaperCluster()
-    fault = FAULTS["disk_emptied"](aim("leader"))
+    fault = FAULTS["disk_emptied"](arguments("leader"))
     proof = fault.begin(cluster)
     assert not list(cluster.disks.folder("b2").iterdir())
     assert json.loads(proof.harm or "")["brokers"] == {"b2": {"t-0": [0, None]}}
-    assert fault.voids() == {"durability"}
+    assert fault.voided_promises() == {"durability"}
 
 
 @pytest.mark.parametrize("how", ["bit", "cut"])
@@ -148,7 +148,7 @@ def test_damage_hits_one_batch_of_a_closed_segment(how: str, up: bool) -> None:
     log = cluster.disks.folder("b2") / "t-0"
     write_recovery_points(log.parent, t_0=28 if up else 0)  # up, nobody looks
     before = {path: path.read_bytes() for path in log.iterdir()}
-    fault = FAULTS["segment_damaged"](aim("leader", how=how, up=up))
+    fault = FAULTS["segment_damaged"](arguments("leader", how=how, up=up))
     proof = fault.begin(cluster)
     (changed,) = [path for path, content in before.items() if path.read_bytes() != content]
     assert changed.name == f"{0:020d}.log"
@@ -166,7 +166,7 @@ def test_damage_hits_one_batch_of_a_closed_segment(how: str, up: bool) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_of_a_broker_that_is_down_only_what_recovery_looks_at_is_damaged(seed: int) -> None:
     """What lies below the recovery point stays as it is, and would be served for ever."""
-    proof = FAULTS["segment_damaged"](aim("leader", f"{seed}")).begin(PaperCluster())
+    proof = FAULTS["segment_damaged"](arguments("leader", f"{seed}")).begin(PaperCluster())
     ((low, _),) = json.loads(proof.harm or "")["brokers"]["b2"].values()
     assert low in (12, 16)
 
@@ -174,7 +174,7 @@ def test_of_a_broker_that_is_down_only_what_recovery_looks_at_is_damaged(seed: i
 def test_what_was_flushed_whole_is_not_damaged_while_its_broker_is_down() -> None:
     cluster = PaperCluster()
     write_recovery_points(cluster.disks.folder("b2"), t_0=20)
-    proof = FAULTS["segment_damaged"](aim("leader")).begin(cluster)
+    proof = FAULTS["segment_damaged"](arguments("leader")).begin(cluster)
     assert not proof.acted
     assert "no closed segment with a batch behind its recovery point" in proof.text
 
@@ -184,7 +184,7 @@ def test_without_a_closed_segment_there_is_nothing_to_damage(tmp_path: Path) -> 
     for path in (cluster.disks.folder("b2") / "t-0").glob(f"{ACTIVE_BASE:020d}.*"):
         path.unlink()
     with pytest.raises(NoTarget, match="no closed segment"):
-        FAULTS["segment_damaged"](aim("leader", up=True)).begin(cluster)
+        FAULTS["segment_damaged"](arguments("leader", up=True)).begin(cluster)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_without_a_closed_segment_there_is_nothing_to_damage(tmp_path: Path) -> 
 )
 def test_wrong_options_are_told(name: str, option: dict[str, str], told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        FAULTS[name](aim("leader", **option)).begin(PaperCluster())
+        FAULTS[name](arguments("leader", **option)).begin(PaperCluster())
 
 
 class LateEnd(PaperDisks):
@@ -204,8 +204,8 @@ class LateEnd(PaperDisks):
 
     before = False
 
-    def limit_files(self, node: str, size_bytes: int | None) -> int | None:
-        told = super().limit_files(node, size_bytes)
+    def limit_file_size(self, node: str, size_bytes: int | None) -> int | None:
+        told = super().limit_file_size(node, size_bytes)
         if size_bytes is None:
             self.cluster.kill(node)
             if self.before:
@@ -215,10 +215,10 @@ class LateEnd(PaperDisks):
 
 @pytest.mark.parametrize("before", [False, True])
 def test_a_broker_that_ends_by_a_full_disk_while_it_is_healed_is_started(before: bool) -> None:
-    fault, cluster = FAULTS["disk_full"](aim("b1")), PaperCluster()
+    fault, cluster = FAULTS["disk_full"](arguments("b1")), PaperCluster()
     cluster.disks = LateEnd(cluster)
     cluster.disks.before = before
     assert fault.begin(cluster).acted
     assert "now pid" in fault.heal(cluster)
-    assert fault.remains(cluster) == ""
+    assert fault.find_residual_effects(cluster) == ""
     assert cluster.starts["b1"] == 2

@@ -8,10 +8,10 @@ import pytest
 
 from tests.chaos.paper import VIEW, PaperCluster
 from tests.waiting import until
-from urteil.chaos.aim import Aim
-from urteil.chaos.faults import FAULTS, clock, controller_deleted
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import (
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults import FAULTS, clock_fault, controller_deleted
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import (
     Descriptors,
     LabFailure,
     Link,
@@ -57,13 +57,13 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(path, lambda condition, deadline_s: condition())
 
 
-def aim(target: str, **options: str | float | bool) -> Aim:
-    return Aim(target=target, topic="t", seed="7", options=options)
+def arguments(target: str, **options: str | float | bool) -> FaultArguments:
+    return FaultArguments(target=target, topic="t", seed="7", options=options)
 
 
 @pytest.mark.parametrize("name", ON_NODES)
 def test_a_fault_proves_that_it_acted(name: str) -> None:
-    fault = FAULTS[name](aim(on_paper(name)))
+    fault = FAULTS[name](arguments(on_paper(name)))
     proof = fault.begin(cluster := prepared(name))
     fault.heal(cluster)
     assert proof.acted
@@ -77,9 +77,9 @@ def test_a_fault_without_effect_is_not_said_to_have_acted(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(controller_deleted, "ELECTED_S", 0.05)
-    monkeypatch.setattr(clock, "SHOWN_S", 0.05)
+    monkeypatch.setattr(clock_fault, "SHOWN_S", 0.05)
     monkeypatch.setattr("urteil.chaos.faults.starve.DEADLINE_S", 0.1)
-    fault = FAULTS[name](aim(on_paper(name)))
+    fault = FAULTS[name](arguments(on_paper(name)))
     cluster = prepared(name, toothless=True)
     assert not fault.begin(cluster).acted
     fault.heal(cluster)
@@ -88,11 +88,11 @@ def test_a_fault_without_effect_is_not_said_to_have_acted(
 @pytest.mark.parametrize("name", ON_NODES)
 def test_healing_leaves_nothing_behind(name: str) -> None:
     cluster = prepared(name)
-    fault = FAULTS[name](aim(on_paper(name)))
+    fault = FAULTS[name](arguments(on_paper(name)))
     fault.begin(cluster)
     fault.heal(cluster)
     fault.heal(cluster)
-    assert fault.remains(cluster) == ""
+    assert fault.find_residual_effects(cluster) == ""
     assert not cluster.net.spoilt
     assert not cluster.starved
     assert set(cluster.most.values()) == {1024}
@@ -100,17 +100,17 @@ def test_healing_leaves_nothing_behind(name: str) -> None:
     assert not cluster.net.broken
     assert not cluster.net.delays
     assert not cluster.containers.found
-    assert fault.remains(cluster) == ""
+    assert fault.find_residual_effects(cluster) == ""
 
 
 def test_a_one_way_partition_cuts_the_followers_fetches_alone() -> None:
     cluster = PaperCluster()
-    FAULTS["partition"](aim("followers->leader")).begin(cluster)
+    FAULTS["partition"](arguments("followers->leader")).begin(cluster)
     assert cluster.net.broken == {Link("b1", "b2"), Link("b3", "b2")}
 
 
 def test_a_two_way_partition_cuts_both_directions() -> None:
-    for fault in (aim("b1<->b2"), aim("b1->b2", direction="two-way")):
+    for fault in (arguments("b1<->b2"), arguments("b1->b2", direction="two-way")):
         cluster = PaperCluster()
         FAULTS["partition"](fault).begin(cluster)
         assert cluster.net.broken == {Link("b1", "b2"), Link("b2", "b1")}
@@ -118,14 +118,14 @@ def test_a_two_way_partition_cuts_both_directions() -> None:
 
 def test_isolation_takes_zookeeper_and_clients_only_when_asked() -> None:
     cluster = PaperCluster()
-    FAULTS["isolate"](aim("b3")).begin(cluster)
+    FAULTS["isolate"](arguments("b3")).begin(cluster)
     brokers = {Link("b3", "b1"), Link("b3", "b2"), Link("b1", "b3"), Link("b2", "b3")}
     assert cluster.net.broken == brokers
     cluster = PaperCluster()
-    FAULTS["isolate"](aim("b3", zookeeper=True, clients=True)).begin(cluster)
+    FAULTS["isolate"](arguments("b3", zookeeper=True, clients=True)).begin(cluster)
     assert cluster.net.broken == brokers | {Link("b3", "zk1"), Link("client", "b3")}
     cluster = PaperCluster()
-    FAULTS["isolate"](aim("b3", brokers=False, zookeeper=True)).begin(cluster)
+    FAULTS["isolate"](arguments("b3", brokers=False, zookeeper=True)).begin(cluster)
     assert cluster.net.broken == {Link("b3", "zk1")}
 
 
@@ -135,21 +135,21 @@ def test_a_busy_machine_is_no_latency(jitter_ms: int) -> None:
     """Its round trips take as long as some delays, before and after."""
     cluster = PaperCluster(toothless=True)
     cluster.net.delays = dict.fromkeys(cluster.net.links(), 70)
-    fault = FAULTS["latency"](aim("follower", latency_ms=100, jitter_ms=jitter_ms))
+    fault = FAULTS["latency"](arguments("follower", latency_ms=100, jitter_ms=jitter_ms))
     assert not fault.begin(cluster).acted
 
 
 def test_latency_spares_the_clients_unless_asked() -> None:
     cluster = PaperCluster()
-    FAULTS["latency"](aim("all", latency_ms=50)).begin(cluster)
+    FAULTS["latency"](arguments("all", latency_ms=50)).begin(cluster)
     assert Link("client", "b1") not in cluster.net.delays
-    FAULTS["latency"](aim("all", latency_ms=50, clients=True)).begin(cluster)
+    FAULTS["latency"](arguments("all", latency_ms=50, clients=True)).begin(cluster)
     assert cluster.net.delays[Link("client", "b1")] == 50
 
 
 def test_a_rolling_restart_waits_for_health_between_brokers() -> None:
     cluster = PaperCluster()
-    FAULTS["rolling_restart"](aim("all")).begin(cluster)
+    FAULTS["rolling_restart"](arguments("all")).begin(cluster)
     steps = [step for node in cluster.brokers for step in (f"stop {node}", f"start {node}")]
     assert [act for act in cluster.acts if act != "await_healthy"] == steps
     assert cluster.acts.count("await_healthy") == 3
@@ -157,7 +157,7 @@ def test_a_rolling_restart_waits_for_health_between_brokers() -> None:
 
 def test_an_unknown_option_is_refused() -> None:
     with pytest.raises(ValueError, match="latency takes no option delay"):
-        FAULTS["latency"](aim("all", delay=3))
+        FAULTS["latency"](arguments("all", delay=3))
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -174,18 +174,18 @@ def test_a_fault_says_of_itself_what_the_list_shows(name: str) -> None:
 
 def test_where_a_fault_does_not_act_is_told() -> None:
     unplug = FAULTS["unplug"]
-    assert unplug.unfit(runtime="docker", target="kafka:3.8.0") == ""
-    assert "--runtime docker" in unplug.unfit(runtime="process", target="urteil")
-    assert "external" in unplug.unfit(runtime="", target="external:x.toml")
-    assert FAULTS["crash"].unfit(runtime="", target="external:x.toml") == ""
+    assert unplug.unsupported_reason(runtime="docker", target="kafka:3.8.0") == ""
+    assert "--runtime docker" in unplug.unsupported_reason(runtime="process", target="urteil")
+    assert "external" in unplug.unsupported_reason(runtime="", target="external:x.toml")
+    assert FAULTS["crash"].unsupported_reason(runtime="", target="external:x.toml") == ""
 
 
 def test_a_bridge_alone_sees_both_halves() -> None:
     cluster = PaperCluster()
-    FAULTS["bridge"](aim("leader")).begin(cluster)
+    FAULTS["bridge"](arguments("leader")).begin(cluster)
     assert cluster.net.broken == {Link("b1", "b3"), Link("b3", "b1")}
     with pytest.raises(NoTarget, match="one of three"):
-        FAULTS["bridge"](aim("b1,b2")).begin(cluster)
+        FAULTS["bridge"](arguments("b1,b2")).begin(cluster)
 
 
 @pytest.mark.parametrize("count", [3, 4, 5, 7])
@@ -194,7 +194,7 @@ def test_in_a_ring_everybody_sees_a_majority_and_no_two_the_same(count: int) -> 
     cluster.brokers = tuple(f"b{number}" for number in range(1, count + 1))
     cluster.states = dict.fromkeys((*cluster.brokers, "zk1"), NodeState.RUNNING)
     cluster.most = dict.fromkeys(cluster.states, 1024)
-    FAULTS["ring"](aim("all")).begin(cluster)
+    FAULTS["ring"](arguments("all")).begin(cluster)
     seen = {
         frozenset(b for b in cluster.brokers if Link(a, b) not in cluster.net.broken)
         for a in cluster.brokers
@@ -205,7 +205,7 @@ def test_in_a_ring_everybody_sees_a_majority_and_no_two_the_same(count: int) -> 
 
 def test_links_flap_until_they_are_healed() -> None:
     cluster = PaperCluster()
-    flapping = FAULTS["flapping"](aim("b1<->b2", lowest_ms=50, highest_ms=51))
+    flapping = FAULTS["flapping"](arguments("b1<->b2", lowest_ms=50, highest_ms=51))
     flapping.begin(cluster)
     for was in (True, False, True):
         until(lambda was=was: bool(cluster.net.broken) is was)
@@ -215,7 +215,7 @@ def test_links_flap_until_they_are_healed() -> None:
 
 def test_a_loop_of_crashes_ends_with_every_node_up() -> None:
     cluster = PaperCluster()
-    loop = FAULTS["crash_loop"](aim("b1,b3", lowest_ms=0, highest_ms=5))
+    loop = FAULTS["crash_loop"](arguments("b1,b3", lowest_ms=0, highest_ms=5))
     loop.begin(cluster)
     until(lambda: cluster.acts.count("kill b1") > 2)
     assert "died" in loop.heal(cluster)
@@ -224,7 +224,7 @@ def test_a_loop_of_crashes_ends_with_every_node_up() -> None:
 
 def test_a_step_that_fails_is_told_at_healing() -> None:
     cluster = PaperCluster()
-    loop = FAULTS["crash_loop"](aim("b1", lowest_ms=0, highest_ms=1))
+    loop = FAULTS["crash_loop"](arguments("b1", lowest_ms=0, highest_ms=1))
     loop.begin(cluster)
     cluster.start = lambda node, deadline_s=0.0: (_ for _ in ()).throw(NotHealthy("no"))
     with pytest.raises(NotHealthy):
@@ -246,7 +246,7 @@ def test_a_step_that_fails_is_told_at_healing() -> None:
 )
 def test_a_number_out_of_its_range_is_refused(name: str, options: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
-        FAULTS[name](aim("leader", **options))
+        FAULTS[name](arguments("leader", **options))
 
 
 def test_a_node_that_ends_by_what_it_could_not_open_is_started(
@@ -254,7 +254,7 @@ def test_a_node_that_ends_by_what_it_could_not_open_is_started(
 ) -> None:
     """Its limit was given back to a process that was ending already."""
     cluster = PaperCluster()
-    fault = FAULTS["out_of_descriptors"](Aim(target="leader", topic="t"))
+    fault = FAULTS["out_of_descriptors"](FaultArguments(target="leader", topic="t"))
     fault.begin(cluster)
     (node,) = fault.targets
     give_back = cluster.limit_descriptors
@@ -266,7 +266,7 @@ def test_a_node_that_ends_by_what_it_could_not_open_is_started(
 
     monkeypatch.setattr(cluster, "limit_descriptors", too_late)
     assert f"{node} ended and runs again" in fault.heal(cluster)
-    assert fault.remains(cluster) == ""
+    assert fault.find_residual_effects(cluster) == ""
 
 
 def test_a_node_of_which_the_engine_does_not_know_yet_that_it_ended_is_started(
@@ -274,7 +274,7 @@ def test_a_node_of_which_the_engine_does_not_know_yet_that_it_ended_is_started(
 ) -> None:
     """Its process is gone, or a zombie, and is told to be running a little longer."""
     cluster = PaperCluster()
-    fault = FAULTS["out_of_descriptors"](Aim(target="leader", topic="t"))
+    fault = FAULTS["out_of_descriptors"](FaultArguments(target="leader", topic="t"))
     most = dict(cluster.most)
     fault.begin(cluster)
     (node,) = fault.targets
@@ -293,14 +293,14 @@ def test_a_node_of_which_the_engine_does_not_know_yet_that_it_ended_is_started(
     monkeypatch.setattr(cluster, "limit_descriptors", gone)
     monkeypatch.setattr(cluster, "status", late)
     assert f"{node} ended and runs again" in fault.heal(cluster)
-    assert fault.remains(cluster) == ""
+    assert fault.find_residual_effects(cluster) == ""
 
 
 def test_a_node_that_still_answers_while_it_ends_is_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster = PaperCluster()
-    fault = FAULTS["out_of_descriptors"](Aim(target="leader", topic="t"))
+    fault = FAULTS["out_of_descriptors"](FaultArguments(target="leader", topic="t"))
     fault.begin(cluster)
     (node,) = fault.targets
     probe, answers = cluster.net.probe, iter(range(3))
@@ -313,7 +313,7 @@ def test_a_node_that_still_answers_while_it_ends_is_started(
 
     monkeypatch.setattr(cluster.net, "probe", last_words)
     assert f"{node} ended and runs again" in fault.heal(cluster)
-    assert fault.remains(cluster) == ""
+    assert fault.find_residual_effects(cluster) == ""
 
 
 @pytest.mark.parametrize(("once", "begin"), [(False, 75), (True, 50)])
@@ -321,7 +321,7 @@ def test_records_are_deleted_again_at_healing_unless_once_is_enough(
     *, once: bool, begin: int
 ) -> None:
     cluster = prepared("delete_records")
-    fault = FAULTS["delete_records"](aim("topic", once=once))
+    fault = FAULTS["delete_records"](arguments("topic", once=once))
     fault.begin(cluster)
     fault.heal(cluster)
     assert set(cluster.admin.starts.values()) == {begin}
@@ -334,11 +334,11 @@ def test_records_are_deleted_again_at_healing_unless_once_is_enough(
 def test_healing_undoes_nothing_that_another_fault_did(name: str, state: NodeState) -> None:
     cluster = PaperCluster()
     cluster.states["b1"] = state
-    fault = FAULTS[name](aim("all"))
+    fault = FAULTS[name](arguments("all"))
     assert fault.begin(cluster).acted
     assert fault.targets == ("b2", "b3")
     fault.heal(cluster)
-    assert fault.remains(cluster) == ""
+    assert fault.find_residual_effects(cluster) == ""
     assert cluster.states["b1"] is state
 
 
@@ -353,7 +353,7 @@ def test_who_is_dead_by_another_fault_is_not_restarted(name: str) -> None:
 
     cluster = Remembering()
     cluster.kill("b2")
-    fault = FAULTS[name](aim("b2"))
+    fault = FAULTS[name](arguments("b2"))
     with pytest.raises(NoTarget, match="nobody runs"):
         fault.begin(cluster)
     fault.heal(cluster)
@@ -362,4 +362,4 @@ def test_who_is_dead_by_another_fault_is_not_restarted(name: str) -> None:
 
 def test_a_cluster_that_others_keep_has_no_quotas_of_ours() -> None:
     """They are for its other clients too, and nobody takes them away when the lab is killed."""
-    assert FAULTS["quota"].unfit(runtime="", target="external:theirs.toml")
+    assert FAULTS["quota"].unsupported_reason(runtime="", target="external:theirs.toml")

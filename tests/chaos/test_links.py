@@ -11,7 +11,7 @@ import pytest
 
 from tests.waiting import until
 from urteil.chaos.links import Links
-from urteil.chaos.views import DOWNSTREAM, LabFailure, Link
+from urteil.chaos.observations import DOWNSTREAM, LabFailure, Link
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.toxiproxies import Toxiproxies
 from urteil.harness.runtimes.process import ProcessRuntime

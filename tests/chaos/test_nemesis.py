@@ -9,20 +9,22 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.paper import PaperCluster
-from urteil.chaos.aim import Aim
+from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.nemesis import Nemesis
-from urteil.chaos.schedule import Planned, plan
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import LabFailure, Link, NodeState, NodeStatus, NotHealthy
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import LabFailure, Link, NodeState, NodeStatus, NotHealthy
+from urteil.chaos.schedule import PlannedFault, plan
 from urteil.harness.scenario import FaultSpec
 
 
-def schedule(*faults: FaultSpec) -> list[Planned]:
+def schedule(*faults: FaultSpec) -> list[PlannedFault]:
     return plan(faults, seed=1, topic="t")
 
 
-def nemesis(cluster: PaperCluster, tmp: Path, faults: Sequence[Planned], acks: int = 0) -> Nemesis:
+def nemesis(
+    cluster: PaperCluster, tmp: Path, faults: Sequence[PlannedFault], acks: int = 0
+) -> Nemesis:
     return Nemesis(cluster, faults, record=tmp / "faults.jsonl", acked=lambda: acks)
 
 
@@ -152,11 +154,11 @@ def test_a_broker_that_was_killed_in_vain_is_started_again(tmp_path: Path) -> No
 
 def test_a_node_may_end_only_by_a_fault_that_acts() -> None:
     cluster = PaperCluster()
-    fault = FAULTS["out_of_descriptors"](Aim(target="b1", topic="t"))
-    cluster.net.cut(cluster.net.of("b1"))
+    fault = FAULTS["out_of_descriptors"](FaultArguments(target="b1", topic="t"))
+    cluster.net.cut(cluster.net.links_of("b1"))
     with pytest.raises(NoTarget):
         fault.begin(cluster)
-    assert "may_end b1 True" not in cluster.acts
+    assert "allow_exit b1 True" not in cluster.acts
 
 
 def healed_ns(row: dict[str, object]) -> int:
@@ -236,7 +238,7 @@ def test_links_are_healed_though_a_broker_does_not_start_before(tmp_path: Path) 
     cluster = Registering()
     player = nemesis(cluster, tmp_path, [])
     player._begin(schedule(FaultSpec(fault="crash", target="b2", at_s=0, duration_s=9))[0])
-    cluster.net.cut(cluster.net.of("b2"))
+    cluster.net.cut(cluster.net.links_of("b2"))
     player.heal(deadline_s=1)
     assert not cluster.net.broken
     assert cluster.states["b2"] is NodeState.RUNNING

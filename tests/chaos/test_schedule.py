@@ -30,7 +30,11 @@ def test_moments_stay_near_the_wish_and_overlapping_faults_keep_their_distance()
 def test_options_may_name_another_partition() -> None:
     spec = FaultSpec(fault="crash", target="leader", at_s=1, options={"topic": "u", "partition": 2})
     (planned,) = plan((spec,), seed=1, topic="t")
-    assert (planned.aim.topic, planned.aim.partition, planned.aim.options) == ("u", 2, {})
+    assert (planned.arguments.topic, planned.arguments.partition, planned.arguments.options) == (
+        "u",
+        2,
+        {},
+    )
 
 
 def test_a_fault_anchored_to_acknowledgements_may_wait_a_little_longer() -> None:

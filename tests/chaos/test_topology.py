@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from urteil.chaos.loopback import Claim, LoopbackPlan
+from urteil.chaos.observations import CLIENT, Link
 from urteil.chaos.topology import Layout, Ports
-from urteil.chaos.views import CLIENT, Link
 
 PORTS = Ports(
     internal=1, client=2, zookeeper=3, peer=4, election=5, toxiproxy=6, metrics=7, users=8

@@ -26,7 +26,7 @@ from tests.conformance.side import CLOSED, Side
 from urteil.broker.groups.records import GroupMetadataKey, GroupMetadataValue, encode
 from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.errors import ErrorCode
-from urteil.chaos.log_files import batches, segments
+from urteil.chaos.log_directories import batches, segments
 
 OFFSETS = "__consumer_offsets"
 BOX = {"group_instance_id": "box"}

@@ -98,7 +98,7 @@ def start_over(side: Side, topics: Sequence[OldTopic]) -> None:
         side.create(topic.name, ((1, 2),) * len(topic.logs), topic.configs)
     with stopped(side, 1, 2) as controls:
         for node in ("b1", "b2"):
-            with controls.disks.opened(node) as (data,):
+            with controls.disks.open_log_directories(node) as (data,):
                 for topic in topics:
                     topic.write(data)
                     for kind in ("recovery-point-offset", "replication-offset"):

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tests.waiting import until
-from urteil.chaos.views import LabFailure, NodeState
+from urteil.chaos.observations import LabFailure, NodeState
 from urteil.harness.runtimes.process import ProcessRuntime
 
 SPIN = "open('spins', 'x').close()\nwhile True: pass"
@@ -36,28 +36,28 @@ def share(runtime: ProcessRuntime, for_s: float) -> float:
 
 
 def until_throttled(runtime: ProcessRuntime, times: int) -> None:
-    until(lambda: runtime.starvation("b1").throttled >= times)
+    until(lambda: runtime.cpu_throttling("b1").throttled >= times)
 
 
 def test_a_starved_process_takes_its_share(runtime: ProcessRuntime) -> None:
-    runtime.starve("b1", 0.1)
+    runtime.throttle_cpu("b1", 0.1)
     until_throttled(runtime, 2)
     assert share(runtime, 2.0) < 0.4
-    assert runtime.feed("b1").cpus is None
+    assert runtime.restore_cpu("b1").cpus is None
     assert psutil.Process(runtime.status("b1").pid).status() != psutil.STATUS_STOPPED
 
 
 def test_a_starved_process_can_be_paused_killed_and_started(
     runtime: ProcessRuntime, tmp_path: Path
 ) -> None:
-    runtime.starve("b1", 0.5)
+    runtime.throttle_cpu("b1", 0.5)
     until_throttled(runtime, 1)
     assert runtime.pause("b1").state is NodeState.PAUSED
     assert share(runtime, 0.3) == 0
     assert runtime.resume("b1").state is NodeState.RUNNING
     assert runtime.kill("b1").state is NodeState.DEAD
     runtime.start("b1", [sys.executable, "-c", "input()"], cwd=tmp_path)
-    assert runtime.starvation("b1").cpus is None
+    assert runtime.cpu_throttling("b1").cpus is None
 
 
 def test_descriptors_of_what_does_not_run_are_not_there(runtime: ProcessRuntime) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.chaos.paper import PaperCluster
-from urteil.chaos.administration import ActFailed
-from urteil.chaos.views import Limits, NodeState
+from urteil.chaos.admin_controls import ActFailed
+from urteil.chaos.observations import Limits, NodeState
 from urteil.harness.fault_check import check_all, check_fault
 
 
@@ -15,14 +15,14 @@ def test_a_fault_that_fails_in_a_way_of_its_own_is_healed_and_told(
 ) -> None:
     cluster = PaperCluster()
     cluster.views["urteil-fault-check"] = cluster.views["t"]
-    ask, failures = cluster.starvation, iter([ActFailed("the cluster is busy")])
+    ask, failures = cluster.cpu_throttling, iter([ActFailed("the cluster is busy")])
 
     def ask_later(node: str) -> Limits:
         for failure in failures:
             raise failure
         return ask(node)
 
-    monkeypatch.setattr(cluster, "starvation", ask_later)
+    monkeypatch.setattr(cluster, "cpu_throttling", ask_later)
     found = check_fault(cluster, "starve")
     assert not found.acted
     assert "the cluster is busy" in found.proof

@@ -11,11 +11,11 @@ import pytest
 
 from tests.chaos.paper import PaperCluster
 from tests.waiting import until
-from urteil.chaos.administration import ActFailed
+from urteil.chaos.admin_controls import ActFailed
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults import Proof
 from urteil.chaos.faults.crash import Crash
-from urteil.chaos.views import LabFailure, Link, NodeState, NodeStatus, NotHealthy
+from urteil.chaos.observations import LabFailure, Link, NodeState, NodeStatus, NotHealthy
 from urteil.harness.fault_keeper import FaultServer, FaultSession, Refused
 
 KEY = b"k" * 16

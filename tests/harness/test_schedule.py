@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from urteil.chaos.choice import Choice, Draw
 from urteil.chaos.nemesis import Injection
 from urteil.chaos.schedule import plan
+from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
 from urteil.harness.scenario import FaultSpec, Scenario
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.schedule import (
@@ -38,7 +38,7 @@ def test_what_is_settled_is_played_as_it_is(name: str, seed: int) -> None:
     assert settled(whole) == whole
     assert whole.draw is None
     planned = plan(whole.faults, seed=seed + 1, topic=whole.workload.topics[0].name)
-    assert [(p.fault, p.at_s, p.aim.seed) for p in planned] == [
+    assert [(p.fault, p.at_s, p.arguments.seed) for p in planned] == [
         (f.fault, f.at_s, f.choice) for f in whole.faults
     ]
 
@@ -94,7 +94,7 @@ def test_a_schedule_by_hand(tmp_path: Path) -> None:
 def test_faults_that_are_named_and_drawn_are_told_apart(tmp_path: Path) -> None:
     """By what seeds their choices, in the file of what was played and by whoever plays it again."""
     named = FaultSpec(fault="crash", target="random", at_s=4)
-    drawn = Draw(choices=(Choice(fault="crash"),), count=2)
+    drawn = RandomSchedule(choices=(WeightedFault(fault="crash"),), count=2)
     both = settled(Scenario(name="both", faults=(named, named), draw=drawn))
     path = tmp_path / "schedule.json"
     save_schedule(path, schedule_of(both))

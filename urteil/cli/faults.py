@@ -17,7 +17,7 @@ from urteil.cli.names import known
 from urteil.cli.options import Number, json_option
 
 if TYPE_CHECKING:
-    from urteil.chaos.aim import Option
+    from urteil.chaos.fault_arguments import Option
     from urteil.chaos.faults import Proof
     from urteil.harness.fault_check import Checked
 

@@ -39,7 +39,7 @@ def _faults() -> list[Row]:
 
 
 def _roles() -> list[Row]:
-    from urteil.chaos.selectors import ROLES
+    from urteil.chaos.node_selectors import ROLES
 
     return [{"name": name, "about": about} for name, about in ROLES.items()]
 

@@ -99,7 +99,7 @@ def exit_code(arguments: list[str] | None = None) -> int:
 def _failed(error: Exception) -> int:
     """What nobody foresaw: its kind, its text, and how to see where; a failure of the lab that it
     has words for, in those."""
-    from urteil.chaos.views import LabFailure
+    from urteil.chaos.observations import LabFailure
     from urteil.harness.parts.part import MissingPart
 
     if os.environ.get("URTEIL_DEBUG"):

@@ -96,7 +96,7 @@ def night(hours: float, summary: Path | None, **asked: Any) -> int:
     moment. Exit codes: those of the worst run, mutants left out; 2 also when a mutant that was
     mixed in was not caught.
     """
-    from urteil.chaos.views import LabFailure
+    from urteil.chaos.observations import LabFailure
 
     hunt = _night(**asked)
     click.echo(

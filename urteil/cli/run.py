@@ -338,7 +338,7 @@ def _runtime(scenario: Scenario, target: str, asked: str | None) -> str:
 
     runtime: str = asked or scenario.runtime
     for one in scenario.faults:
-        if why := FAULTS[one.fault].unfit(runtime=runtime, target=target):
+        if why := FAULTS[one.fault].unsupported_reason(runtime=runtime, target=target):
             raise click.UsageError(f"{scenario.name}: {why}")
     return runtime
 

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from urteil.chaos.administration import ActFailed
+from urteil.chaos.admin_controls import ActFailed
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.derived.balance import given_back
 from urteil.harness.verify.derived.departed import kept_in_sync

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from urteil.chaos.views import CLIENT
+from urteil.chaos.observations import CLIENT
 from urteil.harness.clients.spec import transaction_timeout_ms
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import evidence

@@ -7,11 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 from tests.harness.campaign.test_night import CABLE, CALM, KILL, LOSER
-from urteil.chaos.choice import Draw
-from urteil.harness.campaign.choice import AT, Candidate, candidates_of, next_of, unfit
+from urteil.chaos.weighted_faults import RandomSchedule
+from urteil.harness.campaign.choice import AT, Candidate, candidates_of, next_of, unsupported_reason
 from urteil.harness.scenario import ClusterSpec, Scenario
 
-DRAWN = Scenario(name="drawn", draw=Draw(choices=()))
+DRAWN = Scenario(name="drawn", draw=RandomSchedule(choices=()))
 
 
 def test_all_that_can_be_played_weighs_by_its_names() -> None:
@@ -50,8 +50,8 @@ def test_on_somebody_elses_cluster_what_fits_it_is_played(tmp_path: Path) -> Non
     scenarios = [CALM, KILL, CABLE, clocks, sized]
     found = candidates_of(scenarios, [target], [LOSER], {}, seed=1)
     assert {(one.scenario, one.target) for one in found} == {("calm", target), ("kill", target)}
-    assert "clocks of their own" in unfit(clocks, target)
-    assert "message.max.bytes=9" in unfit(sized, target)
+    assert "clocks of their own" in unsupported_reason(clocks, target)
+    assert "message.max.bytes=9" in unsupported_reason(sized, target)
 
 
 def test_what_weighs_nothing_is_never_played() -> None:

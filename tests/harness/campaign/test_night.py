@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.harness.campaign.rows import row
-from urteil.chaos.views import LabFailure
+from urteil.chaos.observations import LabFailure
 from urteil.harness.campaign import Job, Row
 from urteil.harness.campaign.matrix import Meant, matrix_of
 from urteil.harness.campaign.night import Night

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
-from urteil.chaos.views import NodeState
+from urteil.chaos.observations import NodeState
 from urteil.harness.clients.client_controls import LabClients
 from urteil.harness.clients.processes import Clients, spawn_process
 
@@ -44,10 +44,10 @@ def test_a_killed_client_is_written_down_and_followed(lab: LabClients, tmp_path:
     assert (status.state, status.exit_code) == (NodeState.DEAD, -9)
     (act,) = [json.loads(line) for line in (tmp_path / "clients.jsonl").read_text().splitlines()]
     assert (act["act"], act["subject"], act["outcome"]) == ("kill client", "p1", "ok")
-    assert lab.take_over("p1") == "p1.2" == lab.take_over("p1")
+    assert lab.start_next_session("p1") == "p1.2" == lab.start_next_session("p1")
     assert lab.names("producer") == ["p1.2"]
     lab.kill("p1.2")
-    assert lab.take_over("p1.2") == "p1.3"
+    assert lab.start_next_session("p1.2") == "p1.3"
 
 
 def test_a_client_that_ended_by_itself_was_not_killed(tmp_path: Path) -> None:

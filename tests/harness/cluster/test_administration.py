@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.waiting import until
-from urteil.chaos.administration import ActFailed
-from urteil.chaos.aim import Aim
+from urteil.chaos.admin_controls import ActFailed
+from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS, Fault
 from urteil.harness.cluster import Cluster
 from urteil.harness.history.collect import ACTS
@@ -61,7 +61,7 @@ def acts(cluster: Cluster) -> list[dict[str, Any]]:
 
 
 def fault(name: str, target: str = "leader", topic: str = TOPIC) -> Fault:
-    return FAULTS[name](Aim(target=TARGETS.get(name, target), topic=topic, seed="7"))
+    return FAULTS[name](FaultArguments(target=TARGETS.get(name, target), topic=topic, seed="7"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -74,7 +74,7 @@ def test_it_acts_heals_and_is_noted(cluster: Cluster, name: str) -> None:
     assert proof.acted, proof.text
     print(one.heal(controls))
     controls.await_healthy(deadline_s=60)
-    assert one.remains(controls) == ""
+    assert one.find_residual_effects(controls) == ""
     assert controls.admin.record_count(TOPIC) == RECORDS
     noted = acts(cluster)[before:]
     assert {row["act"] for row in noted} == ACTS_OF[name]
@@ -91,7 +91,7 @@ def test_topics_are_left_to_go_while_a_replica_of_theirs_is_down(cluster: Cluste
     one.heal(controls)
     controls.start("b4")
     controls.await_healthy(deadline_s=60)
-    assert one.remains(controls) == ""
+    assert one.find_residual_effects(controls) == ""
 
 
 def test_older_records_are_deleted_and_noted(cluster: Cluster) -> None:
@@ -112,7 +112,7 @@ def test_a_move_that_cannot_end_is_cancelled(cluster: Cluster) -> None:
     admin.create_topic(topic, partitions=2, replication_factor=3)
     before = admin.replicas(topic)
     (spare,) = set(controls.brokers) - set(before[0])
-    links = controls.net.between([spare], [before[0][0]])
+    links = controls.net.links_between([spare], [before[0][0]])
     controls.net.cut(links)
     try:
         admin.reassign(topic, {0: (*before[0][1:], spare)})
@@ -166,4 +166,4 @@ def test_what_a_cluster_refuses_is_told_and_noted(cluster: Cluster) -> None:
 
 
 def test_no_end_of_a_transaction_waits_for_its_markers(cluster: Cluster) -> None:
-    assert cluster.controls().admin.decided() == []
+    assert cluster.controls().admin.decided_transactions() == []

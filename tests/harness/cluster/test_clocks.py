@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.clients.tools import compile_java, java_folder
-from urteil.chaos.aim import Aim
+from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
-from urteil.chaos.views import LabFailure
+from urteil.chaos.observations import LabFailure
 from urteil.harness.cluster import Cluster, clocks
 from urteil.harness.cluster.clocks import FILE, clock_env
 from urteil.harness.parts.java import java
@@ -26,11 +26,11 @@ def test_clocks_jump_and_drift_and_are_set_right(tmp_path: Path) -> None:
     with Cluster(spec, UrteilTarget(), tmp_path) as cluster:
         controls = cluster.controls()
         for name, option in (("clock_shift", {"offset_s": -300.0}), ("clock_drift", {"rate": 3.0})):
-            fault = FAULTS[name](Aim(target="b1", options=option))
+            fault = FAULTS[name](FaultArguments(target="b1", options=option))
             proof = fault.begin(controls)
             assert proof.acted, proof.text
             fault.heal(controls)
-            assert fault.remains(controls) == ""
+            assert fault.find_residual_effects(controls) == ""
 
 
 JAVA_WAITS = """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from urteil.chaos.views import LabFailure, NodeState, NodeStatus
+from urteil.chaos.observations import LabFailure, NodeState, NodeStatus
 from urteil.harness.runtimes.container_disks import ContainerDisks
 
 ALONE = "only where the engine is this machine's own"
@@ -56,29 +56,32 @@ def disks(box: Box) -> ContainerDisks:
 
 def test_log_directories_are_those_of_the_home(box: Box) -> None:
     assert disks(box).seen("b1") == [Path("/home/data/disk1"), Path("/home/data/disk2")]
-    with disks(box).opened("b1") as log_dirs:
+    with disks(box).open_log_directories("b1") as log_dirs:
         assert [(one / "file").read_text() for one in log_dirs] == ["disk1", "disk2"]
 
 
 def test_a_volume_of_this_machine_can_be_changed_under_a_living_broker(box: Box) -> None:
     box.near, box.state = True, NodeState.RUNNING
-    with disks(box).opened("b1") as log_dirs:
+    with disks(box).open_log_directories("b1") as log_dirs:
         (log_dirs[0] / "file").unlink()
         log_dirs[1].rename(log_dirs[1].with_name("away"))
     assert {one.name for one in (box.folder / "data").rglob("*")} == {"disk1", "away", "file"}
 
 
 def test_nothing_can_be_taken_away_by_archive(box: Box) -> None:
-    with pytest.raises(LabFailure, match=ALONE), disks(box).opened("b1") as log_dirs:
+    with pytest.raises(LabFailure, match=ALONE), disks(box).open_log_directories("b1") as log_dirs:
         (log_dirs[0] / "file").unlink()
 
 
 def test_what_an_engine_elsewhere_cannot_do_is_said(box: Box) -> None:
     box.state = NodeState.RUNNING
-    with pytest.raises(LabFailure, match=ALONE), disks(box).opened("b1"):
+    with pytest.raises(LabFailure, match=ALONE), disks(box).open_log_directories("b1"):
         pass
     with pytest.raises(LabFailure, match=ALONE):
-        disks(box).hold_writes("b1", 1)
-    for act in (lambda: disks(box).limit_files("b1", 1), lambda: disks(box).freeze("b1")):
+        disks(box).delay_writes("b1", 1)
+    for act in (
+        lambda: disks(box).limit_file_size("b1", 1),
+        lambda: disks(box).make_read_only("b1"),
+    ):
         with pytest.raises(LabFailure, match="no process of this machine"):
             act()

@@ -10,9 +10,9 @@ import pytest
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 
-from urteil.chaos.aim import Aim
+from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS, Fault, Proof
-from urteil.chaos.views import LabFailure, NodeState
+from urteil.chaos.observations import LabFailure, NodeState
 from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.sessions import SessionGone, end_session, password
 from urteil.harness.runtimes.disks import can_mount
@@ -47,7 +47,7 @@ def send(cluster: Cluster, count: int = 60) -> int:
 
 def played(cluster: Cluster, name: str, target: str, **options: str | float | bool) -> Fault:
     """Begin the fault, heal it, and wait until the cluster is whole; nothing of it remains."""
-    fault = FAULTS[name](Aim(target=target, topic=TOPIC, seed="3", options=options))
+    fault = FAULTS[name](FaultArguments(target=target, topic=TOPIC, seed="3", options=options))
     controls = cluster.controls()
     try:
         proof: Proof = fault.begin(controls)
@@ -55,7 +55,7 @@ def played(cluster: Cluster, name: str, target: str, **options: str | float | bo
     finally:
         told = fault.heal(controls)
     controls.await_healthy(deadline_s=HEALTHY_S)
-    assert fault.remains(controls) == "", told
+    assert fault.find_residual_effects(controls) == "", told
     return fault
 
 
@@ -71,7 +71,7 @@ def test_each_disk_fault_acts_and_nothing_acknowledged_is_lost(cluster: Cluster)
 def test_a_gone_disk_takes_its_replicas_alone(cluster: Cluster) -> None:
     controls = cluster.controls()
     before = {one.partition: one.leader for one in controls.partitions(TOPIC)}
-    fault = FAULTS["disk_gone"](Aim(target=before[0] or "", topic=TOPIC))
+    fault = FAULTS["disk_gone"](FaultArguments(target=before[0] or "", topic=TOPIC))
     assert fault.begin(controls).acted
     send(cluster, 5)
     assert controls.status(before[0] or "").state is NodeState.RUNNING
@@ -81,16 +81,18 @@ def test_a_gone_disk_takes_its_replicas_alone(cluster: Cluster) -> None:
 
 def test_a_slow_disk_takes_its_time_and_nothing_else(cluster: Cluster) -> None:
     controls = cluster.controls()
-    fault = FAULTS["disk_slow"](Aim(target="leader", topic=TOPIC, options={"delay_ms": 150.0}))
+    fault = FAULTS["disk_slow"](
+        FaultArguments(target="leader", topic=TOPIC, options={"delay_ms": 150.0})
+    )
     proof = fault.begin(controls)
     assert proof.acted, proof.text
     leader = controls.status(fault.targets[0])
-    before, began = controls.disks.held_writes(leader.node) or 0, time.monotonic()
+    before, began = controls.disks.delayed_writes(leader.node) or 0, time.monotonic()
     send(cluster, 4)
     assert time.monotonic() - began > 4 * 0.15
-    assert (controls.disks.held_writes(leader.node) or 0) >= before + 4
+    assert (controls.disks.delayed_writes(leader.node) or 0) >= before + 4
     fault.heal(controls)
-    assert fault.remains(controls) == ""
+    assert fault.find_residual_effects(controls) == ""
     assert tracer(leader.pid or 0) == 0
     assert controls.status(leader.node) == leader
 
@@ -106,12 +108,12 @@ def test_a_process_that_cannot_be_traced_is_named(tmp_path: Path) -> None:
 def test_a_disk_that_takes_nothing_any_more_is_given_up(cluster: Cluster, name: str) -> None:
     before = send(cluster, 5)
     controls = cluster.controls()
-    fault = FAULTS[name](Aim(target="leader", topic=TOPIC))
+    fault = FAULTS[name](FaultArguments(target="leader", topic=TOPIC))
     assert fault.begin(controls).acted
     assert send(cluster, 30) == before + 30
     fault.heal(controls)
     controls.await_healthy(deadline_s=HEALTHY_S)
-    assert fault.remains(controls) == ""
+    assert fault.find_residual_effects(controls) == ""
 
 
 def test_sessions_end_and_offices_change_hands(cluster: Cluster) -> None:
@@ -129,7 +131,7 @@ def test_a_password_is_made_of_the_session_alone(cluster: Cluster) -> None:
 
 
 def test_a_node_without_a_session_is_told(cluster: Cluster, tmp_path: Path) -> None:
-    keeper = cluster.controls().keeper
+    keeper = cluster.controls().zookeeper_admin
     assert keeper.session("b9") is None
-    assert (tenure := keeper.tenure()) is not None
+    assert (tenure := keeper.controller_term()) is not None
     assert str(tenure).startswith(f"{tenure.broker} since zxid 0x")

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from tests.waiting import until
-from urteil.chaos.views import LabFailure, Link, NodeState
+from urteil.chaos.observations import LabFailure, Link, NodeState
 from urteil.cli.main import exit_code
 from urteil.harness.cluster import Cluster, ExternalCluster
 from urteil.harness.reaper import holders, start_reaper
@@ -198,7 +198,7 @@ def test_what_faults_left_in_the_middle_of_a_run_is_undone(keeper: Keeper, tmp_p
 LAB = """
 import sys
 from pathlib import Path
-from urteil.chaos.views import Link
+from urteil.chaos.observations import Link
 from urteil.harness.cluster import ExternalCluster
 
 cluster = ExternalCluster(Path(sys.argv[1]), Path(sys.argv[2]))

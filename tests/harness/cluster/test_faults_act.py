@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
-from urteil.chaos.views import DOWNSTREAM
+from urteil.chaos.observations import DOWNSTREAM
 from urteil.harness.cluster import Cluster
 from urteil.harness.fault_check import (
     BROKERS,
@@ -29,7 +29,7 @@ FAMILIES = ("network", "process", "container")
 HERE = [
     name
     for name, kind in FAULTS.items()
-    if kind.family in FAMILIES and not kind.unfit(runtime="process", target="urteil")
+    if kind.family in FAMILIES and not kind.unsupported_reason(runtime="process", target="urteil")
 ]
 
 
@@ -67,11 +67,11 @@ def test_who_writes_a_checkpoint_without_descriptors_ends_and_is_started(tmp_pat
 
 def test_the_shown_effects_are_of_the_size_asked(controls: Controls) -> None:
     """What proofs say in words, by numbers of their own."""
-    pair = controls.net.between(["b1"], ["b2"])[0]
+    pair = controls.net.links_between(["b1"], ["b2"])[0]
     sizes = {"bandwidth": {"rate": 50}, "slow_close": {"delay": 400}, "limit_data": {"bytes": 1000}}
     for kind, attributes in sizes.items():
-        controls.net.spoil([pair], kind, attributes, streams=[DOWNSTREAM], owner="test")
-        found = controls.net.transfer(pair, questions=60, dst_closes=True)
+        controls.net.add_toxic([pair], kind, attributes, streams=[DOWNSTREAM], owner="test")
+        found = controls.net.measure_transfer(pair, questions=60, dst_closes=True)
         controls.net.heal([pair], owner="test")
         match kind:
             case "slow_close":
@@ -84,12 +84,12 @@ def test_the_shown_effects_are_of_the_size_asked(controls: Controls) -> None:
 
 def test_healing_one_fault_leaves_another_on_the_same_link(controls: Controls) -> None:
     first, second = (
-        FAULTS[name](Aim(target="b1->b2", topic=TOPIC, options=options))
+        FAULTS[name](FaultArguments(target="b1->b2", topic=TOPIC, options=options))
         for name, options in (("latency", {"latency_ms": 200.0}), ("partition", {"close": True}))
     )
     assert first.begin(controls).acted
     assert second.begin(controls).acted
-    link = controls.net.between(["b1"], ["b2"])[0]
+    link = controls.net.links_between(["b1"], ["b2"])[0]
     second.heal(controls)
     assert (controls.net.probe(link, timeout_s=10).rtt_ms or 0) > 150
     first.heal(controls)
@@ -98,7 +98,7 @@ def test_healing_one_fault_leaves_another_on_the_same_link(controls: Controls) -
 
 
 def test_a_starved_node_that_is_paused_stays_paused(controls: Controls) -> None:
-    starving = FAULTS["starve"](Aim(target="b2", topic=TOPIC))
+    starving = FAULTS["starve"](FaultArguments(target="b2", topic=TOPIC))
     assert starving.begin(controls).acted
     controls.pause("b2")
     link = next(link for link in controls.net.links() if link.dst == "b2")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
-from urteil.chaos.views import LabFailure
+from urteil.chaos.observations import LabFailure
 from urteil.harness.cluster import guard_process
 from urteil.harness.cluster.external import Commands, ExternalCluster
 from urteil.harness.cluster.guard import Guard

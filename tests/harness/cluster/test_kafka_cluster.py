@@ -14,7 +14,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 
 from tests.subscribed import subscribed
 from tests.waiting import until
-from urteil.chaos.views import Link, NodeState, NotHealthy
+from urteil.chaos.observations import Link, NodeState, NotHealthy
 from urteil.harness.cluster import Cluster
 from urteil.harness.parts.kafka import kafka_tool
 from urteil.harness.reaper import holders, start_reaper

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
-from urteil.chaos.views import LabFailure
+from urteil.chaos.observations import LabFailure
 from urteil.harness.runtimes.disks import ProcessDisks, can_mount, has_own_mounts
 
 WRITER = 'until ! touch "$0/file"; do :; done 2>/dev/null'
@@ -40,14 +40,14 @@ def test_a_disk_turns_read_only_though_its_broker_ends_by_it(
 ) -> None:
     disks = ProcessDisks(lambda _: folders, lambda _: writer)
     if can_mount():
-        assert disks.freeze("b1") == [f"{one} is mounted ro" for one in folders]
+        assert disks.make_read_only("b1") == [f"{one} is mounted ro" for one in folders]
     else:
         with pytest.raises(LabFailure, match="need root"):
-            disks.freeze("b1")
+            disks.make_read_only("b1")
 
 
 def test_mounts_that_are_ours_too_are_left_alone(folders: list[Path]) -> None:
     disks = ProcessDisks(lambda _: folders, lambda _: os.getpid())
     with pytest.raises(LabFailure, match="no mounts of its own" if can_mount() else "need root"):
-        disks.freeze("b1")
+        disks.make_read_only("b1")
     (folders[0] / "file").touch()

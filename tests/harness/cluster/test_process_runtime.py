@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tests.waiting import until
-from urteil.chaos.views import LabFailure, NodeState
+from urteil.chaos.observations import LabFailure, NodeState
 from urteil.harness import stacks
 from urteil.harness.reaper import holders
 from urteil.harness.runtimes.process import ProcessRuntime

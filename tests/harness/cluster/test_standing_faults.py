@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tests.waiting import until
-from urteil.chaos.views import LabFailure
+from urteil.chaos.observations import LabFailure
 from urteil.cli.main import exit_code
 from urteil.harness import standing
 from urteil.harness.fault_keeper import FaultSession

@@ -7,7 +7,7 @@ import socket
 import pytest
 from kazoo.retry import ForceRetryError, KazooRetry
 
-from urteil.chaos.views import LabFailure
+from urteil.chaos.observations import LabFailure
 from urteil.harness.cluster.state import PAUSES, ClusterState
 
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tests.waiting import until
-from urteil.chaos.views import LabFailure, NodeState, NotHealthy
+from urteil.chaos.observations import LabFailure, NodeState, NotHealthy
 from urteil.harness import stacks, standing
 from urteil.harness.cluster import Cluster
 from urteil.harness.reaper import holders

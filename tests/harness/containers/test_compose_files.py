@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from urteil.chaos.views import Link
+from urteil.chaos.observations import Link
 from urteil.harness.containers.compose_files import compose_plan, write_all
 from urteil.harness.targets.external import load_external
 

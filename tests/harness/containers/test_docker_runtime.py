@@ -16,7 +16,7 @@ from kafka import KafkaProducer
 
 from tests.subscribed import subscribed
 from tests.waiting import until
-from urteil.chaos.views import CLIENT, LabFailure, Link, NodeState, NotHealthy
+from urteil.chaos.observations import CLIENT, LabFailure, Link, NodeState, NotHealthy
 from urteil.harness.cluster import Cluster
 from urteil.harness.containers.engine import Engine
 from urteil.harness.reaper import LABEL, start_reaper

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from kafka import KafkaProducer
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
 from urteil.harness.cluster import Cluster
 from urteil.harness.containers.engine import Engine
@@ -38,7 +38,7 @@ HERE = [
     pytest.param(name, marks=[pytest.mark.thorough] if name in AS_ELSEWHERE else [])
     for name, kind in FAULTS.items()
     if kind.family in FAMILIES and kind.sample and name not in BY_MOUNTING
-    if not kind.unfit(runtime="docker", target="urteil")
+    if not kind.unsupported_reason(runtime="docker", target="urteil")
 ]
 
 
@@ -74,9 +74,11 @@ def test_a_closed_segment_rots(cluster: Cluster, controls: Controls, up: bool) -
     with KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all") as producer:
         for _ in range(60):  # one by one: a batch each, several segments
             producer.send(TOPIC, value=bytes(200)).get(20)
-    fault = FAULTS["segment_damaged"](Aim(target="follower", topic=TOPIC, options={"up": up}))
+    fault = FAULTS["segment_damaged"](
+        FaultArguments(target="follower", topic=TOPIC, options={"up": up})
+    )
     proof = fault.begin(controls)
     assert proof.acted, proof.text
     fault.heal(controls)
     controls.await_healthy(deadline_s=RECOVERY_S)
-    assert fault.remains(controls) == ""
+    assert fault.find_residual_effects(controls) == ""

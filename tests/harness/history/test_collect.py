@@ -8,7 +8,7 @@ import pytest
 
 from tests.broker.log.old_folders import Row, old_messages
 from tests.harness.history.test_replica_logs import TOPIC_ID, batch, values
-from urteil.chaos.administration import ActFailed
+from urteil.chaos.admin_controls import ActFailed
 from urteil.harness.cluster.acts import ActLog
 from urteil.harness.history.collect import collect
 from urteil.harness.history.journal import (

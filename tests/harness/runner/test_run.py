@@ -9,7 +9,7 @@ import msgspec
 import psutil
 import pytest
 
-from urteil.chaos.views import LabFailure
+from urteil.chaos.observations import LabFailure
 from urteil.harness.runner import play as play_module
 from urteil.harness.runner.runner import run_scenario
 from urteil.harness.scenario import FaultSpec, Scenario, lasting, load_facts, load_scenario

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urteil.chaos.choice import Choice, Draw
+from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
 from urteil.harness.scenario import FaultSpec, Scenario, lasting
 
 KILL = FaultSpec(fault="crash", at_s=10.0, duration_s=5.0)
@@ -31,6 +31,8 @@ def test_no_load_at_all_is_no_error() -> None:
 
 
 def test_a_longer_run_draws_more_and_a_shorter_one_less() -> None:
-    drawing = Scenario(name="x", draw=Draw(choices=(Choice(fault="crash"),), count=4))
+    drawing = Scenario(
+        name="x", draw=RandomSchedule(choices=(WeightedFault(fault="crash"),), count=4)
+    )
     counts = [lasting(drawing, 25.0 * n).draw for n in (0.1, 1, 2.5)]
     assert [one.count for one in counts if one is not None] == [1, 4, 10]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.verify.made import alone, healthy
-from urteil.chaos.views import Ended, NodeState, NodeStatus
+from urteil.chaos.observations import Ended, NodeState, NodeStatus
 from urteil.harness.history.lives import write_lives
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import CRASH_NS, END_NS, RUN, S

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from urteil.chaos.aim import Aim, Option
 from urteil.chaos.controls import Controls
+from urteil.chaos.fault_arguments import FaultArguments, Option
 from urteil.chaos.faults import FAULTS, Proof
 from urteil.chaos.nemesis import Injection
-from urteil.chaos.views import LabFailure
+from urteil.chaos.observations import LabFailure
 
 RECOVERY_DEADLINE_S = 60.0
 EXPIRY_S = 600.0
 
 
-class ByHand:
+class ManualFaults:
     """Injects faults around a block of code and writes them into faults.jsonl.
 
     `seed` decides every random choice; the n-th fault of two tests with one seed chooses alike.
@@ -52,8 +52,10 @@ class ByHand:
         if name not in FAULTS:
             raise ValueError(f"no fault named {name!r}; known: {', '.join(FAULTS)}")
         seed = f"{self._seed}/{len(self.injections)}/{name}"
-        aim = Aim(target=target, topic=topic, partition=partition, seed=seed, options=options)
-        fault = FAULTS[name](aim)
+        arguments = FaultArguments(
+            target=target, topic=topic, partition=partition, seed=seed, options=options
+        )
+        fault = FAULTS[name](arguments)
         injection = Injection(fault=name, begin_ns=time.monotonic_ns())
         self.injections.append(injection)
         hold = self.controls.hold(name, expiry_s=expiry_s)

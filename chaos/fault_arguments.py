@@ -15,7 +15,7 @@ FLAGS = dict.fromkeys(("true", "yes", "1", "on"), True) | dict.fromkeys(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aim:
+class FaultArguments:
     """Whom a fault is meant for: a selector, read against the cluster's state when it begins.
 
     `topic` and `partition` say whose `leader` and `follower` are meant; `seed` feeds every random

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import ClientControls
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import NodeState
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import NodeState
 
 KINDS = {
     "producer": "producer",
@@ -26,15 +26,15 @@ SELECTORS = (
 )
 
 
-def clients(controls: ClientControls, aim: Aim) -> list[str]:
+def select_clients(controls: ClientControls, arguments: FaultArguments) -> list[str]:
     """The clients that the aim's target means now. NoTarget when nobody of the kind runs,
     ValueError for a name that is neither kind nor client."""
-    target = aim.target
+    target = arguments.target
     if target.removesuffix("s") in KINDS:
-        found = running(controls, KINDS[target.removesuffix("s")])
+        found = running_clients(controls, KINDS[target.removesuffix("s")])
         if not found:
             raise NoTarget(f"no {target.removesuffix('s')} runs")
-        return found if target.endswith("s") else [aim.random().choice(found)]
+        return found if target.endswith("s") else [arguments.random().choice(found)]
     known = [name for kind in KINDS.values() for name in controls.names(kind)]
     names = [name.strip() for name in target.split(",")]
     strange = [name for name in names if name not in known]
@@ -51,7 +51,7 @@ def check_target(target: str) -> None:
     raise ValueError(f"{target!r} is no client: {SELECTORS}")
 
 
-def running(controls: ClientControls, kind: str) -> list[str]:
+def running_clients(controls: ClientControls, kind: str) -> list[str]:
     """Clients of a kind whose process runs, in order."""
     return [
         name

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
-from urteil.chaos.aim import Option
+from urteil.chaos.fault_arguments import Option
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WeightedFault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One member of the weighted set: a fault, whom it may hit, with which options.
 
     A list among `options` is drawn from. `duration_s` is the span of its length, the draw's own
@@ -26,7 +26,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     brings: tuple[str, ...] = ()
 
 
-class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RandomSchedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a schedule is drawn.
 
     `count` faults, or `per_minute` of load, or as many as fit into the load when neither is given;
@@ -37,7 +37,7 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     makes another one void is not drawn.
     """
 
-    choices: tuple[Choice, ...]
+    choices: tuple[WeightedFault, ...]
     count: int | None = None
     per_minute: float | None = None
     at_once: int = 1

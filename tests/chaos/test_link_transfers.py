@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from urteil.chaos import transfers
-from urteil.chaos.transfers import MONITOR, framed_question, transfer
-from urteil.chaos.views import Link, Transfer
+from urteil.chaos import link_transfers
+from urteil.chaos.link_transfers import MONITOR, framed_request, transfer
+from urteil.chaos.observations import Link, Transfer
 
 ANSWER = struct.pack(">i", 100) + b"a" * 100
 LINK = Link("b1", "b2")
@@ -32,7 +32,7 @@ def ask() -> Iterator[Asker]:
                     serve(connection)
 
             threading.Thread(target=run, daemon=True).start()
-            asked = [framed_question(60)] * 3
+            asked = [framed_request(60)] * 3
             return transfer(
                 LINK, *server.getsockname(), asked=asked, framed=True, timeout_s=timeout_s
             )
@@ -84,14 +84,14 @@ def test_a_server_that_is_silent(ask: Asker) -> None:
 
 
 def test_pieces_are_counted(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken, read = threading.Semaphore(0), transfers._Reader.read
+    taken, read = threading.Semaphore(0), link_transfers._Reader.read
 
-    def read_and_tell(reader: transfers._Reader) -> bool:
+    def read_and_tell(reader: link_transfers._Reader) -> bool:
         found = read(reader)
         taken.release()
         return found
 
-    monkeypatch.setattr(transfers._Reader, "read", read_and_tell)
+    monkeypatch.setattr(link_transfers._Reader, "read", read_and_tell)
 
     def serve(connection: socket.socket) -> None:
         connection.recv(60)
@@ -112,6 +112,6 @@ def test_nobody_listens() -> None:
 
 @pytest.mark.parametrize("size", [25, 26, 1000, 30_000])
 def test_questions_have_the_size_asked_for(size: int) -> None:
-    question = framed_question(size)
+    question = framed_request(size)
     assert len(question) == size
     assert struct.unpack_from(">i", question)[0] == size - 4

@@ -131,7 +131,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tenure:
+class ControllerTerm:
     """One term of a controller: who, and the transaction that made its `/controller`."""
 
     broker: str

@@ -24,7 +24,7 @@ class ActFailed(Exception):
     UNHEEDED = "no refusal"
 
 
-class Administration(Protocol):
+class AdminControls(Protocol):
     """Through the clients' listener, as any administrator's tool. Acts are noted as evidence."""
 
     def topic_id(self, topic: str) -> str | None:
@@ -112,7 +112,7 @@ class Administration(Protocol):
         """Set some of them and wait until they stand; None removes one."""
         ...
 
-    def decided(self) -> Sequence[str]:
+    def decided_transactions(self) -> Sequence[str]:
         """Transactional ids whose coordinator has their end in its log and still owes markers."""
         ...
 

@@ -8,12 +8,14 @@ from threading import Timer
 import pytest
 
 from tests.chaos.paper import PaperCluster
-from urteil.chaos import selectors
-from urteil.chaos.aim import Aim
+from urteil.chaos import node_selectors
+from urteil.chaos.fault_arguments import FaultArguments
 
 
 def chosen(target: str, seed: str = "1", cluster: PaperCluster | None = None) -> list[str]:
-    return selectors.nodes(cluster or PaperCluster(), Aim(target=target, topic="t", seed=seed))
+    return node_selectors.select_nodes(
+        cluster or PaperCluster(), FaultArguments(target=target, topic="t", seed=seed)
+    )
 
 
 def test_roles_are_read_from_the_state() -> None:
@@ -48,16 +50,18 @@ def test_a_role_that_nobody_has_is_told() -> None:
     cluster = PaperCluster()
     assert cluster.view is not None
     cluster.view = replace(cluster.view, leader=None)
-    with pytest.raises(selectors.NoTarget, match="t-0 has no leader"):
-        selectors.nodes(cluster, Aim(target="leader", topic="t", election_deadline_s=0.2))
+    with pytest.raises(node_selectors.NoTarget, match="t-0 has no leader"):
+        node_selectors.select_nodes(
+            cluster, FaultArguments(target="leader", topic="t", election_deadline_s=0.2)
+        )
 
 
 def test_without_a_topic_the_first_one_is_meant_or_none_is_there() -> None:
     cluster = PaperCluster()
-    assert selectors.nodes(cluster, Aim(target="leader")) == ["b2"]
+    assert node_selectors.select_nodes(cluster, FaultArguments(target="leader")) == ["b2"]
     cluster.views.clear()
-    with pytest.raises(selectors.NoTarget, match=r"no topic is there .* aim at a node by"):
-        selectors.nodes(cluster, Aim(target="leader"))
+    with pytest.raises(node_selectors.NoTarget, match=r"no topic is there .* aim at a node by"):
+        node_selectors.select_nodes(cluster, FaultArguments(target="leader"))
 
 
 def test_a_dead_leader_is_waited_for() -> None:
@@ -79,7 +83,7 @@ def test_the_roles_of_many() -> None:
     picks = {tuple(chosen("majority", str(seed))) for seed in range(40)}
     assert picks == {("b1", "b2"), ("b1", "b3"), ("b2", "b3")}
     assert chosen("zookeeper_leader") == chosen("zookeeper_majority") == ["zk1"]
-    with pytest.raises(selectors.NoTarget, match="no minority"):
+    with pytest.raises(node_selectors.NoTarget, match="no minority"):
         chosen("zookeeper_minority")
 
 
@@ -89,9 +93,9 @@ def test_the_roles_of_many() -> None:
 )
 def test_the_hash_is_javas(text: str, expected: int) -> None:
     """`String.hashCode` in a JVM; the second one's is Integer.MIN_VALUE."""
-    assert selectors.java_hash(text) == expected
+    assert node_selectors.java_hash(text) == expected
 
 
 def test_a_coordinator_is_the_leader_of_its_partition() -> None:
-    with pytest.raises(selectors.NoTarget, match="__consumer_offsets does not exist"):
+    with pytest.raises(node_selectors.NoTarget, match="__consumer_offsets does not exist"):
         chosen("coordinator")

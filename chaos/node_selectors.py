@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from urteil.chaos.aim import Aim
 from urteil.chaos.controls import Controls
-from urteil.chaos.views import CLIENT, Link, NodeState, PartitionView
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.observations import CLIENT, Link, NodeState, PartitionView
 
 POLL_S = 0.1
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
@@ -44,72 +44,74 @@ class NoTarget(Exception):
     """The role is not taken at the moment (no leader, no controller): the fault cannot act."""
 
 
-def _view(controls: Controls, aim: Aim) -> PartitionView:
-    topic = aim.topic or next((one for one in sorted(controls.topics()) if one[:2] != "__"), "")
+def _view(controls: Controls, arguments: FaultArguments) -> PartitionView:
+    topic = arguments.topic or next(
+        (one for one in sorted(controls.topics()) if one[:2] != "__"), ""
+    )
     if not topic:
         raise NoTarget("no topic is there whose leader or followers could be meant: make one, or "
                        "aim at a node by its name, b1 say")  # fmt: skip
-    view = controls.partition(topic, aim.partition)
+    view = controls.partition(topic, arguments.partition)
     if view is None:
-        raise NoTarget(f"{topic}-{aim.partition} does not exist")
+        raise NoTarget(f"{topic}-{arguments.partition} does not exist")
     return view
 
 
-def _leader(controls: Controls, aim: Aim) -> str:
+def _leader(controls: Controls, arguments: FaultArguments) -> str:
     """The leader; after its death, the one elected next."""
-    deadline = time.monotonic() + aim.election_deadline_s
+    deadline = time.monotonic() + arguments.election_deadline_s
     while True:
-        leader = _view(controls, aim).leader
-        if leader is not None and running(controls, [leader]):
+        leader = _view(controls, arguments).leader
+        if leader is not None and running_nodes(controls, [leader]):
             return leader
         if time.monotonic() > deadline:
-            raise NoTarget(f"{aim.topic}-{aim.partition} has no leader that runs")
+            raise NoTarget(f"{arguments.topic}-{arguments.partition} has no leader that runs")
         threading.Event().wait(POLL_S)
 
 
-def _followers(controls: Controls, aim: Aim) -> list[str]:
+def _followers(controls: Controls, arguments: FaultArguments) -> list[str]:
     """Replicas that run but the leader, in the order of their assignment; those in sync when any
     are."""
-    view = _view(controls, aim)
-    followers = running(controls, [node for node in view.replicas if node != view.leader])
+    view = _view(controls, arguments)
+    followers = running_nodes(controls, [node for node in view.replicas if node != view.leader])
     if not followers:
-        raise NoTarget(f"{aim.topic}-{aim.partition} has no follower that runs")
+        raise NoTarget(f"{arguments.topic}-{arguments.partition} has no follower that runs")
     return [node for node in followers if node in view.isr] or followers
 
 
-def _others(controls: Controls, aim: Aim) -> list[str]:
-    view = _view(controls, aim)
+def _others(controls: Controls, arguments: FaultArguments) -> list[str]:
+    view = _view(controls, arguments)
     return sorted(node for node in view.replicas if node != view.leader)
 
 
-def _controller(controls: Controls, aim: Aim) -> str:
+def _controller(controls: Controls, arguments: FaultArguments) -> str:
     """The controller; after its death, the one that comes next."""
-    deadline = time.monotonic() + aim.election_deadline_s
+    deadline = time.monotonic() + arguments.election_deadline_s
     while True:
         node = controls.controller()
-        if node is not None and running(controls, [node]):
+        if node is not None and running_nodes(controls, [node]):
             return node
         if time.monotonic() > deadline:
             raise NoTarget("no broker that runs is controller")
         threading.Event().wait(POLL_S)
 
 
-def _random(controls: Controls, aim: Aim, *, but: str | None = None) -> str:
-    alive = running(controls, sorted({*controls.brokers} - {but}))
+def _random(controls: Controls, arguments: FaultArguments, *, but: str | None = None) -> str:
+    alive = running_nodes(controls, sorted({*controls.brokers} - {but}))
     if not alive:
         raise NoTarget(f"no broker runs{f' beside the controller {but}' if but else ''}")
-    return aim.random().choice(alive)
+    return arguments.random().choice(alive)
 
 
-def _coordinator(controls: Controls, aim: Aim) -> str:
+def _coordinator(controls: Controls, arguments: FaultArguments) -> str:
     """The leader of the partition that a group's, or a transactional id's, records go to."""
-    transactional_id = str(aim.options.get("transactional_id", ""))
+    transactional_id = str(arguments.options.get("transactional_id", ""))
     topic = TRANSACTIONS if transactional_id else OFFSETS
-    key = transactional_id or str(aim.options.get("group", GROUP))
+    key = transactional_id or str(arguments.options.get("group", GROUP))
     count = len(controls.partitions(topic))
     if not count:
         raise NoTarget(f"{topic} does not exist: nobody coordinates {key}")
-    return _leader(controls, replace(aim, topic=topic, partition=java_hash(key) % count))
+    return _leader(controls, replace(arguments, topic=topic, partition=java_hash(key) % count))
 
 
 def java_hash(text: str) -> int:
@@ -122,11 +124,11 @@ def java_hash(text: str) -> int:
     return 0 if signed == -(1 << 31) else abs(signed)
 
 
-def _some(controls: Controls, aim: Aim, *, more: bool) -> list[str]:
+def _some(controls: Controls, arguments: FaultArguments, *, more: bool) -> list[str]:
     """More than half of the brokers, or fewer."""
     brokers = sorted(controls.brokers)
     few = max(1, (len(brokers) - 1) // 2)
-    return sorted(aim.random().sample(brokers, len(brokers) // 2 + 1 if more else few))
+    return sorted(arguments.random().sample(brokers, len(brokers) // 2 + 1 if more else few))
 
 
 def _zookeeper_leader(controls: Controls) -> str:
@@ -136,49 +138,55 @@ def _zookeeper_leader(controls: Controls) -> str:
     return node
 
 
-def _zookeeper_minority(controls: Controls, aim: Aim) -> list[str]:
+def _zookeeper_minority(controls: Controls, arguments: FaultArguments) -> list[str]:
     leader = _zookeeper_leader(controls)
     others = [node for node in sorted(controls.zookeepers) if node != leader]
     count = (len(controls.zookeepers) - 1) // 2
     if not count:
         raise NoTarget(f"{len(controls.zookeepers)} ZooKeeper servers have no minority")
-    return sorted([leader, *aim.random().sample(others, count - 1)])
+    return sorted([leader, *arguments.random().sample(others, count - 1)])
 
 
-def _zookeeper_majority(controls: Controls, aim: Aim) -> list[str]:
+def _zookeeper_majority(controls: Controls, arguments: FaultArguments) -> list[str]:
     servers = sorted(controls.zookeepers)
-    return sorted(aim.random().sample(servers, len(servers) // 2 + 1))
+    return sorted(arguments.random().sample(servers, len(servers) // 2 + 1))
 
 
-BY_ROLE: dict[str, Callable[[Controls, Aim], list[str]]] = {
-    "leader": lambda controls, aim: [_leader(controls, aim)],
-    "follower": lambda controls, aim: [aim.random().choice(sorted(_followers(controls, aim)))],
-    "followers": lambda controls, aim: _others(controls, aim),
-    "successor": lambda controls, aim: _followers(controls, aim)[:1],
-    "straggler": lambda controls, aim: _followers(controls, aim)[-1:],
-    "controller": lambda controls, aim: [_controller(controls, aim)],
-    "coordinator": lambda controls, aim: [_coordinator(controls, aim)],
-    "isr": lambda controls, aim: sorted(_view(controls, aim).isr),
-    "bystander": lambda controls, aim: [_random(controls, aim, but=controls.controller())],
-    "random": lambda controls, aim: [_random(controls, aim)],
-    "minority": lambda controls, aim: _some(controls, aim, more=False),
-    "majority": lambda controls, aim: _some(controls, aim, more=True),
-    "all": lambda controls, aim: sorted(controls.brokers),
-    "zookeeper": lambda controls, aim: sorted(controls.zookeepers),
-    "zookeeper_leader": lambda controls, aim: [_zookeeper_leader(controls)],
+BY_ROLE: dict[str, Callable[[Controls, FaultArguments], list[str]]] = {
+    "leader": lambda controls, arguments: [_leader(controls, arguments)],
+    "follower": lambda controls, arguments: [
+        arguments.random().choice(sorted(_followers(controls, arguments)))
+    ],
+    "followers": lambda controls, arguments: _others(controls, arguments),
+    "successor": lambda controls, arguments: _followers(controls, arguments)[:1],
+    "straggler": lambda controls, arguments: _followers(controls, arguments)[-1:],
+    "controller": lambda controls, arguments: [_controller(controls, arguments)],
+    "coordinator": lambda controls, arguments: [_coordinator(controls, arguments)],
+    "isr": lambda controls, arguments: sorted(_view(controls, arguments).isr),
+    "bystander": lambda controls, arguments: [
+        _random(controls, arguments, but=controls.controller())
+    ],
+    "random": lambda controls, arguments: [_random(controls, arguments)],
+    "minority": lambda controls, arguments: _some(controls, arguments, more=False),
+    "majority": lambda controls, arguments: _some(controls, arguments, more=True),
+    "all": lambda controls, arguments: sorted(controls.brokers),
+    "zookeeper": lambda controls, arguments: sorted(controls.zookeepers),
+    "zookeeper_leader": lambda controls, arguments: [_zookeeper_leader(controls)],
     "zookeeper_minority": _zookeeper_minority,
     "zookeeper_majority": _zookeeper_majority,
 }
 
 
-def nodes(controls: Controls, aim: Aim, target: str | None = None) -> list[str]:
+def select_nodes(
+    controls: Controls, arguments: FaultArguments, target: str | None = None
+) -> list[str]:
     """The nodes that `target` (or the aim's own) means now, in a fixed order.
 
     ValueError for a name that is neither role nor node; NoTarget when nobody has the role.
     """
-    target = aim.target if target is None else target
+    target = arguments.target if target is None else target
     chosen = BY_ROLE.get(target)
-    return _named(controls, target) if chosen is None else chosen(controls, aim)
+    return _named(controls, target) if chosen is None else chosen(controls, arguments)
 
 
 def _named(controls: Controls, target: str) -> list[str]:
@@ -190,34 +198,39 @@ def _named(controls: Controls, target: str) -> list[str]:
     return names
 
 
-def links(controls: Controls, aim: Aim) -> list[Link]:
+def select_links(controls: Controls, arguments: FaultArguments) -> list[Link]:
     """The directed links that a pair `left->right` or `left<->right` of selectors means now."""
-    both = "<->" in aim.target
-    left, arrow, right = aim.target.partition("<->" if both else "->")
+    both = "<->" in arguments.target
+    left, arrow, right = arguments.target.partition("<->" if both else "->")
     if not arrow:
-        raise ValueError(f"{aim.target} is no pair: write left->right or left<->right")
-    sources = nodes(controls, aim, left.strip())
-    sinks = nodes(controls, aim, right.strip())
+        raise ValueError(f"{arguments.target} is no pair: write left->right or left<->right")
+    sources = select_nodes(controls, arguments, left.strip())
+    sinks = select_nodes(controls, arguments, right.strip())
     wanted = {Link(a, b) for a in sources for b in sinks if a != b}
     if both:
         wanted |= {Link(link.dst, link.src) for link in wanted}
     found = [link for link in controls.net.links() if link in wanted]
     if not found:
-        raise NoTarget(f"{aim.target} means no link")
+        raise NoTarget(f"{arguments.target} means no link")
     return found
 
 
-def running(controls: Controls, chosen: Sequence[str]) -> list[str]:
+def running_nodes(controls: Controls, chosen: Sequence[str]) -> list[str]:
     """Those of `chosen` whose process runs now."""
     return [node for node in chosen if controls.status(node).state is NodeState.RUNNING]
 
 
-def victims(controls: Controls, chosen: Sequence[str]) -> list[str]:
+def require_running(controls: Controls, chosen: Sequence[str]) -> list[str]:
     """The same, for faults that need one: NoTarget when none runs."""
-    found = running(controls, chosen)
+    found = running_nodes(controls, chosen)
     if not found:
         raise NoTarget(f"{', '.join(chosen)}: nobody runs")
     return found
+
+
+def select_running(controls: Controls, arguments: FaultArguments) -> list[str]:
+    """The selected nodes that run. NoTarget when none runs."""
+    return require_running(controls, select_nodes(controls, arguments))
 
 
 def check_target(target: str, told: str, *, brokers: int, keepers: int) -> None:

@@ -9,7 +9,7 @@ from random import Random
 STOP_DEADLINE_S = 90.0
 
 
-class Recurring:
+class RecurringSteps:
     """Takes one step after another, each after a pause drawn from the seed.
 
     A step that fails ends it; `stop` raises that failure.

@@ -11,13 +11,13 @@ import pytest
 
 from tests.chaos.paper import PaperCluster
 from tests.chaos.test_nemesis import nemesis, rows, schedule
-from urteil.chaos.administration import ActFailed
-from urteil.chaos.aim import Aim
-from urteil.chaos.events import EVENTS, EventWatch
-from urteil.chaos.views import LabFailure
+from urteil.chaos.admin_controls import ActFailed
+from urteil.chaos.anchor_events import EVENTS, EventWatch
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.observations import LabFailure
 from urteil.harness.scenario import FaultSpec
 
-AIM = Aim(target="leader", topic="t")
+AIM = FaultArguments(target="leader", topic="t")
 
 
 class Moving(PaperCluster):
@@ -92,13 +92,13 @@ def test_a_decision_is_seen_until_all_its_markers_are_written(
 ) -> None:
     cluster, asked = Moving(), threading.Semaphore(0)
 
-    def decided() -> list[str]:
+    def decided_transactions() -> list[str]:
         asked.release()
         if cluster.silent:
             raise ActFailed("no broker answers")
         return cluster.admin.open_ends
 
-    monkeypatch.setattr(cluster.admin, "decided", decided)
+    monkeypatch.setattr(cluster.admin, "decided_transactions", decided_transactions)
     cluster.silent = True
     watch = EventWatch("decision", cluster, AIM)
     for _ in range(2):

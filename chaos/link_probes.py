@@ -7,7 +7,7 @@ import struct
 import time
 from dataclasses import dataclass
 
-from urteil.chaos.views import Link, Probe
+from urteil.chaos.observations import Link, Probe
 
 API_VERSIONS, METADATA, CORRELATION_ID, CLIENT_ID = 18, 3, 7, b"urteil-probe"
 LARGEST_ANSWER = 1 << 20
@@ -27,14 +27,14 @@ def ask_broker(address: str, port: int, *, timeout_s: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Knowledge:
+class ClusterMetadata:
     """The cluster as one broker tells it to clients; `controller` is -1 when it knows none."""
 
     brokers: frozenset[int]
     controller: int
 
 
-def ask_metadata(address: str, port: int, *, timeout_s: float) -> Knowledge:
+def ask_metadata(address: str, port: int, *, timeout_s: float) -> ClusterMetadata:
     """Whom a broker names in Metadata (version 1, of no topic); OSError without an answer."""
     answer = _kafka(address, port, METADATA, 1, struct.pack(">i", 0), timeout_s)
     try:
@@ -43,7 +43,7 @@ def ask_metadata(address: str, port: int, *, timeout_s: float) -> Knowledge:
         for _ in range(count):
             brokers.append(struct.unpack_from(">i", answer, at)[0])
             at = _after_string(answer, _after_string(answer, at + 4) + 4)
-        return Knowledge(frozenset(brokers), struct.unpack_from(">i", answer, at)[0])
+        return ClusterMetadata(frozenset(brokers), struct.unpack_from(">i", answer, at)[0])
     except struct.error as error:
         raise ConnectionError(f"the answer is not one to Metadata: {error}") from None
 

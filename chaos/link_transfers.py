@@ -12,20 +12,20 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from urteil.chaos.probes import API_VERSIONS
-from urteil.chaos.views import Link, Transfer
+from urteil.chaos.link_probes import API_VERSIONS
+from urteil.chaos.observations import Link, Transfer
 
 MONITOR = b"mntr"
 BAD_FRAME = b"\xff\xff\xff\xff"
 """No size that a frame may have: brokers close the connection."""
-SMALLEST_QUESTION, LARGEST_QUESTION = 25, 30_000
+SMALLEST_REQUEST, LARGEST_REQUEST = 25, 30_000
 LARGEST_FRAME = 1 << 20
 HEAD_BYTES = 14
 
 
-def framed_question(size: int) -> bytes:
+def framed_request(size: int) -> bytes:
     """ApiVersions version 0 in so many bytes: its client's name fills them up."""
-    size = min(max(size, SMALLEST_QUESTION), LARGEST_QUESTION)
+    size = min(max(size, SMALLEST_REQUEST), LARGEST_REQUEST)
     name = b"u" * (size - HEAD_BYTES)
     return struct.pack(">ihhih", size - 4, API_VERSIONS, 0, 1, len(name)) + name
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import Fault, Proof, still_broken, until
+from urteil.chaos.faults.fault import Fault, Proof, describe_broken_links, until
 from urteil.chaos.faults.partition import answers_again
-from urteil.chaos.selectors import NoTarget
-from urteil.chaos.views import Link, Transfer
+from urteil.chaos.node_selectors import NoTarget
+from urteil.chaos.observations import Link, Transfer
 
 Both = tuple[Transfer, Transfer]
 TRANSFER_S = 10.0
@@ -19,7 +19,7 @@ SHOWN_S = 3.0
 CLIENTS = {"clients": "the clients' links too, of a node or role (default false)"}
 
 
-class SpoiledLinks(Fault):
+class DegradedLinks(Fault):
     """A toxic on links, measured by one transfer through each before and after.
 
     Links that carried no whole answer before prove nothing and are passed over; NoTarget, before it
@@ -87,15 +87,15 @@ class SpoiledLinks(Fault):
         controls.net.heal(self.links, owner=self.owner)
         return answers_again(controls, self.links)
 
-    def remains(self, controls: Controls) -> str:
-        if broken := still_broken(controls, self.links):
+    def find_residual_effects(self, controls: Controls) -> str:
+        if broken := describe_broken_links(controls, self.links):
             return broken
         now = self._measure(controls, self.links)
         return "; ".join(f"{one.link}: {one.ended}" for one in now if one.ended != "answered")
 
     def _measure(self, controls: Controls, links: Sequence[Link]) -> list[Transfer]:
         def one(link: Link) -> Transfer:
-            return controls.net.transfer(
+            return controls.net.measure_transfer(
                 link,
                 questions=self.questions(),
                 question_bytes=self.question_bytes(),
@@ -109,12 +109,12 @@ class SpoiledLinks(Fault):
 
 def links_of(controls: Controls, fault: Fault) -> list[Link]:
     """`all` means every link of the cluster, a node or role all links from and to it."""
-    if "->" in fault.aim.target:
-        return selectors.links(controls, fault.aim)
-    clients = fault.aim.flag("clients")
+    if "->" in fault.arguments.target:
+        return node_selectors.select_links(controls, fault.arguments)
+    clients = fault.arguments.flag("clients")
     mine = {
         link
-        for node in selectors.nodes(controls, fault.aim)
-        for link in controls.net.of(node, clients=clients)
+        for node in node_selectors.select_nodes(controls, fault.arguments)
+        for link in controls.net.links_of(node, clients=clients)
     }
     return [link for link in controls.net.links() if link in mine]

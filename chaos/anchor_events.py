@@ -9,10 +9,10 @@ import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from urteil.chaos.administration import ActFailed
-from urteil.chaos.aim import Aim
+from urteil.chaos.admin_controls import ActFailed
 from urteil.chaos.controls import Controls
-from urteil.chaos.views import LabFailure
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.observations import LabFailure
 
 POLL_S = 0.05
 
@@ -26,35 +26,45 @@ EVENTS: dict[str, str] = {
 }
 
 
-def _election(controls: Controls, aim: Aim, before: Hashable) -> tuple[bool, Hashable]:
-    view = controls.partition(aim.topic, aim.partition)
+def _election(
+    controls: Controls, arguments: FaultArguments, before: Hashable
+) -> tuple[bool, Hashable]:
+    view = controls.partition(arguments.topic, arguments.partition)
     leader = None if view is None else view.leader
     return leader is not None and leader != before, leader
 
 
-def _controller(controls: Controls, _aim: Aim, before: Hashable) -> tuple[bool, Hashable]:
+def _controller(
+    controls: Controls, _arguments: FaultArguments, before: Hashable
+) -> tuple[bool, Hashable]:
     node = controls.controller()
     return node is not None and node != before, node
 
 
-def _isr_shrink(controls: Controls, aim: Aim, before: Hashable) -> tuple[bool, Hashable]:
-    view = controls.partition(aim.topic, aim.partition)
+def _isr_shrink(
+    controls: Controls, arguments: FaultArguments, before: Hashable
+) -> tuple[bool, Hashable]:
+    view = controls.partition(arguments.topic, arguments.partition)
     isr = frozenset[str]() if view is None else frozenset(view.isr)
     lost = isinstance(before, frozenset) and bool(isr) and bool(before - isr)
     return lost, isr or before
 
 
-def _isr_growth(controls: Controls, aim: Aim, before: Hashable) -> tuple[bool, Hashable]:
-    view = controls.partition(aim.topic, aim.partition)
+def _isr_growth(
+    controls: Controls, arguments: FaultArguments, before: Hashable
+) -> tuple[bool, Hashable]:
+    view = controls.partition(arguments.topic, arguments.partition)
     isr = frozenset[str]() if view is None else frozenset(view.isr)
     return isinstance(before, frozenset) and bool(isr - before), isr or before
 
 
-def _decision(controls: Controls, _aim: Aim, _before: Hashable) -> tuple[bool, Hashable]:
-    return bool(controls.admin.decided()), None
+def _decision(
+    controls: Controls, _arguments: FaultArguments, _before: Hashable
+) -> tuple[bool, Hashable]:
+    return bool(controls.admin.decided_transactions()), None
 
 
-_CAME: dict[str, Callable[[Controls, Aim, Hashable], tuple[bool, Hashable]]] = {
+_CAME: dict[str, Callable[[Controls, FaultArguments, Hashable], tuple[bool, Hashable]]] = {
     "election": _election,
     "controller": _controller,
     "isr_shrink": _isr_shrink,
@@ -74,7 +84,7 @@ class EventWatch:
 
     event: str
     controls: Controls
-    aim: Aim
+    arguments: FaultArguments
     came: threading.Event = field(default_factory=threading.Event)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread = field(init=False)
@@ -90,7 +100,7 @@ class EventWatch:
         seen, known = False, None
         while not self._stop.is_set():
             try:
-                came, now = _CAME[self.event](self.controls, self.aim, known)
+                came, now = _CAME[self.event](self.controls, self.arguments, known)
             except (LabFailure, ActFailed):
                 self._stop.wait(POLL_S)
                 continue

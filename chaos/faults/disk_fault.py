@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import (
+from urteil.chaos.faults.fault import (
     KAFKA,
     MIX,
     URTEIL,
     Fault,
     Proof,
-    not_running,
-    together,
+    describe_stopped_nodes,
+    run_on_all,
 )
-from urteil.chaos.views import NodeState, NodeStatus
+from urteil.chaos.observations import NodeState, NodeStatus
 
 
-class LivingDiskFault(Fault):
+class LiveDiskFault(Fault):
     """A disk that turns bad under a broker that runs. A broker that loses its only log directory
     ends; one that lives on is ended at healing, since it takes no directory back while it runs."""
 
@@ -36,28 +36,26 @@ class LivingDiskFault(Fault):
 
     def begin(self, controls: Controls) -> Proof:
         self.hurting = True
-        victims = self.targets = tuple(
-            selectors.victims(controls, selectors.nodes(controls, self.aim))
-        )
+        victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))
         for node in victims:
-            controls.may_end(node)
-        told = together(lambda node: self.hurt(controls, node), victims)
+            controls.allow_exit(node)
+        told = run_on_all(lambda node: self.hurt(controls, node), victims)
         acted = all(one for one, _ in told)
         return Proof(acted=acted, text="; ".join(text for _, text in told))
 
     def heal(self, controls: Controls) -> str:
         if not self.hurting:
             return "healed before"
-        ended = together(lambda node: self._ended(controls, node), self.targets)
+        ended = run_on_all(lambda node: self._ended(controls, node), self.targets)
         for node in self.targets:
             self.mend(controls, node)
-        started = together(controls.start, self.targets)
+        started = run_on_all(controls.start, self.targets)
         self.hurting = False
         pairs = zip(ended, started, strict=True)
         return ", ".join(f"{_told(old)}, now pid {new.pid}" for old, new in pairs)
 
-    def remains(self, controls: Controls) -> str:
-        return not_running(controls, self.targets)
+    def find_residual_effects(self, controls: Controls) -> str:
+        return describe_stopped_nodes(controls, self.targets)
 
     def _ended(self, controls: Controls, node: str) -> NodeStatus:
         now = controls.status(node)

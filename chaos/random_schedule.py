@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from urteil.chaos.aim import Aim
-from urteil.chaos.choice import Choice, Draw
-from urteil.chaos.events import EVENTS
+from urteil.chaos.anchor_events import EVENTS
+from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
-from urteil.chaos.schedule import Planned, check_fault
+from urteil.chaos.schedule import PlannedFault, check_fault
+from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
 
 TAIL_S = 4.0
 """Of load after the last healing."""
@@ -21,7 +21,7 @@ ANCHORS = ("time", "acks", *EVENTS)
 
 
 def draw(
-    asked: Draw,
+    asked: RandomSchedule,
     *,
     seed: int,
     load_s: float,
@@ -30,7 +30,7 @@ def draw(
     runtime: str = "process",
     target: str = "urteil",
     behind: int = 0,
-) -> list[Planned]:
+) -> list[PlannedFault]:
     """The schedule of `asked` under `seed`: the same arguments give the same schedule. Its faults
     are numbered on from those that it comes `behind`.
 
@@ -44,8 +44,8 @@ def draw(
         raise ValueError("nothing can be drawn: every fault is unfit here, or voids a promise")
     free = [asked.first_s + random.uniform(0, asked.pause_s[0]) for _ in range(asked.at_once)]
     count = _count(asked, load_s)
-    drawn: list[Planned] = []
-    before: tuple[Choice, Planned] | None = None
+    drawn: list[PlannedFault] = []
+    before: tuple[WeightedFault, PlannedFault] | None = None
     while count is None or len(drawn) < count:
         lane = free.index(min(free))
         choice = random.choices(able, [one.weight for one in able])[0]
@@ -54,10 +54,12 @@ def draw(
             free = [max(free)] * asked.at_once
         if count is None and drawn and free[lane] + duration_s > load_s - TAIL_S:
             break
-        aim = _aim(choice, random, f"{seed}/{behind + len(drawn)}/{choice.fault}", topic)
+        arguments = _arguments(
+            choice, random, f"{seed}/{behind + len(drawn)}/{choice.fault}", topic
+        )
         anchor = random.choices(list(asked.anchors), list(asked.anchors.values()))[0]
         at_s = free[lane]
-        one = _anchored(anchor, at_s, before, rate_records_per_s, choice, aim, duration_s)
+        one = _anchored(anchor, at_s, before, rate_records_per_s, choice, arguments, duration_s)
         drawn.append(one)
         before = (choice, one)
         until_s = at_s + duration_s + random.uniform(*asked.pause_s)
@@ -68,16 +70,16 @@ def draw(
 def _anchored(
     anchor: str,
     at_s: float,
-    before: tuple[Choice, Planned] | None,
+    before: tuple[WeightedFault, PlannedFault] | None,
     rate: float,
-    choice: Choice,
-    aim: Aim,
+    choice: WeightedFault,
+    arguments: FaultArguments,
     duration_s: float,
-) -> Planned:
+) -> PlannedFault:
     """The fault at `at_s`, or where records or an event stand for that moment."""
-    plain = Planned(
+    plain = PlannedFault(
         fault=choice.fault,
-        aim=aim,
+        arguments=arguments,
         at_s=round(at_s, 3),
         duration_s=round(duration_s, 3),
         alone=choice.alone,
@@ -93,13 +95,13 @@ def _anchored(
     return plain
 
 
-def _aim(choice: Choice, random: Random, seed: str, topic: str) -> Aim:
+def _arguments(choice: WeightedFault, random: Random, seed: str, topic: str) -> FaultArguments:
     options = {
         name: random.choice(value) if isinstance(value, tuple) else value
         for name, value in sorted(choice.options.items())
     }
     partition = int(options.pop("partition", 0))
-    return Aim(
+    return FaultArguments(
         target=random.choice(choice.targets),
         topic=str(options.pop("topic", topic)),
         partition=partition,
@@ -108,7 +110,7 @@ def _aim(choice: Choice, random: Random, seed: str, topic: str) -> Aim:
     )
 
 
-def _count(asked: Draw, load_s: float) -> int | None:
+def _count(asked: RandomSchedule, load_s: float) -> int | None:
     if asked.count is not None:
         return asked.count
     if asked.per_minute is None:
@@ -116,19 +118,24 @@ def _count(asked: Draw, load_s: float) -> int | None:
     return max(1, round(asked.per_minute * load_s / 60))
 
 
-def _fits(choice: Choice, asked: Draw, topic: str, runtime: str, target: str) -> bool:
+def _fits(
+    choice: WeightedFault, asked: RandomSchedule, topic: str, runtime: str, target: str
+) -> bool:
     """Whether it can act there, and voids nothing but what the scenario says."""
     fault = FAULTS[choice.fault]
-    if fault.unfit(runtime=runtime, target=target):
+    if fault.unsupported_reason(runtime=runtime, target=target):
         return False
-    return all(set(fault(aim).voids()) <= set(asked.voids) for aim in _aims(choice, topic))
+    return all(
+        set(fault(arguments).voided_promises()) <= set(asked.voids)
+        for arguments in _sample_arguments(choice, topic)
+    )
 
 
-def _aims(choice: Choice, topic: str) -> Sequence[Aim]:
+def _sample_arguments(choice: WeightedFault, topic: str) -> Sequence[FaultArguments]:
     """Every target with each option's first and last: what `voids` may depend on."""
     ends = [0, -1]
     return [
-        Aim(
+        FaultArguments(
             target=where,
             topic=topic,
             options={
@@ -142,7 +149,7 @@ def _aims(choice: Choice, topic: str) -> Sequence[Aim]:
     ]
 
 
-def _check(asked: Draw) -> None:
+def _check(asked: RandomSchedule) -> None:
     for one in asked.choices:
         check_fault(one.fault)
         if not one.weight > 0 or not one.targets:

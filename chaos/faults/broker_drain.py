@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urteil.chaos.administration import Replicas
+from urteil.chaos.admin_controls import Replicas
 from urteil.chaos.controls import Controls
 
 DEADLINE_S = 90.0

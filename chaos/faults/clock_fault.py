@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import ClassVar
 
-from urteil.chaos import selectors
+from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import KAFKA, MIX, PROCESS, URTEIL, Fault, Proof, together
+from urteil.chaos.faults.fault import KAFKA, MIX, PROCESS, URTEIL, Fault, Proof, run_on_all
 
 SHOWN_S = 8.0
 TOLERATED_S = 0.5
@@ -35,31 +35,35 @@ class ClockFault(Fault):
         raise NotImplementedError
 
     def begin(self, controls: Controls) -> Proof:
-        self.targets = tuple(selectors.running(controls, selectors.nodes(controls, self.aim)))
-        told = together(lambda node: self._turned(controls, node), self.targets)
+        self.targets = tuple(
+            node_selectors.running_nodes(
+                controls, node_selectors.select_nodes(controls, self.arguments)
+            )
+        )
+        told = run_on_all(lambda node: self._turned(controls, node), self.targets)
         acted = bool(told) and all(one for one, _ in told)
         return Proof(acted=acted, text="; ".join(text for _, text in told) or "nobody ran")
 
     def heal(self, controls: Controls) -> str:
         for node in self.targets:
-            controls.clocks.set(node, offset_s=0.0)
+            controls.clocks.set_offset(node, offset_s=0.0)
         return f"the clocks of {', '.join(self.targets)} are set right"
 
-    def remains(self, controls: Controls) -> str:
+    def find_residual_effects(self, controls: Controls) -> str:
         deadline = time.monotonic() + SHOWN_S
         while True:
-            ahead = {node: controls.clocks.ahead_s(node) for node in self.targets}
+            ahead = {node: controls.clocks.clock_offset_s(node) for node in self.targets}
             wrong = [f"{n} is {s:+.1f} s ahead" for n, s in ahead.items() if abs(s) > TOLERATED_S]
             if not wrong or time.monotonic() > deadline:
                 return ", ".join(wrong)
             time.sleep(POLL_S)
 
     def _turned(self, controls: Controls, node: str) -> tuple[bool, str]:
-        before_s = controls.clocks.ahead_s(node)
+        before_s = controls.clocks.clock_offset_s(node)
         self.turn(controls, node)
         deadline = time.monotonic() + SHOWN_S
         while True:
-            now_s = controls.clocks.ahead_s(node)
+            now_s = controls.clocks.clock_offset_s(node)
             shown = self.shown(before_s, now_s)
             if shown or time.monotonic() > deadline:
                 text = f"{node} stamped a record {before_s:+.1f} s ahead before, {now_s:+.1f} s now"

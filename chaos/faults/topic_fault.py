@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from urteil.chaos.administration import Administration
-from urteil.chaos.aim import Aim
+from urteil.chaos.admin_controls import AdminControls
 from urteil.chaos.controls import Controls
-from urteil.chaos.faults.base import KAFKA, MIX, URTEIL, Fault, Proof
-from urteil.chaos.selectors import NoTarget
+from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.faults.fault import KAFKA, MIX, URTEIL, Fault, Proof
+from urteil.chaos.node_selectors import NoTarget
 
 POLL_S = 0.1
 OWN_CLUSTER = (URTEIL, KAFKA, MIX)
@@ -23,14 +23,14 @@ class TopicFault(Fault):
     sample = "topic"
     expiry_s = 300.0
 
-    def replicas(self, admin: Administration) -> dict[int, tuple[str, ...]]:
+    def replicas(self, admin: AdminControls) -> dict[int, tuple[str, ...]]:
         """As they stand; NoTarget when there is no such topic."""
-        found = admin.replicas(self.aim.topic)
+        found = admin.replicas(self.arguments.topic)
         if not found:
-            raise NoTarget(f"there is no topic {self.aim.topic!r}")
+            raise NoTarget(f"there is no topic {self.arguments.topic!r}")
         return found
 
-    def remains(self, controls: Controls) -> str:
+    def find_residual_effects(self, controls: Controls) -> str:
         return ""
 
 
@@ -40,14 +40,14 @@ class SettingFault(TopicFault):
     proves = "the settings of the topic in ZooKeeper before and after"
     defaults: ClassVar[dict[str, float]] = {}
 
-    def __init__(self, aim: Aim) -> None:
-        super().__init__(aim)
-        asked = {name: aim.number(name, default) for name, default in self.defaults.items()}
+    def __init__(self, arguments: FaultArguments) -> None:
+        super().__init__(arguments)
+        asked = {name: arguments.number(name, default) for name, default in self.defaults.items()}
         self.wanted = {name: str(round(value)) for name, value in asked.items()}
         self._before: dict[str, str | None] | None = None
 
     def begin(self, controls: Controls) -> Proof:
-        admin, topic = controls.admin, self.aim.topic
+        admin, topic = controls.admin, self.arguments.topic
         self.targets = (topic,)
         self.replicas(admin)
         own = admin.config(topic)
@@ -59,13 +59,13 @@ class SettingFault(TopicFault):
 
     def heal(self, controls: Controls) -> str:
         if self._before is not None:
-            controls.admin.set_config(self.aim.topic, self._before)
+            controls.admin.set_config(self.arguments.topic, self._before)
         return f"{_told(self._before or {})} again"
 
-    def remains(self, controls: Controls) -> str:
-        own = controls.admin.config(self.aim.topic)
+    def find_residual_effects(self, controls: Controls) -> str:
+        own = controls.admin.config(self.arguments.topic)
         left = {name: own.get(name) for name in self.wanted}
-        return "" if left == self._before else f"{self.aim.topic} has {_told(left)}"
+        return "" if left == self._before else f"{self.arguments.topic} has {_told(left)}"
 
 
 def _told(settings: dict[str, str | None]) -> str:

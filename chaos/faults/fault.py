@@ -42,7 +42,7 @@ _numbers = itertools.count(1)
 class Proof:
     """Whether a fault acted, and the observation that shows it.
 
-    `harm` is the value of the column `harm` (docs/reference/evidence.md): the records that the fault
+    `harm` is the column of that name (docs/reference/evidence.md): the records that the fault
     destroyed.
     """
 

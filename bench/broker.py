@@ -1,4 +1,4 @@
-"""The broker against Apache Kafka: same tools, same machine, one run, turn about.
+"""The broker compared with Apache Kafka: same tools, same machine, targets alternating.
 
     python bench/broker.py [--group NAME ...] [--scale X] [--json FILE]
 
@@ -15,16 +15,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-import cleaning
+import cleaner_throughput
 import click
-import grouping
+import encryption
+import group_coordinator
 import lab
 import many_partitions
 import record_sizes
-import recovering
-import secured
-import transacting
-from load import Load
+import recovery
+import transactions
+from load_tools import Load
 from rich.console import Console
 from rich.table import Table
 
@@ -39,7 +39,7 @@ THREE_BROKERS = ClusterSpec()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Figures that share a cluster. `measure(load, scale)` gives one by each key of `rows`."""
+    """Figures of one cluster. `measure(load, scale)` returns a value for each key of `rows`."""
 
     rows: dict[str, str]
     measure: Callable[[Load, float], dict[str, float]]
@@ -53,18 +53,26 @@ GROUPS = {
     ),
     "records": Group(rows=record_sizes.ROWS, measure=record_sizes.measure),
     "partitions": Group(rows=many_partitions.ROWS, measure=many_partitions.measure),
-    "cleaner": Group(rows=cleaning.ROWS, measure=cleaning.measure, spec=cleaning.SPEC),
-    "recovery": Group(rows=recovering.ROWS, measure=recovering.measure, spec=recovering.SPEC),
-    "transactions": Group(rows=transacting.ROWS, measure=transacting.measure),
-    "groups": Group(rows=grouping.ROWS, measure=grouping.measure, spec=grouping.SPEC),
+    "cleaner": Group(
+        rows=cleaner_throughput.ROWS,
+        measure=cleaner_throughput.measure,
+        spec=cleaner_throughput.SPEC,
+    ),
+    "recovery": Group(rows=recovery.ROWS, measure=recovery.measure, spec=recovery.SPEC),
+    "transactions": Group(rows=transactions.ROWS, measure=transactions.measure),
+    "groups": Group(
+        rows=group_coordinator.ROWS, measure=group_coordinator.measure, spec=group_coordinator.SPEC
+    ),
     "tls": Group(
-        rows=secured.rows("tls", "TLS"),
-        measure=secured.measure_tls,
-        spec=secured.TLS,
-        prepared=secured.with_keys,
+        rows=encryption.rows("tls", "TLS"),
+        measure=encryption.measure_tls,
+        spec=encryption.TLS,
+        prepared=encryption.with_keys,
     ),
     "scram": Group(
-        rows=secured.rows("scram", "SCRAM"), measure=secured.measure_scram, spec=secured.SCRAM
+        rows=encryption.rows("scram", "SCRAM"),
+        measure=encryption.measure_scram,
+        spec=encryption.SCRAM,
     ),
 }
 
@@ -81,7 +89,7 @@ def measure(group: Group, target: Target, scale: float) -> dict[str, float]:
 
 
 def times_as_good(key: str, ours: float, theirs: float) -> float:
-    """Above 1 where ours is better: faster, or smaller."""
+    """How many times as good our broker is: faster or smaller; above 1 is better."""
     is_rate = key.endswith("per_s")
     return ours / max(theirs, 1e-9) if is_rate else theirs / max(ours, 1e-9)
 
@@ -119,7 +127,7 @@ def table(figures: dict[str, dict[str, dict[str, float]]]) -> Table:
 @click.option("--scale", default=1.0, show_default=True, help="Times the usual number of records.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write them here.")
 def main(groups: tuple[str, ...], scale: float, json_file: Path | None) -> None:
-    """Measure group by group, the targets turn about, and print one table."""
+    """Measure group by group, the targets alternating, and print one table."""
     figures: dict[str, dict[str, dict[str, float]]] = {}
     for name in groups:
         figures[name] = {}

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 import click
-from load import Load
+from load_tools import Load
 from rich.console import Console
 from rich.table import Table
 

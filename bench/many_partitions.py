@@ -1,4 +1,4 @@
-"""2,000 partitions on 3 brokers: made, held in memory, led again after a crash."""
+"""2,000 partitions on 3 brokers: creation, memory, and failover after a crash."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
-from load import Load
+from load_tools import Load
 
 PARTITIONS = 2000
 A_TOPIC = 100
@@ -50,7 +50,7 @@ def measure(load: Load, _scale: float) -> dict[str, float]:
 
 
 def _kill(load: Load, admin: KafkaAdminClient, victim: str) -> tuple[float, float]:
-    """When its node in ZooKeeper was gone, and when all were led, in seconds after its end."""
+    """Seconds after the crash until the session ended, and until all partitions had a leader."""
     controls = load.cluster.controls()
     began = time.monotonic()
     controls.kill(victim)
@@ -64,7 +64,7 @@ def _kill(load: Load, admin: KafkaAdminClient, victim: str) -> tuple[float, floa
 
 
 def _bring_back(load: Load, admin: KafkaAdminClient, broker: str) -> None:
-    """As it was before: in sync everywhere, and leading where it is the preferred leader."""
+    """Wait until the broker is in sync everywhere and leads its preferred partitions."""
     load.cluster.controls().start(broker)
     load.cluster.await_healthy(deadline_s=LED_DEADLINE_S)
     admin.elect_leaders(PREFERRED, raise_errors=False)
@@ -72,7 +72,7 @@ def _bring_back(load: Load, admin: KafkaAdminClient, broker: str) -> None:
 
 
 def _await_leaders(admin: KafkaAdminClient, *, without: int) -> None:
-    """Until broker 1 tells of a leader other than `without` for every partition."""
+    """Wait until broker 1 reports a leader other than `without` for every partition."""
     deadline = time.monotonic() + LED_DEADLINE_S
     while time.monotonic() < deadline:
         topics = admin.describe_topics()

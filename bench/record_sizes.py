@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from statistics import median
 
-from load import Load
+from load_tools import Load
 
 PARTITIONS = (1, 8, 64)
 BYTES_A_FIGURE = 60_000_000
 MOST_RECORDS = 300_000
 WARM_UP_RECORDS = 20_000
-FETCHES = 5  # each takes half a second or less, which one figure alone would not tell from noise
+FETCHES = 5  # each takes half a second or less, too short to distinguish one fetch from noise
 PLAIN = [(size, partitions, "none") for size in (100, 10_000) for partitions in PARTITIONS]
 COMPRESSED = [(1000, 8, codec) for codec in ("lz4", "zstd")]
 KINDS = {f"{size}b_{parts}p_{codec}": (size, parts, codec)
@@ -34,7 +34,7 @@ ROWS = {
 
 
 def measure(load: Load, scale: float) -> dict[str, float]:
-    """One topic a kind, produced with acks=all and then fetched whole, several times."""
+    """One topic for each kind, produced with acks=all, then fetched completely FETCHES times."""
     figures = {}
     load.create("warm", 8, 3)
     load.produce("warm", acks="all", records=WARM_UP_RECORDS, size=1000)

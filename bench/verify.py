@@ -3,8 +3,8 @@
     python bench/verify.py [--sends N ...] [--engine spark|duckdb ...] [--json]
                            [--memory 1g] [--seed N] [--scratch DIR]
 
-Histories of 10^5, 10^6 and 10^7 sends unless `--sends` says otherwise, as `bench/histories.py`
-tells them, judged as `urteil verify` does, canary and trust included. Each is a process of its own:
+Histories of `bench/generated_histories.py`, with 10^5, 10^6 and 10^7 sends unless `--sends` is
+given, are judged as by `urteil verify`, with the self-test. Each is a process of its own:
 its seconds are those of the whole process, Python and JVM started; its memory is
 the peak of the whole process tree (proportional set size, so that nothing shared counts twice).
 """
@@ -24,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import histories
+import generated_histories
 import psutil
 
 ENGINES = ("duckdb", "spark")
@@ -38,13 +38,13 @@ def main() -> None:
     if args.judge is not None:
         _judge(args.judge, args.engine[0])
         return
-    told = []
+    rows = []
     for sends in args.sends:
         with tempfile.TemporaryDirectory(prefix="urteil-bench-", dir=args.scratch) as folder:
-            told += _history(Path(folder), sends, args)
-    growth = _growth(told)
+            rows += _history(Path(folder), sends, args)
+    growth = _growth(rows)
     if args.json:
-        print(json.dumps({"runs": told, "growth": growth}, indent=2))
+        print(json.dumps({"runs": rows, "growth": growth}, indent=2))
     else:
         for row in growth:
             print(
@@ -73,18 +73,18 @@ def _arguments() -> argparse.Namespace:
 
 def _history(run_dir: Path, sends: int, args: argparse.Namespace) -> list[dict[str, Any]]:
     began = time.monotonic()
-    histories.History(sends, args.partitions, args.seed).write(run_dir)
+    generated_histories.History(sends, args.partitions, args.seed).write(run_dir)
     size_mb = sum(file.stat().st_size for file in run_dir.rglob("*.parquet")) / 1e6
     if not args.json:
         made_s = time.monotonic() - began
         print(f"{sends:,} sends: {size_mb:.0f} MB of evidence made in {made_s:.1f} s", flush=True)
-    told = []
+    rows = []
     for engine in args.engine:
-        told.append({"sends": sends} | _measure(run_dir, engine, args.memory))
+        rows.append({"sends": sends} | _measure(run_dir, engine, args.memory))
         if not args.json:
             line = "  {engine:6} {seconds:7.1f} s ({cpu_s:.1f} s of processors) {peak_mb:7.0f} MB"
-            print(f"{line}  {{verdict}}".format(**told[-1]), flush=True)
-    return told
+            print(f"{line}  {{verdict}}".format(**rows[-1]), flush=True)
+    return rows
 
 
 def _measure(run_dir: Path, engine: str, memory: str | None) -> dict[str, Any]:
@@ -98,9 +98,9 @@ def _measure(run_dir: Path, engine: str, memory: str | None) -> dict[str, Any]:
         most, cpu_s = peak.stop()
     if process.returncode:
         raise SystemExit(f"{engine} ended with {process.returncode}")
-    told: dict[str, Any] = json.loads(out.splitlines()[-1])
+    rows: dict[str, Any] = json.loads(out.splitlines()[-1])
     used = {"seconds": round(seconds, 2), "cpu_s": round(cpu_s, 1), "peak_mb": round(most / 1e6)}
-    return {"engine": engine} | used | told
+    return {"engine": engine} | used | rows
 
 
 class _Peak:
@@ -140,12 +140,14 @@ def _memory(process: psutil.Process) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
-def _growth(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _growth(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each size against the one before it, by engine."""
     found = []
     for engine in ENGINES:
-        mine = sorted((row for row in told if row["engine"] == engine), key=lambda r: r["sends"])
-        for one, other in pairwise(mine):
+        engine_rows = sorted(
+            (row for row in rows if row["engine"] == engine), key=lambda r: r["sends"]
+        )
+        for one, other in pairwise(engine_rows):
             found.append(
                 {"engine": engine, "before": one["sends"], "after": other["sends"]}
                 | {"seconds": round(other["seconds"] / one["seconds"], 2)}

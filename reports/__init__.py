@@ -1,6 +1,6 @@
-"""Reports: what a person reads (`report.html`) and what a machine reads (`junit.xml`) of one run.
+"""Reports of one run: `report.html` for people, `junit.xml` for machines.
 
-They are drawn from `result.json` and the evidence alone, so they can be drawn again at any time.
+Both are made from `result.json` and the evidence only, so they can be made again at any time.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ def write_reports(
 ) -> list[Path]:
     """Write `junit.xml` and `report.html` into `run_dir` from its `result.json` and evidence.
 
-    A run without a verdict, or one that is damaged, gets the page alone, which says what it lacks.
-    `mutants` names, by guarantee, the seeded bugs that its check is known to catch. A page without
-    `pictures` does not open the evidence, has no logs either, and says how they are drawn.
+    A run that is damaged or has no verdict gets only the page, which lists what is missing.
+    `mutants` maps a guarantee to the mutants that its check catches. Without `pictures` the
+    evidence is not read, and the page has no plots and no logs.
     Raises FileNotFoundError when the folder is no run.
     """
     from urteil.reports.junit import write_junit
-    from urteil.reports.loaded import load_run
     from urteil.reports.page import write_page
+    from urteil.reports.run_loading import load_run
 
     run = load_run(run_dir)
     junit = [write_junit(run_dir, run.result)] if run.judged else []

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from urteil.harness.verify.words import counted
-from urteil.reports.loaded import Loaded, load_run
-from urteil.reports.opened import opened
+from urteil.reports.evidence_views import open_evidence
+from urteil.reports.run_loading import LoadedRun, load_run
 
 MANY = 4
 SAME = ("name", "about")
@@ -19,7 +19,7 @@ SAME = ("name", "about")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One thing of both runs, as text; `change` is told of numbers."""
+    """One property of both runs, as text; `change` is set for numbers."""
 
     part: str
     what: str
@@ -33,9 +33,9 @@ class Line:
 
 
 def compare(a: Path, b: Path) -> list[Line]:
-    """The lines of a comparison; settings and guarantees only as far as they differ.
+    """The lines of a comparison; of settings and guarantees, those that differ.
 
-    FileNotFoundError for a folder that is no run.
+    Raises FileNotFoundError for a folder that is no run.
     """
     first, second = load_run(a), load_run(b)
     return [
@@ -48,19 +48,19 @@ def compare(a: Path, b: Path) -> list[Line]:
     ]
 
 
-def _run(run: Loaded) -> dict[str, str]:
+def _run(run: LoadedRun) -> dict[str, str]:
     result = run.result
     return {"verdict": str(result.verdict), "scenario": result.scenario, "target": result.target,
             "mutant": result.mutant or "", "seed": str(result.seed),
             "lacks": ", ".join(run.lacks)}  # fmt: skip
 
 
-def _settings(run: Loaded) -> dict[str, str]:
+def _settings(run: LoadedRun) -> dict[str, str]:
     """The scenario, flattened."""
     if run.scenario is None:
         return {}
-    asked: dict[str, Any] = msgspec.to_builtins(run.scenario)
-    return dict(_flat("", {name: one for name, one in asked.items() if name not in SAME}))
+    settings: dict[str, Any] = msgspec.to_builtins(run.scenario)
+    return dict(_flat("", {name: one for name, one in settings.items() if name not in SAME}))
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -76,8 +76,8 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _load(run_dir: Path) -> dict[str, tuple[float, str]]:
-    """Throughput and latency of what was acknowledged."""
-    with opened(run_dir) as run:
+    """Throughput and latency of acknowledged sends."""
+    with open_evidence(run_dir) as run:
         rows = run.rows(
             "SELECT count(*), (max(complete_ns) - min(invoke_ns)) / 1e9, "
             "quantile_cont((complete_ns - invoke_ns) / 1e6, [0.5, 0.99, 0.999]), "
@@ -98,7 +98,7 @@ def _load(run_dir: Path) -> dict[str, tuple[float, str]]:
     return found | {"latency max": (largest, " ms")}
 
 
-def _faults(run: Loaded) -> dict[str, tuple[float, str]]:
+def _faults(run: LoadedRun) -> dict[str, tuple[float, str]]:
     found: dict[str, tuple[float, str]] = {}
     for number, fault in enumerate(run.result.faults, 1):
         for what, value in (("unavailable", fault.unavailable_s), ("recovery", fault.recovery_s)):
@@ -107,7 +107,7 @@ def _faults(run: Loaded) -> dict[str, tuple[float, str]]:
     return found
 
 
-def _judged(run: Loaded) -> dict[str, str]:
+def _judged(run: LoadedRun) -> dict[str, str]:
     return {
         g.name: f"{g.status}" + (f", {counted(g.violations, 'violation')}" if g.violations else "")
         + (f", {g.permitted:,} permitted" if g.permitted else "")
@@ -134,7 +134,7 @@ def _numbers(
 
 
 def _change(ratio: float) -> str:
-    """In percent, and how many times as much where that is easier to read."""
+    """In percent, or as a factor from MANY on."""
     if ratio >= MANY or 0 < ratio <= 1 / MANY:
         return f"x{ratio:.3g}"
     return f"{ratio - 1:+.0%}"

@@ -1,4 +1,4 @@
-"""`junit.xml`: a test case a guarantee. UNKNOWN is an error, never a skip."""
+"""`junit.xml`: one test case for each guarantee. UNKNOWN is an error, never a skip."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from urteil.harness.verify.words import counted
 
 
 def write_junit(run_dir: Path, result: Result) -> Path:
-    """Write the verdict of a run as a JUnit test suite; `path` of the file.
+    """Write the verdict of a run as a JUnit test suite; return the file's path.
 
-    A violated guarantee is a failure, an unknown one an error. The case `verdict` carries the
-    verdict itself with its reasons, so that a run that is UNKNOWN as a whole is an error too.
-    A guarantee that was not judged is no test that was run: it is named in a property.
+    A violated guarantee is a failure, an unknown one an error. The case `verdict` holds the
+    verdict with its reasons, so that an UNKNOWN run is an error too. A guarantee that was not
+    judged becomes a property instead of a test case.
     """
     suite = ElementTree.Element("testsuite", name=f"urteil.{result.scenario}")
     properties = ElementTree.SubElement(suite, "properties")
@@ -66,5 +66,5 @@ def _outcome(case: ElementTree.Element, kind: str, message: str, text: str) -> N
 
 
 def _printable(text: str) -> str:
-    """XML 1.0 has no control characters; a record's bytes may."""
+    """`text` without control characters, which XML 1.0 does not allow."""
     return "".join(c if c in "\n\t" or c >= " " else "?" for c in text)

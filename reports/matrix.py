@@ -10,7 +10,7 @@ from urteil.reports.template import environment
 
 
 def write_matrix(folder: Path, matrix: Matrix) -> Path:
-    """Draw the page of a campaign of mutants into `folder`, whole or not at all."""
+    """Draw the page of a campaign of mutants into `folder`, atomically."""
     path = folder / "matrix.html"
     part = path.with_suffix(".html.part")
     part.write_text(matrix_page(matrix), "utf-8")

@@ -16,39 +16,39 @@ import pyarrow as pa
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Finding, GuaranteeResult, Result, Status, Verdict
 from urteil.harness.verify.words import counted, times
-from urteil.reports.loaded import Loaded
-from urteil.reports.logs import Cut, cuts, stacks
-from urteil.reports.named import cycle_of, record_of
-from urteil.reports.opened import NS, opened
-from urteil.reports.repeats import repeats
-from urteil.reports.series import Series, load_series
+from urteil.reports.evidence_views import NS, open_evidence
+from urteil.reports.finding_subjects import cycle_of, record_of
+from urteil.reports.log_excerpts import LogExcerpt, excerpts, stacks
+from urteil.reports.repeated_runs import repeats
+from urteil.reports.run_loading import LoadedRun
 from urteil.reports.template import environment
+from urteil.reports.time_series import Series, load_series
 
 KINDS = 3
-"""Of faults that the verdict's sentence names."""
+"""Kinds of faults that the verdict's sentence names."""
 ORDER = [Status.VIOLATED, Status.UNKNOWN, Status.PERMITTED, Status.HOLDS, Status.NOT_JUDGED]
 
 
 @dataclass(slots=True, kw_only=True)
 class Pictures:
-    """All that Bokeh draws: its own script, the plots' scripts, and where they stand."""
+    """Everything that Bokeh draws, its script, and the log excerpts."""
 
     library: str = ""
     scripts: list[str]
     timeline: str = ""
     lives: dict[str, Any]
     graphs: dict[str, str]
-    cuts: list[Cut]
+    excerpts: list[LogExcerpt]
     series: Series | None = None
     origin_ns: int = 0
     left_out: bool = False
-    """Nothing was drawn, to save time."""
+    """True when the caller asked for a page without pictures."""
 
 
 def write_page(
-    run_dir: Path, run: Loaded, mutants: Mapping[str, Sequence[str]], *, pictures: bool = True
+    run_dir: Path, run: LoadedRun, mutants: Mapping[str, Sequence[str]], *, pictures: bool = True
 ) -> Path:
-    """Draw the page of a run into `run_dir/report.html`, whole or not at all."""
+    """Draw the page of a run into `run_dir/report.html`, atomically."""
     path = run_dir / "report.html"
     part = path.with_suffix(".html.part")
     text = page_of(run_dir, run, mutants, pictures=pictures)
@@ -58,10 +58,9 @@ def write_page(
 
 
 def page_of(
-    run_dir: Path, run: Loaded, mutants: Mapping[str, Sequence[str]], *, pictures: bool = True
+    run_dir: Path, run: LoadedRun, mutants: Mapping[str, Sequence[str]], *, pictures: bool = True
 ) -> str:
-    """The page of a run. `mutants` names, by guarantee, the seeded bugs that its check is known to
-    catch."""
+    """The page of a run. `mutants` maps a guarantee to the mutants that its check catches."""
     result = run.result
     drawn = _pictures(run_dir, run) if pictures else _without_pictures(run)
     template = _environment(drawn.origin_ns).get_template("report.html.j2")
@@ -80,16 +79,16 @@ def page_of(
     )
 
 
-def _pictures(run_dir: Path, run: Loaded) -> Pictures:
-    """What can be drawn; what cannot is told among what the run lacks."""
-    from urteil.reports.graphs import graphs
-    from urteil.reports.lives import lives
-    from urteil.reports.plots import library, timeline
-    from urteil.reports.tracks import tracks
+def _pictures(run_dir: Path, run: LoadedRun) -> Pictures:
+    """Draw all pictures; what cannot be drawn is added to `run.lacks`."""
+    from urteil.reports.cycle_graphs import graphs
+    from urteil.reports.record_lives import lives
+    from urteil.reports.timeline_plots import library, timeline
+    from urteil.reports.timeline_tracks import tracks
 
-    found = Pictures(scripts=[], lives={}, graphs={}, cuts=[])
+    found = Pictures(scripts=[], lives={}, graphs={}, excerpts=[])
     found.origin_ns = min((fault.begin_ns for fault in run.result.faults), default=0)
-    with opened(run_dir) as evidence:
+    with open_evidence(run_dir) as evidence:
         run.lacks.extend(evidence.lacks)
         found.series = series = load_series(evidence, run.result.faults)
         if series is not None:
@@ -97,11 +96,11 @@ def _pictures(run_dir: Path, run: Loaded) -> Pictures:
             lanes = tracks(evidence, series, run.result.faults)
             script, found.timeline = timeline(series, lanes, run.result.faults)
             found.scripts.append(script)
-        found.cuts = cuts(run_dir, evidence, run.result)
+        found.excerpts = excerpts(run_dir, evidence, run.result)
     try:
         found.lives = lives(run_dir, run.result, found.origin_ns)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        run.lacks.append(f"the lives of records cannot be told: {error}")
+        run.lacks.append(f"the lives of records cannot be drawn: {error}")
     found.scripts += [life.script for life in found.lives.values()]
     for way, (script, markup) in graphs(run.result).items():
         found.scripts.append(script)
@@ -110,10 +109,9 @@ def _pictures(run_dir: Path, run: Loaded) -> Pictures:
     return found
 
 
-def _without_pictures(run: Loaded) -> Pictures:
-    """What needs neither the evidence nor Bokeh: opening both takes longer than judging a small
-    history."""
-    found = Pictures(scripts=[], lives={}, graphs={}, cuts=[], left_out=True)
+def _without_pictures(run: LoadedRun) -> Pictures:
+    """No plots: reading evidence and drawing takes longer than judging a small history."""
+    found = Pictures(scripts=[], lives={}, graphs={}, excerpts=[], left_out=True)
     found.origin_ns = min((fault.begin_ns for fault in run.result.faults), default=0)
     return found
 
@@ -126,18 +124,18 @@ def sentence(result: Result) -> str:
     if result.verdict is Verdict.FAIL and violated:
         first, *others = violated
         also = ", ".join(f"{g.name} ({g.violations:,})" for g in others)
-        told = f"{_about(first.name)} ({first.name}, {times(first.violations)})"
-        return f"Broken {faults}: {told}{f'; also {also}' if also else ''}."
+        broken = f"{_about(first.name)} ({first.name}, {times(first.violations)})"
+        return f"Broken {faults}: {broken}{f'; also {also}' if also else ''}."
     if result.verdict is Verdict.PASS:
         sends = result.counts.get("sends", 0)
         return f"{counted(len(judged), 'guarantee')} held over {sends:,} sends {faults}."
-    why = result.reasons or ["no reason was told"]
+    why = result.reasons or ["no reason was recorded"]
     more = f", and {counted(len(why) - 1, 'more reason')}" if why[1:] else ""
     return f"Nothing can be said: {why[0]}{more}."
 
 
 def _under(result: Result) -> str:
-    """How many faults, and the kinds of the first ones."""
+    """The number of faults and their first KINDS kinds."""
     if not result.faults:
         return "without faults"
     kinds = list(dict.fromkeys(fault.fault for fault in result.faults))
@@ -146,13 +144,13 @@ def _under(result: Result) -> str:
 
 
 def _about(name: str) -> str:
-    """What it is that was seen, in words."""
+    """The violation of a guarantee in words."""
     known = GUARANTEES.get(name)
     return known.about if known else "a promise that this version does not know"
 
 
-def _own(run: Loaded) -> list[GuaranteeResult]:
-    """The promises that the scenario puts to the test; those that broke come first."""
+def _own(run: LoadedRun) -> list[GuaranteeResult]:
+    """The guarantees that the scenario names, preceded by all violated ones."""
     named = set(run.scenario.guarantees) if run.scenario else set()
     broken = [g for g in run.result.guarantees if g.status is Status.VIOLATED]
     return broken + [g for g in run.result.guarantees if g.name in named and g not in broken]
@@ -186,12 +184,12 @@ def _columns(records: list[dict[str, Any]]) -> list[str]:
 
 
 def _unreported(guarantee: GuaranteeResult) -> int:
-    """How many findings are counted but not shown."""
+    """The number of findings that are counted but not stored."""
     return max(0, guarantee.violations + guarantee.permitted - len(guarantee.findings))
 
 
 def _groups(findings: list[Finding]) -> list[tuple[str, list[Finding]]]:
-    """Findings of one kind together, in the order of their first; what is permitted is last."""
+    """Findings grouped by sub-kind, permitted ones last."""
 
     def key(one: Finding) -> tuple[bool, str]:
         return one.permitted is not None, one.sub_kind
@@ -200,5 +198,5 @@ def _groups(findings: list[Finding]) -> list[tuple[str, list[Finding]]]:
 
 
 def _reasons(guarantee: GuaranteeResult) -> list[tuple[str, int]]:
-    """Why findings were permitted, and how many of those that were kept."""
+    """The reasons for permitted findings, with the number of stored findings of each."""
     return Counter(f.permitted for f in guarantee.findings if f.permitted).most_common()

@@ -1,4 +1,7 @@
-"""Colours that are told apart on light and on dark paper, by eyes of every kind (Paul Tol's)."""
+"""Colours that are distinguishable on light and dark backgrounds and to colour-blind readers.
+
+`MANY` is Paul Tol's bright palette.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _SHADES = {
 
 
 def shade(name: str) -> str:
-    """The colour of a band's shade; `broker N` has one of many, what is unknown is ink."""
+    """The colour of a band's shade; `broker N` takes one of MANY, an unknown shade INK."""
     kind, _, number = name.partition(" ")
     if kind == "broker" and number.isdigit():
         return MANY[(int(number) - 1) % len(MANY)]

@@ -1,4 +1,4 @@
-"""The templates of all pages. What Jinja compiles of one is kept beside the bytecode of modules."""
+"""Jinja templates of all pages; compiled templates are cached beside Python's bytecode."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ def environment() -> jinja2.Environment:
 
 
 class _Compiled(jinja2.BytecodeCache):
-    """A file for each template, where Python would keep a module's. A file that cannot be read or
-    written is compiled at each use, as a module is."""
+    """One cache file for each template, in the place of a module's bytecode.
+
+    A template whose file cannot be read or written is compiled at each use.
+    """
 
     def load_bytecode(self, bucket: Bucket) -> None:
         with suppress(OSError), _kept(bucket).open("rb") as file:

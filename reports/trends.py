@@ -11,8 +11,8 @@ from bokeh.layouts import column
 from bokeh.models import ColumnDataSource, DatetimeTickFormatter, HoverTool, Range1d
 
 from urteil.reports.palette import INK
-from urteil.reports.plots import blank, plain
-from urteil.reports.store import Listed
+from urteil.reports.run_store import ListedRun
+from urteil.reports.timeline_plots import blank, plain
 
 COLOURS = {"PASS": "#2e9d5b", "FAIL": "#d64545", "UNKNOWN": "#e0a030"}
 NEWEST = 500
@@ -25,7 +25,7 @@ TITLES = {
 """Of what is drawn, where any run has it: one without faults has no recovery."""
 
 
-def trend(runs: Sequence[Listed]) -> tuple[str, str]:
+def trend(runs: Sequence[ListedRun]) -> tuple[str, str]:
     """`(script, markup)` of the newest runs of one scenario and target, coloured by verdict."""
     known = sorted((run for run in runs if run.summary), key=lambda run: run.at_s)[-NEWEST:]
     source = ColumnDataSource(
@@ -48,13 +48,13 @@ def trend(runs: Sequence[Listed]) -> tuple[str, str]:
     return found
 
 
-def _rate(run: Listed) -> float:
+def _rate(run: ListedRun) -> float:
     assert run.summary is not None
     seconds = run.summary.seconds.get("load", 0.0)
     return run.summary.counts.get("acknowledged", 0) / seconds if seconds else float("nan")
 
 
-def _worst(run: Listed, name: str) -> float:
+def _worst(run: ListedRun, name: str) -> float:
     assert run.summary is not None
     known = [value for fault in run.summary.faults if (value := getattr(fault, name)) is not None]
     return max(known, default=float("nan"))

@@ -1,7 +1,7 @@
-"""What the pytest fixtures hand out: a cluster, a nemesis and a history that share one run folder.
+"""The objects behind the pytest fixtures: a cluster, a nemesis and a history in one run folder.
 
-A test drives these by hand where `urteil run` follows a scenario; evidence, verdict and report are
-the same.
+The test drives them, in place of a scenario's schedule; evidence, verdict and report are those of
+`urteil run`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 
 from urteil.chaos.manual_faults import ManualFaults
 from urteil.chaos.observations import LabFailure
-from urteil.drawing import draw
 from urteil.harness.clients.client_main import boot_id
 from urteil.harness.clients.leadership_rotation import leadership_rounds
 from urteil.harness.clients.workload import Workload
@@ -41,18 +40,19 @@ from urteil.harness.targets.mix import size_of
 from urteil.harness.verify import judge
 from urteil.harness.verify.result import Result
 from urteil.lab_options import Options, PluginError, check_config, properties
+from urteil.report_drawing import draw
 
 TRAFFIC_DEADLINE_S = 30.0
 FINAL_READ_DEADLINE_S = 60.0
 ZOOKEEPER_DEADLINE_S = 15.0
 LOG_LINES = 10
-"""Of each broker's log, in the report of a failed test."""
+"""Lines of each broker's log in the report of a failed test."""
 
 
 class ClusterHandle:
-    """A running cluster: the test's own, one that several tests share, or one that stands.
+    """A running cluster: the test's own, a shared one, or a standing one.
 
-    `bootstrap` is what clients take; `own` is the lab's cluster, None for one that stands.
+    `bootstrap` is the clients' bootstrap address; `own` is None for a standing cluster.
     """
 
     def __init__(self, bootstrap: list[str], state: ClusterState, own: Cluster | None) -> None:
@@ -69,18 +69,18 @@ class ClusterHandle:
         replication_factor: int = 3,
         config: Mapping[str, str] | None = None,
     ) -> TopicFact:
-        """Create a topic and wait until every partition is led. kafka-python's errors pass."""
-        asked = TopicSpec(
+        """Create a topic and wait until all partitions have a leader. Raises KafkaError."""
+        spec = TopicSpec(
             name=name,
             partitions=partitions,
             replication_factor=replication_factor,
             config=dict(config or {}),
         )
-        create_topics(self.bootstrap_servers, Scenario(name="topic", workload=_only(asked)))
+        create_topics(self.bootstrap_servers, Scenario(name="topic", workload=_only(spec)))
         return self.topic(name, config)
 
     def topic(self, name: str, config: Mapping[str, str] | None = None) -> TopicFact:
-        """What ZooKeeper says of a topic; PluginError when there is none."""
+        """The topic as in ZooKeeper. Raises PluginError if it does not exist."""
         partitions = self._state.partitions(name)
         if not partitions:
             raise PluginError(f"no topic {name!r}: urteil_cluster.create_topic makes one")
@@ -98,9 +98,9 @@ def _only(topic: TopicSpec) -> WorkloadSpec:
 
 
 class Lab:
-    """One test's run folder, and what was started in it. `close` ends everything.
+    """One test's run folder and everything that was started for it, until `close`.
 
-    With `shared`, the lab of a module or a session, the test uses that one's cluster.
+    With `shared`, the lab of a module or a session, the test uses its cluster.
     """
 
     def __init__(self, test: str, options: Options, shared: Lab | None = None) -> None:
@@ -138,7 +138,7 @@ class Lab:
         self._history: History | None = None
 
     def cluster(self) -> ClusterHandle:
-        """The cluster, with the topics that the options name; started at the first call."""
+        """The cluster with the topics of the options; the first call starts it."""
         if self._handle is None:
             if self.options.standing:
                 self._handle = self._attach(attach(self.options.standing))
@@ -154,7 +154,7 @@ class Lab:
         return self._handle
 
     def _start(self) -> ClusterHandle:
-        """PluginError when a part is missing, or the target is none of the lab's own."""
+        """Start the test's own cluster. Raises PluginError for a missing part or a wrong target."""
         options = self.options
         try:
             target = parse_target(options.target)
@@ -176,13 +176,13 @@ class Lab:
         return ClusterHandle(standing.lab_bootstrap, self._state, None)
 
     def mark_failed(self) -> None:
-        """A test that used this lab failed; its report is `failure`."""
+        """Record that a test of this lab failed."""
         self.has_failed = True
         if self.shared:
             self.shared.mark_failed()
 
     def failure(self) -> str:
-        """For the report of a failed test: its run's folder, and the ends of the brokers' logs."""
+        """Text for the report of a failed test: run folder, command, last lines of the logs."""
         home = self.shared or self
         lines = [f"run      {self.run_dir}"]
         if (self.run_dir / "report.html").exists():
@@ -197,12 +197,14 @@ class Lab:
 
     @property
     def kept_name(self) -> str:
-        """The name of its cluster where `--urteil-keep` leaves it standing."""
+        """The name of the cluster that `--urteil-keep` leaves standing."""
         return self.run_dir.name[-60:].lstrip("_.-")
 
     def keep(self) -> None:
-        """Leave the test's own cluster standing, under a keeper of its own: its brokers stop and
-        start again on their data. PluginError where they do not start."""
+        """Restart the test's own cluster on its data as a standing cluster.
+
+        Raises PluginError if it does not start.
+        """
         if self._own is None or self._handle is None:
             return
         cluster, options = self.scenario.cluster, self.options
@@ -221,7 +223,7 @@ class Lab:
             raise PluginError(f"--urteil-keep: {error}") from None
 
     def nemesis(self) -> ManualFaults:
-        """Faults on the test's own cluster; PluginError for one that stands."""
+        """The nemesis of the test's own cluster. Raises PluginError for a standing one."""
         own = self.cluster().own
         if own is None:
             raise PluginError(
@@ -239,8 +241,10 @@ class Lab:
         return self._history
 
     def end_cluster(self) -> None:
-        """Stop the test's own cluster cleanly: its logs on disk are evidence. Where they do not
-        come back, that is a problem of the run."""
+        """Stop the test's own cluster cleanly, since its logs on disk are evidence.
+
+        A failure becomes a problem of the run.
+        """
         try:
             if self._own is not None:
                 self._own.stop()
@@ -253,7 +257,7 @@ class Lab:
         return [(one.begin_ns, one.healed_ns or time.monotonic_ns()) for one in injections]
 
     def close(self) -> None:
-        """Clients first, and everything, whatever fails on the way."""
+        """End the clients, then all other parts, despite errors."""
         with ExitStack() as ends:
             for part in (self._state, self._own, self._history):
                 if part is not None:
@@ -261,7 +265,7 @@ class Lab:
 
 
 class History:
-    """The lab's own clients beside a test, and the verdict on their records."""
+    """The lab's own clients during a test, and the verdict on their records."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -281,21 +285,21 @@ class History:
     ) -> Iterator[Workload]:
         """Send `rate` records/s to `topic` for the length of a `with` block, then read all back.
 
-        The block begins after the acknowledgements that a verdict asks for before a fault, and as
-        many are awaited after its end. Once a test. PluginError when they do not come within 30 s,
-        or the topic does not exist.
+        The block begins after the acknowledgements that a verdict requires before a fault, and
+        the same number is awaited after it. Raises PluginError when they do not arrive within
+        30 s, when the topic does not exist, and at a second call in one test.
         """
         if self._workload is not None:
-            raise PluginError("urteil_history.load is for once a test: one history, one verdict")
+            raise PluginError("use urteil_history.load once in a test: one history, one verdict")
         cluster = self._lab.cluster()
         self._topic = fact = cluster.topic(topic)
-        asked = TopicSpec(
+        spec = TopicSpec(
             name=fact.name,
             partitions=fact.partitions,
             replication_factor=fact.replication_factor,
         )
         load = WorkloadSpec(
-            topics=(asked,), producers=producers, consumers=consumers, rate_records_per_s=rate,
+            topics=(spec,), producers=producers, consumers=consumers, rate_records_per_s=rate,
             acks=acks, idempotent=idempotent,
         )  # fmt: skip
         self._save_scenario(load)
@@ -313,8 +317,10 @@ class History:
         self._read_finally(cluster, workload, fact)
 
     def judge(self) -> Result:
-        """Judge the load; ends the test's own cluster, whose logs are evidence, and writes the
-        report. PluginError when nothing was loaded."""
+        """End the test's own cluster, judge the load and write the report.
+
+        Raises PluginError when `load` was not used.
+        """
         if self._workload is None or self._topic is None:
             raise PluginError("nothing to judge: use `with urteil_history.load(topic):` first")
         lab = self._lab
@@ -334,35 +340,35 @@ class History:
 
     def _save_scenario(self, load: WorkloadSpec) -> None:
         lab = self._lab
-        whole = lab.scenario
+        base = lab.scenario
         lab.scenario = Scenario(
-            name=whole.name,
+            name=base.name,
             about="a test that drives the lab by hand",
-            cluster=whole.cluster,
+            cluster=base.cluster,
             workload=load,
             guarantees=("lost_write",),
             permits=("foreign_records",),
-            seed=whole.seed,
-            target=whole.target,
-            runtime=whole.runtime,
+            seed=base.seed,
+            target=base.target,
+            runtime=base.runtime,
         )
         save(lab.run_dir / "scenario.json", lab.scenario)
         assert self._topic is not None
         lab.facts.topics = [self._topic]
 
     def _await_traffic(self, workload: Workload) -> None:
-        """Until the minimum that a verdict asks for was acknowledged from now on.
+        """Wait until the minimum that a verdict requires was acknowledged from now on.
 
-        And a fifth of a second's more, since a verdict counts in tenths of a second.
+        The load of a fifth of a second is added, since a verdict counts in tenths of a second.
         """
         scenario = self._lab.scenario
         before = workload.acked()
-        asked = scenario.minimum_acks + int(scenario.workload.rate_records_per_s / 5)
-        if not workload.await_acked(before + asked, deadline_s=TRAFFIC_DEADLINE_S):
+        required = scenario.minimum_acks + int(scenario.workload.rate_records_per_s / 5)
+        if not workload.await_acked(before + required, deadline_s=TRAFFIC_DEADLINE_S):
             raise PluginError(
                 f"{workload.acked() - before} records were acknowledged within "
-                f"{TRAFFIC_DEADLINE_S:g} s, a verdict asks for {asked}: raise `rate`, or see the "
-                f"logs in {self._lab.run_dir}"
+                f"{TRAFFIC_DEADLINE_S:g} s, a verdict requires {required}: raise `rate`, or see "
+                f"the logs in {self._lab.run_dir}"
             )
 
     def _read_finally(self, cluster: ClusterHandle, workload: Workload, fact: TopicFact) -> None:

@@ -1,4 +1,4 @@
-"""What a test asks of its cluster: the options of a pytest session, and its marker on top."""
+"""Options of a test's cluster: those of the pytest session, changed by the test's markers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SESSION_WORDS = {
     "engine": "--urteil-engine",
     "keep": "--urteil-keep",
 }
-"""What the command line alone says."""
+"""Options that only the command line sets."""
 CLUSTER_WORDS = ("target", "runtime", "brokers", "zookeepers", "config")
-"""What a cluster that stands already has been given."""
+"""Options that a standing cluster has already."""
 
 
 class PluginError(Exception):
-    """A fixture was asked for what it cannot do; the message says what to do instead."""
+    """A fixture cannot do what a test requests; the message names the mend."""
 
 
 class TopicOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,7 +37,7 @@ class TopicOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The cluster of one test; `brokers` is 3, or as many as the target's mix has.
 
-    `standing` names a cluster that stands, `out` is the folder of runs, `keep` leaves the cluster
+    `standing` names a standing cluster, `out` is the folder of runs, `keep` leaves the cluster
     of a failed test standing.
     """
 
@@ -67,7 +67,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def properties(config: Mapping[str, str | int | float | bool]) -> dict[str, str]:
-    """Settings as a property file has them."""
+    """Settings as in a property file."""
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in config.items()
@@ -79,19 +79,17 @@ def with_markers(
 ) -> Options:
     """`options` with the keywords of `@pytest.mark.urteil`, the nearest marker last.
 
-    `stands` names the cluster that there is already, which keeps its settings.
-
-    `config` and `topics` are merged, other keywords replace. PluginError names a keyword that
-    there is not, or a value that it cannot have.
+    `stands` names a running cluster, which keeps its settings. `config` and `topics` are merged,
+    other keywords replace. Raises PluginError for an unknown keyword or a wrong value.
     """
     merged = msgspec.structs.asdict(options)
     requested: set[str] = set()
     for marker in markers:
-        asked = _checked(marker)
-        requested |= asked.keys()
+        keywords = _checked(marker)
+        requested |= keywords.keys()
         for name in ("config", "topics"):
-            asked[name] = merged[name] | asked.get(name, {})
-        merged |= asked
+            keywords[name] = merged[name] | keywords.get(name, {})
+        merged |= keywords
     try:
         found = msgspec.convert(msgspec.to_builtins(merged), Options)
     except msgspec.ValidationError as error:
@@ -107,7 +105,7 @@ def with_markers(
 
 
 def check_config(options: Options, brokers: int) -> None:
-    """PluginError for a broker setting that there is not, or a value that it cannot have."""
+    """Raise PluginError for an unknown broker setting or a wrong value."""
     request = StandingRequest(
         brokers=brokers, target=options.target, settings=properties(options.config)
     )
@@ -118,19 +116,19 @@ def check_config(options: Options, brokers: int) -> None:
 
 
 def _checked(marker: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of a marker, topics by name; PluginError for what is not a marker's."""
-    asked = dict(marker)
+    """The keywords of a marker, topics by name. Raises PluginError for a session option."""
+    keywords = dict(marker)
     for name, option in SESSION_WORDS.items():
-        if name in asked:
+        if name in keywords:
             raise PluginError(
                 f"@pytest.mark.urteil: `{name}` is an option of the command line, {option}"
             )
-    topics = asked.get("topics", {})
+    topics = keywords.get("topics", {})
     if isinstance(topics, str):
         raise PluginError(f"@pytest.mark.urteil: topics={topics!r}: write topics=[{topics!r}]")
     if not isinstance(topics, Mapping):
-        asked["topics"] = {name: {} for name in topics}
-    return asked
+        keywords["topics"] = {name: {} for name in topics}
+    return keywords
 
 
 def _keywords() -> list[str]:

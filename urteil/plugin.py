@@ -1,4 +1,4 @@
-"""The pytest plugin: a cluster under chaos for anybody's tests.
+"""The pytest plugin: clusters, faults and verdicts as fixtures.
 
 It loads in every pytest of its environment, so nothing heavy is imported before a fixture is used.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from urteil.lab import ClusterHandle, History, Lab
 
 SHARED_LABS = ("_urteil_module_lab", "_urteil_session_lab")
-"""The labs that several tests share, the nearest first."""
+"""Fixtures of shared labs, the nearest first."""
 LAB: pytest.StashKey[Lab] = pytest.StashKey()
 
 
@@ -87,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed test's report names its run and shows the ends of the brokers' logs."""
+    """Add the run and the last lines of the brokers' logs to a failed test's report."""
     report = yield
     if report.failed and (lab := _lab_of(item)) is not None:
         lab.mark_failed()
@@ -96,7 +96,7 @@ def pytest_runtest_makereport(
 
 
 def _lab_of(item: pytest.Item) -> Lab | None:
-    """The lab that a test uses, the nearest where there are several; None where there is none."""
+    """The nearest lab that a test uses, or None."""
     names = getattr(item, "fixturenames", ())
     nodes = {
         "urteil_lab": item,
@@ -109,17 +109,17 @@ def _lab_of(item: pytest.Item) -> Lab | None:
 
 @pytest.fixture
 def urteil_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """What the three fixtures of one test share: its run folder, its cluster, its seed."""
+    """The lab that the three fixtures of one test share: run folder, cluster, seed."""
     names = (one for one in SHARED_LABS if one in request.fixturenames)
     shared = next(map(request.getfixturevalue, names), None)
     module = request.node.getparent(pytest.Module)
-    above = module.listchain() if shared and module else ()  # what they say is of other clusters
+    above = module.listchain() if shared and module else ()  # markers of the shared one
     yield from _open(request, request.node.name, _marks(request.node, above=above), shared)
 
 
 @pytest.fixture(scope="session")
 def urteil_session_settings() -> dict[str, Any]:
-    """The keywords of the session's cluster, as those of `@pytest.mark.urteil`: override this."""
+    """Keywords of `@pytest.mark.urteil` for the session's cluster; override this fixture."""
     return {}
 
 
@@ -137,23 +137,25 @@ def _urteil_module_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
 
 @pytest.fixture(scope="session")
 def urteil_session_cluster(_urteil_session_lab: Lab) -> ClusterHandle:
-    """One running cluster for all tests of the session that ask for it."""
+    """One running cluster for all tests of the session that use it."""
     return _urteil_session_lab.cluster()
 
 
 @pytest.fixture(scope="module")
 def urteil_module_cluster(_urteil_module_lab: Lab) -> ClusterHandle:
-    """One running cluster for all tests of a module that ask for it."""
+    """One running cluster for all tests of a module that use it."""
     return _urteil_module_lab.cluster()
 
 
 def _marks(node: Node, *, above: Sequence[Node] = ()) -> list[dict[str, Any]]:
-    """The keywords of the markers of a test or a module, the nearest last, without those of the
-    nodes `above`."""
+    """The keywords of the markers of a test or a module, the nearest last.
+
+    Markers of the nodes `above` are left out.
+    """
     found = list(node.iter_markers_with_node("urteil"))[::-1]
     if values := [value for _, mark in found for value in mark.args]:
         raise pytest.UsageError(
-            f"@pytest.mark.urteil({values[0]!r}): it has keywords alone, as in "
+            f"@pytest.mark.urteil({values[0]!r}): it accepts keywords only, as in "
             "@pytest.mark.urteil(brokers=3)"
         )
     return [dict(mark.kwargs) for owner, mark in found if owner not in above]
@@ -211,12 +213,12 @@ def urteil_nemesis(urteil_lab: Lab) -> ManualFaults:
 
 @pytest.fixture
 def urteil_history(urteil_lab: Lab) -> History:
-    """Runs the lab's own clients beside the test, and judges what became of their records."""
+    """Runs the lab's own clients during the test, and judges their records."""
     return urteil_lab.history()
 
 
 class _ShortNames:
-    """The fixtures under short names, for projects that ask for them."""
+    """The fixtures under short names, enabled by the option `urteil_short_names`."""
 
     @pytest.fixture
     def cluster(self, urteil_cluster: ClusterHandle) -> ClusterHandle:

@@ -27,16 +27,16 @@ from starlette.routing import Route
 
 from urteil.harness.campaign.matrix import Matrix
 from urteil.reports.compare import compare
-from urteil.reports.live import KINDS, progress
-from urteil.reports.loaded import Loaded, load_run
 from urteil.reports.matrix import matrix_page
 from urteil.reports.page import page_of
 from urteil.reports.palette import OUTCOMES
-from urteil.reports.plots import NAMES, blank, legend
-from urteil.reports.store import Listed, NotStored, Store
+from urteil.reports.run_loading import LoadedRun, load_run
+from urteil.reports.run_progress import KINDS, progress
+from urteil.reports.run_store import ListedRun, NotStored, Store
 from urteil.reports.template import environment
+from urteil.reports.timeline_plots import NAMES, blank, legend
 from urteil.reports.trends import trend
-from urteil.reports.web.guard import Guard
+from urteil.reports.web.access import Guard
 
 SHOWN = 200
 POLLED_MS = 1_000
@@ -49,8 +49,11 @@ def make_app(
     root: Path, *, mutants: Mapping[str, Sequence[str]] | None = None, token: str | None = None,
     hosts: Sequence[str] = LOOPBACK,
 ) -> Starlette:  # fmt: skip
-    """The view of the runs below `root`. With a `token`, nobody without it sees anything; `hosts`
-    are the names by which it may be asked, any when empty."""
+    """The web view of the runs below `root`.
+
+    With a `token`, every request must carry it. `hosts` are the accepted host names; empty accepts
+    any.
+    """
     pages = _Pages(Store(root), mutants or {})
     routes = [
         Route("/", pages.runs),
@@ -90,15 +93,15 @@ class _Pages:
     def runs(self, request: Request) -> Response:
         """All runs, by filters of the query."""
         runs = self._store.runs()
-        asked = {name: request.query_params.get(name, "").strip() for name in FILTERS}
-        found = [run for run in runs if _wanted(run, asked)]
+        filters = {name: request.query_params.get(name, "").strip() for name in FILTERS}
+        found = [run for run in runs if _wanted(run, filters)]
         choices = {
             "scenario": sorted({run.scenario for run in runs}),
             "target": sorted({run.summary.target for run in runs if run.summary}),
             "verdict": sorted({run.verdict for run in runs}),
             "guarantee": sorted({name for run in runs for name in run.violated}),
         }
-        return self._render("runs", runs=found[:SHOWN], count=len(found), asked=asked,
+        return self._render("runs", runs=found[:SHOWN], count=len(found), filters=filters,
                             choices=choices, live={run.name for run in found[:SHOWN]
                             if run.summary is None and _lives(run.path)})  # fmt: skip
 
@@ -132,13 +135,15 @@ class _Pages:
 
     def trends(self, request: Request) -> Response:
         """One scenario and target over time."""
-        kinds: dict[tuple[str, str], list[Listed]] = {}
+        kinds: dict[tuple[str, str], list[ListedRun]] = {}
         for run in self._store.runs():
             if run.summary is not None and run.summary.mutant is None:
                 kinds.setdefault((run.scenario, run.summary.target), []).append(run)
         busiest = sorted(kinds, key=lambda kind: (-len(kinds[kind]), kind))
-        asked = (request.query_params.get("scenario"), request.query_params.get("target"))
-        chosen = next((kind for kind in busiest if kind == asked), busiest[0] if busiest else None)
+        requested = (request.query_params.get("scenario"), request.query_params.get("target"))
+        chosen = next(
+            (kind for kind in busiest if kind == requested), busiest[0] if busiest else None
+        )
         script, markup = trend(kinds[chosen]) if chosen else ("", "")
         return self._render("trends", kinds=[(*kind, len(kinds[kind])) for kind in busiest],
                             chosen=chosen, script=script, markup=markup)  # fmt: skip
@@ -157,13 +162,13 @@ class _Pages:
                             command="urteil mutants")  # fmt: skip
 
     def nothing(self, _request: Request, _error: Exception) -> Response:
-        """What is not there."""
+        """The page for unknown paths."""
         page = self._render("nothing", what="404: there is no such page here.", command="")
         page.status_code = 404
         return page
 
     def live(self, request: Request) -> Response:
-        """A run that goes on: its curve grows by itself."""
+        """A run that is under way, with a curve that is updated."""
         run = self._store.run(request.path_params["name"])
         source = AjaxDataSource(data_url=f"/live/{run.name}/data", polling_interval=POLLED_MS,
                                 method="GET", mode="replace", data=progress(run.path))  # fmt: skip
@@ -177,7 +182,7 @@ class _Pages:
         script, markup = components(plot)
         loaded = load_run(run.path)
         return self._render("live", run=run, loaded=loaded, lives=_lives(run.path),
-                            faults=_told(loaded), polled_ms=POLLED_MS, script=script,
+                            faults=_fault_lines(loaded), polled_ms=POLLED_MS, script=script,
                             markup=markup)  # fmt: skip
 
     def live_data(self, request: Request) -> Response:
@@ -185,42 +190,42 @@ class _Pages:
         return JSONResponse(progress(self._store.run(request.path_params["name"]).path))
 
     def live_faults(self, request: Request) -> Response:
-        """Its faults so far, a line each, and whether it goes on."""
+        """The faults so far, one line each, and whether the run is under way."""
         run = self._store.run(request.path_params["name"])
-        return JSONResponse({"faults": _told(load_run(run.path)), "lives": _lives(run.path)})
+        return JSONResponse({"faults": _fault_lines(load_run(run.path)), "lives": _lives(run.path)})
 
     def library(self, _request: Request) -> Response:
-        """Bokeh's script, as it stands in every report."""
+        """Bokeh's script, as in every report."""
         return PlainTextResponse(_library(), media_type="text/javascript")
 
 
 FILTERS = ("scenario", "target", "verdict", "since", "until", "guarantee")
 
 
-def _wanted(run: Listed, asked: Mapping[str, str]) -> bool:
+def _wanted(run: ListedRun, filters: Mapping[str, str]) -> bool:
     target = run.summary.target if run.summary else ""
     return all((
-        asked["scenario"] in ("", run.scenario),
-        asked["target"] in ("", target),
-        asked["verdict"] in ("", run.verdict),
-        not asked["since"] or run.date[:10] >= asked["since"],
-        not asked["until"] or run.date[:10] <= asked["until"],
-        asked["guarantee"] == "" or asked["guarantee"] in run.violated,
+        filters["scenario"] in ("", run.scenario),
+        filters["target"] in ("", target),
+        filters["verdict"] in ("", run.verdict),
+        not filters["since"] or run.date[:10] >= filters["since"],
+        not filters["until"] or run.date[:10] <= filters["until"],
+        filters["guarantee"] == "" or filters["guarantee"] in run.violated,
     ))  # fmt: skip
 
 
-def _told(run: Loaded) -> list[str]:
-    """A line a fault."""
-    told = [
+def _fault_lines(run: LoadedRun) -> list[str]:
+    """One line for each fault."""
+    lines = [
         f"{one.fault} on {', '.join(one.targets)}: {one.proof}"
         + ("" if one.healed_ns is not None else " (acts)")
         for one in run.result.faults
     ]
-    return told or ["none"]
+    return lines or ["none"]
 
 
 def _lives(run_dir: Path) -> bool:
-    """Whether its lab still locks it; asked without a lock of our own on anything that is free."""
+    """Whether a lab still holds the lock of the run."""
     import fcntl
 
     try:

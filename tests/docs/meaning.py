@@ -1,4 +1,4 @@
-"""The page that shows what each guarantee means, and its pictures, drawn by a real chromium:
+"""Write docs/reference/meaning.md and draw its pictures with a real chromium:
 
     python -m tests.docs.meaning docs [NAME ...]
 

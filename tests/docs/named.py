@@ -25,17 +25,17 @@ _ENDS = re.compile(r"(?:;|\)\"| && | \| | > | #|  +\w)")
 
 def blocks(page: Path) -> Iterator[str]:
     """The lines of its code blocks, a synopsis over several lines as one."""
-    fenced, told = False, ""
+    fenced, call = False, ""
     for line in page.read_text().splitlines():
         if _FENCE.match(line):
             fenced = not fenced
         elif fenced or line.startswith("    "):
-            if told and line.strip().startswith(("[", "--")):
-                told += f" {line.strip()}"
+            if call and line.strip().startswith(("[", "--")):
+                call += f" {line.strip()}"
                 continue
-            yield told
-            told = line.strip()
-    yield told
+            yield call
+            call = line.strip()
+    yield call
 
 
 def spans(page: Path) -> Iterator[str]:
@@ -82,8 +82,8 @@ def _unparsed(words: list[str]) -> str:
     except click.exceptions.Exit:
         return ""
     except click.UsageError as error:
-        told = error.format_message()
-        return "" if "does not exist" in told else told
+        message = error.format_message()
+        return "" if "does not exist" in message else message
     return ""
 
 

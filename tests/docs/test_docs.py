@@ -1,4 +1,4 @@
-"""The pages are built strictly, and what they name is there."""
+"""The pages build without warnings; commands, files and links in them exist."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def build(source: Path, out: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_pages_are_built_without_a_warning(tmp_path: Path) -> None:
+def test_pages_build_without_warnings(tmp_path: Path) -> None:
     built = build(ROOT / "docs", tmp_path)
     assert (built.returncode, built.stderr) == (0, "")
     pages = {path.stem for path in (tmp_path / "html").rglob("*.html")}
     assert {page.stem for page in SITE} <= pages
 
 
-def test_a_page_that_nobody_lists_and_a_dead_link_are_warnings(tmp_path: Path) -> None:
+def test_unlisted_page_and_dead_link_are_warnings(tmp_path: Path) -> None:
     (tmp_path / "conf.py").write_text((ROOT / "docs" / "conf.py").read_text())
     (tmp_path / "index.md").write_text("# Here\n\n[there](nowhere.md)\n")
     (tmp_path / "alone.md").write_text("# Alone\n")
@@ -46,7 +46,7 @@ def test_a_page_that_nobody_lists_and_a_dead_link_are_warnings(tmp_path: Path) -
 
 
 @each_page
-def test_every_call_of_urteil_is_one_that_there_is(page: Path) -> None:
+def test_commands_in_pages_are_valid(page: Path) -> None:
     whole = {call: wrong_call(call) for call in calls(blocks(page), "urteil")}
     named = {call: wrong_call(call, whole=False) for call in calls(spans(page), "urteil")}
     assert {call: why for call, why in (whole | named).items() if why} == {}
@@ -63,19 +63,19 @@ def test_every_call_of_urteil_is_one_that_there_is(page: Path) -> None:
         ("night --hours eight", "is not a valid float"),
     ],
 )
-def test_a_wrong_call_is_found(call: str, why: str) -> None:
+def test_invalid_command_is_detected(call: str, why: str) -> None:
     assert why in wrong_call(call)
 
 
 @pytest.mark.parametrize(
     "call", ["run demo --seed 7", "shrink RUN [--hits 2]", "cluster up|status|down"]
 )
-def test_a_right_call_is_right(call: str) -> None:
+def test_valid_command_is_accepted(call: str) -> None:
     assert wrong_call(call) == ""
 
 
 @each_page
-def test_every_link_leads_to_something(page: Path) -> None:
+def test_links_in_pages_have_targets(page: Path) -> None:
     dead = [str(path) for path, _ in links(page) if not path.exists()]
     dead += [f"{path}#{anchor}" for path, anchor in links(page)
              if anchor and path.exists() and anchor not in anchors(path)]  # fmt: skip
@@ -114,15 +114,13 @@ def _environment(call: str) -> bool:
         ("tox", _environment),
     ],
 )
-def test_what_the_pages_call_is_there(
-    page: Path, program: str, there: Callable[[str], bool]
-) -> None:
+def test_programs_in_pages_exist(page: Path, program: str, there: Callable[[str], bool]) -> None:
     named = [*calls(blocks(page), program), *calls(spans(page), program)]
     assert [one for one in named if not one.startswith("-m ") and not there(one)] == []
 
 
 @each_page
-def test_every_file_of_the_rooms_that_a_page_names_is_there(page: Path) -> None:
+def test_files_named_in_pages_exist(page: Path) -> None:
     rooms = "broker|chaos|compose|harness|reports|suites|tests|bench|docs"
     shape = re.compile(rf"(?:{rooms})/[\w./-]+")
     named = {one for text in (*blocks(page), *spans(page)) if (one := shape.fullmatch(text))}

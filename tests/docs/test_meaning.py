@@ -1,4 +1,4 @@
-"""Every guarantee has its scene, and the page shows it."""
+"""Every guarantee has a scene and its picture on the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urteil.harness.verify.guarantees import GUARANTEES
 MEND = "write its scene in tests/docs/scenes.py and run `python -m tests.docs.meaning docs NAME`"
 
 
-def test_every_guarantee_is_on_the_page_with_its_picture() -> None:
+def test_page_shows_every_guarantee_with_its_picture() -> None:
     page = (ROOT / "docs" / "reference" / "meaning.md").read_text()
     missing = [
         name
@@ -24,11 +24,11 @@ def test_every_guarantee_is_on_the_page_with_its_picture() -> None:
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_a_scene_can_be_drawn_and_breaks_something(name: str) -> None:
+def test_scene_can_be_drawn_and_shows_a_violation(name: str) -> None:
     assert "*" in SCENES[name]
     assert Scene(SCENES[name]).plot.renderers
 
 
-def test_a_lane_that_there_is_not_is_an_error() -> None:
+def test_unknown_lane_is_rejected() -> None:
     with pytest.raises(ValueError, match="empty"):
         Scene("b1, b2\n1 b3 leads")

@@ -1,4 +1,4 @@
-"""Every command that the pages show whole is run, page by page, as a reader would type it.
+"""Run every complete command of the pages, page by page.
 
 It takes half an hour and a container engine: `tox run -e docs-played`, or after a nightly hunt.
 Left out are the lines with placeholders (`RUN`, `[--seed N]`) and those that need a machine of the
@@ -28,14 +28,14 @@ PREPARED = {
         "urteil export latest --to store/latest/history.edn",
     ],
 }
-"""What a reader of a page has run already."""
+"""Commands that a page assumes to have run before."""
 SHORTER = {
     "--hours 8 --targets urteil,kafka": "--hours 0.02",
     "--hours 1 --suite": "--reruns 0 --hours 0.05 --suite",
     "--shrink-minutes 12": "--shrink-minutes 0",
     "p2/1869": "p2/18",
 }
-"""Nights of minutes, and a record that a run of any length has."""
+"""Shorter nights, and a record that runs of any length have."""
 CLUSTERS = ("default", "play", "mix-a")
 ELSEWHERE = ("spark1.example", "/mnt/bucket")
 """tests/harness/verify/test_spark_cluster.py plays these on a cluster of its own."""
@@ -90,7 +90,7 @@ def codes(line: str) -> set[int]:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if commands(page)], ids=lambda page: str(page.name)
 )
-def test_the_commands_of_a_page_do_what_it_says(page: Path, desk: Path) -> None:
+def test_commands_of_a_page_run(page: Path, desk: Path) -> None:
     try:
         for line in [*PREPARED.get(page.name, []), *commands(page)]:
             done = type_in(desk, line)

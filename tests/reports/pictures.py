@@ -15,7 +15,7 @@ from PIL import Image
 
 from tests.reports.browser import Browser, running_browser
 from tests.reports.web.test_web import served
-from urteil.drawing import draw
+from urteil.report_drawing import draw
 
 DRAWN = "window.Bokeh && Bokeh.documents.length && Bokeh.documents.every(d => d.is_idle)"
 COLOURS = 256

@@ -1,4 +1,4 @@
-"""The report opened in a real browser: it draws, zooms, tells values, and obeys nobody's names."""
+"""The report in a real browser: plots, zoom, tooltips, and escaping of names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.reports import made
+from tests.reports import example_run
 from tests.reports.browser import Browser
 from urteil.reports import write_reports
 
@@ -20,14 +20,12 @@ DRAWN = "window.Bokeh && Bokeh.documents.length && Bokeh.documents.every(d => d.
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    run_dir = made.run(tmp_path_factory.mktemp("run"), hostile=HOSTILE)
+    run_dir = example_run.run(tmp_path_factory.mktemp("run"), hostile=HOSTILE)
     write_reports(run_dir, {"lost_write": ["ack_before_replication"]})
     return run_dir / "report.html"
 
 
-def test_it_is_drawn_without_a_complaint_and_runs_no_ones_markup(
-    browser: Browser, page: Path
-) -> None:
+def test_page_draws_without_errors_and_runs_no_foreign_markup(browser: Browser, page: Path) -> None:
     browser.open(page.as_uri())
     browser.until(DRAWN)
     assert browser.errors() == []
@@ -38,7 +36,7 @@ def test_it_is_drawn_without_a_complaint_and_runs_no_ones_markup(
         assert shown in text
 
 
-def test_dragging_zooms_every_plot_and_pointing_tells_values(browser: Browser, page: Path) -> None:
+def test_dragging_zooms_all_plots_and_pointing_shows_values(browser: Browser, page: Path) -> None:
     browser.open(page.as_uri(), height=1400)
     browser.until(DRAWN)
     frame = browser.run(
@@ -63,7 +61,7 @@ def test_dragging_zooms_every_plot_and_pointing_tells_values(browser: Browser, p
 
 
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (1200, True)])
-def test_it_fits_a_phone_and_a_dark_screen(
+def test_page_fits_a_phone_and_a_dark_screen(
     browser: Browser, page: Path, tmp_path: Path, width: int, dark: bool
 ) -> None:
     browser.open(page.as_uri(), width=width, dark=dark)

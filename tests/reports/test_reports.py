@@ -1,4 +1,4 @@
-"""The reports of a run made by hand: what they must show, and what they must never do."""
+"""The reports of a synthetic run: contents, and treatment of hostile names."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from xml.etree import ElementTree
 import pytest
 from msgspec.structs import replace
 
-from tests.reports import made
+from tests.reports import example_run
 from urteil.harness.scenario import save
 from urteil.harness.verify.result import Verdict
 from urteil.reports import write_reports
-from urteil.reports.opened import opened
+from urteil.reports.evidence_views import open_evidence
 from urteil.reports.page import sentence
-from urteil.reports.plots import log_ticks
-from urteil.reports.series import load_series
-from urteil.reports.tracks import tracks
+from urteil.reports.time_series import load_series
+from urteil.reports.timeline_plots import log_ticks
+from urteil.reports.timeline_tracks import tracks
 
 
 def test_page_shows_the_verdict_and_how_to_run_again(tmp_path: Path) -> None:
-    write_reports(made.run(tmp_path))
+    write_reports(example_run.run(tmp_path))
     page = (tmp_path / "report.html").read_text()
     for text in ("FAIL", "urteil run demo --seed 7", "r/p1/17", "pid 7 is gone", "119 more"):
         assert text in page
@@ -29,26 +29,26 @@ def test_page_shows_the_verdict_and_how_to_run_again(tmp_path: Path) -> None:
 
 
 def test_page_loads_nothing_from_the_network(tmp_path: Path) -> None:
-    write_reports(made.run(tmp_path))
+    write_reports(example_run.run(tmp_path))
     page = (tmp_path / "report.html").read_text()
     assert not re.search(r"<(script|link|img|iframe)[^>]*\s(src|href)\s*=", page)
     assert "default-src 'none'" in page
     assert len(page) < 3_000_000
 
 
-def test_page_of_a_run_without_evidence_still_stands(tmp_path: Path) -> None:
-    save(tmp_path / "result.json", made.result(verdict=Verdict.UNKNOWN, faults=[]))
+def test_run_without_evidence_has_a_page(tmp_path: Path) -> None:
+    save(tmp_path / "result.json", example_run.result(verdict=Verdict.UNKNOWN, faults=[]))
     write_reports(tmp_path)
     assert "there is nothing to draw" in (tmp_path / "report.html").read_text()
 
 
-def test_a_folder_that_is_no_run_has_no_report(tmp_path: Path) -> None:
+def test_folder_without_a_run_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="is no run"):
         write_reports(tmp_path)
 
 
-def test_a_half_written_run_shows_what_it_has_and_says_what_it_lacks(tmp_path: Path) -> None:
-    run = made.run(tmp_path)
+def test_incomplete_run_shows_its_parts_and_names_missing_ones(tmp_path: Path) -> None:
+    run = example_run.run(tmp_path)
     (run / "result.json").write_text('{"verdict": "FA')
     part = next((run / "evidence" / "states").glob("*.parquet"))
     part.write_bytes(part.read_bytes()[:100])
@@ -59,8 +59,8 @@ def test_a_half_written_run_shows_what_it_has_and_says_what_it_lacks(tmp_path: P
     assert "evidence/states/part-0.parquet cannot be read" in page
 
 
-def test_a_run_that_hung_shows_where_its_processes_stood(tmp_path: Path) -> None:
-    run = made.run(tmp_path)
+def test_hung_run_shows_stacks_of_its_processes(tmp_path: Path) -> None:
+    run = example_run.run(tmp_path)
     write_reports(run)
     assert "Where the processes stood" not in (run / "report.html").read_text()
     (run / "stacks").mkdir()
@@ -74,17 +74,17 @@ def test_a_run_that_hung_shows_where_its_processes_stood(tmp_path: Path) -> None
     assert page.count("  File x") <= 400
 
 
-def test_logs_are_cut_to_what_stands_around_a_fault(tmp_path: Path) -> None:
-    write_reports(made.run(tmp_path))
+def test_log_excerpts_surround_faults(tmp_path: Path) -> None:
+    write_reports(example_run.run(tmp_path))
     page = (tmp_path / "report.html").read_text()
     assert "INFO second 10\n" in page
     assert "and a second line" in page
     assert "INFO second 2\n" not in page
 
 
-def test_lanes_show_who_led_who_was_gone_and_what_struck(tmp_path: Path) -> None:
-    with opened(made.run(tmp_path)) as evidence:
-        faults = made.result().faults
+def test_lanes_show_leaders_absent_brokers_and_faults(tmp_path: Path) -> None:
+    with open_evidence(example_run.run(tmp_path)) as evidence:
+        faults = example_run.result().faults
         series = load_series(evidence, faults)
         assert series is not None
         found = {
@@ -100,8 +100,8 @@ def test_lanes_show_who_led_who_was_gone_and_what_struck(tmp_path: Path) -> None
     assert {"p1", "c1"} <= set(found)
 
 
-def test_series_count_what_was_sent(tmp_path: Path) -> None:
-    with opened(made.run(tmp_path)) as evidence:
+def test_time_series_count_sends(tmp_path: Path) -> None:
+    with open_evidence(example_run.run(tmp_path)) as evidence:
         series = load_series(evidence)
     assert series is not None
     sent = [series.throughput[name] for name in ("ok", "fail", "info")]
@@ -114,7 +114,7 @@ def test_series_count_what_was_sent(tmp_path: Path) -> None:
 
 
 def test_junit_unknown_is_an_error_never_a_skip(tmp_path: Path) -> None:
-    run = made.run(tmp_path, verdict=Verdict.UNKNOWN)
+    run = example_run.run(tmp_path, verdict=Verdict.UNKNOWN)
     write_reports(run)
     root = ElementTree.parse(run / "junit.xml").getroot()
     assert not root.findall(".//skipped")
@@ -141,17 +141,19 @@ def test_junit_unknown_is_an_error_never_a_skip(tmp_path: Path) -> None:
         (Verdict.UNKNOWN, "Nothing can be said: lost_write: 120 violations."),
     ],
 )
-def test_the_verdict_in_one_sentence(verdict: Verdict, text: str) -> None:
-    assert sentence(made.result(verdict)) == text
+def test_verdict_is_one_sentence(verdict: Verdict, text: str) -> None:
+    assert sentence(example_run.result(verdict)) == text
 
 
 def test_many_faults_and_reasons_are_counted() -> None:
     kinds = ("crash", "pause", "crash", "reset", "ring")
-    faults = [replace(made.result(Verdict.PASS).faults[0], fault=kind) for kind in kinds]
-    told = sentence(made.result(Verdict.PASS, faults=faults))
-    assert told.endswith("under 5 faults (crash, pause, reset, …).")
-    told = sentence(made.result(Verdict.UNKNOWN, reasons=["no sends", "no reads", "no logs"]))
-    assert told == "Nothing can be said: no sends, and 2 more reasons."
+    faults = [replace(example_run.result(Verdict.PASS).faults[0], fault=kind) for kind in kinds]
+    text = sentence(example_run.result(Verdict.PASS, faults=faults))
+    assert text.endswith("under 5 faults (crash, pause, reset, …).")
+    text = sentence(
+        example_run.result(Verdict.UNKNOWN, reasons=["no sends", "no reads", "no logs"])
+    )
+    assert text == "Nothing can be said: no sends, and 2 more reasons."
 
 
 @pytest.mark.parametrize(
@@ -162,7 +164,7 @@ def test_many_faults_and_reasons_are_counted() -> None:
         ([None, 0.0], [1]),
     ],
 )
-def test_ticks_of_a_logarithmic_axis_do_not_crowd(
+def test_ticks_of_a_logarithmic_axis_do_not_overlap(
     values: list[float | None], ticks: list[float]
 ) -> None:
     assert log_ticks([values]) == pytest.approx(ticks)

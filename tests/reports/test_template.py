@@ -1,4 +1,4 @@
-"""Compiled templates are kept, and a page never depends on them."""
+"""Compiled templates are cached, and no page depends on the cache."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_damaged_compiled_template_is_compiled_again(folder: Path) -> None:
     assert template.environment().get_template("matrix.html.j2").name == "matrix.html.j2"
 
 
-def test_folder_that_cannot_be_written_is_passed_over(
+def test_unwritable_cache_folder_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()

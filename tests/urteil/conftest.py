@@ -1,3 +1,3 @@
-"""The front door's tests; `project` is another project's, which its tests run as such."""
+"""Tests of the command line and the plugin; `project` is a separate project for the plugin."""
 
 collect_ignore = ["project"]

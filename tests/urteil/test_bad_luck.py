@@ -1,4 +1,4 @@
-"""A part of the lab that dies in a run makes its verdict UNKNOWN, with the reason."""
+"""A lab process that dies during a run makes the verdict UNKNOWN, with the reason."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ RUN = "run calm --duration-s 10 --seed 1 --engine duckdb --json"
         pytest.param("zk1", "nodes/zk1/zoo.cfg", marks=pytest.mark.thorough),
     ],
 )
-def test_a_part_that_dies_makes_the_verdict_unknown(tmp_path: Path, part: str, file: str) -> None:
+def test_death_of_a_lab_process_makes_the_verdict_unknown(
+    tmp_path: Path, part: str, file: str
+) -> None:
     command = [sys.executable, "-m", "urteil", *RUN.split(), "--out", str(tmp_path)]
     lab = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     victim = await_loaded(tmp_path, file)
     victim.kill()
-    told, log = lab.communicate(timeout=120)
+    output, log = lab.communicate(timeout=120)
     assert lab.returncode == 2, log
-    result = json.loads(told)
+    result = json.loads(output)
     assert result["verdict"] == "UNKNOWN"
     assert any(part in reason for reason in result["reasons"]), result["reasons"]
     assert (tmp_path / "latest" / "report.html").exists()

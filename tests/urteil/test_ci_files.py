@@ -1,4 +1,4 @@
-"""The workflows in compose/ci: they parse, and what they call is there."""
+"""The workflows in compose/ci parse, and call existing commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _commands(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", ["github.yml", "gitlab.yml", "urteil-night.service"])
-def test_what_they_call_is_a_command_with_these_options(name: str) -> None:
+def test_ci_files_call_existing_commands_and_options(name: str) -> None:
     found = _commands((CI / name).read_text())
     assert found
     for words in found:
@@ -32,7 +32,7 @@ def test_what_they_call_is_a_command_with_these_options(name: str) -> None:
         command.make_context(words[0], [*words[1:], "--help"][:-1])
 
 
-def test_the_workflows_are_whole() -> None:
+def test_workflows_are_complete() -> None:
     github: dict[Any, Any] = yaml.safe_load((CI / "github.yml").read_text())
     steps = github["jobs"]["night"]["steps"]
     assert next(step["uses"] for step in steps if "uses" in step) == "actions/checkout@v4"
@@ -46,6 +46,6 @@ def test_the_workflows_are_whole() -> None:
         assert unit.has_section(section)
 
 
-def test_a_wrong_option_would_be_found() -> None:
+def test_wrong_option_is_detected() -> None:
     with pytest.raises(click.UsageError):
         urteil.commands["night"].make_context("night", ["--never"])

@@ -1,4 +1,4 @@
-"""The command line as a person and as a CI job meet it."""
+"""The command line: usage errors, exit codes and output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ URTEIL = (sys.executable, "-m", "urteil")
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("run dmeo", "did you mean demo?"),
         ("run demo --mutant no_crc", "did you mean no_crc_check?"),
@@ -106,15 +106,15 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("bogus", "No such command"),
     ],
 )
-def test_wrong_usage_is_254_and_says_what_to_do(
-    line: str, told: str, capsys: pytest.CaptureFixture[str]
+def test_wrong_usage_exits_254_and_names_the_mend(
+    line: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code(line.split()) == 254
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("line", ["run demo", "verify latest", "night --hours 0"])
-def test_a_limit_that_is_no_number_is_wrong_usage_before_anything_is_done(
+def test_wrong_judge_limit_is_rejected_before_the_run(
     line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("URTEIL_JUDGE_LIMIT_S", "soon")
@@ -122,7 +122,7 @@ def test_a_limit_that_is_no_number_is_wrong_usage_before_anything_is_done(
     assert "URTEIL_JUDGE_LIMIT_S=soon is no number" in capsys.readouterr().err
 
 
-def test_a_failure_of_the_lab_is_255(
+def test_lab_failure_exits_255(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:
@@ -130,14 +130,12 @@ def test_a_failure_of_the_lab_is_255(
 
     monkeypatch.setitem(listing.KINDS, "faults", fail)
     assert exit_code(["list", "faults"]) == 255
-    told = capsys.readouterr().err
-    assert "the lab failed: RuntimeError: nobody foresaw it" in told
-    assert "Traceback" not in told
+    message = capsys.readouterr().err
+    assert "the lab failed: RuntimeError: nobody foresaw it" in message
+    assert "Traceback" not in message
 
 
-def test_a_folder_that_cannot_be_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unusable_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     words = ["run", "calm", "--engine", "duckdb", "--out", str(tmp_path / "file" / "runs")]
     assert exit_code(words) == 255
@@ -150,7 +148,7 @@ COMMANDS = ("verify RUN", "report RUN", "report RUN --format issue", "explain RU
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_run_whose_files_are_damaged_is_wrong_usage_that_names_one(
+def test_damaged_run_file_is_named(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Cut, of another version of the lab, or not there at all."""
@@ -158,26 +156,31 @@ def test_a_run_whose_files_are_damaged_is_wrong_usage_that_names_one(
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     assert exit_code(command.replace("RUN", str(tmp_path)).split()) == 254
-    told = capsys.readouterr().err.splitlines()
-    assert len([line for line in told if line.startswith("Error: ")]) == 1
-    assert any(name in told[-1] for name in files)
-    assert "cannot be read" in told[-1]
+    message = capsys.readouterr().err.splitlines()
+    assert len([line for line in message if line.startswith("Error: ")]) == 1
+    assert any(name in message[-1] for name in files)
+    assert "cannot be read" in message[-1]
 
 
-def test_a_run_without_evidence_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_without_evidence_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
     shutil.rmtree(tmp_path / "evidence" / "polls")
     assert exit_code(["export", str(tmp_path)]) == 0
-    assert "has no evidence/polls: what is exported lacks it" in capsys.readouterr().err
+    assert "has no evidence/polls: the export is incomplete" in capsys.readouterr().err
     assert exit_code(["shrink", str(tmp_path)]) == 254
     shutil.rmtree(tmp_path / "evidence")
-    for words, told in ((["export"], "nothing to export"), (["explain", "p1/1"], "no evidence of")):
+    for words, message in (
+        (["export"], "nothing to export"),
+        (["explain", "p1/1"], "no evidence of"),
+    ):
         assert exit_code([words[0], str(tmp_path), *words[1:]]) == 254
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["scenarios", "faults", "guarantees", "mutants", "targets"])
-def test_lists_are_objects_with_a_name_and_a_line_about_it(
+def test_lists_are_objects_with_name_and_about(
     kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code(["list", kind, "--json"]) == 0
@@ -191,7 +194,7 @@ def test_lists_are_objects_with_a_name_and_a_line_about_it(
             assert one["guarantee"]
 
 
-def test_a_schedule_is_printed_and_read_again(
+def test_printed_schedule_can_be_read_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code(["schedule", "chaos", "--seed", "7", "--json"]) == 0
@@ -205,7 +208,7 @@ def test_a_schedule_is_printed_and_read_again(
 
 
 @pytest.mark.thorough
-def test_a_run_without_traffic_exits_2(tmp_path: Path) -> None:
+def test_run_without_traffic_exits_2(tmp_path: Path) -> None:
     words = ("run", "calm", "--rate", "0", "--duration-s", "4", "--engine", "duckdb", "--json")
     done = subprocess.run(
         [*URTEIL, *words, "--out", str(tmp_path)], capture_output=True, text=True, timeout=120
@@ -226,9 +229,7 @@ def test_a_run_without_traffic_exits_2(tmp_path: Path) -> None:
         pytest.param(signal.SIGKILL, "spark", marks=pytest.mark.thorough),
     ],
 )
-def test_a_lab_that_is_stopped_leaves_nothing_running(
-    tmp_path: Path, number: int, engine: str
-) -> None:
+def test_interrupted_lab_leaves_nothing_running(tmp_path: Path, number: int, engine: str) -> None:
     words = ("run", "leader-crash", "--engine", engine, "--out", str(tmp_path))
     lab = subprocess.Popen([*URTEIL, *words], preexec_fn=hear_ctrl_c)
     journal = tmp_path / "latest" / "faults.jsonl"
@@ -252,7 +253,9 @@ def hear_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_faults_say_whom_how_and_until_when(capsys: pytest.CaptureFixture[str]) -> None:
+def test_fault_list_shows_targets_options_and_expiry(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert exit_code(["list", "faults", "--json"]) == 0
     for one in json.loads(capsys.readouterr().out):
         for field in ("family", "selectors", "proof", "expiry", "runtimes", "targets"):
@@ -273,9 +276,7 @@ def belonging_to(out: Path) -> list[psutil.Process]:
     return list(found.values())
 
 
-def test_a_run_that_is_being_played_is_judged_by_its_own_lab(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_running_run_cannot_be_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Evidence collected now would lack the rest, and the lab would take it for its own."""
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
     with Healing(tmp_path).alive():
@@ -283,7 +284,7 @@ def test_a_run_that_is_being_played_is_judged_by_its_own_lab(
     assert "is being played" in capsys.readouterr().err
 
 
-def test_a_summary_that_cannot_be_written_is_told_and_sinks_no_night(
+def test_unwritable_summary_does_not_fail_a_night(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["night", "--hours", "0", "--out", str(tmp_path), "--summary", "/nowhere/s.md"]
@@ -292,7 +293,7 @@ def test_a_summary_that_cannot_be_written_is_told_and_sinks_no_night(
 
 
 @pytest.mark.parametrize("target", ["jepsen", "elsewhere", "standing:default"])
-def test_what_others_recorded_cannot_be_shrunk(
+def test_imported_run_cannot_be_shrunk(
     target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """There is nothing to play: three runs without a cluster would say that it does not come."""

@@ -20,7 +20,7 @@ def test_images_are_built_and_listed(engine: Engine, capsys: pytest.CaptureFixtu
     assert re.search(r"^kafka +(current|missing|out of date)", listed, re.MULTILINE)
 
 
-def test_an_unknown_image_is_wrong_usage_before_an_engine_is_asked_for(
+def test_unknown_image_is_rejected_before_an_engine_is_needed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
@@ -28,20 +28,20 @@ def test_an_unknown_image_is_wrong_usage_before_an_engine_is_asked_for(
     assert "no image named 'brokr'; known: broker" in capsys.readouterr().err
 
 
-def test_without_an_engine_the_cause_and_the_mend_are_told(
+def test_missing_engine_is_reported_with_its_mend(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     for command in (["images", "build"], ["images", "list"]):
         assert exit_code(command) == 255
-        told = capsys.readouterr().err
-        assert "no engine at unix:///nowhere/docker.sock" in told
-        assert "urteil engine start" in told
+        message = capsys.readouterr().err
+        assert "no engine at unix:///nowhere/docker.sock" in message
+        assert "urteil engine start" in message
     assert exit_code(["engine", "status"]) == 0
     assert "no engine at unix:///nowhere" in capsys.readouterr().out
 
 
-def test_an_engine_that_does_not_stand_cannot_be_stopped(
+def test_stopping_a_missing_engine_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))

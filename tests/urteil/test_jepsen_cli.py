@@ -14,21 +14,19 @@ from tests.harness.verify import made
 from urteil.cli.main import exit_code
 
 
-def test_a_run_goes_out_and_comes_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exported_run_can_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made.judged(tmp_path / "run", made.healthy())
     assert exit_code(["export", str(tmp_path / "run"), "--to", str(tmp_path / "h.edn")]) == 0
     capsys.readouterr()
     asked = ["import", str(tmp_path / "h.edn"), "--isolation", "read_uncommitted"]
     assert exit_code([*asked, "--out", str(tmp_path / "runs")]) in (0, 2)
-    told = capsys.readouterr().out
-    assert "violated" not in told
-    assert "jepsen on jepsen" in told
+    output = capsys.readouterr().out
+    assert "violated" not in output
+    assert "jepsen on jepsen" in output
     assert len(list((tmp_path / "runs").glob("*/report.html"))) == 1
 
 
-def test_what_is_no_history_is_wrong_usage(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_invalid_history_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "h.edn").write_text("[:nothing]")
     runs = tmp_path / "runs"
     assert exit_code(["import", str(tmp_path / "h.edn"), "--out", str(runs)]) == 254
@@ -46,21 +44,21 @@ SENT = """{:type :invoke, :process 0, :f :send, :value [[:send 0 1]]}
 
 
 @pytest.mark.parametrize(("name", "whole"), [("history.edn", False), ("history.edn.gz", True)])
-def test_a_folder_of_a_store_and_a_packed_history_are_read(
+def test_store_folder_and_packed_history_are_read(
     name: str, whole: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "20261122T230000"
     store.mkdir()
     (store / "results.edn").write_text("{:valid? false}")
-    told = SENT.encode()
-    (store / name).write_bytes(gzip.compress(told) if name.endswith("gz") else told)
+    output = SENT.encode()
+    (store / name).write_bytes(gzip.compress(output) if name.endswith("gz") else output)
     file = store if whole else store / name
     assert exit_code(["import", str(file), "--out", str(tmp_path / "runs")]) == 1
-    told = capsys.readouterr().out
-    assert "of j0 (jepsen) was read at 2 offsets" in " ".join(told.split())
+    output = capsys.readouterr().out
+    assert "of j0 (jepsen) was read at 2 offsets" in " ".join(output.split())
 
 
-def test_a_folder_without_a_history_and_a_cut_one_are_wrong_usage(
+def test_folder_without_history_and_truncated_history_are_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = str(tmp_path / "runs")
@@ -85,7 +83,7 @@ def _store(tmp_path: Path, **histories: str) -> Path:
     return tmp_path / "store"
 
 
-def test_store_is_judged_in_one_command_a_line_each(
+def test_store_is_judged_with_one_line_for_each_history(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = _store(tmp_path, broken="{:type :ok", clean=CLEAN, doubled=SENT)

@@ -44,18 +44,18 @@ def test_wrong_keyword_is_named(marker: dict[str, Any], message: str) -> None:
         with_markers(SESSION, [marker])
 
 
-def test_settings_of_a_cluster_that_stands_are_refused() -> None:
+def test_settings_of_a_standing_cluster_are_rejected() -> None:
     stands = "the cluster mine"
     assert with_markers(SESSION, [{"topics": ["a"], "seed": 2}], stands).seed == 2
     with pytest.raises(PluginError, match=r"\(brokers=...\): the cluster mine stands already"):
         with_markers(SESSION, [{"brokers": 3}], stands)
 
 
-def test_settings_are_written_as_property_files_have_them() -> None:
+def test_settings_are_written_in_property_file_form() -> None:
     assert properties({"a": True, "b": 1, "c": "x"}) == {"a": "true", "b": "1", "c": "x"}
 
 
-def test_unknown_setting_of_a_broker_is_refused_before_a_start() -> None:
+def test_unknown_broker_setting_is_rejected_before_the_start() -> None:
     with pytest.raises(
         PluginError, match=r"--urteil-config\): no\.such: urteil .* no such setting"
     ):

@@ -1,4 +1,4 @@
-"""The plugin in somebody else's project, which has folders `harness` and `suites` of its own."""
+"""The plugin in another project, which has its own folders `harness` and `suites`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def readme_example() -> str:
     return str(example)
 
 
-def test_the_example_of_the_readme_works_in_another_project(project: Path) -> None:
+def test_readme_example_works_in_another_project(project: Path) -> None:
     (project / "test_orders.py").write_text(readme_example())
     done = pytest_in(project, "--urteil-engine", "duckdb")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -104,19 +104,19 @@ def test_a_standing_cluster(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--urteil-runtime", "docker"), "docker is missing: no engine at unix:///nowhere"),
         (("--urteil-target", "external:x.toml"), "somebody else keeps that cluster"),
     ],
 )
-def test_what_cannot_be_had_is_told_in_one_message(
-    project: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, str], told: str
+def test_impossible_options_are_reported_in_one_message(
+    project: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, str], message: str
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
     (project / "test_short.py").write_text("def test_it(urteil_cluster):\n    pass\n")
     done = pytest_in(project, "test_short.py", *options)
-    assert re.search(rf"PluginError: .*{' '.join(options)}.*{told}", done.stdout), done.stdout
+    assert re.search(rf"PluginError: .*{' '.join(options)}.*{message}", done.stdout), done.stdout
     assert "During handling" not in done.stdout
 
 

@@ -23,38 +23,38 @@ KNOWN = ["broker", "broker/log", "broker/log/cleaner", "harness/log", "chaos"]
         ("chaos", "chaos"),
     ],
 )
-def test_a_room_is_found_by_the_end_of_its_path(name: str, room: str) -> None:
+def test_room_is_found_by_the_end_of_its_path(name: str, room: str) -> None:
     assert room_named(name, KNOWN) == room
 
 
 @pytest.mark.parametrize("name", ["lgo", "", "og", "../chaos", "broker/cleaner"])
-def test_a_wrong_name_lists_every_room(name: str) -> None:
+def test_unknown_room_lists_all_rooms(name: str) -> None:
     with pytest.raises(UnknownRoom, match="no such room") as raised:
         room_named(name, KNOWN)
     assert all(f"\n  {room}" in str(raised.value) for room in KNOWN)
 
 
-def test_a_name_of_two_rooms_lists_both() -> None:
+def test_ambiguous_room_lists_both() -> None:
     with pytest.raises(UnknownRoom, match="several rooms: broker/log, harness/log"):
         room_named("log", KNOWN)
 
 
-def test_every_test_module_is_in_a_room_whose_last_name_is_unique() -> None:
+def test_every_test_module_is_in_a_room_that_its_path_names() -> None:
     known = rooms()
     folders = {path.parent.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
     assert folders <= set(known)
-    assert [room_named(room.rpartition("/")[2], known) for room in known] == known
+    assert [room_named(room, known) for room in known] == known
 
 
-def test_options_of_pytest_go_on_to_pytest() -> None:
+def test_further_options_are_passed_to_pytest() -> None:
     """The later -m replaces the earlier one, which tox.ini gives."""
-    asked = ["-m", "not thorough", "suites", "-m", "thorough", "-k", "nothing_has_this_name"]
-    assert main(asked) == pytest.ExitCode.NO_TESTS_COLLECTED
+    arguments = ["-m", "not thorough", "suites", "-m", "thorough", "-k", "nothing_has_this_name"]
+    assert main(arguments) == pytest.ExitCode.NO_TESTS_COLLECTED
     assert command("simulation", ["-k", "seeds"])[1:] == ["-m", "tests.simulation", "-q", "-k",
                                                           "seeds"]  # fmt: skip
 
 
-def test_a_wrong_name_ends_with_2_and_runs_nothing(tmp_path: Path) -> None:
+def test_unknown_room_exits_2_and_runs_nothing(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "tests.room", "-m", "not thorough", "lgo"],
         cwd=TESTS.parent, capture_output=True, text=True, check=False,

@@ -15,7 +15,7 @@ from urteil.cli.main import exit_code
 from urteil.cli.progress import Progress, progress
 
 
-def test_a_terminal_is_told_phase_faults_rates_and_errors(tmp_path: Path) -> None:
+def test_terminal_shows_phase_faults_rates_and_errors(tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=200)
     shown = Progress(console, duration_s=30.0)
     (tmp_path / "journal").mkdir()
@@ -24,27 +24,29 @@ def test_a_terminal_is_told_phase_faults_rates_and_errors(tmp_path: Path) -> Non
     for line in (f"run {tmp_path}", "3 brokers ready after 2.8 s", "crash b1 acts: pid 7 gone",
                  "pause [b]2 acts: stopped"):  # fmt: skip
         shown.say(line)
-    told = shown.__rich__().plain
-    assert told.startswith("load 0 s  30 s of load left")
-    assert "1 ok  1 unknown  crash b1  pause [b]2" in told
+    line = shown.__rich__().plain
+    assert line.startswith("load 0 s  30 s of load left")
+    assert "1 ok  1 unknown  crash b1  pause [b]2" in line
     with journal.open("a") as more:
         more.write('1,3]\n["fail",2,3]\n')
     shown.say("crash b1 healed")
-    told = shown.__rich__().plain
-    assert "1 failed  2 ok  1 unknown" in told
-    assert "crash" not in told
+    line = shown.__rich__().plain
+    assert "1 failed  2 ok  1 unknown" in line
+    assert "crash" not in line
     shown.say("judging")
     assert shown.__rich__().plain.startswith("judging")
 
 
-def test_without_a_terminal_there_are_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_without_a_terminal_is_plain(capsys: pytest.CaptureFixture[str]) -> None:
     with progress(30.0, quiet=False) as say:
         say("run [red]x[/]")
     assert capsys.readouterr().err == "run [red]x[/]\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_shell_gets_its_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_completion_script_exists_for_every_shell(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert exit_code(["completion", shell]) == 0
     assert "_URTEIL_COMPLETE" in capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""The command line. Commands import what they need when they are asked for it."""
+"""The command line. Each command imports its dependencies when it runs."""
 
 from urteil.harness.bytecode import keep_bytecode
 

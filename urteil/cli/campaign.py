@@ -1,4 +1,4 @@
-"""`urteil mutants`, and what it has in common with `urteil night`: many runs, a row each."""
+"""`urteil mutants`, and the options and output that it shares with `urteil night`."""
 
 from __future__ import annotations
 
@@ -10,32 +10,39 @@ from typing import TYPE_CHECKING
 import click
 
 from urteil.cli import completion
-from urteil.cli.names import known
 from urteil.cli.options import budget_option, engine_option, into_option, json_option, out_option
 from urteil.cli.run import EXIT_CODES
+from urteil.cli.suggestions import known
 
 if TYPE_CHECKING:
     from urteil.harness.campaign.job import Row
     from urteil.harness.campaign.matrix import Matrix, Meant
 
-campaign_out_option = out_option("Where the folder goes.")
-campaign_into_option = into_option("This very folder: what it holds is not played again.")
+campaign_out_option = out_option("Parent folder of the campaign.")
+campaign_into_option = into_option(
+    "Continue the campaign in this folder; its runs are not repeated."
+)
 suites_option = click.option(
-    "--suite", "suites", multiple=True, help="Scenarios of this suite alone."
+    "--suite", "suites", multiple=True, help="Only scenarios of this suite; repeatable."
 )
 
 
-@click.command(short_help="Which seeded bugs are caught, by what, how soon.")
+@click.command(short_help="Play seeded bugs and show which checks catch them.")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.mutants)
 @click.option("--seeds", type=click.IntRange(1, 10_000), default=1, show_default=True)
 @click.option("--first-seed", type=click.IntRange(0), default=1, show_default=True)
 @suites_option
-@click.option("--target", default="urteil", show_default=True, help="Mutants are of our broker.")
-@budget_option("Begin no run after so long; the same command with --into goes on.")
+@click.option(
+    "--target",
+    default="urteil",
+    show_default=True,
+    help="Only urteil: mutants change our own broker.",
+)
+@budget_option("Start no run after this time; --into continues later.")
 @engine_option()
 @campaign_into_option
 @campaign_out_option
-@json_option("Print matrix.json, and nothing else.")
+@json_option("Print only matrix.json.")
 def mutants(
     names: Sequence[str],
     seeds: int,
@@ -48,10 +55,10 @@ def mutants(
     out: Path,
     as_json: bool,
 ) -> int:
-    """Play every mutant (or those named) in its scenario and print who was caught by what.
+    """Play each named mutant (all by default) in its scenario, and print the matrix.
 
-    The same scenario and seed with the broker as it is must pass. Exit codes: 0 all caught, 1 one
-    was not, 2 nothing can be said of one.
+    A mutant is caught when its own guarantee is violated and the unchanged broker passes the same
+    scenario and seed. Exit codes: 0 all are caught, 1 one is not, 2 one could not be judged.
     """
     from urteil.harness.campaign import Ledger, play
     from urteil.harness.campaign.matrix import jobs_of, matrix_of, text_of
@@ -72,7 +79,7 @@ def mutants(
         wanted = {one.guarantee for one in chosen if one.name == job.mutant}
         expected = wanted & set(row.violated) if job.mutant else row.verdict == "PASS"
         ledger.add(prune(row) if expected else row)
-        tell_row(row)
+        print_row(row)
         _write_matrix(folder, matrix_of(chosen, ledger.rows))
     matrix = matrix_of(chosen, ledger.rows)
     _write_matrix(folder, matrix)
@@ -92,14 +99,14 @@ def _write_matrix(folder: Path, matrix: Matrix) -> None:
 
 
 def campaign_folder(into: Path | None, out: Path, kind: str) -> Path:
-    """The folder of a campaign; its links are followed now, since runs are told by their paths."""
+    """Create the folder of a campaign and return it without links: runs are named by their path."""
     folder = into or out / f"{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder.resolve()
 
 
 def chosen_scenarios(suites: Sequence[str], named: Sequence[str]) -> list[str]:
-    """Scenarios that are named or belong to one of the suites; all when neither is given."""
+    """The named scenarios and those of the suites; all scenarios when neither is given."""
     from urteil.harness.scenarios import SCENARIOS
     from urteil.suites import catalogue
 
@@ -124,7 +131,7 @@ def meant_of(names: Sequence[str], suites: Sequence[str]) -> list[Meant]:
     ]
 
 
-def tell_row(row: Row) -> None:
+def print_row(row: Row) -> None:
     job = row.job
     what = f"{job.scenario}, seed {job.seed}, {job.mutant or job.target}"
     found = ", ".join(f"{name} {count}" for name, count in row.violated.items())

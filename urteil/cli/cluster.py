@@ -1,4 +1,4 @@
-"""`urteil cluster up|status|down`: a cluster that stands until it is taken down."""
+"""`urteil cluster up|status|down`: clusters that run until they are taken down."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NONE_STANDS = "no cluster stands; urteil cluster up starts one"
 
 @click.group()
 def cluster() -> None:
-    """A cluster to play with, and for other tools to use."""
+    """Clusters for experiments and for other tools."""
 
 
-_name = click.option("--name", default="default", show_default=True, help="Several may stand.")
+_name = click.option("--name", default="default", show_default=True, help="Name of the cluster.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _export = click.option(
     "--export", "as_export", is_flag=True,
@@ -31,23 +31,26 @@ _export = click.option(
 @click.option("--brokers", type=click.IntRange(1, 9), help="[default: 3, or as many as the mix]")
 @click.option("--zookeepers", type=click.IntRange(1, 5), default=1, show_default=True)
 @click.option("--target", help="urteil, kafka[:VERSION] or mix:KIND,...  [default: urteil]")
-@click.option("--mix", metavar="KIND,...", help="A target a broker: --mix kafka,urteil,urteil")
+@click.option(
+    "--mix", metavar="KIND,...", help="One target for each broker: --mix kafka,urteil,urteil"
+)
 @click.option("--runtime", type=click.Choice(["process", "docker"]), default="process",
               show_default=True)  # fmt: skip
 @click.option("--port", type=click.IntRange(1, 65_535), metavar="N",
-              help="Brokers at 127.0.0.1:N and on, then ZooKeepers, then metrics: the same at "
-                   "every start.  [default: free ones]")  # fmt: skip
+              help="First of consecutive ports at 127.0.0.1: brokers, ZooKeepers, metrics.  "
+                   "[default: free ports]")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
               help="A setting of the brokers, as in server.properties; repeatable.")  # fmt: skip
 @click.option("--first-broker-id", type=click.IntRange(0), default=1, show_default=True)
 @click.option("--racks", metavar="A,B,...", help="Racks of the brokers, in turn.")
-@click.option("--tls", is_flag=True, help="Clients speak TLS; users have certificates.")
-@click.option("--sasl", type=click.Choice(["scram", "plain"]), help="Clients log in.")
-@click.option("--acl", is_flag=True,
-              help="Only admin may do everything, bob nothing; needs --sasl or --tls.")  # fmt: skip
+@click.option("--tls", is_flag=True, help="TLS for clients, with a certificate for each user.")
+@click.option("--sasl", type=click.Choice(["scram", "plain"]), help="Authentication of clients.")
+@click.option(
+    "--acl", is_flag=True, help="ACLs: admin may do everything, bob nothing; needs --sasl or --tls."
+)
 @_json
 @_export
-def up(as_json: bool, as_export: bool, **asked: Any) -> None:
+def up(as_json: bool, as_export: bool, **arguments: Any) -> None:
     """Start a cluster; print its addresses, its settings and how to stop it.
 
     It also writes client configurations for Java, librdkafka and kafka-python
@@ -58,7 +61,7 @@ def up(as_json: bool, as_export: bool, **asked: Any) -> None:
 
     _check_output(as_json, as_export)
     try:
-        found = standing.start(_request(**asked))
+        found = standing.start(_request(**arguments))
     except standing.BadRequest as error:
         raise click.UsageError(str(error)) from None
     except (standing.StandingError, MissingPart) as error:
@@ -67,11 +70,11 @@ def up(as_json: bool, as_export: bool, **asked: Any) -> None:
 
 
 @cluster.command()
-@click.option("--name", help="One of them.  [default: all that stand]")
+@click.option("--name", help="Name of a cluster.  [default: all]")
 @_json
 @_export
 def status(name: str | None, as_json: bool, as_export: bool) -> None:
-    """Print the clusters that stand: nodes, addresses, whether they live."""
+    """Print the standing clusters: nodes, addresses, and whether they run."""
     from urteil.harness import standing
 
     _check_output(as_json, as_export)
@@ -102,9 +105,9 @@ def down(name: str) -> None:
 
 def _request(
     *, brokers: int | None, target: str | None, mix: str | None, racks: str | None,
-    settings: tuple[str, ...], sasl: str | None, **asked: Any,
+    settings: tuple[str, ...], sasl: str | None, **arguments: Any,
 ) -> StandingRequest:  # fmt: skip
-    """The options as a request; click.UsageError for what cannot be one."""
+    """The options as a request. Raises UsageError for invalid combinations."""
     from urteil.harness.standing import StandingRequest
     from urteil.harness.standing.settings import parse_settings
     from urteil.harness.targets import parse_target
@@ -128,7 +131,7 @@ def _request(
         settings=parsed,
         racks=() if racks is None else tuple(map(str.strip, racks.split(","))),
         sasl=sasl or "",
-        **asked,
+        **arguments,
     )
 
 
@@ -138,7 +141,7 @@ def _check_output(as_json: bool, as_export: bool) -> None:
 
 
 def _with_pids(found: StandingCluster) -> StandingCluster:
-    """With the processes as they are now: a fault may have ended some."""
+    """The cluster with the current process ids: faults may have ended processes."""
     import msgspec
 
     from urteil.harness import standing

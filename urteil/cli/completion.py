@@ -1,4 +1,4 @@
-"""`urteil completion`: the script that makes a shell complete commands, options and names."""
+"""`urteil completion`: a shell script that completes commands, options and names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SHELLS = click.Choice(["bash", "zsh", "fish"])
 VARIABLE = "_URTEIL_COMPLETE"
 
 
-@click.command(short_help="The script that makes a shell complete.")
+@click.command(short_help="Print a completion script for a shell.")
 @click.argument("shell", type=SHELLS)
 def completion(shell: str) -> None:
     """Print the completion script of a SHELL.
@@ -25,7 +25,7 @@ def completion(shell: str) -> None:
 
 
 def scenarios(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Scenarios whose name begins like that, each with what it does."""
+    """Scenarios with the typed prefix, each with its description."""
     from urteil.harness.scenarios import SCENARIOS
 
     return [
@@ -36,14 +36,14 @@ def scenarios(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[
 
 
 def mutants(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Mutants whose name begins like that."""
+    """Mutants with the typed prefix."""
     from urteil.suites.mutants import NAMES
 
     return [CompletionItem(name) for name in NAMES if name.startswith(typed)]
 
 
 def runs(ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Runs below --out whose name begins like that, and `latest`."""
+    """Runs below --out with the typed prefix, and `latest`."""
     from pathlib import Path
 
     out = Path(ctx.params.get("out") or "runs")

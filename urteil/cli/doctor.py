@@ -1,4 +1,4 @@
-"""`urteil doctor`: the parts, found or missing, and how to get them."""
+"""`urteil doctor`: the dependencies of the lab, and how to install missing ones."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import click
 EXIT_MISSING = 255
 
 
-@click.command(short_help="The parts: found, version, how to get them.")
-@click.option("--install", is_flag=True, help="Get the required parts that are missing first.")
-@click.option("--compose", is_flag=True, help="With --install: Docker Compose too.")
-@click.option("--quiet", is_flag=True, help="Print nothing when every required part is there.")
+@click.command(short_help="Show dependencies, and how to install missing ones.")
+@click.option("--install", is_flag=True, help="Install missing required parts first.")
+@click.option("--compose", is_flag=True, help="With --install, also Docker Compose.")
+@click.option("--quiet", is_flag=True, help="Print nothing if every required part is found.")
 def doctor(install: bool, compose: bool, quiet: bool) -> int:
-    """Print a table of the parts: found, version, missing and how to get it.
+    """Print a table of the dependencies: found, version, location or how to install.
 
-    Exit 0 when every part that a run of our own broker needs is there, otherwise 255.
+    Exit codes: 0 when every part that a run of our own broker requires is found, otherwise 255.
     """
     from rich.console import Console
     from rich.table import Table

@@ -10,9 +10,9 @@ def engine() -> None:
     """A container engine of the lab's own, where none runs."""
 
 
-@engine.command(short_help="Start one that stays until it is stopped.")
+@engine.command(short_help="Start an engine that runs until it is stopped.")
 def start() -> None:
-    """Start one that stays until `urteil engine stop`; eval $(urteil engine start) uses it."""
+    """Start an engine that runs until `urteil engine stop`: eval $(urteil engine start)."""
     from urteil.harness.containers import standing_engine
     from urteil.harness.parts.part import MissingPart
 
@@ -23,9 +23,9 @@ def start() -> None:
     click.echo(f"export DOCKER_HOST={found.url}")
 
 
-@engine.command(short_help="Stop it, with its containers and networks.")
+@engine.command(short_help="Stop the engine; remove its containers and networks.")
 def stop() -> None:
-    """Stop it and remove its containers and networks; its images are kept for the next start."""
+    """Stop the engine and remove its containers and networks; its images are kept."""
     from urteil.harness.containers import standing_engine
 
     if not standing_engine.stop():
@@ -33,9 +33,9 @@ def stop() -> None:
     click.echo("the engine is stopped")
 
 
-@engine.command(short_help="The engine that the lab uses.")
+@engine.command(short_help="Show the engine that the lab uses.")
 def status() -> None:
-    """Print the engine that the lab uses, and the lab's own if one stands."""
+    """Print the engine that the lab uses, and the lab's own one if it runs."""
     from urteil.harness.containers import standing_engine
     from urteil.harness.containers.engine import engine_part
 
@@ -51,5 +51,5 @@ def status() -> None:
 
 
 def say(line: str) -> None:
-    """Progress goes to stderr: what is printed may be evaluated or piped."""
+    """Print progress on stderr, since stdout may be evaluated or piped."""
     click.echo(line, err=True)

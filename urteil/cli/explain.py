@@ -1,4 +1,4 @@
-"""`urteil explain`: the life of one record of a run."""
+"""`urteil explain`: the history of one record of a run."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import click
 from urteil.cli.options import json_option, out_option, run_argument
 
 
-@click.command(short_help="The life of one record.")
+@click.command(short_help="Show the history of one record.")
 @run_argument("run")
 @click.argument("record")
 @out_option()
-@json_option("The life as JSON, and nothing else; an array of lives for a place.")
+@json_option("Print only JSON; for an offset, an array.")
 def explain(run: str, record: str, out: Path, as_json: bool) -> None:
-    """Tell the life of RECORD of RUN (a folder, or `latest`).
+    """Show what happened to RECORD in RUN (a folder, or `latest`).
 
-    A record is named as findings name it: RUN/CLIENT/SEQUENCE, where CLIENT/SEQUENCE will do, or
-    by its place, TOPIC-PARTITION@OFFSET. Told are its send and outcome, who led its partition,
-    which faults acted, who read it and when, and what every replica's log holds in the end; of a
-    place, every record that anybody says stands there.
+    RECORD is RUN/CLIENT/SEQUENCE as in findings, CLIENT/SEQUENCE, or TOPIC-PARTITION@OFFSET. The
+    output shows its send and outcome, the leaders of its partition, the active faults, its
+    readers, and what each replica's log holds in the end. For an offset it shows every record
+    that a client or a replica reported there.
     """
     import msgspec
     import pyarrow as pa
 
-    from urteil.cli.runs import whole_run
+    from urteil.cli.run_lookup import readable_run
     from urteil.harness.verify.life import UnknownRecord, life_of, lives_at, told
 
-    folder = whole_run(run, out, "run.json")
+    folder = readable_run(run, out, "run.json")
     try:
         lives = lives_at(folder, record) if "@" in record else [life_of(folder, record)]
     except UnknownRecord as error:
@@ -36,8 +36,8 @@ def explain(run: str, record: str, out: Path, as_json: bool) -> None:
     except (pa.ArrowInvalid, OSError) as error:
         raise click.ClickException(f"{folder.name} cannot be read: {error}") from None
     if as_json:
-        whole = msgspec.json.encode(lives if "@" in record else lives[0])
-        click.echo(msgspec.json.format(whole, indent=2).decode())
+        encoded = msgspec.json.encode(lives if "@" in record else lives[0])
+        click.echo(msgspec.json.format(encoded, indent=2).decode())
         return
     for n, life in enumerate(lives):
         for line in ([""] if n else []) + list(told(life)):

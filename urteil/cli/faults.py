@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from urteil.cli.names import known
 from urteil.cli.options import Number, json_option
+from urteil.cli.suggestions import known
 
 if TYPE_CHECKING:
     from urteil.chaos.fault_arguments import Option
@@ -26,31 +26,32 @@ EXIT_NOT_SHOWN = 1
 
 @click.group()
 def faults() -> None:
-    """Faults by hand (`urteil list faults` names them)."""
+    """Inject faults by hand (`urteil list faults` names them)."""
 
 
-@faults.command(short_help="Let faults act and heal on an idle cluster.")
+@faults.command(short_help="Check that faults act and heal, on an idle cluster.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--cluster", metavar="NAME", help="On a standing cluster [default: one of its own].")
+@click.option("--cluster", metavar="NAME", help="A standing cluster.  [default: a new one]")
 @click.option("--target", default=None, help="urteil, kafka[:VERSION] or mix  [default: urteil]")
 @click.option("--runtime", type=click.Choice(["process", "docker"]), help="[default: process]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@json_option("An array of objects, and nothing else.")
+@json_option("Print only a JSON array.")
 def check(
     names: tuple[str, ...], cluster: str | None, target: str | None, runtime: str | None,
     seed: int, as_json: bool,
 ) -> int:  # fmt: skip
-    """Let faults act and heal on an idle cluster, and show what proved both.
+    """Inject and heal each named fault on an idle cluster, and print the proofs of both.
 
-    All faults when no NAME is given. Exit code 1 when one did not show that it acted and healed.
+    Without NAME, all faults are checked. Exit code 1 when a fault has no proof that it acted and
+    healed.
     """
     from urteil.chaos.faults import FAULTS
 
-    asked = [known("fault", name, FAULTS) for name in names] or list(FAULTS)
+    chosen = [known("fault", name, FAULTS) for name in names] or list(FAULTS)
     if cluster is not None and (target or runtime):
         raise click.UsageError("a standing cluster has its target and runtime: leave them out")
     found = []
-    for one in _checked(asked, cluster, target or "urteil", runtime or "process", seed):
+    for one in _checked(chosen, cluster, target or "urteil", runtime or "process", seed):
         found.append(one)
         if not as_json:
             click.echo(_sentence(one))
@@ -59,35 +60,37 @@ def check(
     return 0 if all(one.good for one in found) else EXIT_NOT_SHOWN
 
 
-@faults.command(short_help="Hold one on a standing cluster.")
+@faults.command(short_help="Hold a fault on a standing cluster.")
 @click.argument("name")
 @click.argument("target", required=False)
 @click.option("--cluster", metavar="NAME", default="default", show_default=True)
 @click.option("--for", "for_s", type=Number(0.1, 86_400), default=30, show_default=True,
-              help="Seconds; it is healed then, whatever became of this command.")  # fmt: skip
+              help="Seconds until it heals, also when this command is killed.")  # fmt: skip
 @click.option(
     "--topic",
     default="",
-    help="Whose leader and followers are meant.  [default: the first by name]",
+    help="Topic of roles such as leader.  [default: the first by name]",
 )
 @click.option("--partition", type=click.IntRange(0), default=0)
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
-              help="An option of the fault (`urteil list faults` has them).")  # fmt: skip
-def hold(name: str, target: str | None, cluster: str, for_s: float, **asked: Any) -> int:
+              help="An option of the fault (`urteil list faults` shows them).")  # fmt: skip
+def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments: Any) -> int:
     """Hold the fault NAME on TARGET of a standing cluster until Ctrl-C, or for some seconds."""
     from urteil.chaos.faults import FAULTS
     from urteil.harness import standing
     from urteil.harness.fault_keeper import Refused
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # scripts start us with it ignored
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell script's background jobs ignore SIGINT
     kind = FAULTS[known("fault", name, FAULTS)]
-    options = dict(_option(text) for text in asked.pop("options"))
+    options = dict(_option(text) for text in arguments.pop("options"))
     try:
         session = standing.faults_on(cluster)
     except standing.StandingError as error:
         raise click.UsageError(str(error)) from None
     held = session.fault(
-        name, target or kind.sample, expiry_s=for_s + 1, options=options, **asked
+        name, target or kind.sample, expiry_s=for_s + 1, options=options, **arguments
     )  # fmt: skip
     try:
         return _hold(name, held, for_s)
@@ -161,7 +164,7 @@ def _row(one: Checked) -> dict[str, Any]:
 
 
 def _option(text: str) -> tuple[str, Option]:
-    """A number where it is one."""
+    """NAME=VALUE as a pair; a numeric VALUE becomes a float."""
     name, equals, value = text.partition("=")
     if not equals:
         raise click.UsageError(f"-o {text}: write NAME=VALUE")

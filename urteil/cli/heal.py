@@ -1,4 +1,4 @@
-"""`urteil heal`: every fault off a run, a standing cluster or somebody else's, now."""
+"""`urteil heal`: heal all faults of a run, a standing cluster or an external one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from urteil.cli.options import out_option, run_argument
 DEADLINE_S = 120.0
 
 
-@click.command(short_help="Heal everything now.")
+@click.command(short_help="Heal all faults now.")
 @run_argument("run", metavar="[RUN]", required=False)
 @click.option("--cluster", metavar="NAME", help="A standing cluster.")
-@click.option("--target", metavar="external:FILE.toml", help="A cluster that somebody else keeps.")
+@click.option("--target", metavar="external:FILE.toml", help="An external cluster.")
 @out_option()
 def heal(run: str | None, cluster: str | None, target: str | None, out: Path) -> None:
-    """Heal everything now: of RUN (a folder, or `latest`), a standing cluster, or external ones.
+    """Heal all faults of RUN (a folder, or `latest`), a standing or an external cluster.
 
-    A run that is being played goes on without faults. What a dead lab left on a cluster of its own
-    was ended with it; on an external one links heal, paused nodes go on and dead ones start.
+    A run that is being played continues without faults. A cluster of the lab's own ends with its
+    lab; on an external cluster links are healed, paused nodes resumed and dead nodes started.
     """
     if sum(one is not None for one in (run, cluster, target)) != 1:
         raise click.UsageError("name one: RUN, --cluster NAME or --target external:FILE.toml")
@@ -57,7 +57,7 @@ def _external(target: str) -> None:
 
 
 def _run(name: str, out: Path) -> None:
-    from urteil.cli.runs import find_run, whole_run
+    from urteil.cli.run_lookup import find_run, readable_run
     from urteil.harness.runner.healing import ask_to_heal, lab_lives
     from urteil.harness.scenario import load_scenario
     from urteil.harness.targets.external import PREFIX
@@ -71,7 +71,9 @@ def _run(name: str, out: Path) -> None:
         if why_not:
             raise click.ClickException(why_not)
         click.echo(f"everything in {folder.name} is healed; it goes on without faults")
-    elif (target := load_scenario(whole_run(name, out, "scenario.json")).target).startswith(PREFIX):
+    elif (target := load_scenario(readable_run(name, out, "scenario.json")).target).startswith(
+        PREFIX
+    ):
         _external(target)
     else:
         click.echo(f"no lab plays {folder.name}: its cluster ended with it, nothing is left")

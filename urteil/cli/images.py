@@ -1,4 +1,4 @@
-"""`urteil images build|list`: the images that nodes in containers run from."""
+"""`urteil images build|list`: the images of nodes in containers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ DEFAULT = ("broker", "zookeeper", "toxiproxy")
 
 @click.group()
 def images() -> None:
-    """The images of brokers, ZooKeepers and Toxiproxies."""
+    """Images of brokers, ZooKeepers and Toxiproxies."""
 
 
 @images.command()
 @click.argument("names", nargs=-1)
-@click.option("--base", metavar="IMAGE", help="A Debian 12 to build on instead of the one found.")
+@click.option(
+    "--base", metavar="IMAGE", help="Debian 12 image to build on.  [default: the one found]"
+)
 def build(names: tuple[str, ...], base: str | None) -> None:
-    """Build what is missing or out of date, and nothing else.
+    """Build images that are missing or out of date.
 
     NAMES are broker, zookeeper, toxiproxy (these three by default), kafka or kafka:VERSION.
     """

@@ -1,4 +1,4 @@
-"""`urteil export` and `urteil import`: histories in another tool's form."""
+"""`urteil export` and `urteil import`: histories of and for other tools."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from urteil.cli.options import engine_option, json_option, out_option, run_argument
-from urteil.cli.run import draw_report, tell
-from urteil.cli.runs import whole_run
+from urteil.cli.run import draw_report, print_result
+from urteil.cli.run_lookup import readable_run
 
 if TYPE_CHECKING:
     from urteil.harness.verify.result import Result
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 FORMS = click.Choice(["jepsen"])
 
 
-@click.command("export", short_help="A history as jepsen.tests.kafka reads it.")
+@click.command("export", short_help="Write the history of a run for jepsen.tests.kafka.")
 @run_argument("run")
 @click.option("--format", "form", type=FORMS, default="jepsen", show_default=True)
 @click.option("--to", type=click.Path(dir_okay=False, path_type=Path), help="[default: in RUN]")
 @out_option()
 def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
-    """Write the history of RUN (a folder, or `latest`) as jepsen.tests.kafka reads it."""
+    """Write the history of RUN (a folder, or `latest`) in the form of jepsen.tests.kafka."""
     import pyarrow as pa
 
     from urteil.harness.jepsen.export import export
     from urteil.harness.verify.evidence import files
 
-    folder = whole_run(run, out, "scenario.json", "run.json")
+    folder = readable_run(run, out, "scenario.json", "run.json")
     if lacks := [table for table in ("sends", "polls") if not files(folder, table)]:
-        told = f"{folder.name} has no evidence/{' and no evidence/'.join(lacks)}"
+        message = f"{folder.name} has no evidence/{' and no evidence/'.join(lacks)}"
         if len(lacks) > 1:
-            raise click.UsageError(f"{told}: there is nothing to export")
-        click.echo(f"{told}: what is exported lacks it", err=True)
+            raise click.UsageError(f"{message}: there is nothing to export")
+        click.echo(f"{message}: the export is incomplete", err=True)
     path = to or folder / "history.edn"
     try:
         ops = export(folder, path)
@@ -47,7 +47,7 @@ def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
     click.echo(path)
 
 
-@click.command("import", short_help="Judge a history that others recorded, without a cluster.")
+@click.command("import", short_help="Judge a recorded history, without a cluster.")
 @click.argument("file", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--format", "form", type=click.Choice(["jepsen", "tables"]), help="[default: by FILE]"
@@ -64,17 +64,17 @@ def export_command(run: str, form: str, to: Path | None, out: Path) -> None:
     "--all",
     "every",
     is_flag=True,
-    help="Judge each history in the folder FILE and below: a line each, the worst exit code.",
+    help="Judge every history below the folder FILE; the exit code is the worst one.",
 )
 @click.option(
     "--pictures/--no-pictures",
     default=False,
     show_default=True,
-    help="Draw the timeline and the lives of records, as `urteil report RUN` does.",
+    help="Draw timeline and record histories in the report, as `urteil report RUN` does.",
 )
 @engine_option()
 @out_option()
-@json_option("Print result.json, and nothing else; with --all a JSON object a line.")
+@json_option("Print only result.json; with --all one JSON object for each line.")
 def import_command(
     file: Path,
     form: str | None,
@@ -87,34 +87,33 @@ def import_command(
     out: Path,
     as_json: bool,
 ) -> int:
-    """Judge FILE, the history.edn of a run of jepsen.tests.kafka, or a folder of tables
-    (Parquet, CSV or JSON) of which `sends` and `reads` are enough (docs/guide/own.md). No cluster
-    is needed.
+    """Judge a recorded history. No cluster is needed.
 
-    A history of Jepsen's may be packed by gzip; of a folder of its store the history is taken.
-    What a history does not tell, the settings of its clients, the options do.
+    FILE is the history.edn of a jepsen.tests.kafka run (also packed by gzip, or the folder of a
+    test in Jepsen's store), or a folder of tables in Parquet, CSV or JSON, of which `sends` and
+    `reads` suffice (docs/guide/own.md). The options give the settings of the recorded clients.
 
-    With --all FILE is a whole store: each line has a verdict, the history, what broke, and the
-    run's folder. A history that cannot be read has the word ERROR and the reason; the others are
-    judged all the same. The exit code is the worst of all: 0 PASS, 2 UNKNOWN, 1 FAIL, 254 where a
-    history could not be read.
+    With --all, FILE is a complete store. Each line shows the verdict, the history, the violated
+    guarantees and the folder of the run. A history that cannot be read gets ERROR and the reason,
+    and the others are still judged. The exit code is the worst one: 0 PASS, 2 UNKNOWN, 1 FAIL,
+    254 if a history could not be read.
     """
     settings: dict[str, Any] = {"acks": -1 if acks == "all" else int(acks)}
     settings |= {"idempotent": idempotent, "isolation": isolation}
     words = ["urteil", "import", "--acks", acks, "--isolation", isolation]
     words += [] if idempotent else ["--no-idempotent"]
-    asked = Asked(form, settings, words, pictures, engine, out)
+    request = ImportRequest(form, settings, words, pictures, engine, out)
     if every:
-        from urteil.cli.store import judge_store
+        from urteil.cli.history_store import judge_store
 
-        return judge_store(file, asked, as_json=as_json)
-    run_dir, result = judged(file, asked)
-    return tell(run_dir, result, as_json)
+        return judge_store(file, request, as_json=as_json)
+    run_dir, result = judged(file, request)
+    return print_result(run_dir, result, as_json)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line says of the histories that it names."""
+class ImportRequest:
+    """The options of `urteil import`."""
 
     form: str | None
     settings: dict[str, Any]
@@ -124,25 +123,26 @@ class Asked:
     out: Path
 
 
-def judged(file: Path, asked: Asked) -> tuple[Path, Result]:
-    """The run that is made of one history, and its result; a usage error says what is wrong with
-    the history."""
+def judged(file: Path, request: ImportRequest) -> tuple[Path, Result]:
+    """Import one history as a run and judge it. Raises UsageError for a history that is invalid."""
     from urteil.harness.elsewhere.load import tables_in
     from urteil.harness.runner.folder import dated_folder
     from urteil.harness.runner.judging import judge_again
 
-    is_tables = asked.form == "tables" if asked.form else file.is_dir() and bool(tables_in(file))
+    is_tables = (
+        request.form == "tables" if request.form else file.is_dir() and bool(tables_in(file))
+    )
     make = _of_tables if is_tables else _of_jepsen
     name = file.resolve().name if is_tables else f"jepsen-{file.name.split('.')[0]}"
-    run_dir = dated_folder(asked.out, name)
+    run_dir = dated_folder(request.out, name)
     try:
-        command = shlex.join([*asked.words[:2], str(file), *asked.words[2:]])
-        make(file, run_dir, asked.settings | {"command": command})
+        command = shlex.join([*request.words[:2], str(file), *request.words[2:]])
+        make(file, run_dir, request.settings | {"command": command})
     except click.UsageError:
         shutil.rmtree(run_dir)
         raise
-    result = judge_again(run_dir, engine=asked.engine)
-    draw_report(run_dir, pictures=asked.pictures)
+    result = judge_again(run_dir, engine=request.engine)
+    draw_report(run_dir, pictures=request.pictures)
     return run_dir, result
 
 
@@ -152,8 +152,8 @@ def _of_jepsen(path: Path, run_dir: Path, settings: dict[str, Any]) -> None:
     try:
         load(history_in(path), run_dir, **settings)
     except HistoryError as error:
-        told = str(error)
-        raise click.UsageError(told if str(path) in told else f"{path}: {told}") from None
+        message = str(error)
+        raise click.UsageError(message if str(path) in message else f"{path}: {message}") from None
 
 
 def _of_tables(path: Path, run_dir: Path, settings: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`urteil list KIND`: what can be named."""
+"""`urteil list KIND`: the names that other commands accept."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
 }
 
 
-@click.command("list", short_help="Scenarios, faults, roles, guarantees, mutants.")
+@click.command("list", short_help="List scenarios, faults, roles, guarantees, mutants, targets.")
 @click.argument("kind", type=click.Choice(sorted(KINDS)))
-@json_option("An array of objects with name and about.")
+@json_option("Print a JSON array of objects with name and about.")
 def list_command(kind: str, as_json: bool) -> None:
-    """List scenarios, faults, the roles they aim at, guarantees, mutants or targets."""
+    """List scenarios, faults, roles (targets of faults), guarantees, mutants or targets."""
     rows = KINDS[kind]()
     if as_json:
         click.echo(json.dumps(rows, indent=2))

@@ -1,4 +1,4 @@
-"""The console script `urteil`: one group, one module a command, and the exit codes."""
+"""The console script `urteil`: one group, one module for each command, and the exit codes."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ for command in (
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with Jepsen's codes; click's own never leak through."""
+    """Run the command line and exit with Jepsen's exit codes instead of click's."""
     sys.exit(exit_code(arguments))
 
 
 def exit_code(arguments: list[str] | None = None) -> int:
-    """The exit code of one call of the command line."""
+    """Run one command and return its exit code."""
     try:
         code = urteil.main(args=arguments, prog_name="urteil", standalone_mode=False)
         return code if isinstance(code, int) else 0
@@ -82,7 +82,7 @@ def exit_code(arguments: list[str] | None = None) -> int:
         error.show()
         return EXIT_LAB_FAILURE
     except (click.Abort, KeyboardInterrupt):
-        click.echo("urteil: interrupted; everything of the run was ended", err=True)
+        click.echo("urteil: interrupted; all parts of the run have ended", err=True)
         return EXIT_LAB_FAILURE
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -97,8 +97,7 @@ def exit_code(arguments: list[str] | None = None) -> int:
 
 
 def _failed(error: Exception) -> int:
-    """What nobody foresaw: its kind, its text, and how to see where; a failure of the lab that it
-    has words for, in those."""
+    """Report a failure of the lab: its message, or the type and text of an unexpected error."""
     from urteil.chaos.observations import LabFailure
     from urteil.harness.parts.part import MissingPart
 

@@ -1,4 +1,4 @@
-"""`urteil night`: hours of runs that choose themselves, and what came of those that failed."""
+"""`urteil night`: hours of runs on all scenarios; failures are rerun and shrunk."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from urteil.cli.campaign import (
     campaign_out_option,
     chosen_scenarios,
     meant_of,
+    print_row,
     suites_option,
-    tell_row,
 )
-from urteil.cli.names import known
 from urteil.cli.options import Number, engine_option, summary_option
 from urteil.cli.run import EXIT_CODES, summarise
+from urteil.cli.suggestions import known
 
 if TYPE_CHECKING:
     from urteil.harness.campaign.history import History, Seen
@@ -35,70 +35,75 @@ if TYPE_CHECKING:
 TARGETS = "urteil,kafka"
 
 
-@click.command(short_help="Hours of runs that choose themselves.")
+@click.command(short_help="Play scenarios for hours; rerun and shrink failures.")
 @click.option("--hours", type=Number(0, 10_000), default=8.0, show_default=True)
-@click.option("--targets", help="By commas.  [default: urteil,kafka, where no --target is given]")
+@click.option(
+    "--targets", help="Targets, separated by commas.  [default: urteil,kafka, without --target]"
+)
 @click.option(
     "--target",
     "others",
     multiple=True,
-    help="One more, as `urteil run` takes it: external:FILE.toml, mix:KIND,KIND,...",
+    help="A further target of `urteil run`: external:FILE.toml, mix:KIND,KIND,...",
 )
 @suites_option
-@click.option("--scenario", "scenarios", multiple=True, help="This scenario alone.")
+@click.option("--scenario", "scenarios", multiple=True, help="Only this scenario; repeatable.")
 @click.option(
     "--weight",
     "weights",
     multiple=True,
     metavar="NAME=W",
-    help="How often beside others: a scenario, suite, target, mutant or `mutants`; 0 is never. "
-    "[default: 1, 4 where the seed draws the schedule, 5 for --mutant]",
+    help="Relative frequency of a scenario, suite, target, mutant or `mutants`; 0 is never. "
+    "[default: 1, 4 for drawn schedules, 5 for --mutant]",
 )
-@click.option("--mutants/--no-mutants", "with_mutants", default=False, help="Every mutant too.")
+@click.option(
+    "--mutants/--no-mutants", "with_mutants", default=False, help="Also play every mutant."
+)
 @click.option(
     "--mutant",
     "mixed_in",
     multiple=True,
     metavar="NAME",
-    help="Mix this one in for proof: it is looked into as a failure is.",
+    help="Also play this mutant, and rerun and shrink it like a failure.",
 )
 @click.option(
     "--reruns",
     type=click.IntRange(0, 1000),
     default=10,
     show_default=True,
-    help="Play a failing seed so many times more, for its rate.",
+    help="Number of reruns of a failing seed.",
 )
 @click.option(
     "--shrink-minutes",
     type=Number(0, 100_000),
     default=30.0,
     show_default=True,
-    help="Shrink a failure for so long; 0 is not at all.",
+    help="Time limit for shrinking one failure; 0 disables it.",
 )
-@click.option("--first-seed", type=click.IntRange(0), help="[default: drawn anew]")
-@click.option("--budget-gb", type=Number(0), help="Disk that kept runs may take; failures go last.")
+@click.option("--first-seed", type=click.IntRange(0), help="[default: random]")
+@click.option(
+    "--budget-gb", type=Number(0), help="Disk space for kept runs; failures are removed last."
+)
 @click.option(
     "--history",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="What all nights found, SQLite [default: history.db in --out]",
+    help="SQLite file with the failures of all nights.  [default: history.db in --out]",
 )
 @summary_option("the table")
 @engine_option()
 @campaign_into_option
 @campaign_out_option
-def night(hours: float, summary: Path | None, **asked: Any) -> int:
-    """Play scenarios on every target under ever new seeds, for so many hours.
+def night(hours: float, summary: Path | None, **options: Any) -> int:
+    """Play scenarios on every target with new seeds for the given hours.
 
-    What is due most comes first: by its weight, and by how long ago it was played. A failing seed
-    is played again for its rate and shrunk, unless its signature is known from an earlier night.
-    Keeps every run that is not PASS; table.md and ledger.jsonl of the folder are true at any
-    moment. Exit codes: those of the worst run, mutants left out; 2 also when a mutant that was
-    mixed in was not caught.
+    The next run is the most overdue one, by weight and by the time since it was last played. A
+    failing seed is rerun and shrunk, unless an earlier night knows its signature. Runs that are
+    not PASS are kept. table.md and ledger.jsonl in the folder are always up to date. The exit
+    code is that of the worst run without mutants, and 2 if a --mutant was not caught.
     """
     from urteil.chaos.observations import LabFailure
 
-    hunt = _night(**asked)
+    hunt = _night(**options)
     click.echo(
         f"seeds from {hunt.first_seed} on; the table is {hunt.folder / 'table.md'}", err=True
     )
@@ -125,9 +130,9 @@ def _night(
     history: Path | None,
     into: Path | None,
     out: Path,
-    **asked: Any,
+    **options: Any,
 ) -> Night:
-    """UsageError for what is not known."""
+    """The night that the options describe. Raises UsageError for unknown names."""
     from urteil.harness.campaign.night import Night
     from urteil.harness.campaign.play import play
     from urteil.harness.scenarios import SCENARIOS
@@ -138,19 +143,19 @@ def _night(
     mutants = _mutants(wanted, suites, mixed_in, every=with_mutants)
     weighed = _weights(weights, aimed, [one.name for one in mutants])
     folder = campaign_folder(into, out, "night")
-    seed, budget_gb = asked["first_seed"], asked["budget_gb"]
+    seed, budget_gb = options["first_seed"], options["budget_gb"]
     return Night(
         folder=folder,
         scenarios=[SCENARIOS[name] for name in wanted],
         targets=aimed,
         mutants=mutants,
         first_seed=secrets.randbelow(1_000_000) if seed is None else seed,
-        play=partial(play, engine=asked["engine"]),
-        told=tell_row,
+        play=partial(play, engine=options["engine"]),
+        told=print_row,
         weights=weighed,
         mixed_in=frozenset(mixed_in),
         history=_history(history or out / "history.db"),
-        inspector=_inspector(folder / "failures", **asked),
+        inspector=_inspector(folder / "failures", **options),
         recognised=_recognise,
         budget_bytes=float("inf") if budget_gb is None else budget_gb * 1e9,
     )
@@ -192,14 +197,14 @@ def _mutants(
 
 
 def _weights(
-    asked: Sequence[str], targets: Sequence[str], mutants: Sequence[str]
+    texts: Sequence[str], targets: Sequence[str], mutants: Sequence[str]
 ) -> dict[str, float]:
     from urteil.harness.campaign.choice import MUTANTS
     from urteil.harness.scenarios import SCENARIOS
     from urteil.suites import catalogue
 
     weights: dict[str, float] = {}
-    for text in asked:
+    for text in texts:
         name, _, number = text.partition("=")
         weight = _weight(text, number)
         if name in catalogue.suites() and name not in SCENARIOS:
@@ -236,7 +241,7 @@ def _targets(text: str | None, others: Sequence[str]) -> list[str]:
 
 
 def _must_be_target(name: str) -> None:
-    """ValueError for what `urteil run` does not take either."""
+    """Raise ValueError for a target that `urteil run` does not accept."""
     from urteil.harness.targets import parse_target
     from urteil.harness.targets.external import PREFIX, load_external
 

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take, so that they mean the same everywhere."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Decorator = Callable[[Any], Any]
 
 
 class Number(click.FloatRange):
-    """A range of floats that has no place for `nan`, which compares with nothing."""
+    """A range of floats that rejects `nan`."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
         number: float = super().convert(value, param, ctx)
@@ -32,28 +32,27 @@ def run_argument(
     return click.argument(name, metavar=metavar, required=required, shell_complete=completion.runs)
 
 
-def out_option(told: str = "The folder of all runs.") -> Decorator:
+def out_option(help_text: str = "The folder of all runs.") -> Decorator:
     return click.option(
         "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"),
-        help=f"{told}  [default: runs]",
+        help=f"{help_text}  [default: runs]",
     )  # fmt: skip
 
 
-def into_option(told: str) -> Decorator:
-    return click.option("--into", type=click.Path(file_okay=False, path_type=Path), help=told)
+def into_option(help_text: str) -> Decorator:
+    return click.option("--into", type=click.Path(file_okay=False, path_type=Path), help=help_text)
 
 
 def engine_option() -> Decorator:
     return click.option(
         "--engine", type=click.Choice(CHOICES), default=AUTO, show_default=True,
         help="The engine that judges; auto chooses Spark for large runs (docs/guide/spark.md).",
-        callback=_to_judge_in_time,
+        callback=_check_engine,
     )  # fmt: skip
 
 
-def _to_judge_in_time(_context: Any, _param: Any, engine: str) -> str:
-    """A missing PySpark or a wrong limit of the environment is an error before anything is played
-    or judged anew."""
+def _check_engine(_context: Any, _param: Any, engine: str) -> str:
+    """Reject a missing PySpark or a wrong URTEIL_JUDGE_LIMIT_S before a run begins."""
     from urteil.harness.parts.pyspark import require_pyspark
     from urteil.harness.verify.watch import asked_limit_s
 
@@ -66,16 +65,16 @@ def _to_judge_in_time(_context: Any, _param: Any, engine: str) -> str:
     return engine
 
 
-def budget_option(told: str) -> Decorator:
-    return click.option("--budget", type=Number(0, 100_000), metavar="MINUTES", help=told)
+def budget_option(help_text: str) -> Decorator:
+    return click.option("--budget", type=Number(0, 100_000), metavar="MINUTES", help=help_text)
 
 
-def json_option(told: str) -> Decorator:
-    return click.option("--json", "as_json", is_flag=True, help=told)
+def json_option(help_text: str) -> Decorator:
+    return click.option("--json", "as_json", is_flag=True, help=help_text)
 
 
 def summary_option(what: str) -> Decorator:
     return click.option(
         "--summary", type=click.Path(dir_okay=False, path_type=Path),
-        help=f"Append {what} to this file in Markdown, as $GITHUB_STEP_SUMMARY takes it.",
+        help=f"Append {what} in Markdown to this file, for example $GITHUB_STEP_SUMMARY.",
     )  # fmt: skip

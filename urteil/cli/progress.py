@@ -1,6 +1,6 @@
-"""What goes on in a run, on a terminal: phase, faults of the moment, rates, errors, time left.
+"""Progress of a run on a terminal: phase, active faults, rates, errors, time left.
 
-Where there is no terminal, plain lines and nothing else.
+Without a terminal, only plain lines are printed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SHORT = 44
 
 @dataclass(slots=True)
 class Progress:
-    """One line that is drawn anew a few times a second; `say` takes the lab's own lines."""
+    """A status line that is redrawn twice a second; `say` prints the lab's log lines above it."""
 
     console: Console
     duration_s: float
@@ -43,7 +43,7 @@ class Progress:
     _last: tuple[float, int] = (0.0, 0)
 
     def say(self, line: str) -> None:
-        """Take a line of the lab's log, and show it above."""
+        """Print a line of the lab's log and update phase and faults from it."""
         if line.startswith("run "):
             self._run_dir = Path(line.removeprefix("run "))
         elif "brokers ready" in line:
@@ -71,7 +71,7 @@ class Progress:
         return Text.from_markup("  ".join(parts), overflow="ellipsis")
 
     def _count(self) -> None:
-        """Read what the clients' journals grew by since the last time."""
+        """Count the new lines of the clients' journals."""
         if self._run_dir is None or self.phase not in ("load", "final reads"):
             return
         for path in self._run_dir.glob("journal/*.jsonl"):
@@ -88,7 +88,7 @@ class Progress:
 
 @contextmanager
 def progress(duration_s: float, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """What a run's log is given to, until its end; plain lines where `quiet`, or no terminal."""
+    """Yield the function that prints a run's log lines; plain if `quiet` or without a terminal."""
     console = Console(stderr=True, highlight=False)
     if quiet or not console.is_terminal:
         yield lambda line: print_plain(line)

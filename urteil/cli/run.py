@@ -1,4 +1,4 @@
-"""`urteil run`, `verify` and `report`: a run, or one of its steps again."""
+"""`urteil run`, `verify` and `report`: a run, or one of its steps repeated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from urteil.cli import completion
-from urteil.cli.names import known
 from urteil.cli.options import (
     Number,
     engine_option,
@@ -20,7 +19,8 @@ from urteil.cli.options import (
     run_argument,
     summary_option,
 )
-from urteil.cli.runs import find_run, whole_run
+from urteil.cli.run_lookup import find_run, readable_run
+from urteil.cli.suggestions import known
 
 if TYPE_CHECKING:
     from urteil.harness.scenario import Scenario, WorkloadSpec
@@ -33,14 +33,14 @@ PROMISES = ("at-most-once", "at-least-once", "exactly-once")
 schedule_option = click.option(
     "--schedule",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Play the faults and the load of this file instead (docs/guide/schedules.md).",
+    help="Play the schedule of this file (docs/guide/schedules.md).",
 )
 _engine = engine_option()
-_result_json = json_option("Print result.json, and nothing else.")
+_result_json = json_option("Print only result.json.")
 
 
 def _must_have_spark(_context: Any, _param: Any, master: str | None) -> str | None:
-    """A missing PySpark is an error before anything is played."""
+    """Reject --master without PySpark before a run begins."""
     from urteil.harness.parts.pyspark import require_pyspark
 
     if master is not None:
@@ -62,9 +62,9 @@ _master = click.option(
 )
 
 
-@click.command(short_help="Play a scenario, judge it, write its report.")
+@click.command(short_help="Play a scenario, judge it and write its report.")
 @click.argument("scenario", shell_complete=completion.scenarios)
-@click.option("--seed", type=click.IntRange(0), help="[default: drawn anew and printed]")
+@click.option("--seed", type=click.IntRange(0), help="[default: random, and printed]")
 @click.option(
     "--target",
     default=None,
@@ -73,7 +73,7 @@ _master = click.option(
 @click.option(
     "--runtime",
     type=click.Choice(["process", "docker"]),
-    help="[default: process, or docker where the scenario needs it]",
+    help="[default: process, or docker if the scenario requires it]",
 )
 @click.option("--brokers", type=click.IntRange(1, 9))
 @click.option("--zookeepers", type=click.IntRange(1, 5))
@@ -85,11 +85,11 @@ _master = click.option(
     shell_complete=completion.mutants,
 )
 @click.option("--client", type=click.Choice(CLIENTS), help="Library of the workload's clients.")
-@click.option("--records", type=click.IntRange(1), help="How many records `bulk` sends in all.")
+@click.option("--records", type=click.IntRange(1), help="Number of records that `bulk` sends.")
 @click.option(
     "--app", metavar="CMD", help="The program that `pipeline` judges (docs/reference/workloads.md)."
 )
-@click.option("--promise", type=click.Choice(PROMISES), help="What that program promises.")
+@click.option("--promise", type=click.Choice(PROMISES), help="The promise of that program.")
 @schedule_option
 @_engine
 @_master
@@ -99,7 +99,7 @@ _master = click.option(
     type=click.Choice(["all", "failure", "none"]),
     default="all",
     show_default=True,
-    help="Keep the logs of all processes: always, unless it is a PASS, never.",
+    help="Keep the logs of all processes always, unless the verdict is PASS, or never.",
 )
 @summary_option("the verdict")
 @_result_json
@@ -111,35 +111,35 @@ def run(
     logs: str,
     summary: Path | None,
     as_json: bool,
-    **asked: Any,
+    **arguments: Any,
 ) -> int:
     """Play SCENARIO (`urteil list scenarios`), judge it and write its report."""
     from urteil.cli.progress import progress
-    from urteil.drawing import DRAWING, keep_logs
     from urteil.harness.runner.runner import run_scenario
+    from urteil.report_drawing import DRAWING, keep_logs
 
     _check_master(engine, master)
-    whole = scenario_asked(scenario, asked)
-    if whole.runtime == "docker":
+    requested = requested_scenario(scenario, arguments)
+    if requested.runtime == "docker":
         _must_have_engine()
-    with progress(whole.duration_s, quiet=as_json) as say:
+    with progress(requested.duration_s, quiet=as_json) as say:
         run_dir, result = run_scenario(
-            whole,
+            requested,
             out=out,
             engine=engine,
             master=master,
-            command=_command(whole, asked, engine, master),
+            command=_command(requested, arguments, engine, master),
             log=say,
             preload=DRAWING,
         )
     keep_logs(run_dir, "none" if logs == "none" else "all", failed=True)
     draw_report(run_dir)
     if summary is not None:
-        from urteil.reports.texts import summary as text_of
+        from urteil.reports.markdown import summary as text_of
 
         summarise(summary, text_of(run_dir), f"urteil report {run_dir} --format summary")
     keep_logs(run_dir, logs, failed=EXIT_CODES[result.verdict] != 0)
-    return tell(run_dir, result, as_json)
+    return print_result(run_dir, result, as_json)
 
 
 @click.command(short_help="Judge the evidence of a run again.")
@@ -154,10 +154,10 @@ def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bo
     from urteil.harness.runner.judging import judge_again
 
     _check_master(engine, master)
-    folder = whole_run(run_dir, out, "scenario.json", "run.json")
-    if lab_lives(folder):  # which would take what is collected now for all the evidence there is
-        raise click.UsageError(f"{folder.name} is being played: its lab judges it when it is over")
-    return tell(folder, judge_again(folder, engine=engine, master=master), as_json)
+    folder = readable_run(run_dir, out, "scenario.json", "run.json")
+    if lab_lives(folder):  # the evidence is incomplete
+        raise click.UsageError(f"{folder.name} is being played: its lab judges it at the end")
+    return print_result(folder, judge_again(folder, engine=engine, master=master), as_json)
 
 
 @click.command(short_help="Draw the report of a run again.")
@@ -173,14 +173,14 @@ def verify(run_dir: str, engine: str, master: str | None, out: Path, as_json: bo
 def report(run_dir: str, form: str, out: Path) -> None:
     """Draw the report of RUN (a folder, or `latest`) again.
 
-    Of a run that is damaged, or was not judged, it shows what there is and says what it lacks.
-    `--format issue` prints the text of an issue with the schedule that shows it again, the
-    smallest one where the run was shrunk; `--format summary` the Markdown of `run --summary`;
-    `--format phases` what each phase of the run took.
+    The report of a damaged or unjudged run shows the readable parts and names the missing ones.
+    `--format issue` prints the text of an issue with the schedule (the smallest one if the run
+    was shrunk), `--format summary` the Markdown of `run --summary`, and `--format phases` the
+    time of each phase.
     """
-    from urteil.drawing import draw
-    from urteil.reports.loaded import NoRun
-    from urteil.reports.texts import issue, summary
+    from urteil.report_drawing import draw
+    from urteil.reports.markdown import issue, summary
+    from urteil.reports.run_loading import NoRun
 
     folder = find_run(run_dir, out, needs="result.json", even=True)
     try:
@@ -189,7 +189,7 @@ def report(run_dir: str, form: str, out: Path) -> None:
                 click.echo(page)
         elif form == "phases":
             from urteil.harness.stopwatch import lines
-            from urteil.reports.loaded import load_run
+            from urteil.reports.run_loading import load_run
 
             click.echo("\n".join(lines(load_run(folder).result.phases)))
         else:
@@ -199,7 +199,7 @@ def report(run_dir: str, form: str, out: Path) -> None:
 
 
 def _must_have_engine() -> None:
-    """Cause and mend, before there is a run, when no container engine answers."""
+    """Raise ClickException with cause and mend when no container engine answers."""
     from urteil.harness.containers.engine import connect
     from urteil.harness.parts.part import MissingPart
 
@@ -209,18 +209,18 @@ def _must_have_engine() -> None:
         raise click.ClickException(f"--runtime docker: {error}") from None
 
 
-def scenario_asked(name: str, asked: dict[str, Any]) -> Scenario:
-    """The named scenario with what the command line changes in it, its schedule drawn."""
+def requested_scenario(name: str, arguments: dict[str, Any]) -> Scenario:
+    """The named scenario with the changes of the command line and its drawn schedule."""
     from urteil.harness.schedule import settled
 
-    whole = _scenario(name, asked)
+    requested = _scenario(name, arguments)
     try:
-        return settled(whole)
+        return settled(requested)
     except ValueError as error:
         raise click.UsageError(f"{name}: {error}") from None
 
 
-def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
+def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     import msgspec
 
     from urteil.harness.scenario import lasting
@@ -232,44 +232,46 @@ def _scenario(name: str, asked: dict[str, Any]) -> Scenario:
 
     base = SCENARIOS[known("scenario", name, SCENARIOS)]
     replace = msgspec.structs.replace
-    target = asked["target"] or base.target
+    target = arguments["target"] or base.target
     try:
         if target.startswith(PREFIX):
-            base = _external(base, target, asked)
-        brokers = asked["brokers"] or size_of(target, base.cluster.brokers)
+            base = _external(base, target, arguments)
+        brokers = arguments["brokers"] or size_of(target, base.cluster.brokers)
         if not target.startswith(PREFIX):
             kinds_of(parse_target(target), brokers)
     except ValueError as error:
         raise click.UsageError(f"--target {target}: {error}") from None
-    if asked["mutant"] is not None:
-        known("mutant", asked["mutant"], MUTANTS)
+    if arguments["mutant"] is not None:
+        known("mutant", arguments["mutant"], MUTANTS)
         if target != "urteil":
             raise click.UsageError(f"--mutant changes our own broker, not --target {target}")
-    zookeepers = asked["zookeepers"] or base.cluster.zookeepers
-    if asked["duration_s"] is not None:
-        base = lasting(base, asked["duration_s"])
+    zookeepers = arguments["zookeepers"] or base.cluster.zookeepers
+    if arguments["duration_s"] is not None:
+        base = lasting(base, arguments["duration_s"])
     base = replace(base, cluster=replace(base.cluster, brokers=brokers, zookeepers=zookeepers))
-    seed = asked["seed"]
-    if asked["schedule"] is not None:
-        base, seed = _by_file(base, asked)
+    seed = arguments["seed"]
+    if arguments["schedule"] is not None:
+        base, seed = _by_file(base, arguments)
     return replace(
         base,
-        workload=_workload(base, asked),
+        workload=_workload(base, arguments),
         seed=secrets.randbelow(1_000_000) if seed is None else seed,
         target=target,
-        runtime=_runtime(base, target, asked["runtime"]),
-        mutant=asked["mutant"],
+        runtime=_runtime(base, target, arguments["runtime"]),
+        mutant=arguments["mutant"],
     )
 
 
-def _workload(scenario: Scenario, asked: dict[str, Any]) -> WorkloadSpec:
-    """The scenario's workload with what the command line changes in it."""
+def _workload(scenario: Scenario, arguments: dict[str, Any]) -> WorkloadSpec:
+    """The scenario's workload with the changes of the command line."""
     import msgspec
 
     load = scenario.workload
-    options = {name: asked[name] for name in ("app", "promise") if asked.get(name) is not None}
-    if asked.get("records") is not None:
-        options["records"] = str(asked["records"])
+    options = {
+        name: arguments[name] for name in ("app", "promise") if arguments.get(name) is not None
+    }
+    if arguments.get("records") is not None:
+        options["records"] = str(arguments["records"])
     for option in options:
         kind = "bulk" if option == "records" else "pipeline"
         if load.kind != kind:
@@ -278,11 +280,11 @@ def _workload(scenario: Scenario, asked: dict[str, Any]) -> WorkloadSpec:
                 f"{scenario.name} has {load.kind}"
             )
     changed: dict[str, Any] = {"options": load.options | options}
-    if asked.get("rate") is not None:
-        changed["rate_records_per_s"] = asked["rate"]
-    if asked.get("client") is not None:
-        changed["client"] = asked["client"]
-    if asked.get("client") == "verifiable":
+    if arguments.get("rate") is not None:
+        changed["rate_records_per_s"] = arguments["rate"]
+    if arguments.get("client") is not None:
+        changed["client"] = arguments["client"]
+    if arguments.get("client") == "verifiable":
         _check_verifiable(scenario)
     return msgspec.structs.replace(load, **changed)
 
@@ -296,26 +298,26 @@ def _check_verifiable(scenario: Scenario) -> None:
         raise click.UsageError(f"--client verifiable: {error}") from None
 
 
-def _by_file(scenario: Scenario, asked: dict[str, Any]) -> tuple[Scenario, int | None]:
-    """The scenario under a file's schedule, and the seed: the command line's, or the file's."""
+def _by_file(scenario: Scenario, arguments: dict[str, Any]) -> tuple[Scenario, int | None]:
+    """The scenario with the schedule of a file, and the seed of the command line or the file."""
     import msgspec
 
     from urteil.harness.schedule import ScheduleError, load_schedule, with_schedule
 
     try:
-        schedule = load_schedule(asked["schedule"], scenario)
+        schedule = load_schedule(arguments["schedule"], scenario)
     except ScheduleError as error:
         raise click.UsageError(str(error)) from None
     scenario = with_schedule(scenario, schedule)
-    if asked["duration_s"] is not None:
-        scenario = msgspec.structs.replace(scenario, duration_s=asked["duration_s"])
-    return scenario, schedule.seed if asked["seed"] is None else asked["seed"]
+    if arguments["duration_s"] is not None:
+        scenario = msgspec.structs.replace(scenario, duration_s=arguments["duration_s"])
+    return scenario, schedule.seed if arguments["seed"] is None else arguments["seed"]
 
 
-def _external(scenario: Scenario, target: str, asked: dict[str, Any]) -> Scenario:
-    """The scenario on somebody else's cluster: as large as that is, with that one's settings.
+def _external(scenario: Scenario, target: str, arguments: dict[str, Any]) -> Scenario:
+    """The scenario with the size and the settings of an external cluster.
 
-    ValueError where that cannot be.
+    Raises ValueError if the scenario cannot be played there.
     """
     import msgspec
 
@@ -323,7 +325,7 @@ def _external(scenario: Scenario, target: str, asked: dict[str, Any]) -> Scenari
 
     file = load_external(Path(target.removeprefix(PREFIX)))
     for option in ("runtime", "brokers", "zookeepers"):
-        if asked[option] is not None:
+        if arguments[option] is not None:
             raise ValueError(f"--{option} is the cluster's own, not the lab's; leave it out")
     scenario = fitted(scenario, file)
     brokers = sum(name.startswith("b") for name in file.nodes) or len(file.bootstrap)
@@ -332,36 +334,36 @@ def _external(scenario: Scenario, target: str, asked: dict[str, Any]) -> Scenari
     return msgspec.structs.replace(scenario, cluster=cluster, runtime="external")
 
 
-def _runtime(scenario: Scenario, target: str, asked: str | None) -> str:
-    """The runtime to use; a usage error where a fault of the scenario cannot act in it."""
+def _runtime(scenario: Scenario, target: str, arguments: str | None) -> str:
+    """The runtime to use. Raises UsageError if a fault of the scenario cannot act in it."""
     from urteil.chaos.faults import FAULTS
 
-    runtime: str = asked or scenario.runtime
+    runtime: str = arguments or scenario.runtime
     for one in scenario.faults:
         if why := FAULTS[one.fault].unsupported_reason(runtime=runtime, target=target):
             raise click.UsageError(f"{scenario.name}: {why}")
     return runtime
 
 
-def _command(scenario: Scenario, asked: dict[str, Any], engine: str, master: str | None) -> str:
-    """The command that plays this very run again."""
+def _command(scenario: Scenario, arguments: dict[str, Any], engine: str, master: str | None) -> str:
+    """The command that plays this run again."""
     words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
     words += ["--target", scenario.target] if scenario.target != "urteil" else []
-    words += ["--runtime", scenario.runtime] if asked["runtime"] is not None else []
+    words += ["--runtime", scenario.runtime] if arguments["runtime"] is not None else []
     shown = ("brokers", "zookeepers", "duration_s", "rate", "records", "client", "app", "promise")
     for key in (*shown, "mutant", "schedule"):
-        if asked.get(key) is not None:
-            words += [f"--{key.replace('_', '-')}", f"{asked[key]}"]
+        if arguments.get(key) is not None:
+            words += [f"--{key.replace('_', '-')}", f"{arguments[key]}"]
     words += ["--engine", engine] if engine != "auto" else []
     words += ["--master", master] if master else []
     return shlex.join(words)
 
 
 def draw_report(run_dir: Path, *, pictures: bool = True) -> None:
-    """Write the report; the verdict stands on disk already, and a failed page sinks nothing."""
-    from urteil.drawing import draw
+    """Write the report. A failure is printed only: the verdict is on disk already."""
     from urteil.harness.stopwatch import Spent, Stopwatch
     from urteil.harness.verify.result import add_phases
+    from urteil.report_drawing import draw
 
     spent: list[Spent] = []
     try:
@@ -377,7 +379,7 @@ def draw_report(run_dir: Path, *, pictures: bool = True) -> None:
 
 
 def summarise(path: Path, text: str, printing: str) -> None:
-    """Append to a file; one that cannot be written is told, and sinks nothing."""
+    """Append `text` to a file. A failure is printed only."""
     try:
         with path.open("a", encoding="utf-8") as file:
             file.write(text)
@@ -385,11 +387,11 @@ def summarise(path: Path, text: str, printing: str) -> None:
         _say(f"--summary {path}: {error.strerror}; `{printing}` prints it")
 
 
-def tell(run_dir: Path, result: Result, as_json: bool) -> int:
+def print_result(run_dir: Path, result: Result, as_json: bool) -> int:
     if as_json:
         sys.stdout.write((run_dir / "result.json").read_text())
     else:
-        from urteil.cli.verdict import print_verdict
+        from urteil.cli.verdict_table import print_verdict
 
         print_verdict(run_dir, result)
     return EXIT_CODES[result.verdict]

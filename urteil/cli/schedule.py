@@ -1,4 +1,4 @@
-"""`urteil schedule`: what a seed draws, without playing it."""
+"""`urteil schedule`: the schedule of a seed, without playing it."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ import click
 
 from urteil.cli import completion
 from urteil.cli.options import Number, json_option
-from urteil.cli.run import scenario_asked, schedule_option
+from urteil.cli.run import requested_scenario, schedule_option
 
 if TYPE_CHECKING:
     from urteil.harness.schedule import Entry
 
 
-@click.command(short_help="What a seed draws, without playing it.")
+@click.command(short_help="Print the schedule of a seed without playing it.")
 @click.argument("scenario", shell_complete=completion.scenarios)
-@click.option("--seed", type=click.IntRange(0), help="[default: drawn anew]")
-@click.option("--target", default=None, help="As `urteil run` takes it.")
+@click.option("--seed", type=click.IntRange(0), help="[default: random]")
+@click.option("--target", default=None, help="A target of `urteil run`.")
 @click.option("--runtime", type=click.Choice(["process", "docker"]))
 @click.option("--brokers", type=click.IntRange(1, 9))
 @click.option("--zookeepers", type=click.IntRange(1, 5))
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @schedule_option
-@json_option("As the file that --schedule takes.")
-def schedule(scenario: str, as_json: bool, **asked: Any) -> None:
-    """Print the schedule that `urteil run SCENARIO --seed N` plays, and play nothing.
+@json_option("Print the schedule as a file for --schedule.")
+def schedule(scenario: str, as_json: bool, **arguments: Any) -> None:
+    """Print the schedule that `urteil run SCENARIO --seed N` would play.
 
-    With --schedule, check a file and print what it says.
+    With --schedule, check a file and print its schedule.
     """
     from urteil.harness.schedule import schedule_of, text_of
     from urteil.harness.verify.words import counted
 
-    whole = schedule_of(scenario_asked(scenario, {"mutant": None, **asked}))
+    planned = schedule_of(requested_scenario(scenario, {"mutant": None, **arguments}))
     if as_json:
-        click.echo(text_of(whole), nl=False)
+        click.echo(text_of(planned), nl=False)
         return
     click.echo(
-        f"{whole.scenario}, seed {whole.seed}: {counted(len(whole.faults), 'fault')} in "
-        f"{whole.duration_s:g} s of load at {whole.rate_records_per_s:g} records/s"
+        f"{planned.scenario}, seed {planned.seed}: {counted(len(planned.faults), 'fault')} in "
+        f"{planned.duration_s:g} s of load at {planned.rate_records_per_s:g} records/s"
     )
-    for line in lines_of(whole.faults):
+    for line in lines_of(planned.faults):
         click.echo(line)
 
 
 def lines_of(faults: Sequence[Entry]) -> list[str]:
-    """A line a fault: when, what, whom, how long."""
+    """One line for each fault: begin, name, target, length, options."""
     cells = [
         (moment(one), one.fault, one.target, f"for {one.duration_s:.1f} s", _options(one))
         for one in faults

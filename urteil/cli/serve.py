@@ -1,4 +1,4 @@
-"""`urteil serve` and `urteil compare`: runs looked at together."""
+"""`urteil serve` and `urteil compare`: views of several runs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from pathlib import Path
 import click
 
 from urteil.cli.options import json_option, out_option, run_argument
-from urteil.cli.runs import find_run
+from urteil.cli.run_lookup import find_run
 
 
-@click.command(short_help="All runs in a browser, read only.")
+@click.command(short_help="Show all runs in a browser, read only.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65_535), default=8017, show_default=True)
-@click.option("--token", help="What one must know to look [default: drawn, but for loopback]")
+@click.option(
+    "--token", help="Token that a browser must send.  [default: random; none on loopback]"
+)
 @out_option()
 def serve(host: str, port: int, token: str | None, out: Path) -> None:
-    """Show the runs of a folder in a browser: read only, on loopback unless told otherwise."""
+    """Show the runs of a folder in a browser, read only; on loopback unless --host is given."""
     import uvicorn
 
-    from urteil.drawing import caught
+    from urteil.report_drawing import caught
     from urteil.reports.web.app import LOOPBACK, make_app
 
     if not out.is_dir():
@@ -34,8 +36,8 @@ def serve(host: str, port: int, token: str | None, out: Path) -> None:
         listener = config.bind_socket()
     except SystemExit:
         raise click.ClickException(
-            f"{host}:{port} is no address of this machine that is free: name another --host or "
-            "--port (0 takes a free one)"
+            f"{host}:{port} is not a free address of this machine: name another --host or "
+            "--port (0 chooses a free one)"
         ) from None
     listener.listen()
     shown = f"[{host}]" if ":" in host else host
@@ -51,20 +53,20 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-@click.command(short_help="Two runs side by side.")
+@click.command(short_help="Compare two runs.")
 @run_argument("a", metavar="A")
 @run_argument("b", metavar="B")
 @out_option()
-@json_option("The lines as JSON, and nothing else.")
+@json_option("Print only JSON.")
 def compare(a: str, b: str, out: Path, as_json: bool) -> None:
-    """Put runs A and B (folders, or names below --out) side by side."""
+    """Compare runs A and B (folders, or names below --out)."""
     import msgspec
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from urteil.reports.compare import compare as compared
-    from urteil.reports.loaded import NoRun
+    from urteil.reports.run_loading import NoRun
 
     folders = [find_run(name, out, needs="result.json", even=True) for name in (a, b)]
     try:

@@ -1,4 +1,4 @@
-"""`urteil shrink`: from a run that failed to the smallest schedule that shows it again."""
+"""`urteil shrink`: the smallest schedule that reproduces the anomaly of a failed run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urteil.cli.options import (
     out_option,
     run_argument,
 )
-from urteil.cli.runs import whole_run
+from urteil.cli.run_lookup import readable_run
 
 if TYPE_CHECKING:
     from urteil.harness.shrink import Report, Step
@@ -26,32 +26,38 @@ EXIT_CODES = {"smallest": 0, "budget": 2, "not reproduced": 2, "control": 2}
 _COLUMNS = "{:<44} {:>6} {:>8} {:>7} {:>7} {:>9} {:>7}  {}"
 
 
-@click.command(short_help="The smallest schedule that shows it again.")
+@click.command(short_help="Find the smallest schedule that reproduces a failure.")
 @run_argument()
-@click.option("--guarantee", help="Whose violation to show again.  [default: the first found]")
-@click.option("--sub-kind", help="Which kind of it.  [default: the first found]")
+@click.option(
+    "--guarantee", help="Guarantee to violate again.  [default: that of the first finding]"
+)
+@click.option("--sub-kind", help="Its sub-kind.  [default: that of the first finding]")
 @click.option(
     "--hits",
     type=click.IntRange(1, 100),
     default=2,
     show_default=True,
-    help="Tries that must show it, for a smaller schedule to be accepted ...",
+    help="Tries that must show the anomaly for a smaller schedule to be accepted ...",
 )
 @click.option(
-    "--tries", type=click.IntRange(1, 100), default=3, show_default=True, help="... out of so many."
+    "--tries",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    help="... out of this number.",
 )
 @click.option(
     "--confirm",
     type=click.IntRange(1, 1000),
     default=5,
     show_default=True,
-    help="Play the smallest so many times in all.",
+    help="Number of runs of the smallest schedule.",
 )
-@budget_option("Begin no try after so long; the same command goes on.  [default: no end]")
+@budget_option("Start no try after this time; the same command continues.  [default: no limit]")
 @engine_option()
 @into_option("Folder of the tries.  [default: shrink-RUN beside the run]")
 @out_option()
-@json_option("Print shrink.json, and nothing else.")
+@json_option("Print only shrink.json.")
 def shrink(
     run_dir: str,
     guarantee: str | None,
@@ -59,42 +65,42 @@ def shrink(
     out: Path,
     into: Path | None,
     as_json: bool,
-    **asked: Any,
+    **arguments: Any,
 ) -> int:
-    """Find the smallest schedule that still shows what RUN (a folder, or `latest`) violated.
+    """Find the smallest schedule that reproduces the anomaly of RUN (a folder, or `latest`).
 
-    Plays fewer faults, shorter ones, less load. Exit codes: 0 smallest found, 2 not (the time was
-    up, the anomaly did not come again, or it comes without faults too).
+    Plays fewer faults, shorter faults and less load. Exit codes: 0 smallest found, 2 not found
+    (time limit, the anomaly did not occur again, or it also occurs without faults).
     """
     from urteil.harness.shrink import NoAnomaly, Rule, anomaly_of
     from urteil.harness.shrink.session import Session
     from urteil.harness.verify.result import load_result
 
-    folder = whole_run(run_dir, out, "result.json", "scenario.json", "run.json")
+    folder = readable_run(run_dir, out, "result.json", "scenario.json", "run.json")
     _must_be_played(folder)
-    budget = asked["budget"]
+    budget = arguments["budget"]
     try:
         session = Session(
             run_dir=folder,
             folder=(into or folder.parent / f"shrink-{folder.name}").resolve(),
             anomaly=anomaly_of(folder, load_result(folder), guarantee=guarantee, sub_kind=sub_kind),
-            rule=Rule(hits=asked["hits"], tries=asked["tries"]),
+            rule=Rule(hits=arguments["hits"], tries=arguments["tries"]),
             deadline=time.monotonic() + (float("inf") if budget is None else 60 * budget),
-            confirm=asked["confirm"],
-            engine=asked["engine"],
+            confirm=arguments["confirm"],
+            engine=arguments["engine"],
         )
     except (NoAnomaly, ValueError) as error:
         raise click.UsageError(str(error)) from None
-    report = session.run(_told(as_json), _silent)
+    report = session.run(_step_printer(as_json), _silent)
     if as_json:
         click.echo((session.folder / "shrink.json").read_text(), nl=False)
     else:
-        _tell(session, report)
+        _print_report(session, report)
     return EXIT_CODES[report.ended]
 
 
 def _must_be_played(folder: Path) -> None:
-    """A usage error for a run of a cluster that no lab can make again."""
+    """Raise UsageError for a run whose target cannot be started again."""
     from urteil.harness.scenario import load_scenario
     from urteil.harness.targets import parse_target
     from urteil.harness.targets.external import PREFIX
@@ -108,15 +114,15 @@ def _must_be_played(folder: Path) -> None:
 
 
 def _silent(_line: str) -> None:
-    """Each try's own log is the folder of its run."""
+    """Discard log lines of tries; each try's folder has its log."""
 
 
-def _told(as_json: bool) -> Any:
-    """A line a step, as it happens."""
+def _step_printer(as_json: bool) -> Any:
+    """Print the table's head; return the function that prints a step."""
     head = ("step", "faults", "fault s", "load s", "rec/s", "producers", "shown", "")
     click.echo(_COLUMNS.format(*head).rstrip(), err=as_json)
 
-    def tell(step: Step) -> None:
+    def print_step(step: Step) -> None:
         shown = f"{step.hits} of {step.tries}"
         said = "kept" if step.kept else ""
         if step.others:
@@ -127,10 +133,10 @@ def _told(as_json: bool) -> Any:
         )  # fmt: skip
         click.echo(line.rstrip(), err=as_json)
 
-    return tell
+    return print_step
 
 
-def _tell(session: Session, report: Report) -> None:
+def _print_report(session: Session, report: Report) -> None:
     from urteil.cli.schedule import lines_of
     from urteil.harness.bounds import at_least
 

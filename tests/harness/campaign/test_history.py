@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.harness.campaign.rows import row
 from tests.harness.campaign.test_night import LONG, Killed, hunted, night, player
-from tests.reports import made
+from tests.reports import example_run
 from urteil.harness.campaign.history import History
 from urteil.harness.campaign.job import Job, Row, row_of
 from urteil.harness.campaign.pruning import prune_to
@@ -37,14 +37,14 @@ for seed in range(100_000):
 def test_a_finding_has_a_signature() -> None:
     facts = RunFacts(run="r", seed=7, scenario="demo", target="urteil", runtime="process",
                      boot_id="b", command="")  # fmt: skip
-    found = row_of(Job(scenario="demo", seed=7), made.result(), facts, seconds=1.0, at="now",
+    found = row_of(Job(scenario="demo", seed=7), example_run.result(), facts, seconds=1.0, at="now",
                    run=Path("x"))  # fmt: skip
     assert found.signatures == [LOST]
 
 
 def test_a_topic_that_is_named_after_its_run_is_recognised_in_the_next() -> None:
     def signatures(run: str) -> list[str]:
-        told = made.result()
+        told = example_run.result()
         told.guarantees = [
             replace(g, findings=[replace(one, topic=f"urteil-{run}") for one in g.findings])
             for g in told.guarantees

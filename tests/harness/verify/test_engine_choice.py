@@ -16,7 +16,7 @@ from urteil.harness.verify import judge, synthetic
 from urteil.harness.verify.engines import choice
 from urteil.harness.verify.engines.choice import choose, file_system, needs_spark
 from urteil.harness.verify.result import load_result
-from urteil.reports.texts import summary
+from urteil.reports.markdown import summary
 
 ROWS = 5 * ONE.records
 """Of sends, reads and the replicas' records in the synthetic run."""

@@ -1,4 +1,4 @@
-"""The web view: pages in a real browser, and requests that must not be answered."""
+"""The web view: pages in a real browser, and requests that must be rejected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from tests.reports import made
+from tests.reports import example_run
 from tests.reports.browser import Browser
 from urteil.harness.verify.result import Verdict
 from urteil.reports.web.app import LOOPBACK, make_app
@@ -51,12 +51,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (beside / "secret.txt").write_text("secret")
     root = beside / "runs"
     root.mkdir()
-    made.run(root / "one")
+    example_run.run(root / "one")
     (root / "one" / "report.html").write_text("<!doctype html><title>drawn</title>")
-    made.run(root / "two", verdict=Verdict.PASS, reasons=[], scenario=f"demo{HOSTILE}")
+    example_run.run(root / "two", verdict=Verdict.PASS, reasons=[], scenario=f"demo{HOSTILE}")
     (root / "two" / "logs" / "b2.log").symlink_to(beside / "secret.txt")
     (root / "out").symlink_to(beside)
-    made.run(root / "three")
+    example_run.run(root / "three")
     (root / "three" / "result.json").unlink()
     return root
 
@@ -83,13 +83,13 @@ def ask(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int,
      "/run/two/file/logs/b2.log", "/run/one/file/evidence/sends/part-0.parquet", "/run/%00",
      "/run/.", "/live/../data", "/compare?a=one&b=../secret.txt", "/run/" + "a/" * 3000],
 )  # fmt: skip
-def test_nothing_outside_the_store_is_served(port: int, path: str) -> None:
+def test_paths_outside_the_store_are_not_served(port: int, path: str) -> None:
     status, text = ask(port, path)
     assert status in (404, 431, 400)
     assert "secret" not in text.replace("secret.txt", "")
 
 
-def test_it_is_read_only_and_answers_to_its_own_name_alone(port: int) -> None:
+def test_only_reads_with_the_own_host_name_are_served(port: int) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
         assert ask(port, "/", method)[0] == 405
     assert ask(port, "/", Host="evil.example")[0] == 421
@@ -98,14 +98,14 @@ def test_it_is_read_only_and_answers_to_its_own_name_alone(port: int) -> None:
     assert "mutants" in ask(port, "/matrix")[1]
 
 
-def test_what_is_not_there_leads_back(port: int) -> None:
+def test_unknown_page_links_to_the_list(port: int) -> None:
     status, text = ask(port, "/nowhere")
     assert status == 404
     assert "there is no such page here" in text
     assert '<a href="/">runs</a>' in text
 
 
-def test_a_token_opens_it_and_nothing_else_does(root: Path) -> None:
+def test_requests_without_the_token_are_rejected(root: Path) -> None:
     with served(root, token="right") as port:
         assert ask(port, "/")[0] == 401
         assert ask(port, "/run/one?token=wrong")[0] == 401
@@ -143,7 +143,7 @@ def test_trends_are_drawn(browser: Browser, port: int) -> None:
     assert browser.errors() == []
 
 
-def test_the_curve_of_a_run_that_goes_on_grows(browser: Browser, root: Path, port: int) -> None:
+def test_curve_of_a_running_run_grows(browser: Browser, root: Path, port: int) -> None:
     run = root / "three"
     (run / "journal").mkdir()
     journal = run / "journal" / "p1.jsonl"
@@ -187,8 +187,8 @@ def long_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of a view on runs with long names."""
     root = tmp_path_factory.mktemp("long") / "runs"
     root.mkdir()
-    made.run(root / LONG_NAME)
-    made.run(root / f"{LONG_NAME}2")
+    example_run.run(root / LONG_NAME)
+    example_run.run(root / f"{LONG_NAME}2")
     with served(root) as port:
         yield port
 
@@ -203,6 +203,6 @@ def test_page_fits_the_width_of_the_screen(
     assert browser.run("return document.documentElement.scrollWidth") <= width
 
 
-def test_filters_of_the_runs_stand_on_one_line(browser: Browser, long_names: int) -> None:
+def test_filters_of_runs_fit_on_one_line(browser: Browser, long_names: int) -> None:
     browser.open(f"http://127.0.0.1:{long_names}/", width=1200)
     assert len(browser.run(FILTER_BOTTOMS)) == 1

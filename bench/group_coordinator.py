@@ -1,0 +1,217 @@
+"""Throughput of a group coordinator, and the time until its successor answers.
+
+Requests are packed here, in old versions that a broker still takes: no client's own waiting is
+measured along.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from load_tools import Load
+
+from urteil.harness.protocol.connection import Wire
+from urteil.harness.protocol.transaction_requests import text
+from urteil.harness.scenario import ClusterSpec
+
+SPEC = ClusterSpec(config={"offsets.topic.num.partitions": "1"})
+OFFSETS_TOPIC = "__consumer_offsets"
+COMMIT, FETCH, COORDINATOR, JOIN, SYNC = (8, 2), (9, 1), (10, 0), (11, 1), (14, 0)
+COMMITTERS, SECONDS, WARM_UP_S = 8, 10.0, 3.0
+MEMBERS, ROUNDS = 50, 5
+GROUPS, PARTITIONS = 1000, 100
+SESSION_MS, REBALANCE_MS = 30_000, 60_000
+TIMEOUT_S, DEADLINE_S, POLL_S = 60.0, 120.0, 0.01
+ROWS = {
+    "commits_per_s": "commits of one position, 8 groups (commits/s)",
+    "rebalance_50_ms": "rebalance of a group of 50 members, median of 5 (ms)",
+    "offsets_failover_s": "SIGKILL of a coordinator until its 100,000 offsets are available (s)",
+    "offsets_loaded_s": "of that, after ZooKeeper ended its session (s)",
+}
+
+
+def measure(load: Load, scale: float) -> dict[str, float]:
+    """Measured without proxies. 1,000 groups of 100 offsets, whatever the scale."""
+    load.create("work", PARTITIONS, 3)
+    addresses = _addresses(load)
+    home = _await_coordinator(addresses, "bench-0")
+    _commits_per_s(addresses[home], WARM_UP_S)
+    figures = {
+        "commits_per_s": _commits_per_s(addresses[home], SECONDS * scale),
+        "rebalance_50_ms": _rebalances(addresses[home]) * 1000,
+    }
+    _fill(addresses[home])
+    session_s, answered_s = _fail_over(load, addresses, home)
+    return figures | {
+        "offsets_failover_s": answered_s,
+        "offsets_loaded_s": answered_s - session_s,
+    }
+
+
+def _addresses(load: Load) -> dict[str, str]:
+    plan = load.cluster.plan
+    return {node: f"{plan.address(node)}:{plan.ports.internal}" for node in plan.brokers}
+
+
+def _frame(api: tuple[int, int], body: bytes) -> bytes:
+    content = struct.pack(">hhi", *api, 1) + text("bench") + body
+    return struct.pack(">i", len(content)) + content
+
+
+def _await_coordinator(addresses: dict[str, str], group: str) -> str:
+    """The coordinator of all groups, once it answers."""
+    deadline = time.monotonic() + DEADLINE_S
+    request = _frame(COORDINATOR, text(group))
+    while time.monotonic() < deadline:
+        wire = Wire(addresses["b1"], TIMEOUT_S)
+        error, node = struct.unpack_from(">hi", wire.ask(request), 4)
+        wire.close()
+        if not error and _position(addresses[f"b{node}"], group) is not None:
+            return f"b{node}"
+        time.sleep(POLL_S)
+    raise TimeoutError(f"no coordinator of {group} after {DEADLINE_S:g} s")
+
+
+# Commits
+
+
+def _commit(group: str, positions: range, offset: int) -> bytes:
+    entries = b"".join(struct.pack(">iq", one, offset) + text("") for one in positions)
+    body = text(group) + struct.pack(">i", -1) + text("") + struct.pack(">qi", -1, 1)
+    return _frame(COMMIT, body + text("work") + struct.pack(">i", len(positions)) + entries)
+
+
+def _check_commit(answer: bytes) -> None:
+    (error,) = struct.unpack_from(">h", answer, len(answer) - 2)
+    if error:
+        raise RuntimeError(f"a commit was answered with error {error}")
+
+
+def _commits_per_s(address: str, seconds: float) -> float:
+    def commit(number: int) -> int:
+        wire, done = Wire(address, TIMEOUT_S), 0
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            _check_commit(wire.ask(_commit(f"bench-{number}", range(1), done)))
+            done += 1
+        wire.close()
+        return done
+
+    with ThreadPoolExecutor(COMMITTERS) as pool:
+        return sum(pool.map(commit, range(COMMITTERS))) / seconds
+
+
+# A rebalance
+
+
+class Member:
+    """One member of the group, on a connection of its own."""
+
+    def __init__(self, address: str) -> None:
+        self._wire = Wire(address, TIMEOUT_S)
+        self.name = ""
+
+    def join(self, number: int) -> None:
+        """Join with new metadata, which starts a rebalance, and return the assignment."""
+        metadata = struct.pack(">i", number)
+        body = text("fifty") + struct.pack(">ii", SESSION_MS, REBALANCE_MS) + text(self.name)
+        body += text("consumer") + struct.pack(">i", 1) + text("range")
+        body += struct.pack(">i", len(metadata)) + metadata
+        answer = self._wire.ask(_frame(JOIN, body))
+        error, generation, size = struct.unpack_from(">hih", answer, 4)
+        at = 12 + size
+        leader, at = _text_at(answer, at)
+        self.name, at = _text_at(answer, at)
+        if error:
+            raise RuntimeError(f"JoinGroup was answered with error {error}")
+        self._sync(generation, _members_at(answer, at) if leader == self.name else [])
+
+    def _sync(self, generation: int, members: Sequence[str]) -> None:
+        body = text("fifty") + struct.pack(">i", generation) + text(self.name)
+        body += struct.pack(">i", len(members))
+        body += b"".join(text(one) + struct.pack(">i", 4) + b"part" for one in members)
+        error, size = struct.unpack_from(">hi", self._wire.ask(_frame(SYNC, body)), 4)
+        if error or size != 4:
+            raise RuntimeError(f"SyncGroup was answered with error {error}, {size} bytes")
+
+    def close(self) -> None:
+        self._wire.close()
+
+
+def _text_at(answer: bytes, at: int) -> tuple[str, int]:
+    (size,) = struct.unpack_from(">h", answer, at)
+    return answer[at + 2 : at + 2 + size].decode(), at + 2 + size
+
+
+def _members_at(answer: bytes, at: int) -> list[str]:
+    (count,) = struct.unpack_from(">i", answer, at)
+    names, at = [], at + 4
+    for _ in range(count):
+        name, at = _text_at(answer, at)
+        (size,) = struct.unpack_from(">i", answer, at)
+        names, at = [*names, name], at + 4 + size
+    return names
+
+
+def _rebalances(address: str) -> float:
+    """Time from the join until all members have their assignment of the new generation."""
+    members = [Member(address) for _ in range(MEMBERS)]
+    took = []
+    with ThreadPoolExecutor(MEMBERS) as pool:
+        for number in range(ROUNDS + 1):
+            began = time.monotonic()
+            list(pool.map(_joining(number), members))
+            took.append(time.monotonic() - began)
+    for member in members:
+        member.close()
+    return sorted(took[1:])[ROUNDS // 2]  # the first one waits for members to come
+
+
+def _joining(number: int) -> Callable[[Member], None]:
+    return lambda member: member.join(number)
+
+
+# Failover
+
+
+def _fill(address: str) -> None:
+    wire = Wire(address, TIMEOUT_S)
+    for group in range(GROUPS):
+        _check_commit(wire.ask(_commit(f"full-{group}", range(PARTITIONS), group)))
+    wire.close()
+
+
+def _position(address: str, group: str) -> int | None:
+    """The group's offset in partition 0; None if this broker does not return it."""
+    body = text(group) + struct.pack(">i", 1) + text("work") + struct.pack(">ii", 1, 0)
+    try:
+        wire = Wire(address, TIMEOUT_S)
+        answer = wire.ask(_frame(FETCH, body))
+        wire.close()
+    except OSError:
+        return None
+    (topics,) = struct.unpack_from(">i", answer, 4)
+    if not topics:  # a broker that is not the coordinator returns no topics
+        return None
+    (error,) = struct.unpack_from(">h", answer, len(answer) - 2)
+    (offset,) = struct.unpack_from(">q", answer, 4 + 4 + 2 + len("work") + 4 + 4)
+    return None if error else int(offset)
+
+
+def _fail_over(load: Load, addresses: dict[str, str], home: str) -> tuple[float, float]:
+    """Times when ZooKeeper ended the session, and when a broker returned the last offset."""
+    controls = load.cluster.controls()
+    others = [address for node, address in addresses.items() if node != home]
+    began, session_s = time.monotonic(), 0.0
+    controls.kill(home)
+    while time.monotonic() - began < DEADLINE_S:
+        if not session_s and home not in controls.registered():
+            session_s = time.monotonic() - began
+        if any(_position(one, f"full-{GROUPS - 1}") == GROUPS - 1 for one in others):
+            answered_s = time.monotonic() - began
+            return session_s or answered_s, answered_s
+        time.sleep(POLL_S)
+    raise TimeoutError(f"no successor of {home} answers after {DEADLINE_S:g} s")

@@ -1,0 +1,57 @@
+"""Graphs of transaction cycles, for the findings whose records name one."""
+
+from __future__ import annotations
+
+from math import cos, pi, sin
+from typing import Any
+
+from bokeh.embed import components
+from bokeh.models import Arrow, ColumnDataSource, NormalHead, Range1d
+
+from urteil.harness.verify.result import Result
+from urteil.reports.finding_subjects import cycle_of
+from urteil.reports.palette import FAULT, INK, one_of_many
+from urteil.reports.timeline_plots import blank, plain
+
+DRAWN = 12
+EACH = 3
+LARGEST = 24
+"""Cycles of more transactions are not drawn."""
+
+
+def graphs(result: Result) -> dict[str, tuple[str, str]]:
+    """`(script, markup)` of the first cycles of each guarantee, by the cycle's text."""
+    found: dict[str, tuple[str, str]] = {}
+    for guarantee in result.guarantees:
+        ways = [way for way in map(cycle_of, guarantee.findings) if way and len(way) <= LARGEST]
+        for way in ways[:EACH]:
+            if len(found) < DRAWN:
+                found[" -> ".join(way)] = components(_drawn(way))
+    return found
+
+
+def _drawn(way: list[str]) -> Any:
+    nodes = list(dict.fromkeys(way))
+    at = {
+        node: (cos(pi / 2 - 2 * pi * n / len(nodes)), sin(pi / 2 - 2 * pi * n / len(nodes)))
+        for n, node in enumerate(nodes)
+    }
+    plot = blank("Each comes before the next", 260, x_range=Range1d(-2.4, 2.4),
+                 y_range=Range1d(-1.35, 1.35), tools="")  # fmt: skip
+    plot.axis.visible = False
+    plot.grid.grid_line_color = None
+    for (x, y), (u, v) in zip([at[n] for n in way[:-1]], [at[n] for n in way[1:]], strict=True):
+        plot.add_layout(
+            Arrow(x_start=x + 0.12 * (u - x), y_start=y + 0.12 * (v - y),
+                  x_end=u - 0.12 * (u - x), y_end=v - 0.12 * (v - y), line_color=FAULT,
+                  line_width=2, end=NormalHead(size=10, fill_color=FAULT, line_color=FAULT))
+        )  # fmt: skip
+    source = ColumnDataSource(
+        {"x": [at[n][0] for n in nodes], "y": [at[n][1] for n in nodes],
+         "name": [plain(node) for node in nodes],
+         "colour": [one_of_many(n) for n in range(len(nodes))]}
+    )  # fmt: skip
+    plot.scatter("x", "y", size=16, color="colour", source=source)
+    plot.text("x", "y", text="name", source=source, x_offset=12, text_baseline="middle",
+              text_color=INK, text_font_size="12px")  # fmt: skip
+    return plot

@@ -1,0 +1,82 @@
+"""The evidence of a run as DuckDB views; damaged parts are left out and named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from urteil.harness.history.schema import SCHEMAS
+from urteil.harness.verify.evidence import files
+
+NS = 1_000_000_000
+MEMORY = "2GB"
+_SQL = {
+    pa.string(): "VARCHAR",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.bool_(): "BOOLEAN",
+    pa.float64(): "DOUBLE",
+}
+
+
+@dataclass(slots=True)
+class EvidenceViews:
+    """A view for every table of the schema, empty where the run has no rows.
+
+    `lacks` names the parts that could not be read, with the reason.
+    """
+
+    db: duckdb.DuckDBPyConnection
+    lacks: list[str] = field(default_factory=list)
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        found: list[tuple[Any, ...]] = self.db.execute(query, list(values)).fetchall()
+        return found
+
+
+@contextmanager
+def open_evidence(run_dir: Path) -> Iterator[EvidenceViews]:
+    """Open the readable evidence of a run."""
+    with duckdb.connect(config={"threads": 2, "memory_limit": MEMORY}) as db:
+        found = EvidenceViews(db)
+        views = [_view(found, run_dir, table) for table in SCHEMAS]
+        db.execute("; ".join(views))
+        yield found
+
+
+def _view(found: EvidenceViews, run_dir: Path, table: str) -> str:
+    """The CREATE VIEW statement of a table."""
+    readable = []
+    for part in files(run_dir, table):
+        try:
+            found.db.execute(f"SELECT * FROM read_parquet({_text(part)}) LIMIT 0")
+            readable.append(part)
+        except duckdb.Error as error:
+            why = str(error).splitlines()[0]
+            found.lacks.append(f"{part.relative_to(run_dir)} cannot be read: {why}")
+    wanted = {one.name: _SQL[one.type] for one in SCHEMAS[table]}
+    if not readable:
+        columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in wanted.items())
+        return f"CREATE VIEW {table} AS SELECT {columns} WHERE false"
+    source = f"read_parquet([{', '.join(map(_text, readable))}], union_by_name = true)"
+    there = {row[0] for row in found.rows(f"DESCRIBE SELECT * FROM {source}")}
+    columns = ", ".join(
+        f'TRY_CAST({_name(name) if name in there else "NULL"} AS {kind}) AS "{name}"'
+        for name, kind in wanted.items()
+    )
+    return f"CREATE VIEW {table} AS SELECT {columns} FROM {source}"
+
+
+def _text(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def _name(column: str) -> str:
+    return f'"{column}"'

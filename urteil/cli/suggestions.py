@@ -1,0 +1,18 @@
+"""Checks of typed names, with suggestions for unknown ones."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+import click
+
+
+def known(kind: str, name: str, names: Iterable[str]) -> str:
+    """Return `name` if it is in `names`; else raise UsageError with the nearest names."""
+    names = sorted(names)
+    if name in names:
+        return name
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.55)
+    mend = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
+    raise click.UsageError(f"no {kind} named {name!r}; {mend} (`urteil list {kind}s` shows all)")
